@@ -16,16 +16,16 @@ Q         = $(if $(V),,@)
 MAKEFLAGS += --jobs=$(shell nproc 2>/dev/null || echo 1)
 san      := $(strip $(SAN))
 
-# The build first installs its dependencies where it can; tests also install the optional tools. Each
-# stamp is a makefile, so make starts over and sees the new tools.
+# The build first installs its dependencies where it can, tests also the optional tools. Stamps are
+# makefiles: make starts over and sees the new tools.
 ifneq ($(filter-out help map clean fmt dist tools,$(or $(MAKECMDGOALS),all)),)
 include $(B)/installed $(if $(filter test test-long,$(MAKECMDGOALS)),$(B)/tools)
 endif
 INSTALL   = CC='$(CC)' CXX='$(CXX)' MPICC='$(MPICC)' host/install.sh
 
-# Results must have equal bits: no contraction, no reassociation. snprintf truncates names and messages
-# on purpose. Constants are enumerators, also in floating-point expressions (clang 19 warns about that).
-# The user's CFLAGS, CPPFLAGS, CXXFLAGS and LDFLAGS follow ours; the flags that decide bits come last.
+# Equal bits: no contraction, no reassociation. snprintf truncates on purpose. Constants are
+# enumerators, also in floating-point expressions (clang 19 warns). The user's CFLAGS, CPPFLAGS,
+# CXXFLAGS and LDFLAGS follow ours; the flags that decide bits come last.
 WARN     := -std=c11 -Wall -Wextra -Wconversion -Wshadow -Wno-unknown-warning-option -Wno-format-truncation -Wno-enum-float-conversion
 EXACT    := -fno-fast-math -ffp-contract=off -fno-math-errno
 # valgrind 3.19 cannot read the DWARF 5 of clang 14.
@@ -40,12 +40,12 @@ werror    = $(if $(WERROR),-Werror)
 LIB_FLAGS := -fPIC -fvisibility=hidden
 LIBS      = -lopenblas -lz -lm -ldl -lpthread
 
-# host/app is the program. host/pmpi (loaded before MPI) and host/collnet (loaded by NCCL) are libraries
-# of their own. All else of host/ is the library. A test or bench is one file and the library.
+# host/app is the program. host/pmpi (loaded before MPI) and host/collnet (loaded by NCCL) are
+# separate libraries. All else of host/ is the library. A test or bench is one file and the library.
 LOADED   := host/offload/xrt/fpga_xrt.c host/offload/wire/wire_fabric.c
 PMPI     := $(sort $(wildcard host/pmpi/*.c))
 COLLNET  := $(sort $(wildcard host/collnet/*.c))
-# Files of a folder may be in folders below it.
+# of a folder and two levels below it
 files     = $(sort $(wildcard $(foreach f,$2,$1/$f $1/*/$f $1/*/*/$f)))
 SRC      := $(filter-out $(LOADED) $(PMPI) $(COLLNET),$(call files,host,*.c))
 LIB      := $(filter-out host/app/%,$(SRC)) $(call files,hls,*.c)
@@ -64,7 +64,7 @@ ALL_C    := $(foreach f,hls host sim device tests bench,$(call files,$f,*.[ch] *
 ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/*/*.sh bench/*.sh bench/*/*.sh hls/core/vitis/*.sh rtl/shell/*.sh .ci/run .githooks/*))
 SIM_C     = $(filter-out $(if $(VERILATOR),sim/rtl/shell_none.c,sim/rtl/shell_rtl.c sim/rtl/mm_rtl.c sim/rtl/responder_rtl.c) sim/rtl/shell_eth$(if $(LITEETH),_none).c,$(sort $(wildcard sim/*.c sim/rtl/*.c)))
 SIM_LIB   = $(filter-out sim/narrowcast_sim.c,$(SIM_C))
-# A file's name says which x86 extension it uses; vec_cpu.c calls it only on CPUs that have it.
+# A file's name says its x86 extension; vec_cpu.c calls it only on CPUs that have it.
 X86      := $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null))
 isa_avx2   = -mavx2 -mf16c -mfma
 isa_avx512 = -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl
@@ -73,12 +73,12 @@ isa       = $(if $(X86),$(foreach i,avx2 avx512 avx512vbmi,$(if $(filter %_$(i).
 obj       = $(patsubst %.c,$(B)/o/%.o,$(1))
 
 HAVE_CXX := $(if $(CXX),$(shell command -v $(CXX)))
-# The Verilated card and the tests of modules need Verilator, which needs a C++ compiler. Without them
-# cards are simulated in plain C. Loops of more than 12 turns (the lanes of a tile) stay loops.
+# The Verilated card and tests of modules need Verilator and a C++ compiler; otherwise cards are
+# simulated in plain C. Loops of more than 12 turns (the lanes of a tile) stay loops.
 VERILATOR := $(if $(HAVE_CXX),$(shell command -v verilator 2>/dev/null))
 VROOT     := $(if $(VERILATOR),$(shell verilator -getenv VERILATOR_ROOT))
 VFLAGS    := --cc --build -O3 --unroll-count 12 -MAKEFLAGS 'OPT_FAST=-O2 OPT_SLOW=-O0' --x-assign fast --x-initial fast -Wall -Wno-UNUSEDPARAM
-# The card with a LiteEth MAC: if LiteEth is installed, or for make shell.
+# The card with a LiteEth MAC, if LiteEth is installed (make shell).
 LITEETH   := $(if $(VERILATOR),$(wildcard $(B)/shell/venv/done))
 test_bin  = $(patsubst %.c,$(B)/tests/%,$(notdir $(1)))
 TEST_BIN  := $(call test_bin,$(TESTS) $(if $(VERILATOR),$(filter-out $(if $(LITEETH),,tests/rtl/test_shell_%),$(RTL_TESTS))))
@@ -98,7 +98,7 @@ cudnn    := $(call of_nvidia,cudnn,$(CUDNN))
 cublas   := $(call of_nvidia,cublas,$(CUBLAS))
 nccl     := $(call of_nvidia,nccl,$(NCCL))
 # GPU code for this machine's GPU, else for sm_80. GPU_ARCHS=all (a release): three generations.
-# GPU_ARCHS='sm_90 sm_100': these. A later GPU compiles the code when it is loaded.
+# GPU_ARCHS='sm_90 sm_100': these. Later GPUs compile the code on loading.
 gpu_known := $(if $(NVCC),$(shell $(NVCC) --list-gpu-code))
 gpu_here := $(if $(NVCC),$(shell nvidia-smi --query-gpu=compute_cap --format=csv 2>/dev/null | sed -n 's/^\([0-9]*\)\.\([0-9]\)$$/sm_\1\2/p' | sort -u))
 GPU_ARCHS ?= $(or $(filter $(gpu_known),$(gpu_here)),sm_80)
@@ -110,16 +110,16 @@ NVFLAGS   = -std=c++17 -O3 -I. -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wno-f
 GPU_LIB  := $(if $(and $(cudnn),$(cublas)),$(B)/libnarrowcast_cuda.so)
 EMU_LIB  := $(if $(HAVE_CXX),$(B)/emu/libnarrowcast_cuda.so $(B)/emu/selftest.so)
 
-# Cards reached through XRT: a library of its own.
+# Cards through XRT: a separate library.
 XRT      := $(firstword $(foreach d,/opt/xilinx/xrt/include /usr/include/xrt,$(shell $(CC) -E -x c -I$d -include xrt/xrt_device.h /dev/null >/dev/null 2>&1 && echo $d)))
 XRT_LIB  := $(if $(XRT),$(B)/libnarrowcast_xrt.so)
 
-# libfabric: a library of its own, because it takes a fifth of a second to load.
+# libfabric takes a fifth of a second to load: a separate library.
 FABRIC   := $(shell $(CC) -E -x c -include rdma/fabric.h /dev/null >/dev/null 2>&1 && echo -lfabric)
 FABRIC_LIB := $(if $(FABRIC),$(B)/libnarrowcast_fabric.so)
 
-# The simulated card as a device of the Xilinx runtime, for any program that uses it:
-# XILINX_XRT=$(B)/xrt. It replaces an XRT library that does nothing.
+# The simulated card as a device of the Xilinx runtime (XILINX_XRT=$(B)/xrt). It replaces an XRT
+# library that does nothing.
 XRT_NOOP := $(if $(HAVE_CXX),$(if $(XRT),$(shell echo 'int main(void){return 0;}' | $(CC) -isystem $(XRT) -include xrt.h -x c - -o /dev/null \
             -l:libxrt_noop.so.2 -lxrt_coreutil 2>/dev/null && echo yes)))
 XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt/hwemu)
@@ -178,15 +178,15 @@ sim: $(B)/narrowcast-sim                ## build the simulated card as a program
 shell: $(foreach v,sim ecpix5,$(B)/shell/eth_$(v).v)  ## make the LiteEth part of a card's shell as Verilog (rtl/shell/README.md)
 formal: $(B)/rtl/nc_pkg.sv              ## prove properties of rtl/ with Yosys
 	$(Q)B=$(B) tests/formal.sh
-# An unknown board, or one without a shell, does not install LiteEth first.
+# An unknown board, or one without a shell, does not install LiteEth.
 SHELL_BOARDS = $(shell sed -n 's/^\([^ \#]*\) \(card\|bare\) .*/\1/p' rtl/ecp5/boards.list)
 bitstream: $(B)/rtl/nc_pkg.sv $(if $(filter $(BOARD),$(SHELL_BOARDS)),$(B)/shell/eth_ecpix5.v)  ## place and route the card (BOARD=ecpix5: an hour; lane: a minute; rtl/ecp5/README.md)
 	$(Q)B=$(B) rtl/ecp5/bitstream.py '$(BOARD)'
 synth: $(B)/rtl/nc_pkg.sv               ## check area and longest path of rtl/ against limits (Yosys, half an hour)
 	$(Q)B=$(B) tests/synth.sh
-# Suppressed: ctunullpointer, because cppcheck confuses functions that one line of layers.def declares;
-# uninitvar and preprocessorErrorDirective, where cppcheck 2.17 is wrong in every case. Other versions
-# of clang-format give another layout.
+# cppcheck confuses functions that one line of layers.def declares (ctunullpointer), and 2.17 is
+# wrong in every case of uninitvar and preprocessorErrorDirective. Versions of clang-format
+# differ in layout.
 lint:                                   ## run clang, shellcheck, cppcheck and clang-format; a missing tool is skipped
 	$(Q)tests/deps.sh
 	$(Q)if command -v clang >/dev/null; then export OMPI_CC=clang; flags='$(FLAGS) $(werror)'; \
@@ -214,8 +214,7 @@ help:                                   ## print this list
 
 comma    := ,
 # --- how things are made ------------------------------------------------------------------------
-# Stamps: dependencies are installed, optional tools are installed, and the flags are those of the last
-# build (else everything is rebuilt).
+# Stamps: dependencies, optional tools, and the flags of the last build (others rebuild everything).
 $(B)/installed: host/install.sh
 	$(Q)mkdir -p $(@D); $(INSTALL) needs && touch $@
 $(B)/tools: host/install.sh rtl/shell/venv.sh rtl/shell/requirements.txt | $(B)/installed
@@ -225,9 +224,9 @@ $(B)/flags: force
 $(B)/gpu/flags: force
 	$(Q)mkdir -p $(@D); echo '$(NVCC) $(NVFLAGS) $(nccl)' | cmp -s - $@ || echo '$(NVCC) $(NVFLAGS) $(nccl)' > $@
 force: ;
-# The commit of the build. Only main.o contains it, so a new commit compiles one file and links the
-# program. A tree without .git (a tarball, also inside another repository) has an unknown commit. The
-# stamp stays if nothing else is known of a built tree, or if git refuses.
+# Only main.o contains the commit, so a new one compiles one file and links the program. A tree
+# without .git (a tarball, also inside another repository) has an unknown commit. The stamp of a
+# built tree stays if git refuses or knows nothing else.
 $(B)/commit: force
 	$(Q)mkdir -p $(@D); commit=$$(test -e .git && git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null) || \
 	    test ! -s $@ || exit 0; echo "$${commit:-unknown}" | cmp -s - $@ || echo "$${commit:-unknown}" >$@
@@ -241,7 +240,7 @@ $(B)/o/%.o: %.c $(B)/flags
 	    $(call isa,$<) $(if $(filter $(LIB) $(LOADED) $(COLLNET),$<),$(LIB_FLAGS)) $(if $(filter $(PMPI),$<),-fPIC) $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) $(if $(filter sim/xrt/% %/fpga_xrt.c,$<),-isystem $(XRT)) -MMD -MP -c $< -o $@
 $(B)/libnarrowcast.a: $(call obj,$(LIB))
 	$(Q)rm -f $@; ar rcs $@ $^
-# The shared library exports only the names of narrowcast.h and contains only what they need.
+# Exports only the names of narrowcast.h, and contains only what they need.
 $(B)/$(SONAME): $(call obj,$(API)) $(B)/libnarrowcast.a host/include/narrowcast.map
 	$(if $(V),,@echo 'link  $@')
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) $(if $(san),,-Wl$(comma)-z$(comma)defs) \
@@ -255,32 +254,31 @@ $(B)/libnarrowcast_xrt.so: $(call obj,host/offload/xrt/fpga_xrt.c)
 $(B)/libnarrowcast_fabric.so: $(call obj,host/offload/wire/wire_fabric.c host/offload/wire/wire_local.c)
 	$(if $(V),,@echo 'link  $@')
 	$(Q)$(CC) $(LINK) -shared -Wl,-soname,$(@F) $^ $(FABRIC) -o $@
-# The PMPI library, for LD_PRELOAD.
+# The PMPI library, for LD_PRELOAD
 $(B)/libnarrowcast-pmpi.so: $(call obj,$(PMPI) $(API)) $(B)/libnarrowcast.a host/pmpi/pmpi.map
 	$(if $(V),,@echo 'link  $@')
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) $(filter %.o %.a,$^) \
 	    -Wl,--as-needed -lm -ldl -lpthread -o $@
-# The NCCL plugin.
 $(B)/libnccl-net-narrowcast.so: $(call obj,$(COLLNET)) $(B)/libnarrowcast.a host/collnet/collnet.map
 	$(if $(V),,@echo 'link  $@')
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) $(if $(san),,-Wl$(comma)-z$(comma)defs) \
 	    $(filter %.o %.a,$^) -Wl,--as-needed -lm -ldl -lpthread -o $@
-# The static library as one object, so that other programs do not see our internal names.
+# The static library as one object: other programs do not see our internal names.
 $(B)/pic/libnarrowcast.a: $(call obj,$(API)) $(B)/libnarrowcast.a
 	$(Q)mkdir -p $(@D); $(LD) -r $^ -o $(@D)/narrowcast.o && objcopy --localize-hidden $(@D)/narrowcast.o && rm -f $@ && ar rcs $@ $(@D)/narrowcast.o
 $(B)/man/narrowcast.1: $(B)/narrowcast host/man.sh host/include/narrowcast.h
 	$(if $(V),,@echo 'man   $(@D)')
 	$(Q)host/man.sh $< host/include/narrowcast.h $(@D)
-# The simulated card in plain C, without Verilator.
+# The simulated card in plain C
 $(B)/libsim.a: $(call obj,$(SIM_LIB))
 	$(Q)rm -f $@; ar rcs $@ $^
-# The program without its main(), for tests of its parts.
+# The program without main(), for tests
 $(B)/libapp.a: $(call obj,$(filter-out %/main.c,$(APP)))
 	$(Q)rm -f $@; ar rcs $@ $^
 $(B)/narrowcast: $(B)/o/host/app/main.o $(B)/libapp.a $(B)/libnarrowcast.a
 	$(if $(V),,@echo 'link  $@')
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) $^ $(LIBS) -o $@
-# The container that XRT loads into the simulated card.
+# XRT loads it into the simulated card.
 $(B)/narrowcast.sim.xclbin: $(B)/narrowcast
 	$(if $(V),,@echo 'xclbin $@')
 	$(Q)$< xclbin --make $@
@@ -292,7 +290,7 @@ $(foreach b,$(BENCH),$(eval $(patsubst %.c,$(B)/%,$(notdir $b)): $(call obj,$b))
 $(B)/bench_%: $(B)/libnarrowcast.a
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(archives) $(LIBS) -o $@
 $(B)/tests/test_offload_fabric: | $(FABRIC_LIB)
-# The network with double instead of float, for tests that include tests/lib/nn_double.h.
+# The network in double instead of float, for tests that include tests/lib/nn_double.h.
 DOUBLE := $(filter host/nn/model% host/nn/cpu/cpu_% host/nn/layers/% host/nn/zoo/% %/dataset.c %/sample_images.c,$(LIB))
 $(B)/o/double/%.o: %.c $(B)/flags
 	$(Q)mkdir -p $(@D)
@@ -301,7 +299,7 @@ $(B)/o/double/%.o: %.c $(B)/flags
 $(B)/libnn_double.a: $(DOUBLE:%.c=$(B)/o/double/%.o)
 	$(Q)rm -f $@; ar rcs $@ $^
 $(call test_bin,$(filter tests/nn/test_nn_grad% %/test_nn_ctc.c,$(TESTS))) $(B)/bench_grad64: $(B)/libnn_double.a
-# The GPU library finds CUDA's libraries where they were at build time, or on the loader's path.
+# The library finds CUDA's where they were at build time, or on the loader's path.
 $(B)/gpu/%.o: device/%.cu $(B)/gpu/flags
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'nvcc  $<')
@@ -317,8 +315,8 @@ $(B)/emu/%.so: $(call files,device,*.*) $(call files,hls,*.*) $(wildcard tests/e
 	$(Q)mkdir -p $(@D); CXX='$(CXX)' SAN='$(san)' JOBS=2 V='$(V)' OBJECTS=$(@D)/o \
 	    tests/emu/build.sh $@ $(filter $(if $(findstring self,$@),tests/emu,device)/%.cu,$^)
 $(foreach t,$(TEST_BIN),$(if $(findstring gpu,$t)$(findstring emu,$t),$t)): | $(EMU_LIB)
-# RTL: the package made from the .def lists, one Verilated library per line of sim/rtl/models, and test
-# programs, which link the library of their name: test_MODEL_rtl, test_card_ANY_rtl.
+# RTL: the package made from the .def lists, a Verilated library per line of sim/rtl/models, and
+# test programs, which link the library of their name: test_MODEL_rtl, test_card_ANY_rtl.
 $(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sv.in $(addprefix hls/card/,card.def packet.def regs.def mm_regs.def shell.def sharing.def lease.def)
 	$(Q)mkdir -p $(@D); $(CC) -E -P -undef -x c -I. $< | sed "s/0x\([0-9a-f]\{4\}\);/16'h\1;/; s/0x\([0-9a-f]\{3\}\);/12'h\1;/; s/0x\([0-9a-f]\{2\}\);/12'h0\1;/; s/0x/32'h/" >$@
 # LiteEth in a Python virtual environment, and its Verilog.
@@ -327,8 +325,7 @@ $(B)/shell/venv/done: rtl/shell/venv.sh rtl/shell/requirements.txt
 $(B)/shell/eth_%.v: rtl/shell/generate.py $(B)/shell/venv/done
 	$(if $(V),,@echo 'eth   $*')
 	$(Q)$(B)/shell/venv/bin/python $< $* $(@D) >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }
-# The text that is compared with the last build has @B@ in it, so that another name of the same build
-# folder verilates nothing again.
+# The text compared with the last build has @B@ in it: a renamed build folder verilates nothing anew.
 model     = $(shell sed -n 's/^$(1) //p' sim/rtl/models)
 line      = $(subst @B@,$(B),$(call model,$1))
 $(B)/rtl/shell/ports.inc: $(B)/shell/eth_sim.v

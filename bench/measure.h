@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* Allocate zeroed memory for free(). small: pages of 4 KiB; otherwise 2 MiB if possible, so that
- * the page table is not measured. NULL after reporting an error. */
+/* Allocate zeroed memory for free(). Without `small`, pages of 2 MiB if possible, so that the page
+ * table is not measured. NULL after reporting an error. */
 static inline void *measure_alloc_pages(size_t bytes, bool small)
 {
     const size_t page = (size_t)2 << 20, rounded = (bytes + page) / page * page;

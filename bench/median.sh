@@ -1,9 +1,8 @@
 #!/bin/bash
-# median.sh : runs a bench several times and prints each row's medians over the
-# runs and the range of its ratio.
+# median.sh : runs a bench several times and prints each row's medians and the range of its ratio.
 # usage: bench/median.sh RUNS COMMAND...
-# COMMAND prints JSON rows with a ratio: bench_cast, bench_native, bench_allreduce --json. One run
-# shows the spread of its repetitions only: buffers, ranks and cards are placed anew in each run.
+# COMMAND prints JSON rows with a ratio: bench_cast, bench_native, bench_allreduce --json. Each run
+# places buffers, ranks and cards anew; one run shows the spread of its repetitions only.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/usage.sh"
@@ -16,8 +15,7 @@ trap 'rm -f "$rows"' EXIT
 for _ in $(seq "$runs"); do
     "$@" >>"$rows"
 done
-# A row is named by its text fields and size. All of MPI's algorithms are named MPI, since the
-# fastest may differ from run to run.
+# Text fields and size name a row. All of MPI's algorithms are named MPI, since the fastest varies.
 awk '
     function field(name) {
         if (!match($0, "\"" name "\":\"?[^,\"}]*")) return ""

@@ -3,7 +3,7 @@
 # per node, one switch, and a speed limit on every port in both directions. See `netlab.sh --help`.
 #
 # Everything is in separate namespaces (network, mounts, processes, host name, and users unless run
-# as root). No interface of this machine is touched, and nothing remains, even if it is killed.
+# as root): no interface of this machine is touched, and nothing remains, even if it is killed.
 set -euo pipefail
 
 usage() {
@@ -52,7 +52,7 @@ done
 given=("$@")
 shift $((OPTIND - 1))
 [ $# -gt 0 ] || { usage >&2 && exit 2; }
-# is WORD PATTERN WHAT: reject a word that seq or tc would reject or misread
+# is WORD PATTERN WHAT: reject what seq or tc would reject or misread
 is() {
     [[ $1 =~ ^($2)$ ]] || { echo "netlab.sh: '$1': must be $3" >&2 && exit 2; }
 }
@@ -81,11 +81,11 @@ dir=/run/netlab
 mkdir -p $dir /run/netns
 hostname head 2>/dev/null || sysctl -qw kernel.hostname=head || skip "this user may not name hosts, which MPI tells nodes apart by"
 ip link set lo up
-# The same congestion control on all nodes, which most systems have.
+# The same congestion control on all nodes.
 tcp=net.ipv4.tcp_congestion_control=cubic
 sysctl -qw $tcp 2>/dev/null || tcp=net.ipv4.tcp_congestion_control=reno
 sysctl -qw $tcp
-# A fixed address: otherwise the bridge takes its ports' lowest one, which changes with the ports.
+# A fixed address: the bridge's own would change with its ports.
 ip link add br0 address 02:00:0a:4d:00:fe type bridge
 ip addr add 10.77.0.254/24 dev br0
 ip link set br0 up
@@ -126,7 +126,7 @@ export PRTE_MCA_plm=ssh PRTE_MCA_plm_ssh_agent=$dir/netlab-exec PRTE_MCA_plm_ssh
 export PRTE_MCA_prte_if_include=10.77.0.0/24
 export OMPI_MCA_btl=tcp,vader,self OMPI_MCA_btl_tcp_if_include=10.77.0.0/24
 export NETLAB_MPI="--hostfile $dir/hosts --map-by node" NETLAB_HOSTS=${hosts% } PATH=$PATH:$dir
-# mpirun names files after its process id, which repeats in every netlab.
+# mpirun names files by its process id, which repeats in every netlab.
 export OMPI_MCA_orte_tmpdir_base=$dir PRTE_MCA_prte_tmpdir_base=$dir
 unset NETLAB_INSIDE
 "$@"

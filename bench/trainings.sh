@@ -1,20 +1,19 @@
 # shellcheck shell=bash
-# trainings.sh : runs trainings once each and prints the table of their
-# accuracies, for the scripts that source it.
+# trainings.sh : runs trainings once each and prints the table of their accuracies, for the scripts
+# that source it.
 #
-# Ranks are emulated (the same bits), so a training takes one core. $JOBS run at a time [one per
-# core]. A finished training is a line of $tsv and is not repeated: name, seed, accuracy, bytes per
-# step and rank, and the values of $keys in the log's last epoch. Scripts that run at the same time
-# share the remaining trainings of a table. A training that diverged has the accuracy "diverged";
-# any other failure ends the script. Variables:
-#   LOGS      prefix of the files with a training's output [after the table]
-#   look_at   a seed: its trainings compare the applied means with the fp64 means of the same
+# Ranks are emulated (the same bits), so a training takes one core; $JOBS run at a time [one per
+# core]. A finished training is a line of $tsv and is not repeated: name, seed, accuracy (or
+# "diverged"), bytes per step and rank, and $keys of the log's last epoch. Scripts that run at the
+# same time share a table's remaining trainings. A failed training ends the script. Variables:
+#   LOGS      prefix of files with a training's output [after the table]
+#   look_at   a seed whose trainings compare the applied means with the fp64 means of the same
 #             gradients every $look_every steps, into $steps, next to the table
 #   figure    the figure of the program's last lines (CER, bits) to use instead of the accuracy;
 #             $figure_is describes it, $figure_times scales it for display
 #   another   environment variables that change the trainings, accepted only with TABLES
 : "${B:?the build folder}" "${tsv:?the file of what has ended}"
-# seeds_of WORD...: reject words that are not seeds
+# seeds_of WORD...: reject other words
 seeds_of() {
     local seed
     for seed; do
@@ -22,7 +21,7 @@ seeds_of() {
     done
 }
 [ -z "${seeds-}" ] || [[ $seeds == *[![:space:]]* ]] || seeds_of '' # only blanks
-# shellcheck disable=SC2086  # seeds are words
+# shellcheck disable=SC2086
 seeds_of ${seeds-}
 whole EPOCHS "${EPOCHS:-1}" 'a number of passes'
 whole SAMPLES "${SAMPLES:-1}" 'a number of images'
@@ -33,7 +32,7 @@ done
 JOBS=${JOBS:-$(nproc)}
 whole JOBS "$JOBS" 'a number of trainings at once'
 [ -n "${only-}" ] || [ -x "$B/narrowcast" ] || refuse "there is no $B/narrowcast: build it (make), or say where it is (B=DIR)"
-# With $only, print the existing table, and create nothing.
+# With $only, create nothing.
 if [ -z "${only-}" ]; then
     mkdir -p "$(dirname "$tsv")" "$(dirname "${LOGS:-$tsv}")"
     touch "$tsv"
@@ -46,7 +45,7 @@ look_at=${look_at-} look_every=${look_every-}
 figure=${figure:-accuracy} figure_is=${figure_is:-test accuracy} figure_unit=${figure_unit-%} figure_times=${figure_times:-100}
 keys=${keys-}
 
-# End all trainings with this script: Ctrl-C does not reach their process groups.
+# Ctrl-C does not reach the trainings' process groups.
 stop() {
     local pid
     for pid in $(jobs -p); do kill -- "-$pid" 2>/dev/null || true; done
@@ -56,7 +55,7 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Drop a partial last line.
+# Drop a partial last line
 [ ! -s "$tsv" ] || [ -z "$(tail -c 1 "$tsv")" ] || sed -i '$d' "$tsv"
 
 # train_once NAME SEED RANKS OPTION...: run a training unless it is in the table
@@ -85,8 +84,8 @@ train_once() {
     [ ${#look[@]} -eq 0 ] || step_of "$name" "$log.stats" >>"$steps"
 }
 
-# step_of NAME FILE: print name and means over the steps of FILE, a training's --stats: L2 error,
-# cosine, share of elements cast to 0, slope
+# step_of NAME FILE: print name and a --stats FILE's means: L2 error, cosine, share of elements cast
+# to 0, slope
 step_of() {
     awk -v name="$1" '
         function of(key, at) { at = substr($0, index($0, "\"" key "\":") + length(key) + 3); sub(/[,}].*/, "", at); return at }
@@ -105,13 +104,12 @@ launch() {
     running+=($!)
 }
 
-# launch_rows RANKS OPTION...: run each line of $rows, a name and options,
-# with each of $seeds, and wait
+# launch_rows RANKS OPTION...: run each line of $rows (name, options) with each of $seeds, and wait
 launch_rows() {
     local seed name options
     for seed in ${seeds:?the seeds}; do
         while read -r name options; do
-            # shellcheck disable=SC2086  # options are words
+            # shellcheck disable=SC2086
             launch "$name" "$seed" "$@" $options
         done <<<"${rows:?the rows}"
     done
@@ -132,9 +130,8 @@ settle() {
     [ -z "$failed" ] || exit 1
 }
 
-# row_of NAME BASE: print NAME's row, if it has trainings. The difference to BASE is the mean
-# over the seeds that both have; their number is shown if NAME has more. Trainings that
-# diverged are counted, but are in no mean.
+# row_of NAME BASE: print NAME's row, if any. The difference to BASE is the mean over the seeds that
+# both have, with their number if NAME has more. Diverged trainings are counted, but are in no mean.
 row_of() {
     awk -F '\t' -v name="$1" -v base="$2" -v times="$figure_times" '
         $1 == name { n++; bytes = $4 }
@@ -152,7 +149,7 @@ row_of() {
               printf " | %s |\n", bytes }' "$tsv"
 }
 
-# table_of WHAT BASE: print a row for each name on standard input under the heading WHAT
+# table_of WHAT BASE: print a row for each name on standard input
 table_of() {
     local points=', points'
     [ "$figure_times" = 100 ] || points=''
@@ -163,8 +160,8 @@ table_of() {
     done
 }
 
-# steps_of WHAT: print a row for each name on standard input that $steps has; its last line
-# counts. Earlier trainings have no slope.
+# steps_of WHAT: print a row for each name on standard input that $steps has (its last line).
+# Earlier trainings have no slope.
 steps_of() {
     [ -s "$steps" ] || return 0
     awk -F '\t' -v what="$1" '

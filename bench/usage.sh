@@ -1,6 +1,5 @@
 # shellcheck shell=bash
-# usage.sh : prints the head comment of the sourcing script for --help or -h,
-# and rejects invalid arguments.
+# usage.sh : prints the sourcing script's head comment for --help, and rejects invalid arguments.
 case ${1-} in
 -h | --help)
     sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" | grep -v '^shellcheck '
@@ -13,8 +12,8 @@ refuse() {
     echo "${0##*/}: $*" >&2
     exit 2
 }
-# whole NAME WORD [WHAT]: reject a WORD that is not a number from 1 on: in arithmetic, bash
-# would run the command in 'a[$(command)]'
+# whole NAME WORD [WHAT]: reject a WORD that is not a number from 1 on; in arithmetic bash would run
+# the command in 'a[$(command)]'
 whole() {
     case $2 in '' | 0* | *[!0-9]* | ??????????*) refuse "$1 '$2': must be ${3:-a whole number}, from 1 on" ;; esac
 }

@@ -11,8 +11,7 @@ struct through_card {
     struct fpga_time start_time;  /* of all cards */
 };
 
-/* Returns the work of all cards so far, and the clocks of the busiest.
- * asks: true on rank 0, others get 0. */
+/* Returns the work of all cards so far, and the clocks of the busiest; 0 unless `asks` (rank 0). */
 static inline struct fpga_time card_times(struct offload *o, bool asks)
 {
     struct fpga_time sum = {0}, one;
@@ -25,8 +24,8 @@ static inline struct fpga_time card_times(struct offload *o, bool asks)
     return sum;
 }
 
-/* Check that the job uses its cards, because a fallback would measure MPI. Collective. Returns
- * 0, or -EIO after rank 0 has reported an error. */
+/* Refuse a job without its cards, because a fallback would measure MPI. Collective. Returns 0, or
+ * -EIO after rank 0 has reported an error. */
 static inline int card_check(struct through_card *c, const struct job *job)
 {
     c->offload = job->offload;
@@ -45,7 +44,7 @@ static inline void card_begin(struct through_card *c, bool asks)
     c->start_time = card_times(c->offload, asks);
 }
 
-/* Means per run: this rank's packets and retransmits, clocks of the busiest card, their time. */
+/* Means per run; packets and resent are this rank's, clocks those of the busiest card. */
 struct card_cost {
     double packets, resent, clocks, line_s;
 };

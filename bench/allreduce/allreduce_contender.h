@@ -9,7 +9,7 @@ enum { NAME_BYTES = 24 };
 
 struct contender {
     char algo[PEER_NAME_BYTES + 8], type[2 * NAME_BYTES];
-    const struct peer *peer; /* MPI's; NULL: this is a job */
+    const struct peer *peer; /* MPI's; NULL: a job */
     char format[NAME_BYTES], out[NAME_BYTES];
     struct job_spec spec;
     struct job job; /* open while a size is measured */
@@ -37,8 +37,8 @@ static inline void contender_init(struct contender *c, const struct options *o, 
             .where = o->offload, .provider = o->fabric, .slots = (int)o->slots};
 }
 
-/* Open the job for n elements. Collective. Returns 0, -EINVAL if there is no such combination
- * (one rank has reported it), or another negative errno. */
+/* Open the job for n elements. Collective. Returns 0, -EINVAL if one rank has reported that the
+ * combination does not exist, or another negative errno. */
 static inline int contender_open(struct contender *c, struct comm *comm, size_t n)
 {
     const struct reducer_layer layer = {.name = "all", .n = n};

@@ -1,8 +1,7 @@
-/* allreduce_data.h : generates integers with known sums for
- * bench_allreduce, and counts wrong results.
+/* allreduce_data.h : generates integers with known sums for bench_allreduce, and counts errors.
  *
- * An element is +-1 on none, one or two ranks, or +1 on one rank and -1 on another. Every
- * partial sum is therefore 0, +-1 or +-2, exact in every format and order. */
+ * An element is +-1 on none, one or two ranks, or +1 and -1 on two. Every partial sum is therefore
+ * 0, +-1 or +-2, exact in every format and order. */
 #ifndef ALLREDUCE_DATA_H
 #define ALLREDUCE_DATA_H
 #include <stddef.h>
@@ -25,7 +24,7 @@ static inline float data_of(uint64_t i, int rank, int n_ranks)
     }
 }
 
-/* Fill own[n], this rank's addends, and want[n], the sums. */
+/* own[n]: this rank's addends; want[n]: the sums. */
 static inline void data_fill(float *own, float *want, size_t n, int rank, int n_ranks)
 {
     for (size_t i = 0; i < n; i++) {
@@ -36,7 +35,6 @@ static inline void data_fill(float *own, float *want, size_t n, int rank, int n_
     }
 }
 
-/* Count elements of x that differ from want[i] / divisor. */
 static inline uint64_t data_wrong(const float *x, const float *want, size_t n, float divisor)
 {
     uint64_t wrong = 0;

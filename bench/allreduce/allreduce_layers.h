@@ -1,9 +1,9 @@
-/* allreduce_layers.h : times layers in one all-reduce each and in one for all, by exponents,
- * codes and casts. As the APS paper's Fig. 11, it compares fp16 by MPI's own all-reduce (virtual
- * ranks: a ring) with narrow codes with aps.
+/* allreduce_layers.h : times layers in one all-reduce each and in one for all, by exponents, codes
+ * and casts: fp16 by MPI's own all-reduce (virtual ranks: a ring) against narrow codes with aps, as
+ * in the APS paper's Fig. 11.
  *
- * Real ranks are timed: the total after a barrier on the slowest rank, its parts as means over
- * ranks. Virtual ranks share a core, and only bytes and rounds are counted. */
+ * Times of real ranks: the total is the slowest rank's after a barrier, parts are means over ranks.
+ * Virtual ranks share a core, so only bytes and rounds are counted. */
 #ifndef ALLREDUCE_LAYERS_H
 #define ALLREDUCE_LAYERS_H
 #include "allreduce_data.h"
@@ -58,7 +58,7 @@ static inline void phase_add(struct phase *to, const struct phase *one)
     to->rounds += one->rounds, to->wrong += one->wrong;
 }
 
-/* Layers first..first+n of one rank, in one job. */
+/* Layers first..first+n of one rank in one job. */
 struct layers_part {
     struct job job;
     struct reducer_layer layer[LAYERS_MAX];
@@ -78,7 +78,7 @@ static inline int part_open(struct layers_part *p, const struct layers *l, struc
     return job_open(&p->job, p->layer, n);
 }
 
-/* This rank's gradients and the expected sums, which only real ranks check. */
+/* This rank's gradients, and the expected sums. */
 struct layers_data {
     float *own, *want, *x; /* [all]; virtual ranks have only x */
 };
@@ -117,14 +117,14 @@ static inline int part_run(struct layers_part *p, const struct layers_data *d, s
     return 0;
 }
 
-/* ---- a contender: one format by one algorithm ---- */
+/* ---- a contender ---- */
 
 enum { ONE_BY_ONE = LAYERS_MAX, FUSED, N_PHASES };
 struct layers_contender {
     const struct layers *l;
     struct job_spec spec;
     const char *algo, *type;
-    struct phase *of[N_PHASES]; /* [n_ranks] of virtual ranks, or this real rank's [reps] */
+    struct phase *of[N_PHASES]; /* [n_ranks] if virtual, else [reps] */
     int n_ranks;
     bool is_virtual;
 };
@@ -185,8 +185,8 @@ static inline int run_rank(struct comm *comm, void *contender)
 
 /* ---- output ---- */
 
-/* Returns medians over the runs of real ranks, which lose their order: the slowest rank's total,
- * and the ranks' mean parts. Collective. */
+/* Returns medians over the runs of real ranks, and sorts these: the slowest rank's total, the
+ * ranks' mean parts. Collective. */
 static inline struct phase phase_of_real(struct layers_contender *c, int what)
 {
     const size_t reps = (size_t)c->l->o->reps;
@@ -242,7 +242,7 @@ static inline void phase_head(bool is_virtual)
                "exponents, us", "codes, us", "casts, us", "time, us", "wire_bytes", "#wrong");
 }
 
-/* base_s: the same phase in fp16; 0: this is fp16. */
+/* base_s: the phase in fp16; 0: this is fp16. */
 static inline int phase_show(const struct layers_contender *c, int what, const struct phase *p,
                              double base_s)
 {

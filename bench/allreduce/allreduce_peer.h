@@ -1,9 +1,7 @@
-/* allreduce_peer.h : runs MPI_Allreduce of fp32 with each of Open MPI's algorithms,
- * the reference of bench_allreduce.
+/* allreduce_peer.h : runs MPI_Allreduce of fp32 with each of Open MPI's algorithms, as reference.
  *
- * coll/tuned reads the algorithm, which MPI's tools interface can set, when a
- * communicator is made. So each algorithm has its own communicator. Without this
- * setting, MPI's default is the only peer. */
+ * coll/tuned reads the algorithm, a setting of MPI's tools interface, when a communicator is made:
+ * each algorithm has its own. Without this setting, MPI's default is the only peer. */
 #ifndef ALLREDUCE_PEER_H
 #define ALLREDUCE_PEER_H
 #include <mpi.h>
@@ -17,7 +15,7 @@ enum { PEERS_MAX = 16, PEER_NAME_BYTES = 40 };
 struct peer {
     char name[PEER_NAME_BYTES];
     MPI_Comm comm;
-    double seconds; /* of a run, when last tried */
+    double seconds; /* per run, when last tried */
 };
 
 struct peers {
@@ -38,7 +36,7 @@ static inline void peers_add(struct peers *p, const char *name)
     MPI_Comm_dup(MPI_COMM_WORLD, &peer->comm);
 }
 
-/* Open a peer for each value of the setting, or only for `only`. */
+/* Open a peer for each value of the setting; only: or for this one. */
 static inline void peers_open(struct peers *p, const char *only)
 {
     int level, index, bytes = 64, verbosity, n_words = 0, binding, scope, count, name_bytes = 64;
@@ -77,7 +75,7 @@ static inline void peers_close(struct peers *p)
         MPI_Comm_free(&p->peer[i].comm);
 }
 
-/* Run out of place, MPI's fastest case. */
+/* Out of place is MPI's fastest case. */
 static inline void peer_run(const struct peer *p, const float *x, float *sum, size_t n)
 {
     for (size_t at = 0, k; at < n; at += k) { /* MPI counts are int */

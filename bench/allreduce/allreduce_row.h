@@ -30,7 +30,7 @@ static inline int row_by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sort x[n]; return its median and 99th percentile. */
+/* Sorts x[n]. */
 static inline void row_times(double *x, size_t n, double *median, double *p99)
 {
     qsort(x, n, sizeof *x, row_by_size);

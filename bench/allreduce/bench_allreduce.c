@@ -1,13 +1,5 @@
-/* bench_allreduce.c : times an all-reduce as its user calls it: fp32 gradients
- * in, fp32 means out, casts included.
- *   host/ranks.sh 4 build/bench_allreduce [--algo direct,ring] [--format e5m2,e3m0/e3m0]
- *       [--sizes 1k:256m] [--json]
- *   bench/netlab.sh -n 4 -r 1gbit -- bash -c 'mpirun $NETLAB_MPI -np 4
- *       build/bench_allreduce --sizes 4m:64m'
- *
- * At every size all contenders run in turn, including MPI_Allreduce of fp32 with the fastest of
- * Open MPI's algorithms, which is determined first. Runs begin at a barrier; the slowest rank
- * counts. #wrong counts errors, because the sums are known. */
+/* bench_allreduce.c : times an all-reduce as its user calls it: fp32 gradients in, fp32 means out.
+ * Runs begin at a barrier; all contenders of a size run in turn. */
 #include "allreduce_contender.h"
 #include "allreduce_data.h"
 #include "allreduce_layers.h"
@@ -17,9 +9,9 @@
 #include "base/err.h"
 #include "base/progress.h"
 
-/* ---- --layers: fp16 and all contenders, row by row ---- */
+/* ---- --layers ---- */
 
-/* Run one contender on all ranks. base_s[N_PHASES]: times of the first. */
+/* base_s[N_PHASES]: times of the first contender. */
 static int fig11_run(struct layers_contender *c, struct comm *comm, struct comm_virtual *v,
                      double *base_s)
 {
@@ -62,7 +54,7 @@ static struct layers_contender fig11_contender(const struct layers *l, int n_ran
     return c;
 }
 
-/* Run fp16, then each of list[n]. Returns 0 or a negative errno after reporting it. */
+/* Runs fp16, then each of list[n]. */
 static int fig11(const struct options *o, struct comm *comm, const struct layers *l,
                  struct contender *list, int n)
 {
@@ -155,7 +147,7 @@ static int run(struct contender *c, size_t rep)
     return 0;
 }
 
-/* ---- the peer: MPI's fastest algorithm ---- */
+/* ---- MPI's fastest algorithm ---- */
 
 static double of_slowest(double seconds)
 {
@@ -187,7 +179,7 @@ static const struct peer *fastest_peer(void)
     return best;
 }
 
-/* Try the peers again that took at most `within` times as long as the best. */
+/* Try those peers again that took at most `within` times as long as the best. */
 static int try_peers(struct contender *c, double within, int n_runs)
 {
     const double limit = within * fastest_peer()->seconds;
@@ -216,7 +208,7 @@ static int choose_peer(struct contender *c)
 
 /* ---- contenders ---- */
 
-/* Copy the next word of the list at *at, and move on. Returns false at the end. */
+/* Copy the next word of the list. Returns false at the end. */
 static bool next_word(const char **at, char *word, size_t size)
 {
     const size_t length = strcspn(*at, ",");
@@ -225,7 +217,6 @@ static bool next_word(const char **at, char *word, size_t size)
     return length > 0;
 }
 
-/* List all combinations of --algo and --format. */
 static int list_words(void)
 {
     char algo[NAME_BYTES], type[2 * NAME_BYTES];
@@ -243,7 +234,7 @@ static int list_words(void)
     return 0;
 }
 
-/* Keep those that exist; rank 0 reports why others do not. Collective. */
+/* Keep the combinations that exist; rank 0 reports why others do not. Collective. */
 static int list_contenders(void)
 {
     int n = 1;
@@ -339,7 +330,6 @@ static int run_size(size_t bytes)
     return rc;
 }
 
-/* Parse "FROM:TO" or one size. */
 static int read_sizes(const char *text, uint64_t *from, uint64_t *to)
 {
     static const struct opt size = {"sizes", "FROM:TO", NULL, "", OPT_SIZE, 0, 4, 0x1p36, 0};
@@ -405,7 +395,7 @@ int main(int argc, char **argv)
         return 1;
     int rc = run_all();
     if (rc < 0)
-        comm_abort(b.comm, rc); /* other ranks may wait for it */
+        comm_abort(b.comm, rc); /* others may wait */
     comm_close(b.comm);
     return 0;
 }

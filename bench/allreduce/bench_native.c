@@ -1,13 +1,10 @@
-/* bench_native.c : compares MPI's own all-reduce of fp32, fp16 and e5m2 with our
- * all-reduces of e5m2, in the same run.
- *   bench/allreduce/bench_native.sh [RANKS [OPTION...]]     MPI_Iallreduce with its best for fp32
- *   host/ranks.sh 4 build/bench_native [--mib 16] [--reps 9] [--only e5m2] [--json]
+/* bench_native.c : compares MPI's all-reduces of fp32, fp16 and e5m2 with ours of e5m2.
  *
- * Each row runs in turn with two all-reduces of the same elements in fp32, from barrier to
- * barrier: MPI_Allreduce with Open MPI's fastest algorithm, which is determined first, and
- * MPI_Iallreduce. Ratios are to the faster of these in each run; times are medians. Casts are
- * not counted. MPI's rows are its call and the wait. fp16 and e5m2 use our MPI_Op, and so does
- * one row of fp32, to show the cost compared with MPI_SUM (the fp8 paper's figure 3). */
+ * Each row runs in turn with two all-reduces of the same elements in fp32, from barrier to barrier:
+ * MPI_Allreduce with Open MPI's fastest algorithm, which is determined first, and MPI_Iallreduce.
+ * Ratios are to the faster of these in each run; times are medians without casts. MPI's rows are
+ * its call and the wait. fp16 and e5m2 use our MPI_Op, and one row of fp32, too, to compare it with
+ * MPI_SUM (the fp8 paper's figure 3). */
 #include "allreduce_peer.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -25,7 +22,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* ---- how Open MPI copies between ranks on one machine ---- */
+/* ---- copies between ranks on one machine ---- */
 
 enum { MPI_COPY_BYTES = 96 };
 
@@ -60,8 +57,7 @@ static void mpi_copy_setting(char word[MPI_COPY_BYTES])
     MPI_T_finalize();
 }
 
-/* Returns on rank 0 whether it may read the memory of the last rank,
- * on this machine. Collective. */
+/* Returns on rank 0 whether it may read the memory of the last rank. Collective. */
 static int mpi_copy_permitted(void)
 {
     int rank, n_ranks, seen = 0;
@@ -76,7 +72,7 @@ static int mpi_copy_permitted(void)
         struct iovec to = {&seen, sizeof seen}, from = {(void *)last.address, sizeof seen};
         seen = process_vm_readv((pid_t)last.pid, &to, 1, &from, 1, 0) == (ssize_t)sizeof seen;
     }
-    MPI_Barrier(MPI_COMM_WORLD); /* keeps mark alive until it is read */
+    MPI_Barrier(MPI_COMM_WORLD); /* mark must live until it is read */
     return seen;
 }
 
@@ -130,8 +126,7 @@ struct fp32 {
     struct way blocking, native;
 };
 
-/* Reduce op for MPI's rows: leaves MPI's sum as it is. Unlike `native`, it handles no overflow and
- * does not convert to the result format. */
+/* Reduce op that leaves MPI's sum: unlike `native`, without overflow and result format. */
 static void leave(const struct reduce_op *f, size_t at, const uint8_t *const *parts, int n_parts,
                   size_t n, bool last, uint8_t *codes)
 {
@@ -144,7 +139,7 @@ static float element(int rank, size_t i)
     return (float)philox_u32((uint64_t)rank + 1, i) * 0x1p-31f - 1;
 }
 
-/* Add as MPI_SUM does, with the code that adds other formats. */
+/* Add with the code of other formats. */
 static void add_fp32(void *in, void *inout, int *n, MPI_Datatype *type)
 {
     static const struct vec_sum sum = {
@@ -228,7 +223,7 @@ static int time_once(struct comm *c, const struct way *w, double *seconds)
     return 0;
 }
 
-/* Rank 0 chooses MPI_Allreduce's algorithm: the fastest in three runs of each. */
+/* Rank 0 chooses MPI_Allreduce's algorithm, the fastest in three runs. */
 static int fp32_open(struct comm *c, size_t n, struct fp32 *fp32)
 {
     double best = 1e300, seconds;
@@ -315,7 +310,7 @@ static int measure(struct comm *c, const struct row *row, const struct fp32 *fp3
     return comm_rank(c) == 0 ? show(row, &x, o->json) : 0;
 }
 
-/* Ratios mean little without the reference's settings, so JSON has them, too. */
+/* JSON has the reference's settings, too, because ratios depend on them. */
 static int show_head(struct comm *c, const struct options *o, const struct fp32 *fp32)
 {
     char copies[MPI_COPY_BYTES];
@@ -398,7 +393,7 @@ int main(int argc, char **argv)
         return 1;
     int rc = run_all(c, &o);
     if (rc < 0)
-        comm_abort(c, rc); /* other ranks wait for it */
+        comm_abort(c, rc); /* others wait */
     comm_close(c);
     return 0;
 }

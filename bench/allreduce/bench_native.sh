@@ -1,6 +1,6 @@
 #!/bin/bash
-# bench_native.sh : runs bench_native with the algorithm of Open MPI's MPI_Iallreduce that is
-# the fastest on fp32, after trying all.
+# bench_native.sh : runs bench_native with the algorithm of Open MPI's MPI_Iallreduce that is the
+# fastest on fp32.
 # usage: bench/allreduce/bench_native.sh [RANKS [OPTION OF bench_native...]]
 # Environment: B, the build folder; ROUNDS of trials [3].
 set -eu
@@ -12,7 +12,7 @@ shift $(($# > 0))
 whole RANKS "$ranks" 'a number of ranks'
 whole ROUNDS "${ROUNDS:-3}" 'a number of rounds'
 . host/ranks.sh
-# As MPI's users run it: Open MPI chooses pinning, spinning and CMA.
+# As users run it: Open MPI chooses pinning, spinning and CMA.
 unset OMPI_MCA_pml OMPI_MCA_btl OMPI_MCA_btl_tcp_if_include OMPI_MCA_btl_vader_single_copy_mechanism OMPI_MCA_mpi_yield_when_idle
 unset OMPI_MCA_hwloc_base_binding_policy PRTE_MCA_hwloc_default_binding_policy
 

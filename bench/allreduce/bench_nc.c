@@ -1,5 +1,5 @@
-/* bench_nc.c : measures how much of an all-reduce is hidden if a caller of narrowcast.h hands in
- * layers while it computes, with nc_iallreduce() and nc_ready().
+/* bench_nc.c : measures how much of an all-reduce is hidden if a caller hands in layers while it
+ * computes, with nc_iallreduce() and nc_ready().
  * usage: mpirun -np P bench_nc [LAYERS [ELEMENTS [MS [busy|asleep [FORMAT]]]]]
  *   defaults: 50 layers of 200000 elements, 200 ms, asleep (as if waiting for a GPU), e5m2 */
 #include "base/clock.h"
@@ -22,7 +22,7 @@ static void compute(double seconds, int busy)
         nanosleep(&(struct timespec){(time_t)seconds, (long)(fmod(seconds, 1) * 1e9)}, NULL);
 }
 
-/* Returns the seconds of a step. travels: all-reduce gradients computed from the last layer on. */
+/* Returns the seconds of a step. travels: with an all-reduce. */
 static double step(struct nc *nc, float **grads, int n_layers, double seconds, int busy,
                    int travels)
 {

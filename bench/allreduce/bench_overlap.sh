@@ -1,15 +1,15 @@
 #!/bin/bash
-# bench_overlap.sh : measures the share of the all-reduce that the backward pass hides:
-# a training with and without overlap.
+# bench_overlap.sh : measures the share of the all-reduce that the backward pass hides, by training
+# with and without overlap.
 # usage: bench/allreduce/bench_overlap.sh [RANKS [OPTION OF train...]]
 # Environment: B, the build folder; STEPS [40].
 #   bench/allreduce/bench_overlap.sh 4 --model resnet20 --batch 64 --bucket-bytes 64k
 #   bench/allreduce/bench_overlap.sh 4 --device cuda --model resnet50
 # Means of rank 0 over all steps except the first five:
 #   reduce   casting, sending and adding, without the wait for the slowest rank's exponents
-#   hidden   share of reduce that was done before the backward pass ended
-#   waited   from the end of the backward pass until the means were there
-# With more ranks than cores, a thread's wait for a core counts as reduce: look at `waited`.
+#   hidden   share of reduce before the end of the backward pass
+#   waited   from the end of the backward pass to the means
+# With more ranks than cores, reduce includes waits for a core: look at `waited`.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"

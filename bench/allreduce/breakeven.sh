@@ -1,11 +1,9 @@
 #!/bin/bash
-# breakeven.sh : measures the ratio of narrow floats to MPI's fp32 all-reduce
-# over link speeds, by netlab.sh.
+# breakeven.sh : measures the ratio of narrow floats to MPI's fp32 all-reduce over link speeds.
 # usage: bench/allreduce/breakeven.sh [SIZE [OPTION OF bench_allreduce...]]
-# SIZE: fp32 bytes per rank [16M]. Environment: B, the build folder; RATES, a list of
-# RATE:NODES; REPS. Writes $B/breakeven.json, a table, and $B/breakeven.svg. A card in plain C
-# takes part on the port without limit, like a switch. Few cores carry all nodes' packets, so
-# 10 Gbit/s is realistic for 2 nodes only.
+# SIZE: fp32 bytes per rank [16M]. Environment: B, the build folder; RATES, a list of RATE:NODES;
+# REPS. Writes $B/breakeven.json, a table, and $B/breakeven.svg. A card in plain C is on a
+# port without limit. Few cores carry all packets: 10 Gbit/s is realistic for 2 nodes only.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -17,8 +15,7 @@ rates=${RATES:-100mbit:4 250mbit:4 1gbit:4 2.5gbit:4 10gbit:2 none:2 none:4}
 json=$B/breakeven.json
 : >"$json"
 
-# At the head: a card and the bench. mpirun warns of a setpgid by its
-# stand-in for ssh; this is harmless.
+# A card and the bench. mpirun's warning of a setpgid by its stand-in for ssh is harmless.
 # shellcheck disable=SC2016  # the variables are netlab.sh's
 at_head='
 "$B/narrowcast" sim --listen 10.77.0.254:4000 --engine c >/dev/null &

@@ -1,6 +1,5 @@
-# ddp_hooks.py : runs a rank of ddp_hooks.sh: times DistributedDataParallel's step of
-# resnet18 on CPUs, and the all-reduce of its gradients only, with gloo in fp32,
-# PyTorch's hooks and narrowcast's, in one run.
+# ddp_hooks.py : runs a rank of ddp_hooks.sh: times DistributedDataParallel's step of resnet18 on
+# CPUs, and the all-reduce of its gradients only, with each hook in turn.
 #     ddp_hooks.py RANK RANKS ADDRESS:PORT [IMAGE [BATCH [STEPS]]]
 import os
 import sys
@@ -74,8 +73,8 @@ first_bucket = dist._DEFAULT_FIRST_BUCKET_BYTES
 
 def median_step(module, x, hook, n_steps):
     """Return the slowest rank's step time in s, and this rank's sent bytes (None: not ours)."""
-    # PowerSGD's later all-reduces begin in callbacks, in a different order on each rank. gloo can
-    # handle this with a single bucket only.
+    # PowerSGD's later all-reduces begin in a different order on each rank; gloo then needs a single
+    # bucket.
     cap = 1 << 30 if hook.startswith("PowerSGD") else first_bucket
     dist._DEFAULT_FIRST_BUCKET_BYTES = cap
     model = nn.parallel.DistributedDataParallel(module, bucket_cap_mb=max(25, cap >> 20))

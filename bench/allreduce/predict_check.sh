@@ -1,6 +1,5 @@
 #!/bin/bash
-# predict_check.sh : compares `narrowcast predict` with all-reduces on netlab.sh's
-# Ethernet that are not among its input.
+# predict_check.sh : compares `narrowcast predict` with measured all-reduces outside its input.
 # usage: bench/allreduce/predict_check.sh [--table]
 # --table uses existing measurements. Exits 1 if the model is off by more than 20 %.
 #
@@ -11,9 +10,10 @@
 #                    the part that links do not hide: the same at 500 Mbit/s and 5 Gbit/s
 #   card             the same without link limit and at 5 Gbit/s, through a card in plain C on a
 #                    port without limit
-# Checked points ($B/predict_points.json): LINKS x direct, ring, offload x 1, 8, 64 MiB x e5m2, e3m0.
+# Checked points ($B/predict_points.json): LINKS x direct, ring, offload
+# x 1, 8, 64 MiB x e5m2, e3m0.
 #
-# Long all-reduces run RUNS times in turn, short ones three times as often. Medians count, because
+# Long all-reduces run RUNS times in turn, short ones three times as often; medians count, because
 # the placement of processes on cores matters most. All nodes share this machine's cores.
 # Environment: B; LINKS [1gbit 2.5gbit]; RUNS [3]; NODES [4]; CAST, options of bench_cast.
 set -euo pipefail
@@ -26,8 +26,7 @@ links=${LINKS:-1gbit 2.5gbit}
 whole NODES "$NODES" 'a number of nodes'
 whole RUNS "$RUNS" 'a number of runs'
 
-# At the head: a card and the bench. mpirun warns of a setpgid by its
-# stand-in for ssh; this is harmless.
+# A card and the bench. mpirun's warning of a setpgid by its stand-in for ssh is harmless.
 # shellcheck disable=SC2016  # the variables are netlab.sh's
 at_head='
 "$B/narrowcast" sim --listen 10.77.0.254:4000 --engine c >/dev/null &
@@ -43,7 +42,7 @@ on() {
     grep '"kind":"allreduce"' "$B/predict_check.rows" | grep -v '"algo":"mpi:' || true
 }
 
-# round REPS TOLD ASKED: add rows of both ranges of sizes
+# round REPS TOLD ASKED: add rows of both ranges
 round() {
     local told=(--reps "$1" --factor 3 --sizes "$2") link
     {
@@ -57,7 +56,7 @@ round() {
 measure() {
     local i
     for i in $(seq "$NODES"); do
-        # shellcheck disable=SC2086  # several words
+        # shellcheck disable=SC2086
         "$B/bench_cast" --json ${CAST:---mib 64 --reps 5} >"$B/predict_cast.$i" &
     done
     wait

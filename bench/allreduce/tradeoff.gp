@@ -1,9 +1,9 @@
 # tradeoff.gp : draws tradeoff.sh's results: the time of a step by activity, codec and network, and
 # speed-up over MB of gradients per GFLOP.
 #   FILE=build/tradeoff.tsv BATCH=64 gnuplot bench/allreduce/tradeoff.gp >build/tradeoff.svg
-# The shell reads FILE, and names in it lose their quotes, so that no name is run as a command.
-# Lines: network, codec, then computing, casting and travelling (relative to the network's fp32
-# step), MB per GFLOP, speed-up over the best fp32 row.
+# The shell reads FILE, and names in it lose their quotes: no name runs as a command.
+# Lines: network, codec, computing, casting, travelling (relative to the network's fp32 step), MB
+# per GFLOP, speed-up over the best fp32 row.
 rows = "awk -F '\\t' -v batch=\"${BATCH:-64}\" '$2 == \"gflop\" { gflop[$1] = $3; next } " . \
        "{ row[++n] = $0; if ($2 ~ /^fp32/ && $3 > best[$1]) best[$1] = $3; if ($2 == \"fp32\") fp32[$1] = batch / $3 } " . \
        "END { for (i = 1; i <= n; i++) { split(row[i], f, \"\\t\"); one = fp32[f[1]]; if (one && gflop[f[1]]) " . \

@@ -1,12 +1,13 @@
 #!/bin/bash
-# tradeoff.sh : measures the speed of trainings on 4 nodes with 1 Gbit/s (netlab.sh) by
-# codec and network, as the 1-bit study's figures 10 and 16: images/s, bytes, time by
-# activity, speed-up over MB per GFLOP.
+# tradeoff.sh : measures the speed of trainings on 4 nodes with 1 Gbit/s (netlab.sh) by codec and
+# network, as the 1-bit study's figures 10 and 16: images/s, bytes, time by activity, speed-up over
+# MB per GFLOP.
 # usage: bench/allreduce/tradeoff.sh [--table] [NETWORKS [CODECS]]
-# NETWORKS and CODECS are names of the lists below, such as "fp32 fp32,native".
-# Environment: B, the build folder; STEPS per row [12]; BATCH [64]; RATE of a port [1gbit]; TABLE,
-# the file of finished rows, which are not repeated [$B/tradeoff.tsv]. --table prints it and draws
-# the chart. Images are generated, 28 x 28 pixels, scaled up where a network needs more.
+# NETWORKS and CODECS are names of the lists below, such as "fp32 fp32,native"; those that this build
+# does not know are left out and printed. Environment: B, the build folder; STEPS per row [12]; BATCH
+# [64]; RATE of a port [1gbit]; TABLE, the file of finished rows, which are not repeated
+# [$B/tradeoff.tsv]. --table prints it and draws the chart. Images are generated, 28 x 28 pixels,
+# scaled up if needed.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -32,20 +33,20 @@ onebit:64       --codec onebit:64
 onebit:column   --codec onebit:column
 ternary         --codec ternary
 relgrad         --codec relgrad"
-# known WHAT LIST WORD...: reject words that are not in the list
+# known WHAT LIST WORD...: reject words outside the list
 known() {
     for word in "${@:3}"; do
         case " $2 " in *" $word "*) ;; *) echo "tradeoff.sh: no $1 '$word': need some of $2" >&2 && exit 2 ;; esac
     done
 }
 names=$(while read -r name _; do printf '%s ' "$name"; done <<<"$codecs")
-# shellcheck disable=SC2086  # words
+# shellcheck disable=SC2086
 known network "$all" $networks
 # shellcheck disable=SC2086
 known codec "${names% }" ${2-}
 pixels() { case $1 in caffenet | alexnet | vgg19) echo 64 ;; *) echo 28 ;; esac; }
 
-# Make the small Ethernet once, for all rows.
+# Make the Ethernet once for all rows.
 if [ -z "$only" ] && [ -z "${NETLAB_MPI-}" ]; then
     exec bench/netlab.sh -n $nodes -r "${RATE:-1gbit}" -- "$0" "$@"
 fi
@@ -67,7 +68,7 @@ measure_flop() {
     printf '%s\t%s\t%s\n' "$1" gflop "$gflop" >>"$tsv"
 }
 
-# medians: over rank 0's steps, except the first two, which touch new memory
+# medians: over rank 0's steps after the first two, which touch new memory
 medians() {
     for field in samples_per_s sent_bytes fp32_bytes comm_s codec_s; do
         sed -n "s/.*\"kind\":\"step\".*\"$field\":\([0-9.e+-]*\).*/\1/p" "$log.jsonl" | tail -n +3 | sort -g |
@@ -83,7 +84,7 @@ train() {
     [ "$(pixels "$network")" = 28 ] || image="--image $(pixels "$network")"
     echo "tradeoff.sh: $network, $codec" >&2
     rm -f "$log.jsonl"
-    # shellcheck disable=SC2086  # options are words
+    # shellcheck disable=SC2086
     if mpirun $NETLAB_MPI -np $nodes "$B/narrowcast" train --data "synthetic:$images,1" --model "$network" $image \
         --steps "$steps" --batch "$batch" --lr 0.001 --schedule const --warmup 0 --deadline 600 --log "$log.jsonl" "$@" \
         </dev/null >"$log.out" 2>&1 && ! grep -q '"skipped":true' "$log.jsonl"; then
@@ -114,8 +115,7 @@ table() {
               } }' "$tsv"
 }
 
-# Networks by MB per GFLOP with each codec's speed-up, and the rank
-# correlation (Spearman) of the two.
+# Networks by MB per GFLOP with each codec's speed-up, and the Spearman rank correlation.
 tradeoff() {
     awk -F '\t' -v order="$order" '
         $2 == "gflop" { gflop[$1] = $3; next }
@@ -171,7 +171,7 @@ for network in $networks; do
     while read -r codec options; do
         case " ${2-$codec} " in *" $codec "*) ;; *) continue ;; esac
         case $options in *--codec*) has "${codec%%:*}" || { [[ $absent == *" $codec,"* ]] || absent+=" $codec,"; continue; } ;; esac
-        # shellcheck disable=SC2086  # options are words
+        # shellcheck disable=SC2086
         train "$network" "$codec" $options
     done <<<"$codecs"
 done

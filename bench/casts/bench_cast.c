@@ -1,12 +1,9 @@
-/* bench_cast.c : measures casts and sums on one core relative to copies
- * of memory, in turn with each.
- *   build/bench_cast [--mib 256 | --kib 96] [--pages small] [--isa avx512] [--only e5m2] [--json]
+/* bench_cast.c : measures casts and sums on one core relative to copies of memory.
  *
- * Uses three arrays of --mib MiB. First it finds the fastest copy of copies.h. Every row then
- * runs --reps times, in CPU time of the thread, each time after one memcpy() of the fp32 array
- * and one fastest copy; the faster of the two is "copy" in that run. Other references are a
- * streaming copy and reading only, which counts the bytes read. Arrays of less than 16 MiB are
- * processed several times per run. Results are medians. Ratios compare, per second:
+ * Uses three arrays of --mib MiB. Every row runs --reps times, in CPU time of the thread, each time
+ * after one memcpy() of the fp32 array and one copy by the fastest of copies.h; the faster of the
+ * two is "copy" in that run. Arrays of less than 16 MiB are processed several times per run.
+ * Results are medians. Ratios compare, per second:
  *     casts, largest exponent, APS   fp32 bytes read; a copy's: fp32 bytes read
  *     fp32 + left -> onebit:64       bytes moved; a copy's: read and written
  *     e5m2 += e5m2                   bytes moved (two reads, one write); a copy's: read and written
@@ -34,7 +31,7 @@ struct options {
 
 /* ---- memory ---- */
 
-/* Fill x with gradient-like numbers, a sign and 2^N(-12, 4): one tile, repeated. */
+/* x: a sign and 2^N(-12, 4), like gradients; one tile, repeated. */
 static void fill(struct bench *b)
 {
     const size_t tile = b->n < TILE ? b->n : TILE;
@@ -112,7 +109,6 @@ static size_t passes(const struct bench *b)
     return 4 * b->n < LEAST ? LEAST / (4 * b->n) : 1;
 }
 
-/* Return the GB/s of one run. */
 static double time_copy(struct bench *b, const struct copy *copy)
 {
     const size_t n = passes(b);
@@ -131,14 +127,14 @@ static double time_row(struct bench *b, const struct row *r)
     return 1e-9 * (double)bytes / (measure_cpu_s() - start);
 }
 
-/* Time all copies in turn, print them, and keep the fastest. */
+/* Time all copies in turn, and keep the fastest. */
 static int choose_copy(struct bench *b, size_t reps, bool json)
 {
     struct copy copies[COPIES_MAX];
     const int n = copies_here(copies);
     double gbs[COPIES_MAX][MAX_REPS], of[COPIES_MAX];
     int fastest = 0;
-    for (size_t i = 0; i <= reps; i++) /* the first does not count */
+    for (size_t i = 0; i <= reps; i++) /* run 0: warm-up */
         for (int k = 0; k < n; k++) {
             if (i == 0)
                 memset(b->copy, 0xff, 4 * b->n);
@@ -165,7 +161,7 @@ static struct result measure(struct bench *b, const struct row *r, size_t reps,
     const struct row read = {"read only", run_read, {0}, MF_NEAREST, 0, 1};
     if (r->run == run_add || r->run == run_sum || r->run == run_decode)
         fill_codes(b, r);
-    for (size_t i = 0; i <= reps; i++) { /* the first does not count */
+    for (size_t i = 0; i <= reps; i++) { /* run 0: warm-up */
         const size_t at = i > 0 ? i - 1 : 0;
         gbs[MEMCPY][at] = r->copy_counts * time_copy(b, &plain);
         gbs[COPY][at] = fmax(gbs[MEMCPY][at], r->copy_counts * time_copy(b, &b->fastest));

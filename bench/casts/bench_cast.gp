@@ -1,7 +1,7 @@
-# bench_cast.gp : draws `build/bench_cast --json`: ratios to the fastest
-# copy (bars) and to memcpy (rings).
+# bench_cast.gp : draws `build/bench_cast --json`: ratios to the fastest copy (bars) and to memcpy
+# (rings).
 #   FILE=build/bench_cast.json gnuplot bench/casts/bench_cast.gp >build/bench_cast.svg
-# The shell reads FILE, so that no name is run as a command.
+# The shell reads FILE: no name runs as a command.
 number = '\([0-9.e+-]*\)'
 # "name" ratio ratio_memcpy
 rows = "< sed -n 's/.*\"name\":\\(\"[^\"]*\"\\).*\"ratio\":" . number . ",\"ratio_memcpy\":" . number . ".*/\\1 \\2 \\3/p' <\"$FILE\""

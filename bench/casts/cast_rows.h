@@ -1,5 +1,4 @@
-/* cast_rows.h : lists the rows of bench_cast, each with a function that
- * returns the bytes that count. */
+/* cast_rows.h : lists the rows of bench_cast, with functions that return the counted bytes. */
 #ifndef CAST_ROWS_H
 #define CAST_ROWS_H
 #include "codec/codec.h"
@@ -69,7 +68,7 @@ static inline size_t run_absmax(struct bench *b, const struct row *r)
     return 4 * b->n;
 }
 
-/* Two passes: the shift is known only after the layer has been scanned. */
+/* In two passes: the shift is known after the scan. */
 static inline size_t run_aps(struct bench *b, const struct row *r)
 {
     const struct vec_cast cast = cast_of(r);
@@ -78,7 +77,7 @@ static inline size_t run_aps(struct bench *b, const struct row *r)
     return 4 * b->n;
 }
 
-/* The same for layers that fit the cache. */
+/* In two passes, by layers that fit the cache. */
 static inline size_t run_aps_blocks(struct bench *b, const struct row *r)
 {
     const struct vec_cast cast = cast_of(r);
@@ -90,7 +89,7 @@ static inline size_t run_aps_blocks(struct bench *b, const struct row *r)
     return 4 * b->n;
 }
 
-/* A guessed shift; the scan that checks it runs along. */
+/* In one pass with a guessed shift, which the scan checks. */
 static inline size_t run_aps_guess(struct bench *b, const struct row *r)
 {
     const struct vec_cast cast = cast_of(r);
@@ -121,7 +120,7 @@ static inline size_t run_sum(struct bench *b, const struct row *r)
     return RANKS * part;
 }
 
-/* 4 bits in buckets of 512, random numbers included. */
+/* Buckets of 512, with random numbers. */
 static inline size_t run_levels(struct bench *b, const struct row *r)
 {
     const struct levels_rule rule = {.scheme = {4, 0}, .bucket = 512};
@@ -138,7 +137,7 @@ static inline size_t run_values(struct bench *b, const struct row *r)
     return 4 * b->n;
 }
 
-/* Signs in buckets of 64; the residual is read and written. */
+/* Buckets of 64; the residual is read and written. */
 static inline size_t run_signs(struct bench *b, const struct row *r)
 {
     const struct signs_rule rule = {64, 1};

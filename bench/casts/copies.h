@@ -1,10 +1,9 @@
-/* copies.h : copies and reads memory in several ways, so that benches
- * can use this machine's fastest.
+/* copies.h : copies and reads memory in several ways, to find this machine's fastest.
  *
- * memcpy() may read what it is about to overwrite, or stop streaming too late or too early. The
- * others are the CPU's string copy and streaming stores that bypass the caches: straight on, in
- * four pages at a time (more rows of memory open at once), or straight on with prefetches 4 KiB
- * ahead, the reference "streaming copy". Reading only has no software prefetch. */
+ * memcpy() may read what it overwrites, or stop streaming too late or too early. The others are the
+ * CPU's string copy and streaming stores that bypass the caches: straight on, in four pages at a
+ * time (more rows of memory open at once), or straight on with prefetches 4 KiB ahead, the
+ * reference "streaming copy". Reading only has no software prefetch. */
 #ifndef COPIES_H
 #define COPIES_H
 #include <stddef.h>
@@ -65,7 +64,7 @@ COPY_STREAM(copy_avx512_ahead, "avx512f", __m512i, _mm512_load_si512, _mm512_str
             copy_ask)
 #endif
 
-/* Returns the number of copies this CPU supports, memcpy first. */
+/* Returns the number of copies that this CPU supports, memcpy first. */
 static inline int copies_here(struct copy copies[COPIES_MAX])
 {
     int n = 0;
@@ -86,14 +85,14 @@ static inline int copies_here(struct copy copies[COPIES_MAX])
     return n;
 }
 
-/* Returns the last copy, which has the widest registers. */
+/* The last copy has the widest registers. */
 static inline struct copy copies_stream(void)
 {
     struct copy copies[COPIES_MAX];
     return copies[copies_here(copies) - 1];
 }
 
-/* Returns bits that depend on all n bytes, a multiple of 256. */
+/* Returns bits that depend on all n bytes; n: a multiple of 256. */
 #define READ_LOOP(vector, zero, either)                                                     \
     vector all[4] = {zero, zero, zero, zero};                                               \
     const size_t lanes = sizeof(vector);                                                    \

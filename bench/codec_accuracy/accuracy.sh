@@ -1,6 +1,6 @@
 #!/bin/bash
-# accuracy.sh : measures test accuracy with narrow gradients: Fashion-MNIST, resnet8, 4
-# ranks, every format, scale and seed.
+# accuracy.sh : measures test accuracy with narrow gradients: Fashion-MNIST, resnet8, 4 ranks, every
+# format, scale and seed.
 # usage: NARROWCAST_DATA=DIR bench/codec_accuracy/accuracy.sh [--table] [SEEDS]
 # DIR/fashion-mnist holds the four .gz files; SEEDS: "1 2 3". Finished trainings are lines of
 # $TABLES/fashion-mnist.tsv (bench/data) and are not repeated; --table prints them.
@@ -16,7 +16,7 @@ tsv=${TABLES:-bench/data}/fashion-mnist.tsv
 LOGS=$B/codec_accuracy/fashion-mnist
 . bench/trainings.sh
 
-# Format and scale; all else, including overflow, is the same.
+# format and scale
 base='fp32 none'
 configs="$base
 e5m2 none
@@ -39,7 +39,7 @@ fi
 need_data 'fashion-mnist/'
 for seed in $seeds; do
     while read -r name; do
-        # shellcheck disable=SC2086  # options are words
+        # shellcheck disable=SC2086
         launch "$name" "$seed" 4 --data "idx:$NARROWCAST_DATA/fashion-mnist" $common --format "${name% *}" --scale "${name#* }"
     done <<<"$configs"
 done

@@ -1,6 +1,5 @@
 #!/bin/bash
-# codec_accuracy.sh : measures test accuracy with every kind of --codec, fp32 and
-# minifloats: CIFAR-10, 4 ranks, 10 epochs.
+# codec_accuracy.sh : measures test accuracy by --codec and format: CIFAR-10, 4 ranks, 10 epochs.
 # usage: NARROWCAST_DATA=DIR bench/codec_accuracy/codec_accuracy.sh [--table] [MODEL [SEEDS]]
 # DIR/cifar10 holds the binary batches. MODEL: resnet8 (20,000 images, seeds "1 2 3") or
 # resnet20 (50,000, "1 2"). Finished trainings are lines of $TABLES/MODEL.tsv (bench/data) and
@@ -8,7 +7,7 @@
 #
 # The last seed of resnet8 also compares the applied means with the fp64 means of the same
 # gradients, ten times per epoch (MODEL-steps.tsv). relgrad's mean is 0.76 times as long as the true
-# one, so "relgrad,rate" has the rate of the other rows divided by 0.76.
+# one: "relgrad,rate" has the other rows' rate divided by 0.76.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -20,7 +19,7 @@ model=${1:-resnet8}
 tsv=${TABLES:-bench/data}/$model.tsv
 LOGS=$B/codec_accuracy/$model
 
-# Each row: name, then its options.
+# name, then options
 base=fp32
 rows="fp32                  --format fp32 --scale none
 qsgd:8                --codec qsgd:8
@@ -73,6 +72,6 @@ if [ "$only" ]; then
     exit
 fi
 need_data 'cifar10/'
-# shellcheck disable=SC2086  # options are words
+# shellcheck disable=SC2086
 launch_rows 4 --data "cifar10:$NARROWCAST_DATA/cifar10" --model "$model" $common
 table

@@ -19,10 +19,9 @@ tables=${TABLES:-bench/data}
 tsv=$tables/caffenet.tsv shares=$tables/caffenet-shares.md
 LOGS=$B/codec_accuracy/caffenet dump=$B/codec_accuracy/caffenet-gradients
 
-# Batch, momentum, decay and biases are Caffe's; the rate falls as in the paper's
-# GoogLeNet. Without a first epoch of rising rate these weights die. The first 100 steps
-# of all rows send fp32, as the paper's.
-node=4 middle=312 # the step of 624 whose gradients are counted
+# Batch, momentum, decay and biases are Caffe's; the rate falls as in the paper's GoogLeNet. Without
+# a first epoch of rising rate these weights die. The first 100 steps send fp32, as the paper's.
+node=4 middle=312 # of 624 steps
 common="--conv gemm --model caffenet --image 64 --train-samples 20000 --batch 256 --epochs 8 --lr 0.01 --momentum 0.9 --weight-decay 5e-4 --bias-lr 2
         --schedule poly:0.5 --warmup 1 --augment crop+flip --first-steps-fp32 100"
 base=fp32
@@ -35,7 +34,7 @@ relgrad,direct     --codec relgrad:eps=1e-5 --algo direct"
 
 . bench/trainings.sh
 
-# Count the gradients if they are dumped; the table exists only after that.
+# Count dumped gradients; the table exists only after that.
 count_shares() {
     [ -d "$dump" ] || return 0
     "$B/bench_shares" "$dump" --group "$node" >"$shares.new"
@@ -54,7 +53,7 @@ need_data 'cifar10/'
 for seed in $seeds; do
     while read -r name options; do
         [ -f "$shares" ] || [ "$name $seed" != "$base ${seeds%% *}" ] || options+=" --dump-gradients $dump --dump-first $middle --dump-steps 1"
-        # shellcheck disable=SC2086  # options are words
+        # shellcheck disable=SC2086
         launch "$name" "$seed" 8 --data "cifar10:$NARROWCAST_DATA/cifar10" $common $options
     done <<<"$rows"
 done

@@ -1,9 +1,8 @@
 /* bench_codecs.c : measures every codec on real gradients: speed, bytes, error of one step, and
  * bias and variance of stochastic rounding.
- *   build/bench_codecs DIR [--draws 1000] [--mib 64] [--only qsgd] [--json]
  *
- * DIR is from `narrowcast train --dump-gradients DIR`; rank 0's first step without inf or nan is
- * used. Each codec runs on all layers, as on a single rank. Columns:
+ * Uses rank 0's first step without inf or nan. Each codec runs on all layers, as on a single rank.
+ * Columns:
  *     encode   GB/s of fp32 read by one thread, in CPU time, on gradients repeated to fill --mib,
  *              and the ratio to a memcpy of the same fp32 in turn with it; with all scans except
  *              those for shifts, which are the previous step's
@@ -86,7 +85,7 @@ static void bench_close(struct bench *b)
 
 /* ---- measuring ---- */
 
-/* Returns GB of fp32 per second. */
+/* Returns GB of fp32/s. */
 static double gbs_of(struct codec_pass *p, void (*run)(struct codec_pass *p), double gb)
 {
     const double start = measure_cpu_s();
@@ -106,7 +105,7 @@ static int measure_speed(struct bench *b, const struct codec *c, const struct op
         codec_pass_measure(&p);
         codec_pass_keys(&p, 0);
     }
-    for (size_t i = 0; i <= reps && rc == 0; i++) { /* the first does not count */
+    for (size_t i = 0; i <= reps && rc == 0; i++) { /* run 0: warm-up */
         const size_t at = i > 0 ? i - 1 : 0;
         const double start = measure_cpu_s();
         memcpy(b->out, b->x, n * sizeof *b->x);
@@ -129,7 +128,7 @@ static int measure_speed(struct bench *b, const struct codec *c, const struct op
     return rc;
 }
 
-/* Count bytes that are equal after encoding over two different fillings. */
+/* Count bytes that two encodings over different fillings agree on. */
 static int count_bytes(struct codec_pass *p, size_t *n)
 {
     uint8_t *first = buf_alloc(p->code_bytes);
@@ -183,7 +182,7 @@ static int measure_codes(struct bench *b, const struct codec_row *r, const struc
     return rc;
 }
 
-/* Returns 1 if the dump lacks weights that the codec needs. */
+/* Returns 1 without weights in the dump that the codec needs. */
 static int measure(struct bench *b, const struct codec_row *r, const struct options *o,
                    struct result *x)
 {

@@ -1,7 +1,7 @@
 # bench_codecs.gp : draws `build/bench_codecs DIR --json`: encoding (bars) and decoding (rings)
 # relative to memcpy, with bytes per element and L2 error.
 #   FILE=build/bench_codecs.json gnuplot bench/codecs/bench_codecs.gp >build/bench_codecs.svg
-# The shell reads FILE, so that no name is run as a command.
+# The shell reads FILE: no name runs as a command.
 number = '\([0-9.e+-]*\)'
 # "name" encode decode bytes l2
 rows = "< sed -n 's/.*\"name\":\\(\"[^\"]*\"\\).*\"encode\":" . number . ",\"decode\":" . number . ",\"bytes\":" . number . ".*\"l2\":" . number . \

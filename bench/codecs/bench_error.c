@@ -1,11 +1,10 @@
-/* bench_error.c : measures the error of codecs on real gradients: the mean of
- * P ranks against their fp64 mean.
+/* bench_error.c : measures the error of codecs on real gradients: the mean of P ranks against their
+ * fp64 mean.
  *   build/bench_error DIR [--json]
  *   build/bench_error DIR --algo A,B,... [options]      error_orders.h: by algorithm and layer
  *
- * DIR is from `narrowcast train --dump-gradients DIR`: meta.txt ("ranks P steps S first F"),
- * layers.txt (name, offset, length) and one raw fp32 file per step and rank. Ranks are emulated in
- * this process, with an exponent per layer; inexact sums are added in rank order. Columns:
+ * DIR is from `narrowcast train --dump-gradients DIR`. Ranks are emulated, with an exponent per
+ * layer; inexact sums are added in rank order. Columns:
  *     L2       sqrt(sum (x - ref)^2 / sum ref^2) over the whole gradient, mean over steps
  *     eq. 5    mean of |x - ref| / |ref| over ref != 0 of all steps (APS paper; heavy-tailed)
  *     median   of the same quotients, accurate to 0.4 % */
@@ -105,8 +104,8 @@ static void bench_close(struct bench *b)
 
 /* ---- one step ---- */
 
-/* Compute the fp64 mean and the layers' maxima. Returns false for a step with
- * inf or nan, which training skips. */
+/* Compute the fp64 mean and the layers' maxima. Returns false if training would skip the step for
+ * inf or nan. */
 static bool measure_step(struct bench *b)
 {
     const struct dump *d = &b->dump;

@@ -1,15 +1,12 @@
 /* bench_shares.c : counts gradients that are too small or too large for relgrad's codes, by layer.
- *   build/bench_shares DIR [--group K] [--json]
  *
- * DIR is from `narrowcast train --dump-gradients DIR`, with weights. Each codec runs as on the
- * ranks of the dump and computes quantiles in every step. With two stages, nodes of --group ranks
- * are added first, as by group-scatter:K. For each codec and layer, over all steps:
- *     q           quantile in use, the largest of all ranks, in the first step
+ * DIR needs weights. Each codec runs as on the ranks of the dump and computes quantiles in every
+ * step. With two stages, nodes of --group ranks are added first, as by group-scatter:K. By codec,
+ * by layer and for all, over all steps:
+ *     q           largest rank's quantile in the first step; all: largest layer's / smallest's
  *     underflow   share of all ranks' non-zero gradients whose code is 0
  *     saturate    share of all gradients whose code is the largest number
- *     lost, top   the same for sums: 0 where the fp64 mean is not, and the largest number
- * and for each codec the same over all layers, and the ratio of the
- * largest to the smallest quantile. */
+ *     lost, top   the same for sums: 0 where the fp64 mean is not, and the largest number */
 #include "base/buf.h"
 #include "base/jsonl.h"
 #include "base/opt/opt.h"
@@ -146,7 +143,7 @@ static void encode(const struct bench *b, const struct codec *c, uint64_t step,
         }
 }
 
-/* Add the codes into b->sum, first in nodes of `node` ranks. */
+/* Add the codes into b->sum, in nodes of `node` ranks first. */
 static void add(const struct bench *b, const struct codec *c, int node, size_t n)
 {
     const struct codec_call call = {.codec = c};
@@ -244,7 +241,7 @@ static struct shares all_layers(const struct bench *b, int row)
     return all;
 }
 
-/* Returns the ratio of the largest layer quantile to the smallest that is not 0. */
+/* Returns the ratio of the layers' largest quantile to the smallest that is not 0. */
 static double apart(const struct bench *b, int row)
 {
     double least = INFINITY, most = 0;

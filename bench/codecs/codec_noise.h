@@ -1,7 +1,6 @@
-/* codec_noise.h : tests whether stochastic rounding is unbiased and has the
- * variance that the codec's grid predicts.
+/* codec_noise.h : tests that stochastic rounding is unbiased and has the variance of its grid.
  *
- * A number v is rounded to one of the grid values around it at random, so that the mean is v:
+ * A number v is rounded at random to one of the grid values around it, so that the mean is v:
  *
  *     low ----- v ------------- high       E (Q(v) - v)^2 = (v - low) * (high - v)
  *
@@ -13,13 +12,13 @@
 #include "codec_rows.h"
 #include <math.h>
 
-/* Test bias per element only where at least NOISE_MOVES roundings are expected each way;
- * elsewhere the mean is far from normal. */
+/* Bias is tested per element only with at least NOISE_MOVES roundings expected each way: other
+ * means are far from normal. */
 enum { NOISE_MOVES = 100 };
 
 struct codec_noise {
     double worst; /* largest |mean - v| of one moving element, in the mean's standard deviations */
-    double all;   /* means' surplus in magnitude over all elements, in its standard deviations */
+    double all;   /* surplus of all means' magnitudes, in its standard deviations */
     double ratio; /* measured / predicted variance */
     size_t n_moving;
 };
@@ -85,7 +84,6 @@ static inline void noise_expect(const struct codec_row *r, const struct codec_pa
     }
 }
 
-/* Judge sums and squared deviations over `draws` samples. */
 static inline struct codec_noise noise_judge(const struct noise_expected *e, const double *sums,
                                              double squares, size_t n, int draws)
 {
@@ -105,7 +103,7 @@ static inline struct codec_noise noise_judge(const struct noise_expected *e, con
     return noise;
 }
 
-/* Take `draws` samples of a pass over n elements, which writes `out`, and judge them. */
+/* Judge `draws` passes over n elements, which write `out`. */
 static inline int codec_noise(const struct codec_row *r, struct codec_pass *p, const float *out,
                               size_t n, int draws, struct codec_noise *noise)
 {

@@ -1,5 +1,4 @@
-/* codec_pass.h : passes a gradient through a codec and back on one rank, in the steps of a
- * reducer, each a call that can be timed. */
+/* codec_pass.h : passes a gradient through a codec and back on one rank, in steps to be timed. */
 #ifndef CODEC_PASS_H
 #define CODEC_PASS_H
 #include "base/buf.h"
@@ -30,7 +29,7 @@ static inline struct reduce_op codec_pass_reduce_op(struct codec_call *call,
     return codec_reduce_op(call);
 }
 
-/* Returns the bytes of layer i, and pads it. */
+/* Returns the bytes of layer i, padded. */
 static inline struct codec_places codec_pass_bytes(struct codec_pass *p, int i)
 {
     struct codec_call call = {.codec = p->codec};
@@ -95,7 +94,6 @@ static inline void codec_pass_close(struct codec_pass *p)
     free(p->codes), free(p->sums), free(p->state);
 }
 
-/* Compute shifts and maxima, on which ranks would agree. */
 static inline void codec_pass_measure(struct codec_pass *p)
 {
     codec_absmax_all(p->codec, p->spans, p->parts, p->n);
@@ -121,13 +119,13 @@ static inline bool codec_pass_asks_max(const struct codec_pass *p)
     return false;
 }
 
-/* The state that the last encode wrote is the input of the next. */
+/* Make the state that the last encode wrote the input of the next. */
 static inline void codec_pass_take(struct codec_pass *p)
 {
     memcpy(p->state, p->state + p->state_bytes, p->state_bytes);
 }
 
-/* As a reducer does: in one pass if the shift is known or guessed correctly. */
+/* One pass if the shift is known or guessed correctly, as in a reducer. */
 static inline void codec_pass_encode(struct codec_pass *p)
 {
     if (codec_pass_asks_max(p)) {
@@ -138,8 +136,7 @@ static inline void codec_pass_encode(struct codec_pass *p)
     }
 }
 
-/* Sum one rank's codes, if the codec's results have another code. Codecs that encode sums
- * again have one code, which is copied. */
+/* Sum one rank's codes. A codec that encodes sums again has one code, which is copied. */
 static inline void codec_pass_sum(struct codec_pass *p, uint64_t step)
 {
     struct codec_call call = {.codec = p->codec, .step = step};

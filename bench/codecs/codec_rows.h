@@ -1,11 +1,10 @@
-/* codec_rows.h : lists the rows of bench_codecs: spec, bytes by formula,
- * kind of stochastic rounding. */
+/* codec_rows.h : lists the rows of bench_codecs: spec, bytes by formula, kind of rounding. */
 #ifndef CODEC_ROWS_H
 #define CODEC_ROWS_H
 #include "codec/codec.h"
 #include "dump.h"
 
-/* The grid of stochastic rounding: see codec_noise.h. */
+/* Grid of stochastic rounding (codec_noise.h). */
 enum codec_draws {
     DRAWS_NONE,  /* deterministic */
     DRAWS_FLOAT, /* the two neighbours in the format */
@@ -18,8 +17,8 @@ struct codec_row {
     const char *name;
     struct codec_spec spec;
     enum codec_draws draws;
-    /* Bits per element, and extra bytes per `bucket` elements; bucket 0: per column of the
-     * layer, whose bits fill 32-bit words. */
+    /* bits per element; extra bytes per `bucket` elements; bucket 0: per column of the layer, whose
+     * bits fill 32-bit words */
     unsigned bits, beside;
     size_t bucket;
     bool norm2; /* a bucket's scale is its 2-norm */

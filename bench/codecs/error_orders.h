@@ -1,6 +1,5 @@
-/* error_orders.h : reduces dumped gradients with the real algorithms on virtual ranks,
- * and prints the error of the mean by layer (`bench_error DIR --algo A,B,...`). Every
- * addition and rounding is that of a job. */
+/* error_orders.h : reduces dumped gradients with the real algorithms on virtual ranks, and prints
+ * the error of the mean by layer (`bench_error DIR --algo A,B,...`). */
 #ifndef ERROR_ORDERS_H
 #define ERROR_ORDERS_H
 #include "base/buf.h"
@@ -104,7 +103,7 @@ static inline void orders_close(struct orders *b)
     dump_close(&b->dump);
 }
 
-/* Read the step and compute its fp64 mean. *finite: false if training would skip it. */
+/* Read a step and compute its fp64 mean. *finite: false if training would skip it. */
 static inline int orders_read(struct orders *b, bool *finite)
 {
     const struct dump *d = &b->dump;
@@ -229,7 +228,7 @@ static inline bool orders_has_layer(const struct dump *d, const char *name)
     return found;
 }
 
-/* algos: a comma-separated list, which is cut up. */
+/* algos: a comma-separated list, overwritten. */
 static inline int orders_each(struct orders *b, char *algos)
 {
     const struct orders_options *o = &b->o;

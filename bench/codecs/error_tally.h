@@ -1,5 +1,5 @@
-/* error_tally.h : tallies errors of means over steps: mean L2 of the steps, and mean and median
- * of the quotients of all steps (vec/round_off.h). */
+/* error_tally.h : tallies errors of means: the steps' mean L2, mean and median of all quotients
+ * (vec/round_off.h). */
 #ifndef ERROR_TALLY_H
 #define ERROR_TALLY_H
 #include "vec/round_off.h"

@@ -1,11 +1,10 @@
 /* bench_gpu.c : measures casts, levels, signs and sums on the GPU by bytes moved, relative to a
  * device-to-device copy in the same run.
- *   build/bench_gpu [--mib 1024] [--only e5m2] [--json]
  *
- * Uses three arrays of --mib MiB in device memory. Every row runs --reps times between events,
- * each time after one copy of the whole array (twice its bytes: read and written). Results are
- * medians. Rows of layers launch layers of that size one after another from a graph, so that
- * none is in a cache; "copy, layers" is a copy of the same. The last column is the goal. */
+ * Uses three arrays of --mib MiB in device memory. Every row runs --reps times between events, each
+ * time after one copy of the whole array (twice its bytes: read and written). Results are medians.
+ * Rows of layers launch layers of that size one after another from a graph, so that none is in a
+ * cache; "copy, layers" is a copy of the same. The last column is the goal. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonl.h"
@@ -29,7 +28,7 @@ struct options {
 
 /* ---- memory ---- */
 
-/* Fill x with gradient-like numbers, a sign and 2^N(-12, 4): one tile, repeated. */
+/* x: a sign and 2^N(-12, 4), like gradients; one tile, repeated. */
 static int fill(struct bench *b)
 {
     const size_t tile = b->n < TILE ? b->n : TILE;
@@ -51,7 +50,7 @@ static int fill(struct bench *b)
     return rc;
 }
 
-/* Fill codes in the row's format, and list its layers. */
+/* Fill codes and list layers for the row. */
 static int prepare(struct bench *b, const struct row *r)
 {
     const struct vec_cast cast = {.fmt = r->fmt};
@@ -107,7 +106,7 @@ struct result {
     double gbs, copy_gbs, ratio;
 };
 
-/* Time one run between events; graph may be NULL. */
+/* Time one run; graph may be NULL. */
 static int timed(struct bench *b, const struct row *r, struct dev_graph *graph, double *gbs)
 {
     double bytes = 0;
@@ -117,7 +116,7 @@ static int timed(struct bench *b, const struct row *r, struct dev_graph *graph, 
     TRY(b->run->event_record(b->to, b->stream));
     TRY(b->run->event_sync(b->to));
     TRY(b->run->event_ms(b->from, b->to, &ms));
-    *gbs = 1e-6 * bytes / (double)ms; /* with a graph, bytes are the caller's */
+    *gbs = 1e-6 * bytes / (double)ms; /* a graph's bytes are the caller's */
     if (graph)
         *gbs = 1e-6 / (double)ms;
     return 0;
@@ -127,7 +126,7 @@ static int measure_with(struct bench *b, const struct row *r, struct dev_graph *
                         size_t reps, struct result *out)
 {
     double gbs[MAX_REPS], copy[MAX_REPS], ratio[MAX_REPS];
-    for (size_t i = 0; i < reps + 3; i++) { /* three do not count */
+    for (size_t i = 0; i < reps + 3; i++) { /* 3 for warm-up */
         double g = 0, c = 0;
         TRY(timed(b, &rows[0], NULL, &c));
         TRY(timed(b, r, graph, &g));

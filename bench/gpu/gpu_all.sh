@@ -1,6 +1,6 @@
 #!/bin/bash
-# gpu_all.sh : runs all GPU measurements and tests, the most important first, each part with its
-# time limit, and prints a table of goals and results.
+# gpu_all.sh : runs all GPU measurements and tests in parts with time limits, the most important
+# first, and prints a table of goals and results.
 # usage: bench/gpu/gpu_all.sh [PART...]      1 to 8, an hour at most; 1 to 4 take at most 25 minutes
 #        bench/gpu/gpu_all.sh --table         the results so far
 #     1  libraries; casts, scan, APS and sums by bytes moved, 1 and 4 GiB;
@@ -14,9 +14,8 @@
 #     6  ncu on five kernels, if installed; the kernels of a step by time      (9)
 #     7  compute-sanitizer                                                     (9)
 #     8  NCCL loads libnccl-net-narrowcast.so and sums through a simulated card (5)
-# Output: $OUT/PART.txt; figures: $OUT/PART.jsonl; table: $OUT/summary.txt
-# and .json ($OUT: $B/gpu_all).
-# Environment: B, the build folder; PYTHON, one with PyTorch (python3); MIB and SECONDS_A_RUN
+# Output in $OUT [$B/gpu_all]: PART.txt, figures in PART.jsonl, table in summary.txt and .json.
+# Environment: B, the build folder; PYTHON, one with PyTorch [python3]; MIB and SECONDS_A_RUN
 # shorten arrays and PyTorch's runs; EMULATED=1 tries the script without a GPU.
 set -u
 # shellcheck source=bench/usage.sh
@@ -158,7 +157,7 @@ for part in "$@"; do
     : >"$OUT/$part.jsonl"
     start=$SECONDS
     echo "part $part, ${limits[part]} s at most: $OUT/$part.txt"
-    # a session, which ends with all that the part has started
+    # a session ends with all its processes
     GPU_ALL_PART=$part setsid timeout -k 10 "${limits[part]}" bench/gpu/gpu_all.sh "$part" >"$OUT/$part.txt" 2>&1 &
     session=$!
     wait "$session"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# gpu_pack.sh : packs gpu_all.sh with all it needs on a machine with a GPU and little else into one
+# gpu_pack.sh : packs gpu_all.sh and all it needs on a machine with a GPU and little else into an
 # archive of less than 45 MiB: programs and the GPU library for one architecture, tests, benches,
 # Open MPI and OpenBLAS. NVIDIA's libraries are that machine's.
 # usage: bench/gpu/gpu_pack.sh [ARCHIVE.tar.xz]   (build/gpu_pack.tar.xz) after make GPU_ARCHS=sm_90
@@ -33,7 +33,7 @@ rm -f "$to"/build/tests/*.*
 cp -r host/ranks.sh --parents "$to/"
 cp device/run/libs.sh "$to/device/run/"
 cp -r --parents bench/*.sh bench/*/*.sh bench/*/*.py bench/*/*.gp tests/*.sh tests/*/*.sh "$to/"
-# run.sh reads their number of ranks there.
+# run.sh reads the number of ranks there.
 grep -lZ '/\* RANKS: ' tests/*/test_gpu_*.c | xargs -0 cp --parents -t "$to"
 cp "$(readlink -f "$(command -v mpirun)")" "$to/bin/mpirun"
 cp "$(readlink -f "$(command -v orted)")" "$to/bin/orted"
@@ -41,7 +41,7 @@ cp "$(readlink -f "$(command -v orted)")" "$to/bin/orted"
 for c in "$components"/mca_*.so; do
     case $c in *ofi* | *ucx* | *psm* | *openib* | *usnic* | *monitoring* | *libfabric* | *slurm* | *rdma*) ;; *) cp "$c" "$to/components/" ;; esac
 done
-# Their shared libraries, except those of any Linux and NVIDIA's.
+# Shared libraries, except those of any Linux and NVIDIA's.
 find "$to" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -exec ldd {} + 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
     while read -r file; do
         case ${file##*/} in

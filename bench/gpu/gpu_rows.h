@@ -1,5 +1,4 @@
-/* gpu_rows.h : lists the rows of bench_gpu; each enqueues its work once
- * and returns the bytes it moves. */
+/* gpu_rows.h : lists the rows of bench_gpu; each enqueues its work once and returns its bytes. */
 #ifndef GPU_ROWS_H
 #define GPU_ROWS_H
 #include "base/err.h"
@@ -41,8 +40,7 @@ static inline struct vec_cast cast_of(const struct row *r)
     return (struct vec_cast){.fmt = r->fmt, .round = r->round, .overflow = MF_SATURATE, .key = 1};
 }
 
-/* Elements of resnet50's tensors: a convolution, gamma, beta, ...,
- * the classifier and its biases. */
+/* Elements of resnet50's tensors: a convolution, gamma, beta, ..., classifier, biases. */
 static inline void resnet50_layers(size_t sizes[RESNET50_LAYERS])
 {
     static const int counts[] = {3, 4, 6, 3};
@@ -67,7 +65,7 @@ static inline void resnet50_layers(size_t sizes[RESNET50_LAYERS])
 
 static inline int run_aps(struct bench *b, const struct row *r, double *bytes);
 
-/* List all floats, or as many as whole layers of one length take. */
+/* List all floats, or as many whole layers as fit. */
 static inline void list_layers(struct bench *b, const struct row *r)
 {
     const bool resnet50 = r->layer == RESNET50;
@@ -92,7 +90,7 @@ static inline void list_layers(struct bench *b, const struct row *r)
     }
 }
 
-/* Every row copies its list first, as host/vec does. */
+/* Every row copies its list first. */
 static inline int send_layers(struct bench *b)
 {
     return b->run->copy(b->spans, b->pinned, (size_t)b->n_layers * sizeof *b->pinned, b->stream);
@@ -141,7 +139,7 @@ static inline int run_absmax(struct bench *b, const struct row *r, double *bytes
     return b->vec->absmax(b->spans, b->n_layers, b->n, b->stream);
 }
 
-/* Counted as two passes: floats read twice, codes written. */
+/* Two passes: floats read twice, codes written. */
 static inline int run_aps(struct bench *b, const struct row *r, double *bytes)
 {
     const struct dev_aps aps = {.cast = cast_of(r), .n_ranks = RANKS};
@@ -210,7 +208,7 @@ static inline int run_qsgd_16(struct bench *b, const struct row *r, double *byte
     return levels_encode(b, &qsgd_16, b->out, bytes);
 }
 
-/* Decodes codes made by prepare(). */
+/* Decodes prepare()'s codes. */
 static inline int run_qsgd_4_back(struct bench *b, const struct row *r, double *bytes)
 {
     const struct vec_out out = {.x = (float *)(void *)b->out, .codes = b->codes, .n = b->n};
@@ -220,7 +218,7 @@ static inline int run_qsgd_4_back(struct bench *b, const struct row *r, double *
     return b->vec->levels_decode(&qsgd_4, RANKS, b->list, 1, b->n, b->stream);
 }
 
-/* Uses half of the floats: the old residual is in `codes`, the new one in `out`. */
+/* On half of the floats: `codes` holds the old residual, `out` the new one. */
 static inline int signs_encode(struct bench *b, const struct signs_rule *rule, double *bytes)
 {
     const size_t run = rule->column * rule->stride, n = b->n / 2 / run * run;

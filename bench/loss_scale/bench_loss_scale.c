@@ -1,8 +1,6 @@
 /* bench_loss_scale.c : measures the effect of scaling activation gradients in a narrow format. It
- * trains a network with adaptive scales per layer; at some steps the same weights and images also
- * pass through every other scheme and through fp32.
- *   build/bench_loss_scale --data cifar10:DIR [--model resnet110] [--steps 200] [--look 40]
- *                          [--layers FILE]
+ * trains with adaptive scales per layer; at some steps the same weights and images also pass
+ * through every other scheme and through fp32.
  *
  * Columns for each scheme, over these steps:
  *     underflow   share of a layer's non-zero activation gradients below the format's smallest
@@ -13,8 +11,7 @@
  *                 activation gradients but equally narrow activations and weights
  *     overflowed  passes whose gradients were not finite; the dynamic scale halves until they are
  *
- * FILE gets a line per step, scheme and layer: step, scheme, index from the loss
- * on, layer, underflow, lost, s, S s. */
+ * --layers FILE: lines of step, scheme, index from the loss on, layer, underflow, lost, s, S s. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
@@ -65,7 +62,7 @@ static const struct opt_command command = {
     .alone = true,
 };
 
-/* The schemes, after two references. */
+/* after two references */
 static const char *const schemes[] = {"fp32", "fp32 errors", "none",    "16",
                                       "128",  "dynamic",     "adaptive"};
 enum { FP32, FP32_ERRORS, NONE, K16, K128, DYNAMIC, ADAPTIVE, SCHEMES };
@@ -169,7 +166,7 @@ static void pass(const struct bench *b, struct nn_model *m)
     (void)nn_model_train(m, &batch, 1, NULL, NULL);
 }
 
-/* Run this step's weights and images through another scheme. */
+/* Run this step through another scheme. */
 static int look(struct bench *b, int step, int scheme, int least_bin)
 {
     struct nn_model *m;

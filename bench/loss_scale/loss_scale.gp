@@ -1,8 +1,7 @@
-# loss_scale.gp : draws test accuracy over the scale of the loss, mean and
-# range of the seeds of loss_scale.sh.
+# loss_scale.gp : draws test accuracy over the scale of the loss, mean and range of seeds.
 #   FILE=bench/data/scale-resnet20.tsv gnuplot bench/loss_scale/loss_scale.gp >build/loss_scale.svg
-# The shell reads FILE, so that no name is run as a command. awk prints a line per scale: name,
-# mean, lowest, highest in %, without seeds that diverged. none is the scale 1.
+# The shell reads FILE: no name runs as a command. awk prints per scale: name (none: 1), mean,
+# lowest, highest in %, without seeds that diverged.
 all = "awk -F '\\t' '$3 != \"diverged\" { n[$1]++; sum[$1] += $3; if (n[$1] == 1 || $3 < low[$1]) low[$1] = $3; if ($3 > high[$1]) high[$1] = $3 } END { for (s in n) print (s == \"none\" ? 1 : s), 100 * sum[s] / n[s], 100 * low[s], 100 * high[s] }' <\"$FILE\""
 constant = "< " . all . " | grep '^[0-9]' | sort -g"
 level(s) = real(system(all . " | sed -n 's/^" . s . " \\([0-9.]*\\) .*/\\1/p'"))

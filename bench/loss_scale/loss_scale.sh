@@ -1,6 +1,6 @@
 #!/bin/bash
-# loss_scale.sh : measures how scaling activation gradients affects gradients and
-# test accuracy in e5m10 on CIFAR-10.
+# loss_scale.sh : measures how scaling activation gradients affects gradients and test accuracy in
+# e5m10 on CIFAR-10.
 # usage: NARROWCAST_DATA=DIR bench/loss_scale/loss_scale.sh layers
 #        NARROWCAST_DATA=DIR bench/loss_scale/loss_scale.sh sweep [resnet20|resnet110 [SEEDS]]
 #        bench/loss_scale/loss_scale.sh --table [resnet20|resnet110]
@@ -10,8 +10,8 @@
 #   sweep    fp32, constant scales 1, 2, 4 ... 8192, dynamic, adaptive; 5 passes over 10,000 images
 #            (resnet110: fp32, none and adaptive, 3 over 5,000), SEEDS "1 2 3"; finished trainings
 #            are lines of $TABLES/scale-MODEL.tsv (bench/data) and are not repeated
-#   --table  prints the existing results, and draws $B/loss_scale.svg for resnet20
-# SAMPLES, EPOCHS, RATE: other values, for a table in another folder TABLES.
+#   --table  prints the results, and draws $B/loss_scale.svg for resnet20
+# With TABLES, another folder: SAMPLES, EPOCHS, RATE.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -40,7 +40,7 @@ resnet20)
     samples=10000 epochs=5 rate=0.1
     scales=$(echo none && for ((k = 2; k <= 8192; k *= 2)); do echo $k; done && echo dynamic && echo adaptive)
     ;;
-resnet110) # at 0.1 its first steps are chaotic, also in fp32
+resnet110) # at 0.1 the first steps are chaotic, also in fp32
     samples=5000 epochs=3 rate=0.02
     scales=$(printf '%s\n' none adaptive)
     ;;
@@ -68,7 +68,7 @@ data=(--data "cifar10:$NARROWCAST_DATA/cifar10")
 common="--model $model --format fp32 --scale none --batch 128 --train-samples ${SAMPLES:-$samples} --epochs ${EPOCHS:-$epochs} --lr ${RATE:-$rate}
     --momentum 0.9 --weight-decay 1e-4 --schedule cosine --warmup 1 --augment crop+flip"
 for seed in $seeds; do
-    # shellcheck disable=SC2086  # options are words
+    # shellcheck disable=SC2086
     launch fp32 "$seed" 1 "${data[@]}" $common
     for scale in $scales; do
         # shellcheck disable=SC2086

@@ -2,11 +2,10 @@
 # davidnet.sh : trains davidnet on a GPU as the APS paper's Table 4: CIFAR-10, 8 emulated ranks,
 # batch 4096, every format with and without APS.
 # usage: NARROWCAST_DATA=DIR bench/papers/davidnet.sh [--table] [SEEDS] [-- MORE OPTIONS OF train]
-# DIR/cifar10 holds the six .bin files. Finished trainings are lines of $B/davidnet.tsv and
-# are not repeated; --table prints them. Remove the file when options change. A GPU multiplies
-# in tf32 on its tensor cores (factors with the mantissa of e5m10, sums in fp32); --
-# --precision fp32 avoids this. Sums are exact here. CPD's script rounds each addition in rank
-# order: -- --algo gather --sum nearest.
+# DIR/cifar10 holds the six .bin files. Finished trainings are lines of $B/davidnet.tsv and are not
+# repeated: remove it when options change. --table prints them. A GPU multiplies in tf32 (factors
+# with the mantissa of e5m10, sums in fp32), unless -- --precision fp32. Sums are exact; CPD's
+# script rounds each addition in rank order: -- --algo gather --sum nearest.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -20,7 +19,7 @@ math=
 . bench/trainings.sh
 
 # Format, scale, overflow | the paper's accuracy. Without APS, CPD sends sums over a rank's 512
-# images (here: means), and what is too large for a format becomes inf.
+# images (here: means), and what is too large becomes inf.
 base='fp32 none saturate'
 configs="$base|88.2
 e5m2 const:512 inf|88.3
@@ -36,8 +35,8 @@ e3m0 aps-tight saturate|-"
 # DavidNet's. It sums the loss over a rank's images and the gradients over ranks, and divides the
 # rate of 0.4 by 512: for means over 4096, that is 0.4 * 8, with a weight decay of 0.256 / 4096. The
 # rate falls until epoch 24; the paper's text has 20 epochs after the first 5. Departures: no decay
-# of norms and biases; the rate grows linearly, as in the paper and DavidNet (CPD's script
-# multiplies it by step / warm-up steps once more).
+# of norms and biases; a linear warm-up, as in the paper and DavidNet (CPD's script multiplies it by
+# step / warm-up steps once more).
 common="--model davidnet --batch 4096 --epochs 24 --lr 3.2 --schedule linear --warmup 5 --momentum 0.9 --nesterov
         --weight-decay 6.25e-5 --augment crop-reflect+flip+cutout:8"
 
@@ -59,7 +58,7 @@ seeds=1
 for seed in $seeds; do
     while IFS='|' read -r name _; do
         read -r format scale overflow <<<"$name"
-        # shellcheck disable=SC2086  # options are words
+        # shellcheck disable=SC2086
         launch "$name" "$seed" "${NP:-8}" --data "cifar10:$NARROWCAST_DATA/cifar10" --device "$DEVICE" $math $common \
             --format "$format" --scale "$scale" --overflow "$overflow" "$@"
     done <<<"$configs"

@@ -1,12 +1,12 @@
 #!/bin/bash
 # phases.sh : measures the APS paper's Fig. 11: res5c's three layers of ResNet-50 (1048576, 2359296
-# and 1048576 weights), in one all-reduce each and in one for all, fp16 by MPI's own against e5m2
-# with aps, on 4 nodes with 1 Gbit/s (netlab.sh).
+# and 1048576 weights), one by one and fused, fp16 by MPI's own all-reduce against e5m2 with aps, on
+# 4 nodes with 1 Gbit/s (netlab.sh).
 # usage: bench/papers/phases.sh [--table] fig11
 # Environment: RUNS [9]; REPS [5] per run, whose median counts; NODES [4]; LINK [1gbit]. All runs
 # take two minutes. A finished run is 15 rows of $TABLES/fig11.tsv (bench/data) and is not repeated:
 # run, layers, algorithm, format, us of exponents, codes and casts (means over ranks) and in total
-# (slowest rank). fig11.svg shows the medians, if gnuplot is installed. --table prints the results.
+# (slowest rank). fig11.svg shows the medians; --table prints them.
 set -euo pipefail
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -19,14 +19,14 @@ only=''
 whole RUNS "$RUNS" 'a number of runs'
 tsv=$TABLES/fig11.tsv svg=$TABLES/fig11.svg said=$B/papers/fig11.json
 
-# Run once on the nodes. mpirun warns of a setpgid by its stand-in for ssh; this is harmless.
+# Run once. mpirun's warning of a setpgid by its stand-in for ssh is harmless.
 bench() {
-    # shellcheck disable=SC2086  # several words
+    # shellcheck disable=SC2086
     mpirun $NETLAB_MPI -np "$NODES" "$B/bench_allreduce" --layers 1048576,2359296,1048576 --fused --algo ring,direct --format e5m2 \
         --reps "$REPS" --json 2> >(grep -v setpgid >&2)
 }
 
-# rows RUN: print the rows of a run. Layers are named by order, because two have the same size.
+# rows RUN: print a run's rows. Layers are named by order, because two have the same size.
 rows() {
     awk -v run="$1" '
         function of(key, at) {
@@ -56,11 +56,11 @@ measure() {
         echo "phases.sh: run $run of $RUNS" >&2
         bench >"$said"
         rows "$run" >"$said.rows"
-        cat "$tsv" "$said.rows" >"$tsv.new" && mv "$tsv.new" "$tsv" # all rows of a run or none
+        cat "$tsv" "$said.rows" >"$tsv.new" && mv "$tsv.new" "$tsv" # all rows or none
     done
 }
 
-# medians FORM: print medians over runs as a Markdown table, or as "json" like bench_allreduce
+# medians FORM: print medians over runs as a Markdown table or "json" like bench_allreduce's
 medians() {
     awk -F '\t' -v form="$1" '
         function middle(text, n, i, k, x, t) {

@@ -1,11 +1,10 @@
 #!/bin/bash
-# round_off.sh : measures the APS paper's Table 9: the round-off of a sum
-# of 256 ranks by group size K.
+# round_off.sh : measures the APS paper's Table 9: round-off of a sum of 256 ranks by group size K.
 # usage: [TABLES=DIR] bench/papers/papers.sh [--table] 9 [EPOCHS]      (EPOCHS: "0 2 5")
-# All columns use the same gradients: 20 steps of resnet20 after EPOCHS epochs, 32 images per rank.
-# They are added in e5m2 and e4m3 with aps, each addition rounded, in groups of K (group-master;
-# 256: one ring), in e4m3 also with a scale per group sum (--rescale); and in rank order with
-# Kahan's sums, with one rounding (in e4m3 also aps-tight), and in fp32.
+# Adds the gradients of 20 steps of resnet20 after EPOCHS epochs, 32 images per rank: in e5m2 and
+# e4m3 with aps, each addition rounded, in groups of K (group-master; 256: one ring), in e4m3 also
+# with a scale per group sum (--rescale); and in rank order with Kahan's sums, with one rounding (in
+# e4m3 also aps-tight), and in fp32.
 # $TABLES/table9-FORMAT-EPOCHS.tsv has algorithm, layer, relative L2 error, mean (eq. 5) and median
 # of the elements' relative errors. The gradients take 5.6 GB in $B, and a step 20 s of one core.
 set -euo pipefail
@@ -22,8 +21,7 @@ ranks=256 share=32 steps=20
 per_epoch=$((50000 / (ranks * share)))
 groups=group-master:4,group-master:8,group-master:16,group-master:32,group-master:64,group-master:256
 
-# sums WAY WORDS...: print bench_error's results for $dump as "way layer l2 mean
-# median"; & in WAY is the algorithm
+# sums WAY WORDS...: print bench_error's results as "way layer l2 mean median"; &: the algorithm
 sums() {
     "$B/bench_error" "$dump" "${@:2}" --json | awk -v way="$1" '
         function of(key, at) {
@@ -37,7 +35,6 @@ sums() {
           print name "\t" of("layer") "\t" of("l2") "\t" of("mean") "\t" of("median") }'
 }
 
-# all_sums FORMAT: add in every way
 all_sums() {
     sums '&' --format "$1" --algo "$groups" --sum nearest
     [ "$1" = e5m2 ] || sums '& rescaled' --format "$1" --algo "${groups%,*}" --sum nearest --rescale
@@ -47,7 +44,7 @@ all_sums() {
     sums fp32 --format "$1" --algo gather --sum fp32
 }
 
-# measure EPOCHS: write $tables/table9-FORMAT-EPOCHS.tsv
+# measure EPOCHS: write table9-FORMAT-EPOCHS.tsv
 measure() {
     local dump=$B/papers/table9-$1 first=$((per_epoch * $1)) left='' format
     for format in e5m2 e4m3; do [ -s "$tables/table9-$format-$1.tsv" ] || left+=" $format"; done
@@ -63,7 +60,7 @@ measure() {
     rm -r "$dump"
 }
 
-# table EPOCHS LAYER TITLE: print relative L2 error, median and mean (eq. 5) by K
+# table EPOCHS LAYER TITLE: print errors by K
 table() {
     local format tsv
     for format in e5m2 e4m3; do

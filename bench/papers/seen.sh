@@ -1,14 +1,13 @@
 #!/bin/bash
-# seen.sh : measures the APS paper's Fig. 1 and 2: the gradients' exponents, and
-# what 8 bits lose without a scale.
+# seen.sh : measures the APS paper's Fig. 1 and 2: the gradients' exponents, and what 8 bits lose
+# without a scale.
 # usage: NARROWCAST_DATA=DIR bench/papers/seen.sh [--table] fig1|fig2
 # DIR/cifar10 holds the binary batches. fig1 is by network, fig2 by layer of resnet50 (weights of
-# its convolutions and of the last layer). `emulate --stats` counts gradients before they are sent,
-# at steps 1 and 11 in fp32, on 4 emulated ranks with 8 images each; both figures take about three
-# minutes of one core. $TABLES/FIGURE.tsv (bench/data) has name, step, number of zeros on all ranks,
-# first exponent that occurs, and numbers of values with this and each next one. FIGURE.svg shows
-# the last step, if gnuplot is installed. Existing results, and statistics in $B/papers/seen, are
-# not measured again; --table prints the results.
+# convolutions and of the last layer). `emulate --stats` counts gradients before they are sent, at
+# steps 1 and 11 in fp32, on 4 emulated ranks with 8 images each: about three minutes of one core
+# for both. $TABLES/FIGURE.tsv (bench/data) has name, step, number of zeros on all ranks, first
+# exponent that occurs, and numbers of values with this and each next one; FIGURE.svg the last step.
+# Existing results, and statistics in $B/papers/seen, are not measured again; --table prints them.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -25,7 +24,7 @@ figure=${1-}
 case $figure in fig1 | fig2) ;; *) echo "seen.sh: '$figure': must be a figure: fig1 or fig2" >&2 && exit 2 ;; esac
 tsv=$TABLES/$figure.tsv svg=$TABLES/$figure.svg
 
-# Link the training images, and few test images to save time.
+# Link the training images, and few test images.
 images() {
     [ -f "$NARROWCAST_DATA/cifar10/test_batch.bin" ] ||
         { echo "seen.sh: no cifar10/test_batch.bin in '$NARROWCAST_DATA': NARROWCAST_DATA must be the folder that holds it" >&2 && exit 1; }
@@ -40,7 +39,7 @@ statistics() {
     local to=$seen/$1.jsonl image=0
     [ ! -s "$to" ] || return 0
     need_data 'cifar10/'
-    [ "$1" != caffenet ] || image=64 # its minimum is 39
+    [ "$1" != caffenet ] || image=64 # minimum: 39
     echo "seen.sh: $1" >&2
     mkdir -p "$seen" && images
     "$B/narrowcast" emulate --ranks 4 --batch 32 --model "$1" --image $image --data "cifar10:$seen/cifar10" --format fp32 --scale none \
@@ -50,8 +49,7 @@ statistics() {
     mv "$to.new" "$to"
 }
 
-# counts [NAME] FILE: print a line per step for all layers as NAME, or
-# without NAME one per step and weight
+# counts [NAME] FILE: print a line per step for all layers as NAME, or one per step and weight
 counts() {
     local file=${2:-$1}
     awk -v OFMT=%.0f -v CONVFMT=%.0f -v name="${2:+$1}" -v file="${file##*/}" '
@@ -87,7 +85,7 @@ counts() {
         }' "$file"
 }
 
-draw() { # draw KIND WORDS...: draw the chart, if gnuplot is installed
+draw() { # draw KIND WORDS...: if gnuplot is installed
     command -v gnuplot >/dev/null || return 0
     "$B/narrowcast" plot "$@" --out "$seen/chart.svg"
     mv "$seen/chart.svg" "$svg"
@@ -109,9 +107,9 @@ measure() {
 }
 
 # table WHAT NAMES: print a row for each of NAMES (none: for all) at the last step, and two for a
-# constant for all, at this step and at both. An 8-bit float whose smallest number is 2^s (e5m2:
-# -16, e4m3: -9) makes values below 2^(s-1) 0, and those from 2^t on (16, 8) are too large. With a
-# listed constant 2^k no value is too large, and less than 1 % of the non-zero values become 0.
+# constant for all, at this step and at both. An 8-bit float with smallest number 2^s (e5m2: -16,
+# e4m3: -9) makes values below 2^(s-1) 0; those from 2^t on (16, 8) are too large. With a listed
+# constant 2^k none is too large, and less than 1 % of the non-zero values become 0.
 table() {
     awk -F '\t' -v what="$1" -v listed="$2" '
         function percent(part) { return 100 * part / sum }

@@ -5,8 +5,7 @@
 # Finished trainings are lines of $TABLES/trained.tsv and are not repeated; curves/ has seed 1's
 # accuracy by epoch. trained-steps.tsv compares seed 2's applied mean gradient with the true one:
 # name, L2 error, cosine, share of elements cast to 0, slope, means over steps. "none" has the scale
-# that the papers' programs hide in their gradients (CPD sums or divides them before it casts), and
-# values that overflow become inf, as in these programs.
+# that the papers' programs hide (CPD sums or divides before it casts), and their overflow to inf.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -39,7 +38,7 @@ e4m3 aps lars|92.44|8|--format e4m3 --scale aps --algo ring $lars
 e4m3 none lars|92.036|8|--format e4m3 ${none}0.125 --algo ring $lars
 e5m2 aps lars|92.015|8|--format e5m2 --scale aps --algo ring $lars
 e5m2 none lars|91.737|8|--format e5m2 ${none}0.125 --algo ring $lars"
-# 256 ranks in groups of 16, the last layer in fp32 unless the name says "all"; rows of two tables.
+# 256 ranks in groups of 16; in fp32 the last layer, unless the name says "all".
 e5m2_256="e5m2 aps 256|75.98|256|--format e5m2 --scale aps --algo group-master:16 --fp32-last-layer"
 e4m3_256="e4m3 aps 256|75.93|256|--format e4m3 --scale aps --algo group-master:16 --fp32-last-layer"
 e5m2_all="e5m2 aps all|75.08|256|--format e5m2 --scale aps --algo group-master:16"
@@ -77,7 +76,7 @@ fig10) rows=$large curve=1 ;;
 *) echo "trained.sh: '${1-}': must be 4 5 6 7 8 fig6 fig10 or oyama11" >&2 && exit 2 ;;
 esac
 
-# keep_curves: keep seed 1's accuracy by epoch, unless it diverged at once
+# keep_curves: keep seed 1's, unless it diverged at once
 keep_curves() {
     local name log
     while IFS='|' read -r name _; do
@@ -98,7 +97,7 @@ table() {
     cut -d "|" -f 1 <<<"$rows" | steps_of row
 }
 
-# draw NAME: print the curves as a table, and draw them if gnuplot is installed
+# draw NAME: print the curves as a table, and draw them
 draw() {
     local files=() name
     while IFS='|' read -r name _; do
@@ -113,7 +112,7 @@ if [ -z "$only" ]; then
     need_data 'cifar10/'
     for seed in $seeds; do
         while IFS='|' read -r name _ ranks options; do
-            # shellcheck disable=SC2086  # options are words
+            # shellcheck disable=SC2086
             launch "$name" "$seed" "$ranks" --data "cifar10:$NARROWCAST_DATA/cifar10" $common $options
         done <<<"$rows"
     done

@@ -1,16 +1,15 @@
 #!/bin/bash
-# pure_fp16.sh : compares pure fp16 with fp32 and mixed precision on CIFAR-10, by
-# form of residual blocks and by batch.
+# pure_fp16.sh : compares pure fp16 with fp32 and mixed precision on CIFAR-10, by form of residual
+# blocks and by batch.
 # usage: NARROWCAST_DATA=DIR bench/pure_fp16/pure_fp16.sh [--table] [WHICH [SEEDS]]
-# DIR/cifar10 holds the binary batches. WHICH, with 4 ranks, 10 epochs,
-# SEEDS "1 2 3" (batches: "1"):
+# DIR/cifar10 holds the binary batches. WHICH (4 ranks, 10 epochs, SEEDS "1 2 3"; batches: "1"):
 #   resnet8    20,000 images, every form of block
 #   resnet20   all 50,000 images, the paper's form
 #   batches    resnet8, batch and rate doubled repeatedly, with and without LARS
-# Finished trainings are lines of $TABLES/pure-WHICH.tsv (bench/data) and are not repeated;
-# --table prints them. pure-WHICH-steps.tsv has the last seed's --stats of 16 steps per epoch.
-# ROWS: only these rows ("fp32 pure,swap"). EPOCHS, and RATE (except for batches) instead of
-# 0.1: for a table in another folder TABLES.
+# Finished trainings are lines of $TABLES/pure-WHICH.tsv (bench/data) and are not repeated; --table
+# prints them. pure-WHICH-steps.tsv has the last seed's --stats of 16 steps per epoch. ROWS: only
+# these rows ("fp32 pure,swap"). With TABLES, another folder: EPOCHS, and RATE instead of 0.1 (not
+# for batches).
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -23,8 +22,8 @@ tsv=${TABLES:-bench/data}/pure-$which.tsv
 LOGS=$B/pure_fp16/$which
 
 # Name, then options. Mixed: activations, their gradients and the weights that layers read are
-# e5m10; the optimiser's weights, the weights' gradients and running statistics are fp32. Gradients
-# are sent as fp16, except in the rows of fp32.
+# e5m10; the optimiser's weights, the weights' gradients and running statistics fp32. Gradients are
+# sent as fp16, except in the rows of fp32.
 mixed='--quant act=e5m10,weight=e5m10,error=e5m10,overflow=inf --format fp16 --scale none'
 pure='--precision fp16-pure --format fp16 --scale none'
 fp32='--format fp32 --scale none'
@@ -79,8 +78,8 @@ look_at=${seeds##* }
 another='EPOCHS RATE'
 . bench/trainings.sh
 
-# step_of NAME FILE: print name; from --stats the shares of updates lost in the first and the last
-# tenth, of variances too small, and of skipped steps; and the largest value of a node
+# step_of NAME FILE: print name; from --stats the shares of updates lost in the first and last
+# tenth, of variances too small, and of skipped steps; the largest value of a node
 step_of() {
     awk -v name="$1" '
         function of(key, at) { at = index($0, "\"" key "\":"); if (!at) return "null"; at = substr($0, at + length(key) + 3); sub(/[,}].*/, "", at); return at }
@@ -110,6 +109,6 @@ if [ "$only" ]; then
     exit
 fi
 need_data 'cifar10/'
-# shellcheck disable=SC2086  # options are words
+# shellcheck disable=SC2086
 launch_rows 4 --device cpu --data "cifar10:$NARROWCAST_DATA/cifar10" $common
 table

@@ -2,8 +2,8 @@
 # segmentation.sh : trains on label maps in 8-bit formats with and without APS, like the APS paper's
 # Table 3 but smaller: fcn at an eighth of its width, generated shapes, 8 ranks.
 # usage: [EPOCHS=N] bench/segmentation/segmentation.sh [--table] [SEEDS]      N: 10; SEEDS: "1 2 3"
-# Finished trainings are lines of $TABLES/shapes-N.tsv (bench/data) and are
-# not repeated; --table prints them.
+# Finished trainings are lines of $TABLES/shapes-N.tsv (bench/data) and are not repeated; --table
+# prints them.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -27,7 +27,7 @@ common="--data shapes:2000,1 --model fcn --width 0.125 --batch 16 --epochs $epoc
 
 . bench/trainings.sh
 
-# Print one row per name: means over seeds, and the lowest and highest mIoU.
+# Print a row per name: means over seeds, lowest and highest mIoU.
 table() {
     echo "| format, scale | runs | mIoU, mean % | lowest .. highest | to fp32, points | mAcc, % | pixels right, % | bytes a step and rank |"
     echo "|---|---|---|---|---|---|---|---|"
@@ -55,7 +55,7 @@ if [ "$only" ]; then
 fi
 for seed in $seeds; do
     while read -r format scale; do
-        # shellcheck disable=SC2086  # options are words
+        # shellcheck disable=SC2086
         launch "$format $scale" "$seed" 8 $common --format "$format" --scale "$scale"
     done <<<"$rows"
 done

@@ -3,11 +3,8 @@
 # charlstm's bits per character on tiny Shakespeare, both at a quarter of their published width.
 # usage: NARROWCAST_DATA=DIR bench/sequences/sequences.sh [--table] [an4|text [SEEDS]]
 # DIR/an4/an4 has etc/ and wav/; DIR/tinyshakespeare has input.txt. Finished trainings are lines of
-# $TABLES/an4.tsv or text.tsv (bench/data) and are not repeated; --table prints them. EPOCHS instead
-# of 20 and 8: for a table in another folder TABLES.
-#
-# LARS sets each matrix's step to a share of its norm. Plain SGD, at the largest rate that its first
-# steps survive, learns as much of AN4 in 7 epochs as LARS in 2.
+# $TABLES/an4.tsv or text.tsv (bench/data) and are not repeated; --table prints them. With TABLES,
+# another folder: EPOCHS instead of 20 and 8.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -19,7 +16,7 @@ kind=${1:-an4} seeds=${2:-1}
 tsv=${TABLES:-bench/data}/$kind.tsv
 LOGS=${LOGS:-$B/sequences}/$kind
 
-# Each row: name, then its options.
+# name, then options
 base=fp32
 rows="fp32      --format fp32 --scale none
 qsgd:2    --codec qsgd:2
@@ -50,7 +47,7 @@ another=EPOCHS
 
 if [ -z "$only" ]; then
     need_data 'an4/ and tinyshakespeare/'
-    # shellcheck disable=SC2086  # options are words
+    # shellcheck disable=SC2086
     launch_rows $ranks --data "$data" $common
 fi
 cut -d " " -f 1 <<<"$rows" | table_of codec "$base"

@@ -1,7 +1,4 @@
-/* bench_train.c : measures a training step on one core, with CBLAS's
- * share of the time, or on one GPU.
- *   build/bench_train [--model resnet20] [--batch 128] [--size 32] [--channels 3] [--conv gemm]
- *                     [--device cuda --precision fp16] [--json] */
+/* bench_train.c : measures a training step on one core, with CBLAS's share, or on one GPU. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +54,7 @@ struct bench {
     struct dataset data; /* two batches of noise */
     struct feed *feed;
     uint32_t *order;
-    /* fp16: checks gradients for inf and nan, as training does, to move the scale; else NULL */
+    /* fp16: checks gradients for inf and nan, to move the scale; else NULL */
     const struct vec_ops *looks;
 };
 
@@ -100,7 +97,7 @@ static void step(struct bench *b, uint64_t i)
 
 static struct times measure(struct bench *b)
 {
-    for (uint64_t i = 0; i < WARM_STEPS; i++) /* touches all memory, makes plans, records */
+    for (uint64_t i = 0; i < WARM_STEPS; i++) /* touches memory, makes plans, records */
         step(b, i);
     struct times t = {0};
     struct progress progress;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # train_peer.sh : compares the images per second of a training step with PyTorch's, in turn, on one
-# GPU or one core. PyTorch runs eager and compiled, on a GPU also with graphs, with channels last.
+# GPU or one core. PyTorch runs channels last, eager and compiled, on a GPU also with graphs.
 # usage: bench/training/train_peer.sh [gpu|cpu [SECONDS of PyTorch's runs, 5 [TURNS, 1]]]
 # Skips what is missing: a GPU, or PyTorch.
 set -euo pipefail
