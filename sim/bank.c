@@ -1,4 +1,4 @@
-/* bank.c : Provides card memory at the addresses of hls/card/kernels.def. */
+/* bank.c : Provides card memory. */
 #include "sim/bank.h"
 #include "base/err.h"
 #include <string.h>

@@ -1,19 +1,19 @@
 /* card_fast.c : Computes the sums of the card's C model with host/vec. Keeps the payloads, and adds
- * all of them when the last one has come.
+ * all when the last one has come.
  *
  *     parts of all ranks --vec sum, overflow to inf--> no inf, no nan: this is the result, status 0
  *                                                  \-> else check each element: is an addend inf
  *                                                      or nan, or is the sum too large?
  *
- * Both overflow rules give the same codes if no sum is too large. All loops handle many elements
- * at a time, so that no job's data can make the card slow for other jobs. */
+ * Both overflow rules give the same codes if no sum is too large. All loops handle many elements at
+ * a time, so that no job's data can slow the card for others. */
 #include "base/crc.h"
 #include "hls/card/packet.h"
 #include "sim/card_state.h"
 #include "vec/vec.h"
 #include <string.h>
 
-/* settle() handles BATCH * BEAT_CODES sums at a time. */
+/* settle() handles BATCH * BEAT_CODES sums at a time */
 enum { PART_BYTES = CARD_BEATS * BEAT_SIZE, BATCH = 4 };
 
 static uint8_t *part_of(const struct card *card, uint32_t slot, uint32_t rank)
@@ -28,7 +28,7 @@ static void fast_add(struct card *card, uint32_t slot, const struct card_shape *
     memcpy(part_of(card, slot, rank), payload, (size_t)shape->in_beats * BEAT_SIZE);
 }
 
-/* True if bytes[n], whole beats, contain a code beyond the largest finite one. */
+/* True if bytes[n], whole beats, have a code beyond the largest finite one. */
 static int any_beyond(const uint8_t *bytes, size_t n, struct beat_fmt f)
 {
     const uint32_t most = mf_max(f.fmt);
@@ -55,15 +55,15 @@ static void max_of(const uint8_t *const *parts, uint32_t n_parts, size_t n, uint
             to[i] = (uint8_t)((int8_t)parts[r][i] > (int8_t)to[i] ? parts[r][i] : to[i]);
 }
 
-/* Returns 0 for a finite code, bit 0 for +inf, bit 1 for -inf, both bits for nan. Uses 8 bits
- * and no branches, so that compilers vectorise it. */
+/* Returns 0 for a finite code, bit 0 for +inf, bit 1 for -inf, both for nan. 8 bits without
+ * branches let compilers vectorise it. */
 static inline uint8_t mark_of(int8_t magnitude, uint8_t negative, int8_t most, int8_t nan)
 {
     const uint8_t one = (uint8_t)(1 + negative), which = magnitude >= nan ? 3 : one;
     return magnitude > most ? which : 0;
 }
 
-/* ORs the marks of codes (mark_of()) into marks[n]. */
+/* ORs the codes' marks into marks[n]. */
 static void mark(const uint8_t *bytes, size_t n, struct beat_fmt f, uint8_t *marks)
 {
     const uint32_t most = mf_max(f.fmt), nan = mf_inf(f.fmt) + (f.fmt.fn ? 0 : 1);
@@ -86,7 +86,7 @@ static void mark(const uint8_t *bytes, size_t n, struct beat_fmt f, uint8_t *mar
     }
 }
 
-/* Replaces marked codes with the largest finite ones of the same sign. */
+/* Replaces marked codes with the largest finite ones of their sign. */
 static void clip(uint8_t *bytes, size_t n, struct beat_fmt f, const uint8_t *marks)
 {
     const uint32_t most = mf_max(f.fmt);
@@ -108,8 +108,8 @@ static void clip(uint8_t *bytes, size_t n, struct beat_fmt f, const uint8_t *mar
     }
 }
 
-/* Applies the overflow rule to n sums, whose addends begin at byte `at` of each
- * part. Returns their PKT_STATUS bits. */
+/* Applies the overflow rule to n sums, whose addends begin at byte `at` of each part. Returns their
+ * PKT_STATUS bits. */
 static uint32_t settle(const uint8_t *const *parts, size_t at, uint32_t n_parts,
                        const struct card_shape *shape, size_t n, uint8_t *kept)
 {
@@ -121,7 +121,7 @@ static uint32_t settle(const uint8_t *const *parts, size_t at, uint32_t n_parts,
     for (size_t i = 0; i < n; i++) {
         seen |= marks[i];
         too_large |= large[i] && !marks[i];
-        /* marks 3 means nan, from an addend or from both infinities */
+        /* marks 3: nan, from an addend or from both infinities */
         large[i] = large[i] && marks[i] != 3;
     }
     if (shape->overflow == MF_SATURATE)

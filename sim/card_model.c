@@ -1,5 +1,4 @@
-/* card_model.c : Processes a frame: makes the checks in their order, runs the
- * slot machine, and sends the answers. */
+/* card_model.c : Processes a frame: checks in their order, slot machine, answers. */
 #include "sim/card_state.h"
 #include <string.h>
 
@@ -17,8 +16,7 @@ static void count(struct card *card, unsigned counter)
     card->live[counter]++;
 }
 
-/* Decides whether to lose a frame for tests, by xorshift64. The RTL
- * has another stream of numbers. */
+/* Decides whether to lose a frame for tests, by xorshift64 (the RTL has another stream). */
 static int lost(struct card *card, uint32_t probability)
 {
     uint64_t x = card->random ? card->random : 0x9e3779b97f4a7c15u;
@@ -39,8 +37,7 @@ static void put_header(const struct card *card, struct pkt_header h, uint8_t *by
                  PKT_HEADER_CRC_BYTES);
 }
 
-/* Sends a frame to rank h.rank at its registered address, or to the job's group.
- * Fills in magic, len and header_crc. */
+/* Sends a frame to rank h.rank or to the job's group. Fills in magic, len and header_crc. */
 static void send(struct card *card, const struct card_job *job, struct pkt_header h,
                  const uint8_t *payload, uint32_t beats, unsigned counter)
 {
@@ -97,7 +94,7 @@ static void pong(struct card *card, const struct visit *v)
     send(card, v->job, h, zeros, v->payload_beats, CNT_OUT_PONG);
 }
 
-/* Sends the kept result. To the group it goes without key, because other hosts see it. */
+/* Sends the kept result; to the group without key, because other hosts see it. */
 static void result(struct card *card, const struct visit *v, uint16_t rank)
 {
     struct slot_desc desc = v->slot->s.kept_desc;
@@ -118,7 +115,7 @@ static void result(struct card *card, const struct visit *v, uint16_t rank)
 
 /* ---- checks ---- */
 
-/* arrives() and belongs() return 1, or 0 after counting the reason. */
+/* arrives() and belongs() return 1, or 0 after counting why. */
 static int arrives(struct card *card, struct visit *v, const uint8_t *bytes, size_t n)
 {
     unsigned why = REG_COUNTERS;
@@ -162,7 +159,6 @@ static int belongs(struct card *card, struct visit *v)
     return 1;
 }
 
-/* Checks formats and sizes of a SUM or MAX. Fills *shape. */
 static int shape_of(const struct visit *v, struct card_shape *shape)
 {
     const struct pkt_header *h = &v->h;

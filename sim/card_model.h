@@ -1,46 +1,43 @@
-/* card_model.h : Models the whole card in plain C: frames, registers and
- * counters of rtl/nic_core.sv.
+/* card_model.h : Models the whole card in C: frames, registers and counters of rtl/nic_core.sv.
  *
  *     frame -> whole? -> job, key, rank, source -> slot, op, format
  *           -> slot machine (hls/card/slot.h) -> sums (card_sum.c)
  *
  * It is the RTL's oracle, frame by frame, but has no time: card_frame() sends all answers before it
- * returns. DROP_ROOM, LOST_NAK and jobs that take a while to stop do not occur here. */
+ * returns. DROP_ROOM, LOST_NAK and jobs that stop slowly do not occur. */
 #ifndef CARD_MODEL_H
 #define CARD_MODEL_H
 #include <stddef.h>
 #include <stdint.h>
 #include "hls/card/card.h"
 
-enum { CARD_FRAME_BYTES = 64 * (1 + CARD_BEATS) }; /* longest frame */
+enum { CARD_FRAME_BYTES = 64 * (1 + CARD_BEATS) }; /* longest */
 
 struct card;
 
-/* Accepts an outgoing frame bytes[n] to an IPv4 address (127.0.0.1 is 0x7f000001) and port.
- * The bytes are valid during the call. */
+/* Accepts an outgoing frame bytes[n], valid during the call, to an IPv4 address (127.0.0.1 is
+ * 0x7f000001) and port. */
 typedef void card_out(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
 
-/* Makes a card as after power-up: disabled, no jobs. Only card_frame() calls `out`.
- * Returns NULL if there is no memory. */
+/* Makes a card as after power-up, or NULL without memory. Only card_frame() calls `out`. */
 struct card *card_open(card_out *out, void *arg);
-/* Makes the same card, with fast sums (host/vec) and checksums (CPU instruction).
- * card_slot_hash() then ignores sums. */
+/* The same with fast sums (host/vec) and checksums (CPU instruction). card_slot_hash() then ignores
+ * sums. */
 struct card *card_open_fast(card_out *out, void *arg);
 void card_close(struct card *card);
 
-/* Processes an incoming frame bytes[n], n > 0. ip, port: its source. */
+/* Processes a frame bytes[n], n > 0, from ip:port. */
 void card_frame(struct card *card, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
 
-/* Access registers of hls/card/regs.def by byte offset. Return 0, or -EINVAL if there is no
- * register at this offset (the bus would answer with an error); then *value is 0. Writing a
- * read-only register has no effect, and a write-only register reads 0. */
+/* Access registers of hls/card/regs.def by byte offset. Return 0, or -EINVAL with *value 0 without
+ * a register (an error on the bus). Read-only registers ignore writes; write-only ones read 0. */
 int card_write(struct card *card, uint32_t at, uint32_t value);
 int card_read(const struct card *card, uint32_t at, uint32_t *value);
 
-/* For tests: returns a live counter by its index in hls/card/regs.def. */
+/* For tests: a live counter by index (hls/card/regs.def). */
 uint64_t card_counter(const struct card *card, unsigned index);
 
-/* For tests: returns an FNV-1a hash of a slot's state, sums and kept bytes, to detect changes. */
+/* For tests: FNV-1a hash of a slot's state, sums and kept bytes. */
 uint64_t card_slot_hash(const struct card *card, unsigned slot);
 
 #endif

@@ -1,4 +1,4 @@
-/* card_regs.c : Implements registers, job table and counters of the card's C model. */
+/* card_regs.c : Implements the C model's registers, job table and counters. */
 #include "sim/card_state.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static int may_start(const struct card *card)
 }
 
 /* Starts or stops a job. A refused commit changes nothing. A running job must be stopped, which
- * clears its slots, before its index can be used again. */
+ * clears its slots, before its index is used again. */
 static void commit_job(struct card *card, uint32_t start)
 {
     struct card_regs *r = &card->regs;
@@ -95,8 +95,7 @@ static void commit_rank(struct card *card)
     card->job[r->job_index].port[r->rank.index] = (uint16_t)r->rank.port;
 }
 
-/* Returns the variable of a register that only stores what is written,
- * or NULL for other registers. */
+/* Returns the variable of a register that only stores; NULL for others. */
 static uint32_t *plain(struct card_regs *r, uint32_t at)
 {
     switch (at) {
@@ -194,7 +193,7 @@ static uint32_t special(const struct card *card, uint32_t at)
     case REG_CTRL:
         return r->enable;
     case REG_STATUS:
-        return r->refused ? REG_STATUS_REFUSED : 0; /* never STOPPING: no time passes */
+        return r->refused ? REG_STATUS_REFUSED : 0; /* never STOPPING: there is no time */
     case REG_COUNTER_LO:
         return (uint32_t)counter;
     case REG_COUNTER_HI:

@@ -1,5 +1,4 @@
-/* card_state.h : Declares the state that the files of the card's C model share, and
- * the interface of the slot's sums. */
+/* card_state.h : Declares the state of the card's C model, and the interface of its sums. */
 #ifndef CARD_STATE_H
 #define CARD_STATE_H
 #include "hls/core/beat.h"
@@ -21,12 +20,12 @@ struct card_job {
 
 struct card_slot {
     struct slot s;
-    uint64_t acc[CARD_WORDS];             /* [element]: as mf_acc_*, or the int8 of a MAX */
+    uint64_t acc[CARD_WORDS];             /* [element]: mf_acc_*, or the int8 of a MAX */
     uint8_t kept[CARD_BEATS * BEAT_SIZE]; /* the encoded result */
     uint32_t kept_beats, kept_status, kept_crc;
 };
 
-/* Registers that only store what is written, and the last wrong source. */
+/* registers that only store, and the last wrong source */
 struct card_regs {
     uint32_t enable, job_index, counter_index;
     struct {
@@ -37,7 +36,7 @@ struct card_regs {
     } rank; /* staged until RANK_COMMIT */
     uint32_t seen_rank, seen_ip, seen_port;
     uint32_t drop_in, drop_out, drop_seed;
-    uint32_t refused; /* result of the last JOB_COMMIT */
+    uint32_t refused; /* of the last JOB_COMMIT */
 };
 
 struct card_sums;
@@ -46,7 +45,7 @@ struct card {
     card_out *out;
     void *arg;
     const struct card_sums *sums;
-    uint8_t *parts; /* payloads [slots][ranks], used by card_fast.c */
+    uint8_t *parts; /* payloads [slots][ranks], for card_fast.c */
     struct card_regs regs;
     uint64_t random, live[REG_COUNTERS], latched[REG_COUNTERS];
     struct card_job job[CARD_JOBS];
@@ -54,20 +53,20 @@ struct card {
 };
 
 struct card_shape {
-    uint32_t is_max, n, in_beats, out_beats, shift; /* n: elements; *_beats: beats of payload */
+    uint32_t is_max, n, in_beats, out_beats, shift; /* n: elements; *_beats: of payload */
     struct beat_fmt in, out;
     enum mf_overflow overflow;
 };
 
-/* Computes sums. Both implementations give the same bytes: card_plain uses hls/arith/mf.h, one
- * code at a time, and card_fast uses host/vec. */
+/* Computes sums, with the same bytes in card_plain (hls/arith/mf.h, one code at a time) and
+ * card_fast (host/vec). */
 struct card_sums {
     uint32_t (*crc)(const void *bytes, size_t n);
-    /* Adds a rank's payload to the slot's sums. If `first`, overwrites the sums. */
+    /* Adds a rank's payload to the slot's sums, which `first` overwrites. */
     void (*add)(struct card *card, uint32_t slot, const struct card_shape *shape, uint32_t rank,
                 int first, const uint8_t *payload);
-    /* Rounds the sums of ranks 0 to n_ranks - 1 into the slot's kept result.
-     * Sets kept_beats and kept_status. */
+    /* Rounds the sums of ranks [0, n_ranks) into the slot's kept result, kept_beats and
+     * kept_status. */
     void (*emit)(struct card *card, uint32_t slot, const struct card_shape *shape,
                  uint32_t n_ranks);
 };

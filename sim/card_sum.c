@@ -1,4 +1,4 @@
-/* card_sum.c : Computes the sums of the card's C model with hls/arith/mf.h. */
+/* card_sum.c : Computes the C model's sums with hls/arith/mf.h. */
 #include "hls/core/reduce.h"
 #include "sim/card_state.h"
 
@@ -7,7 +7,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return (int8_t)(uint8_t)a > (int8_t)(uint8_t)b ? a : b;
 }
 
-/* Adds a payload to acc [beats * 512 / bits of an input code]. */
+/* acc: [beats * 512 / bits of an input code] */
 static void sum_add(uint64_t *acc, const struct card_shape *shape, int first,
                     const uint8_t *payload, uint32_t beats)
 {

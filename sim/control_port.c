@@ -2,9 +2,8 @@
  *
  *     socket --> faults --> queue --> responder (one request at a time) --> faults --> socket
  *
- * The responder gets a ration of the card's time (base/ration.h). The socket
- * buffer is small, like that of a responder in hardware. Requests that do not fit
- * are lost, and the hosts repeat them. */
+ * The responder gets a ration of the card's time (base/ration.h). The socket buffer is small, like
+ * that of hardware. Requests that do not fit are lost, and hosts repeat them. */
 #include "sim/control_port.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -21,9 +20,9 @@ struct control_port {
     void *net;
     struct responder *responder;
     struct netfault in_faults, out_faults;
-    /* tick_ns: time of the next tick; 0 before the first call. */
+    /* tick_ns: of the next tick; 0 before the first call */
     uint64_t now_ns, tick_ns;
-    struct frame_queue in; /* requests for the responder */
+    struct frame_queue in; /* for the responder */
     struct ration ration;
     int failed;
 };
@@ -76,8 +75,8 @@ static void respond(struct control_port *c)
     ration_end(&c->ration, clock_s());
 }
 
-/* Ticks at most once per call. A process that was stopped does not catch up, because
- * its card's clock was stopped too. */
+/* Ticks at most once per call. A stopped process does not catch up: its card's clock stopped
+ * too. */
 static void pass_time(struct control_port *c)
 {
     if (c->now_ns < c->tick_ns || c->failed)

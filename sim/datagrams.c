@@ -2,10 +2,9 @@
  *
  *     frames out:  a b c a b c a b c  --> 3 messages  aaa bbb ccc  --> the kernel cuts each
  *
- * With UDP_SEGMENT, route look-up, checksum and queue operation are done once per message
- * instead of once per datagram. The order for each receiver is kept. With UDP_GRO, datagrams
- * from one sender may arrive as one message. Nothing is fragmented: the system refuses datagrams
- * that are too long for the path, and they are counted. */
+ * With UDP_SEGMENT, route look-up, checksum and queueing happen once per message instead of per
+ * datagram, in order for each receiver. With UDP_GRO, datagrams of one sender may arrive as one
+ * message. Nothing is fragmented: datagrams too long for the path are refused and counted. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/inet.h"
@@ -30,8 +29,7 @@ enum {
     TRIES = 32
 };
 
-/* Datagrams to one receiver. All have the first one's length, except
- * the last, which may be shorter. */
+/* Datagrams to one receiver. All have the first one's length, except a shorter last one. */
 struct message {
     struct sockaddr_in to;
     unsigned n;
@@ -40,7 +38,7 @@ struct message {
     size_t frame[AT_ONCE]; /* index in the queue */
     struct iovec at[AT_ONCE];
     union {
-        struct cmsghdr header; /* for its alignment */
+        struct cmsghdr header; /* for alignment */
         char bytes[CMSG_SPACE(sizeof(uint16_t))];
     } segment;
 };
@@ -48,25 +46,24 @@ struct message {
 struct datagrams {
     int fd;
     struct frame_queue out;
-    /* full: number of frames lost because the queue had no room. refused: number of datagrams
-     * that the system refused, for example because the receiver is unreachable. */
+    /* full: frames lost without room. refused: datagrams that the system refused, for example to
+     * an unreachable receiver. */
     uint64_t came, empty, sent, full, refused;
     struct mmsghdr in_msg[MESSAGES_IN];
     struct iovec in_at[MESSAGES_IN];
     struct sockaddr_in from[MESSAGES_IN];
     union {
-        struct cmsghdr header; /* for its alignment */
+        struct cmsghdr header; /* for alignment */
         char bytes[CMSG_SPACE(sizeof(int))];
     } in_part[MESSAGES_IN];
-    /* Send single datagrams, because a message was refused: perhaps the system cannot cut it. */
+    /* send single datagrams: a message was refused, so the system may not be able to cut it */
     bool one_each;
     struct message out_message[AT_ONCE];
     struct mmsghdr out_msg[AT_ONCE];
     uint8_t bytes[MESSAGES_IN][IN_BYTES];
 };
 
-/* Returns the length of the datagrams that were joined into message i.
- * The last one may be shorter. */
+/* Returns the length of the datagrams joined into message i; the last may be shorter. */
 static size_t part_of(struct datagrams *d, int i)
 {
     struct msghdr *m = &d->in_msg[i].msg_hdr;
@@ -79,7 +76,6 @@ static size_t part_of(struct datagrams *d, int i)
     return d->in_msg[i].msg_len;
 }
 
-/* Passes the datagrams of a message to `take`. Returns their number. */
 static int take_message(struct datagrams *d, int i, net_take *take, void *arg)
 {
     const size_t bytes = d->in_msg[i].msg_len, part = part_of(d, i);
@@ -109,7 +105,7 @@ static int net_receive(void *net, net_take *take, void *arg)
     return count;
 }
 
-/* Returns the message to which frame f can be added: one of the n messages or a new one. */
+/* Returns one of the n messages, or a new one. */
 static struct message *message_for(struct datagrams *d, unsigned *n, const struct queued_frame *f)
 {
     for (unsigned i = 0; i < *n && !d->one_each; i++) {
@@ -154,7 +150,7 @@ static struct msghdr header_of(struct message *m)
     return h;
 }
 
-/* Makes messages of the waiting frames. Frames that have been sent have length 0. */
+/* Sent frames have length 0. */
 static unsigned make_messages(struct datagrams *d)
 {
     const size_t waiting = frame_queue_waiting(&d->out);
@@ -249,8 +245,8 @@ static int bind_to(int fd, uint32_t ip, uint16_t *port)
     return 0;
 }
 
-/* Sets the options of a socket. Without privileges the system grants shorter buffers. Multicast
- * leaves through the interface of the card's address, with the default TTL of 1. */
+/* Without privileges the system grants shorter buffers. Multicast leaves through the interface of
+ * the card's address, with the default TTL of 1. */
 static void set_options(int fd, uint32_t ip)
 {
     const struct in_addr from = {.s_addr = htonl(ip)};
@@ -273,7 +269,7 @@ static int open_udp(uint32_t ip, uint16_t *port, int *udp)
     return rc;
 }
 
-/* Opens the UDP and TCP sockets. If *port is 0, chooses a port that is free for both. */
+/* *port 0: chooses a port that is free for both. */
 static int open_sockets(uint32_t ip, uint16_t *port, int *tcp, int *udp)
 {
     int rc = -EADDRINUSE;

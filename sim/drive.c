@@ -1,4 +1,4 @@
-/* drive.c : Runs a card for one program, with messages of hls/card/simlink.h. */
+/* drive.c : Runs a card for one program. */
 #include "sim/drive.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -13,7 +13,7 @@ struct drive {
     void *shell;
     struct control *control;
     struct pcie pcie;
-    /* lost: -errno if an outgoing frame could not be sent */
+    /* lost: -errno of an outgoing frame that could not be sent */
     int fd, peer, lost;
     struct frame_queue in;
     uint8_t body[SIMLINK_MAX], answer[SIMLINK_MAX];
@@ -42,7 +42,7 @@ static int frame_in(struct drive *d, struct simlink m)
     return m.bytes ? frame_queue_put(&d->in, f, d->body) : 0;
 }
 
-/* Executes a message. Returns 0, 1 at the end, or a negative errno after reporting. */
+/* Returns 0, 1 at the end, or a negative errno after reporting. */
 static int obey(struct drive *d, struct simlink m)
 {
     struct simlink answer = {.kind = SIMLINK_DONE};
@@ -65,7 +65,6 @@ static int obey(struct drive *d, struct simlink m)
     return say(d->fd, answer, d->answer);
 }
 
-/* Continues the kernels' runs until a message comes. */
 static void go_on(struct drive *d)
 {
     struct pollfd p = {.fd = d->fd, .events = POLLIN};

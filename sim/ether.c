@@ -56,8 +56,7 @@ static struct ether_neighbour *find(struct ether *e, uint32_t ip)
     return NULL;
 }
 
-/* Returns an entry for a new neighbour: one that never answered, or else
- * the least recently used one. */
+/* Returns an entry for a new neighbour: one that never answered, else the least recently used. */
 static struct ether_neighbour *replace(struct ether *e)
 {
     struct ether_neighbour *oldest = e->neighbour;
@@ -67,18 +66,18 @@ static struct ether_neighbour *replace(struct ether *e)
     return oldest;
 }
 
-/* Learns mac if ip was asked for and has not answered yet. Otherwise returns false. */
+/* Learns mac if ip was asked for and has not answered; else returns false. */
 static bool answers(struct ether *e, uint32_t ip, const uint8_t *mac)
 {
     struct ether_neighbour *n = find(e, ip);
-    if (!n || n->known || mac[0] & 1) /* a multicast address is refused */
+    if (!n || n->known || mac[0] & 1) /* multicast is refused */
         return false;
     memcpy(n->mac, mac, 6);
     n->known = true;
     return true;
 }
 
-/* If a known neighbour now has another MAC, marks it to be asked again. */
+/* Asks a known neighbour again if it has another MAC. */
 static void doubt(struct ether *e, uint32_t ip, const uint8_t *mac)
 {
     struct ether_neighbour *n = find(e, ip);
@@ -130,8 +129,7 @@ static enum ether_fate take_arp(struct ether *e, const uint8_t *arp, size_t n, u
     return ETHER_REPLY;
 }
 
-/* Answers a ping. ip: a whole packet of `total` bytes with a header of
- * `head` bytes, for this card. */
+/* ip: a whole packet of `total` bytes, `head` of them header, to this card. */
 static enum ether_fate take_echo(struct ether *e, const uint8_t *mac, const uint8_t *ip,
                                  size_t head, size_t total, uint8_t *reply, size_t *reply_n)
 {
@@ -167,7 +165,7 @@ static enum ether_fate take_datagram(const struct ether *e, const uint8_t *ip, s
     const uint32_t n = get16(udp + 4);
     if (n < ETHER_UDP_BYTES || n > total - head)
         return ETHER_SHORT;
-    if (get16(udp + 6)) { /* not 0: has a checksum */
+    if (get16(udp + 6)) { /* has a checksum */
         uint8_t pseudo[12];
         memcpy(pseudo, ip + 12, 8);
         put16(pseudo + 8, UDP);

@@ -1,10 +1,10 @@
-/* frame_queue.c : Queues frames for the card, first in, first out. */
+/* frame_queue.c : Queues frames for the card. */
 #include "sim/frame_queue.h"
 #include "base/err.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns NULL if there is no memory; then p is unchanged. */
+/* Returns NULL without memory; p is then unchanged. */
 static void *grow(void *p, size_t need, size_t size, size_t *room)
 {
     if (need <= *room)
@@ -16,8 +16,8 @@ static void *grow(void *p, size_t need, size_t size, size_t *room)
     return grown;
 }
 
-/* Moves the waiting frames to the front once at least as many frames have left as are waiting. On
- * average this moves each frame once. */
+/* Moves the waiting frames to the front once at least as many have left. This moves each frame once
+ * on average. */
 static void close_up(struct frame_queue *q)
 {
     const size_t left = q->n - q->first;

@@ -5,12 +5,12 @@
 #include <stdint.h>
 
 struct queued_frame {
-    uint32_t ip, gap; /* gap: minimum of idle clocks after the frame */
+    uint32_t ip, gap; /* gap: least idle clocks after the frame */
     uint16_t port;
-    size_t n, at; /* its bytes in frame_queue.bytes: n from `at` on */
+    size_t n, at; /* n bytes of frame_queue.bytes from `at` on */
 };
 
-/* A zeroed queue is empty. It keeps its memory until frame_queue_free(). */
+/* Zeroed: empty. Keeps its memory until frame_queue_free(). */
 struct frame_queue {
     struct queued_frame *frames; /* [n]; frames from `first` on are waiting */
     uint8_t *bytes;
@@ -20,8 +20,8 @@ struct frame_queue {
 /* Appends a copy of bytes[f.n] and sets f.at. Returns 0, or -ENOMEM after reporting. */
 int frame_queue_put(struct frame_queue *q, struct queued_frame f, const uint8_t *bytes);
 
-/* frame_queue_first() returns the first frame, or NULL if the queue is empty. frame_queue_drop()
- * removes it. Frames do not move in memory until the next put. */
+/* frame_queue_first() returns the first frame or NULL, frame_queue_drop() removes it. Frames stay
+ * in place until the next put. */
 const struct queued_frame *frame_queue_first(const struct frame_queue *q);
 size_t frame_queue_waiting(const struct frame_queue *q);
 void frame_queue_drop(struct frame_queue *q);

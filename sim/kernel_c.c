@@ -1,12 +1,11 @@
-/* kernel_c.c : Implements the registers of a kernel (ap_ctrl_hs as
- * Vitis makes them) over its HLS C. */
+/* kernel_c.c : Implements a kernel's registers (ap_ctrl_hs of Vitis) over its HLS C. */
 #include "base/err.h"
 #include "sim/kernel_run.h"
 #include <stdlib.h>
 #include <string.h>
 
 struct c_kernel {
-    uint32_t reg[KERNEL_RUN_WORDS]; /* only the arguments */
+    uint32_t reg[KERNEL_RUN_WORDS]; /* only arguments */
     struct kernel_run run;
     bool runs, done, gie, ier, isr;
 };

@@ -1,10 +1,8 @@
-/* kernel_port.h : Interface between the bus and a kernel that works on card memory. It has Vitis
- * registers (ap_ctrl_hs; hls/card/mm_regs.def, hls/card/kernels.def) and runs in pieces. kernel_c
- * implements it with the HLS C, mm_rtl with the Verilated reduce_mm.
+/* kernel_port.h : Interface between the bus and a kernel on card memory. It has Vitis registers
+ * (ap_ctrl_hs; hls/card/mm_regs.def, hls/card/kernels.def) and runs in pieces.
  *
- * A run with buffers outside card memory ends at once. It writes only its status
- * KERNEL_NO_MEMORY, if the place of the status is in memory. A run that the kernel refuses
- * ends at once with a status as in hls/. */
+ * A run with buffers outside card memory ends at once. It writes only its status KERNEL_NO_MEMORY,
+ * if the place of the status is in memory. A refused run ends at once with a status as in hls/. */
 #ifndef KERNEL_PORT_H
 #define KERNEL_PORT_H
 #include "hls/card/kernels.h"
@@ -23,24 +21,24 @@ enum {
 };
 
 struct kernel_ops {
-    /* Makes a kernel as after reset. The bank remains the caller's. Returns 0, or a
-     * negative errno after reporting. */
+    /* Makes a kernel as after reset. The bank remains the caller's. Returns 0, or a negative errno
+     * after reporting. */
     int (*open)(enum kernel which, const struct bank *bank, void **kernel);
     void (*close)(void *kernel);
 
-    /* Access a register in the kernel's first 4 KiB, where all multiples of 4 exist. Return 0,
-     * or -EIO after reporting if the kernel does not answer. */
+    /* Access a register in the first 4 KiB, where all multiples of 4 exist. Return 0, or -EIO after
+     * reporting a kernel that does not answer. */
     int (*write)(void *kernel, uint32_t at, uint32_t value);
     int (*read)(void *kernel, uint32_t at, uint32_t *value);
 
-    /* Runs for some milliseconds at most. Returns true while there is more to do. */
+    /* Runs for some milliseconds at most. Returns true if there is more to do. */
     bool (*step)(void *kernel);
 };
 
 extern const struct kernel_ops kernel_c, mm_rtl;
 
-/* A run of reduce_mm. mm_check() returns REDUCE_REFUSED or KERNEL_NO_MEMORY if the run must end
- * at once with this status, or 0 if it can run. */
+/* A run of reduce_mm. mm_check() returns 0, or the status REDUCE_REFUSED or KERNEL_NO_MEMORY with
+ * which it must end at once. */
 struct mm_run {
     uint64_t in, out;
     uint32_t parts, stride, beats, fmt, out_fmt, out_shift, saturate;

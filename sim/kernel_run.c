@@ -1,4 +1,4 @@
-/* kernel_run.c : Runs an HLS kernel over card memory in pieces. */
+/* kernel_run.c : Runs an HLS kernel over card memory. */
 #include "sim/kernel_run.h"
 #include "hls/core/expmax.h"
 #include "hls/core/quant.h"
@@ -22,8 +22,7 @@ static uint64_t address(const struct kernel_run *r, int arg)
     return value(r, arg) | (uint64_t)value(r, arg + 4) << 32;
 }
 
-/* Returns the memory of an argument's beats, or NULL if it is outside card memory.
- * word_at() does the same for one word. */
+/* Return the memory of an argument's beats or word; NULL: outside card memory. */
 static struct beat *beats_at(const struct kernel_run *r, int arg, uint64_t beats)
 {
     return bank_at(r->bank, address(r, arg), beats * BEAT_SIZE);

@@ -1,4 +1,4 @@
-/* kernel_run.h : Runs an HLS kernel over card memory in pieces, with the bits of a single call. */
+/* kernel_run.h : Runs an HLS kernel over card memory in pieces, with the bits of one call. */
 #ifndef KERNEL_RUN_H
 #define KERNEL_RUN_H
 #include "sim/kernel_port.h"
@@ -6,15 +6,15 @@
 enum { KERNEL_RUN_WORDS = 0x80 / 4 }; /* up to the last argument and STATUS */
 
 struct kernel_run {
-    enum kernel which; /* any except NIC_CORE */
+    enum kernel which; /* except NIC_CORE */
     const struct bank *bank;
-    uint32_t reg[KERNEL_RUN_WORDS]; /* register values at the start of the run */
-    uint32_t at, absmax;            /* at: beats or values done so far. absmax: largest so far. */
-    uint32_t status;                /* for REDUCE_MM only */
+    uint32_t reg[KERNEL_RUN_WORDS]; /* values at the start */
+    uint32_t at, absmax;            /* at: beats or values done; absmax: largest so far */
+    uint32_t status;                /* only REDUCE_MM */
 };
 
-/* Start and continue a run. Return true while there is more to do. After false, the status
- * and the memory written are complete. */
+/* Start and continue a run. Return true if there is more to do; else status and written memory are
+ * complete. */
 bool kernel_run_start(struct kernel_run *run);
 bool kernel_run_step(struct kernel_run *run);
 

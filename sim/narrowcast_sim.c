@@ -1,5 +1,4 @@
-/* narrowcast_sim.c : The program narrowcast-sim: runs one simulated card
- * for one program or on a network. */
+/* narrowcast_sim.c : Runs one simulated card, for one program or on a network. */
 #include "base/err.h"
 #include "base/file.h"
 #include "base/opt/opt.h"
@@ -37,7 +36,7 @@ int main(int argc, char **argv)
     struct sim_options o = {0};
     struct opt_parsed p;
     file_hold_standard();
-    signal(SIGXFSZ, SIG_IGN); /* if a file may not grow, report it instead of dying */
+    signal(SIGXFSZ, SIG_IGN); /* report a file that may not grow */
     if (opt_parse(&command, argc - 1, argv + 1, &o, &p) < 0)
         return 1;
     if (p.help)

@@ -1,5 +1,5 @@
-/* net.h : Moves a card's frames: UDP datagrams of a socket (datagrams.c) or of a TAP
- * interface (tap.c), or raw Ethernet frames. */
+/* net.h : Moves a card's frames: UDP datagrams (datagrams.c), a TAP interface's datagrams or raw
+ * Ethernet frames (tap.c). */
 #ifndef NET_H
 #define NET_H
 #include "base/text.h"
@@ -7,28 +7,27 @@
 #include <stdint.h>
 
 enum {
-    NET_FRAME_BYTES = 2176 /* more than a card accepts; longer frames are cut */
+    NET_FRAME_BYTES = 2176 /* more than a card accepts; cuts longer frames */
 };
 
-/* Accepts an incoming frame bytes[n], n > 0. The bytes are valid during the call. */
+/* Accepts an incoming frame bytes[n], n > 0, valid during the call. */
 typedef void net_take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
 
 struct net_ops {
-    /* Passes some of the frames that have arrived to `take`. Returns the number of datagrams, 0 if
-     * there are no more. Does not block. */
+    /* Passes some arrived frames to `take` without blocking. Returns the number of datagrams, 0 for
+     * no more. */
     int (*receive)(void *net, net_take *take, void *arg);
-    /* send() queues a frame. flush() sends queued frames without blocking,
-     * and returns 1 if some are left. */
+    /* send() queues a frame. flush() sends without blocking and returns 1 if frames are left. */
     void (*send)(void *net, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
     int (*flush)(void *net);
-    /* Adds its counts to *to, as lines "name value". */
+    /* Adds its counts as lines "name value". */
     void (*report)(const void *net, struct text *to);
     int (*fd)(const void *net); /* to poll */
     void (*close)(void *net);
 };
 
-/* Opens UDP at this address. If *port is 0, chooses a port and returns it. If tcp is not NULL,
- * also listens for TCP on the same port. Returns 0, or a negative errno after reporting. */
+/* Opens UDP at this address. *port 0: chooses a port and returns it. tcp: also listens for TCP on
+ * that port; NULL: not. Returns 0, or a negative errno after reporting. */
 int datagrams_open(uint32_t ip, uint16_t *port, int *tcp, void **net);
 extern const struct net_ops net_datagrams;
 
@@ -37,8 +36,7 @@ extern const struct net_ops net_datagrams;
 int tap_open(const char *name, const uint8_t mac[6], uint32_t ip, uint16_t port, void **net);
 extern const struct net_ops net_tap;
 
-/* Creates a TAP interface for a card that handles Ethernet itself. It carries
- * raw frames, with ip and port 0. */
+/* The same for a card that handles Ethernet itself: raw frames, with ip and port 0. */
 int tap_open_raw(const char *name, void **net);
 extern const struct net_ops net_tap_raw;
 

@@ -1,5 +1,4 @@
-/* netfault.c : Simulates a bad network in one direction. Loses, repeats, reorders and
- * delays frames, depending on a seed. */
+/* netfault.c : Simulates a bad network in one direction. */
 #include "sim/netfault.h"
 #include "hls/arith/philox.h"
 #include <stdlib.h>
@@ -72,7 +71,7 @@ void netfault_put(struct netfault *f, uint32_t ip, uint16_t port, const uint8_t 
                   uint64_t now_ns)
 {
     const struct queued_frame frame = {.ip = ip, .port = port, .n = n};
-    /* Draw the same number of random numbers for every frame, whatever its fate. */
+    /* every frame draws the same number of random numbers */
     const uint32_t lost = happens(f, f->rates.drop), twice = happens(f, f->rates.dup);
     const uint32_t late[2] = {happens(f, f->rates.reorder), happens(f, f->rates.reorder)};
     const uint32_t behind = draw(f);
@@ -107,7 +106,7 @@ const struct queued_frame *netfault_next(struct netfault *f, uint64_t now_ns, co
     *bytes = f->waiting.bytes + frame->at;
     f->first++;
     frame_queue_drop(&f->waiting);
-    return frame; /* stays in place until the next put */
+    return frame; /* in place until the next put */
 }
 
 uint64_t netfault_due(const struct netfault *f)

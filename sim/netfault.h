@@ -1,20 +1,19 @@
-/* netfault.h : Simulates a bad network in one direction. Loses, repeats, reorders and
- * delays frames, depending on a seed.
+/* netfault.h : Loses, repeats, reorders and delays frames of one direction, depending on a seed.
  *
  *     put --lost?--> twice?--> held back for 1 to 8 later frames?--> queue of equal delays --> next
  *
- * The fate of frame i depends only on the seed, the direction and i. The time at which it leaves
- * also depends on when it and later frames came. */
+ * The fate of frame i depends only on the seed, the direction and i. Its time of leaving also
+ * depends on when it and later frames came. */
 #ifndef NETFAULT_H
 #define NETFAULT_H
 #include "sim/frame_queue.h"
 #include <stdbool.h>
 
 enum {
-    NETFAULT_HELD = 64, /* limit of frames held back at once */
-    /* Limit of frames that wait at once. Further frames are lost and counted. */
+    NETFAULT_HELD = 64, /* frames held back at once */
+    /* frames that wait at once; others are lost and counted */
     NETFAULT_WAITING = 8192,
-    /* Longest time for which a frame is held back, since later frames may never come. */
+    /* longest hold, since later frames may never come */
     NETFAULT_HOLD_NS = 5 * 1000 * 1000
 };
 
@@ -24,12 +23,11 @@ struct netfault_rates {
 };
 
 struct netfault {
-    bool on; /* false: nothing to simulate; callers may bypass it */
+    bool on; /* false: callers may bypass it */
     struct netfault_rates rates;
     uint64_t key, drawn;
     struct frame_queue waiting;
-    /* due[i % NETFAULT_WAITING]: time at which frame i may leave. Frames
-     * are counted from the start. */
+    /* due[i % NETFAULT_WAITING]: time at which frame i, counted from the start, may leave */
     uint64_t due[NETFAULT_WAITING];
     uint64_t first; /* number of the first waiting frame */
     struct {
@@ -39,24 +37,23 @@ struct netfault {
         uint64_t until_ns;
     } held[NETFAULT_HELD];
     int n_held;
-    /* full: frames that were lost because no room was left. */
+    /* full: lost without room */
     uint64_t seen, dropped, repeated, reordered, full;
 };
 
-/* way: selects a stream of random numbers. Each direction of each port has its own. */
+/* way: stream of random numbers, one for each direction of each port. */
 void netfault_init(struct netfault *f, struct netfault_rates rates, uint64_t seed, uint32_t way);
 void netfault_fini(struct netfault *f);
 
-/* Puts in a frame. now_ns, here and below: time of a clock that never goes back. */
+/* now_ns, here and below: a clock that never goes back. */
 void netfault_put(struct netfault *f, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n,
                   uint64_t now_ns);
 
-/* Returns the next frame that may leave by now, or NULL. *bytes are
- * valid until the next call for f. */
+/* Returns the next frame that may leave, or NULL. *bytes are valid until the next call for f. */
 const struct queued_frame *netfault_next(struct netfault *f, uint64_t now_ns,
                                          const uint8_t **bytes);
 
-/* Returns the time at which to call netfault_next() again. UINT64_MAX: not before another put. */
+/* Returns when to call netfault_next() again; UINT64_MAX: after another put. */
 uint64_t netfault_due(const struct netfault *f);
 
 #endif

@@ -1,5 +1,4 @@
-/* pcap.h : Writes frames as a capture for Wireshark and tcpdump: classic pcap,
- * times in nanoseconds. */
+/* pcap.h : Writes frames as a classic pcap capture, with times in nanoseconds. */
 #ifndef PCAP_H
 #define PCAP_H
 #include <stdbool.h>
@@ -8,10 +7,10 @@
 #include <stdio.h>
 
 struct pcap {
-    FILE *file; /* NULL: no capture is written */
+    FILE *file; /* NULL: no capture */
     const char *path;
     int failed;
-    double flushed_s; /* time of clock_s() */
+    double flushed_s; /* of clock_s() */
 };
 
 struct pcap_ends {
@@ -19,18 +18,17 @@ struct pcap_ends {
     uint16_t from_port, to_port;
 };
 
-/* Opens a capture of raw IPv4 packets or, with `ether`, of Ethernet frames. path remains the
- * caller's and must stay valid. Returns 0, or a negative errno after reporting. */
+/* Opens a capture of raw IPv4 packets or, with `ether`, of Ethernet frames. path must stay valid.
+ * Returns 0, or a negative errno after reporting. */
 int pcap_open(struct pcap *p, const char *path, bool ether);
 
-/* Writes an Ethernet frame[n], with the present time. */
+/* Writes an Ethernet frame[n]. Time, also below: now. */
 void pcap_frame(struct pcap *p, const uint8_t *frame, size_t n);
 
-/* Writes a UDP datagram of payload[n], n < 2^16 - 28, with the present time.
- * The headers are invented but valid. */
+/* Writes a UDP datagram payload[n], n < 2^16 - 28, with invented but valid headers. */
 void pcap_udp(struct pcap *p, struct pcap_ends ends, const uint8_t *payload, size_t n);
 
-/* Flushes the file, at most once a second. Reports a full disk once. */
+/* At most once a second. Reports a full disk once. */
 void pcap_flush(struct pcap *p);
 void pcap_close(struct pcap *p); /* legal when zeroed */
 

@@ -1,4 +1,4 @@
-/* pcie.c : Maps bus addresses of a card to the kernels' registers and to card memory. */
+/* pcie.c : Maps bus addresses to registers and card memory. */
 #include "sim/pcie.h"
 #include "base/err.h"
 #include "hls/card/regs.h"
@@ -30,7 +30,7 @@ void pcie_fini(struct pcie *p)
     *p = (struct pcie){0};
 }
 
-/* Opens kernels and memory. Called at the first message, because most cards never get one. */
+/* Opens kernels and memory at the first message, which most cards never get. */
 static int show(struct pcie *p)
 {
     if (p->shown)
@@ -53,7 +53,7 @@ static int shell_read(const struct pcie *p, uint32_t at, uint32_t *value)
     return at == SHELL_IP || at == SHELL_PORT ? 0 : NO_ANSWER;
 }
 
-/* The bus cannot change the address at which the process listens. */
+/* The address at which the process listens cannot change. */
 static int shell_write(struct pcie *p, uint32_t at, uint32_t value)
 {
     if (at != SHELL_IP && at != SHELL_PORT)
@@ -64,7 +64,7 @@ static int shell_write(struct pcie *p, uint32_t at, uint32_t value)
     return 0;
 }
 
-/* Returns the kernel with a register at this address, or -1 if there is none. */
+/* Returns the kernel with a register at this address, or -1. */
 static int kernel_at(uint64_t address, uint32_t *at)
 {
     for (int i = 0; i < N_KERNELS; i++)

@@ -1,9 +1,8 @@
-/* serve.c : Serves a card on a network, in one loop over its clock, its frames and its control.
+/* serve.c : Serves a card on a network.
  *
  *     net --> faults --> pcap --> queue --> card --> pcap --> faults --> net
  *
- * While the card is busy, sockets are polled between steps of a few clocks. While the card
- * is idle, the process sleeps in ppoll(). */
+ * Polls sockets between steps of a few clocks while the card is busy, else sleeps in ppoll(). */
 #include "sim/serve.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -27,12 +26,12 @@
 enum {
     STEP_CLOCKS = 48,
     MAX_WAITING = 8192,
-    /* Limit for Ethernet frames: these stand for frames in a switch, which has smaller buffers. */
+    /* for Ethernet frames, which stand for those in a switch with its smaller buffers */
     MAX_AT_THE_WIRE = 256,
     TURN_DATAGRAMS = 512,
     TURNS = 16,
     FLUSH_NS = 1000000000,
-    /* Default control port of a card with LiteEth. */
+    /* default, of a card with LiteEth */
     ETHER_CONTROL_PORT = 20036
 };
 
@@ -50,11 +49,11 @@ struct server {
     uint32_t ip;
     uint16_t port;
     uint8_t mac[6];
-    uint64_t step_ns; /* run a step at least this often; 0: only on events */
+    uint64_t step_ns; /* longest time between steps; 0: only on events */
     struct netfault in_faults, out_faults;
     struct frame_queue in; /* for the card */
     struct pcap pcap;
-    /* busy_ns: wall-clock time of `ticks` clocks. */
+    /* busy_ns: wall-clock time of `ticks` clocks */
     uint64_t frames_in, in_full, busy_ns, ticks;
 };
 
@@ -147,7 +146,7 @@ static void report(void *arg, struct text *to)
 
 /* ---- the loop ---- */
 
-/* Returns how long to sleep, in ns. UINT64_MAX: until an event. */
+/* Returns how long to sleep, ns; UINT64_MAX: until an event. */
 static uint64_t patience(const struct server *s, int busy)
 {
     const double attend_at = connections_due(&s->connections) * 1e9;
@@ -165,7 +164,7 @@ static uint64_t patience(const struct server *s, int busy)
     return wait;
 }
 
-/* Runs a step of the card. Returns 1 while it is busy. */
+/* Returns 1 while the card is busy. */
 static int clock_card(struct server *s)
 {
     const uint64_t start = now_ns(), ticks = s->ops->ticks(s->shell);
@@ -175,8 +174,8 @@ static int clock_card(struct server *s)
     return !quiet;
 }
 
-/* Receives frames early, so that frames that do not fit are lost and counted here. Limits their
- * number, so that a flood does not stop the card. */
+/* Receives frames early, so that those without room are lost and counted here, but not so many that
+ * a flood stops the card. */
 static int take_all(struct server *s)
 {
     int n = 0, got = 1;
@@ -185,7 +184,7 @@ static int take_all(struct server *s)
     return n;
 }
 
-/* Waits for work, and serves connections and control. Returns 1 to end. */
+/* Waits for work, serves connections and control. Returns 1 to end. */
 static int attend(struct server *s, int busy, int blocked)
 {
     struct pollfd polls[CONNECTIONS_POLLS + 3] = {
@@ -205,8 +204,8 @@ static int attend(struct server *s, int busy, int blocked)
     return s->connections.owner_left;
 }
 
-/* While datagrams keep coming, yields instead of sleeping, so that senders can run. Then
- * serves connections only every TURNS turns. */
+/* While datagrams keep coming, yields instead of sleeping, so that senders can run, and serves
+ * connections every TURNS turns. */
 static int loop(struct server *s)
 {
     int rc = 0, busy = 1, blocked = 0, lively = 0, turn = 0;
@@ -228,7 +227,7 @@ static int loop(struct server *s)
 
 /* ---- opening ---- */
 
-/* Replaces *ip, the host's address, with the card's own address, and sets the card's MAC. */
+/* Replaces the host's address *ip with the card's own, and sets its MAC. */
 static int parse_addresses(const struct serve_options *o, uint32_t *ip, uint8_t mac[6])
 {
     struct in_addr at;
@@ -274,8 +273,7 @@ static int open_net(struct server *s, const struct serve_options *o)
                            : tap_open(o->tap, s->mac, s->ip, s->port, &s->net);
 }
 
-/* Opens control over datagrams. There is no TCP control then, since it
- * would bypass the rules of this one. */
+/* Opens control over datagrams. TCP control, which would bypass its rules, is off then. */
 static int open_control(struct server *s, const struct serve_options *o)
 {
     uint16_t port = (uint16_t)o->control;

@@ -1,4 +1,4 @@
-/* serve.h : Serves a card on a network, in one loop over its clock, its frames and its control. */
+/* serve.h : Serves a card on a network, in one loop over clock, frames and control. */
 #ifndef SERVE_H
 #define SERVE_H
 #include "sim/kernel_port.h"
@@ -7,23 +7,23 @@
 
 struct serve_options {
     const char *listen; /* "HOST:PORT" */
-    const char *engine; /* name of the engine, for the counters */
+    const char *engine; /* its name, for the counters */
     const char *wave, *pcap;
     const char *tap, *ip,
-        /* TAP interface and the card's addresses, or NULL. If mac is NULL, it is derived from
-         * ip. Required by shells of Ethernet frames. */
+        /* TAP interface and the card's addresses, for Ethernet shells, or NULL. mac NULL: made from
+         * ip. */
         *mac;
     int control; /* UDP port of control; 0: any; -1: TCP control */
-    /* fd: socket of the program that started the card and has it on its bus, or
-     * -1. mm: reduce_mm of that bus. */
+    /* fd: socket of the program that started the card and has it on its bus; -1: none. mm:
+     * reduce_mm of that bus. */
     int fd;
     const struct kernel_ops *mm;
     struct netfault_rates rates;
     uint64_t seed;
 };
 
-/* Serves until the peer of fd closes the connection or, without fd, until SIGINT or SIGTERM.
- * Returns 0, or a negative errno after reporting. */
+/* Serves until fd's peer closes the connection or, without fd, until SIGINT or SIGTERM. Returns 0,
+ * or a negative errno after reporting. */
 int serve(const struct shell_ops *ops, const struct serve_options *o);
 
 #endif

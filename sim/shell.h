@@ -1,9 +1,7 @@
-/* shell.h : Interface to a simulated card: frames with addresses in and out,
- * registers, and a clock on demand.
+/* shell.h : Interface to a simulated card: frames with addresses, registers, and a clock on demand.
  *
- * Implementations: shell_rtl (the Verilated nic_core), shell_eth (the same
- * with LiteEth), shell_fast (the C model, without a clock) and shell_c (the C
- * model with plain sums, for tests). */
+ * Implementations: shell_rtl (the Verilated nic_core), shell_eth (the same with LiteEth),
+ * shell_fast (the C model, without a clock), shell_c (the same with plain sums, for tests). */
 #ifndef SHELL_H
 #define SHELL_H
 #include "base/text.h"
@@ -12,52 +10,52 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Accepts an outgoing frame bytes[n]. The bytes are valid during the call. */
+/* Accepts an outgoing frame bytes[n], valid during the call. */
 typedef void shell_out(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
 
 struct shell_run {
-    uint64_t clocks;    /* from the first to the last beat moved; 0 without a clock */
-    uint64_t beats_in;  /* beats that the card has accepted */
+    uint64_t clocks;    /* from the first to the last beat; 0 without a clock */
+    uint64_t beats_in;  /* accepted */
     uint64_t beats_out; /* beats of outgoing frames */
-    int quiet;          /* 1: the card is idle; 0: max_clocks are over */
+    int quiet;          /* 1: idle; 0: max_clocks are over */
 };
 
 struct shell_ops {
-    struct control_ops control; /* registers and time; clocks are 0 without a clock */
+    struct control_ops control; /* clocks are 0 without a clock */
 
-    /* Makes a card as after reset. wave: FST file to write, or NULL. Returns 0,
-     * or a negative errno after reporting. `out` is called during run, step, read
-     * and write. close() frees *shell. */
+    /* Makes a card as after reset. wave: FST file to write, or NULL. `out` is called during run,
+     * step, read and write. close() frees *shell. Returns 0, or a negative errno after
+     * reporting. */
     int (*open)(const char *wave, shell_out *out, void *arg, void **shell);
     void (*close)(void *shell);
 
-    /* Sends all frames of the queue to the card and waits for the last answer. If max_clocks
-     * suffice, the queue is empty afterwards. */
+    /* Sends the queue's frames to the card and waits for the last answer. Leaves the queue empty if
+     * max_clocks suffice. */
     struct shell_run (*run)(void *shell, struct frame_queue *in, uint64_t max_clocks);
 
-    /* Runs for at most max_clocks or, without a clock, for some frames. On return, the card
-     * may have accepted only a part of a frame of the queue; registers may be accessed in
-     * that state. Pass the same queue in every call. Returns 1 if the card is idle until a
-     * frame comes or a register is written. */
+    /* Runs for at most max_clocks or, without a clock, for some frames. On return, the card may
+     * have accepted a part of a queued frame; registers may be accessed in that state. Pass the
+     * same queue in every call. Returns 1 if the card is idle until a frame comes or a register is
+     * written. */
     int (*step)(void *shell, struct frame_queue *in, uint64_t max_clocks);
     uint64_t (*ticks)(const void *shell); /* clocks simulated in total */
 
-    /* From now on, makes the network hold back beats in and out, at random: on
-     * average in of_256 out of 256 clocks. 0: never. */
+    /* From now on, the network holds back beats in and out at random, on average in of_256 out of
+     * 256 clocks. 0: never. */
     void (*stall)(void *shell, unsigned of_256);
 
-    /* address() is NULL except for shells of Ethernet frames, where ip and port of frames are 0.
-     * It must be called first. It sets the card's MAC, IP, port for frames and control port
-     * (hls/card/lease.def). If control_port is 0, registers are accessed through `control`
-     * above. Otherwise they must not be, and step() must be called every LEASE_TICK_MS. report()
-     * may be NULL. It adds counts as lines "name value". */
+    /* address() is NULL except for shells of Ethernet frames, where ip and port of frames are 0. It
+     * must be called first. It sets the card's MAC, IP, port for frames and control port
+     * (hls/card/lease.def). With control_port 0, registers are accessed through `control` above;
+     * else they must not be, and step() must be called every LEASE_TICK_MS. report() may be NULL.
+     * It adds counts as lines "name value". */
     void (*address)(void *shell, const uint8_t mac[6], uint32_t ip, uint16_t port,
                     uint16_t control_port);
     void (*report)(const void *shell, struct text *to);
 };
 
-/* For stall(): true if a beat is held back in this clock. *random: state of xorshift64,
- * not 0. It advances unless of_256 is 0. */
+/* For stall(): true if a beat is held back in this clock. *random: state of xorshift64, not 0; it
+ * advances unless of_256 is 0. */
 static inline int shell_stalls(uint64_t *random, unsigned of_256)
 {
     if (!of_256)

@@ -1,5 +1,4 @@
-/* shell_c.c : Implements the shell over the card's C model. It has no clock
- * and handles each frame at once. */
+/* shell_c.c : Implements the shell over the card's C model, without a clock. */
 #include "base/err.h"
 #include "sim/card_model.h"
 #include "sim/shell.h"

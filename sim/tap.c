@@ -1,5 +1,5 @@
-/* tap.c : Carries a card's frames over a TAP interface that it creates, so that other hosts
- * reach the card at its own IP. In raw mode the card itself handles ARP, IP and UDP. */
+/* tap.c : Carries a card's frames over a TAP interface, so that other hosts reach the card at its
+ * own IP. In raw mode the card itself handles ARP, IP and UDP. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "sim/ether.h"
@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Limits of frames that wait to be sent, and of frames read per call. */
+/* frames that wait to be sent; frames read per call */
 enum { MAX_WAITING = 8192, AT_ONCE = 64 };
 
 struct tap {
@@ -129,7 +129,7 @@ static void tap_close(void *net)
     free(t);
 }
 
-/* Creates the interface, which exists while fd is open. */
+/* The interface exists while fd is open. */
 static int attach(int fd, const char *name)
 {
     struct ifreq r = {.ifr_flags = IFF_TAP | IFF_NO_PI};
@@ -152,7 +152,7 @@ static int open_with(const char *name, const struct ether *ether, void **net)
     if (!t)
         return -ENOMEM;
     t->ether = *ether;
-    /* If the name was empty or had a %, the system would choose another name. */
+    /* with an empty name or a %, the system would choose another */
     int rc = strlen(name) >= IFNAMSIZ ? -ENAMETOOLONG : !*name || strchr(name, '%') ? -EINVAL : 0;
     t->fd = rc ? -1 : open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (!rc)

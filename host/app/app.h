@@ -1,17 +1,15 @@
-/* app.h : declares the subcommands of the program `narrowcast`, one file each. */
+/* app.h : declares the subcommands of the program `narrowcast`. */
 #ifndef APP_H
 #define APP_H
 
 #define APP_VERSION "0.1.0"
 
-/* The commit of this build, followed by "-dirty" if files differed from the commit, or "unknown" if
- * it was built without git. main() sets it, so that main.o is the only object that a new commit
- * rebuilds. */
+/* The commit of this build, with "-dirty" if files differed, or "unknown" without git. main() sets
+ * it, so that a new commit rebuilds only main.o. */
 extern const char *app_commit;
 
-/* Run a subcommand. argv[0] to argv[argc-1] are the arguments after its name. Each function returns
- * 0, a negative errno after one rank has reported it, or the exit status of a run that a signal
- * stopped. */
+/* Run a subcommand. argv[0] to argv[argc-1] are the arguments after its name. Return 0, a negative
+ * errno that one rank has reported, or the exit status of a run that a signal stopped. */
 int cmd_train(int argc, char **argv);
 int cmd_emulate(int argc, char **argv);
 int cmd_cast(int argc, char **argv);

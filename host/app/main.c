@@ -1,5 +1,4 @@
-/* main.c : runs the program `narrowcast`: finds the subcommand and turns its
- * result into an exit status. */
+/* main.c : runs a subcommand of `narrowcast` and turns its result into an exit status. */
 #include "app/app.h"
 #include "app/train/train_options.h"
 #include "base/err.h"
@@ -74,7 +73,7 @@ static int run(int argc, char **argv)
         usage(stderr);
         return -EINVAL;
     }
-    if (!strcmp(argv[1], "help") && argc >= 3) { /* handled like COMMAND --help [WORD] */
+    if (!strcmp(argv[1], "help") && argc >= 3) { /* like COMMAND --help [WORD] */
         argv[1] = argv[2];
         argv[2] = help;
     }
@@ -97,7 +96,7 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
     file_hold_standard();
-    signal(SIGXFSZ, SIG_IGN); /* writing a file over the size limit fails with an error */
+    signal(SIGXFSZ, SIG_IGN); /* writing over the size limit fails with an error */
     app_commit = APP_COMMIT;
     int rc = run(argc, argv);
     errno = 0;

@@ -1,5 +1,4 @@
-/* axil_port.h : Accesses registers through the AXI-Lite port of a
- * Verilated card, clock by clock. */
+/* axil_port.h : Accesses registers through the AXI-Lite port of a Verilated card. */
 #ifndef AXIL_PORT_H
 #define AXIL_PORT_H
 #include <stdint.h>
@@ -11,15 +10,14 @@ struct axil_port {
     uint32_t *wdata, *rdata;
     void *arg;
     void (*eval)(void *); /* updates outputs after inputs changed */
-    void (*tick)(void *); /* runs one clock of the card and its surroundings */
+    void (*tick)(void *); /* runs a clock of the card and its surroundings */
 };
 
-/* Binds the ports s_* of a model. port: the model's model_port(). The
- * caller sets arg, eval and tick. */
+/* Binds the ports s_* of a model by its model_port(). The caller sets arg, eval and tick. */
 void axil_bind(struct axil_port *p, void *(*port)(void *model, const char *name), void *model);
 
-/* Access a register by byte offset. Return 0, 1 if the bus answers with an error, or -EIO
- * after reporting if it does not answer. */
+/* Access a register by byte offset. Return 0, 1 for an error on the bus, or -EIO after reporting a
+ * bus that does not answer. */
 int axil_write(const struct axil_port *p, uint32_t at, uint32_t value);
 int axil_read(const struct axil_port *p, uint32_t at, uint32_t *value);
 

@@ -1,5 +1,5 @@
-/* mm_rtl.c : Runs the Verilated reduce_mm with card memory at its AXI4 port. The memory moves
- * one beat per clock in each direction, in order, and answers with an error outside memory. */
+/* mm_rtl.c : Runs the Verilated reduce_mm with card memory at its AXI4 port: one beat per clock and
+ * direction, in order, with an error outside memory. */
 #define MODEL_PREFIX mm_
 #include "base/err.h"
 #include "hls/core/beat.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-    BUS_CLOCKS = 1000, /* far more than any register takes */
+    BUS_CLOCKS = 1000, /* far more than any register needs */
     RESET_CLOCKS = 2,
     STEP_CLOCKS = 512,
     MAX_BURSTS = 8,
@@ -39,11 +39,11 @@ struct mm {
     uint64_t *m_araddr, *m_awaddr;
 
     struct bursts reads, writes;
-    unsigned answers; /* answers to written bursts that are still to be given */
+    unsigned answers; /* owed to written bursts */
     bool bad;         /* a write was outside memory */
     uint32_t arg[MM_STATUS / 4];
     bool runs, done; /* done: ended, and not read yet */
-    /* The last run was not started, because its buffers are not in memory. */
+    /* the last run was not started: its buffers are not in memory */
     bool refused;
 };
 
@@ -109,7 +109,7 @@ static void add(struct bursts *q, uint64_t at, unsigned len)
     q->of[q->put++ % MAX_BURSTS] = (struct burst){at, len + 1};
 }
 
-/* Moves on to the next beat. Returns true at the burst's end. */
+/* Returns true at the burst's end. */
 static bool next(struct bursts *q)
 {
     struct burst *b = first(q);
@@ -139,7 +139,7 @@ static void write_beat(struct mm *s, uint64_t address)
         s->bad = true;
 }
 
-/* A transfer happens at the edge if valid and ready were set before it. */
+/* A transfer happens if valid and ready were set before the edge. */
 static void tick(struct mm *s)
 {
     const struct burst *r = first(&s->reads), *w = first(&s->writes);

@@ -1,5 +1,5 @@
-/* responder.h : Runs the Verilated rtl/shell/control in front of a card's registers. It accepts
- * datagrams of hls/card/lease.def and answers them. */
+/* responder.h : Runs the Verilated rtl/shell/control, which answers datagrams of
+ * hls/card/lease.def, in front of a card's registers. */
 #ifndef RESPONDER_H
 #define RESPONDER_H
 #include "control/control_jobs.h"
@@ -7,18 +7,18 @@
 
 struct responder;
 
-/* Sends an answer bytes[n], which is valid during the call. Each request has at most one answer. */
+/* Sends an answer bytes[n], valid during the call; at most one for each request. */
 typedef void responder_out(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
 
-/* card: must be open; it remains the caller's. frame_port: value of SHELL_PORT. Returns 0, or a
- * negative errno after reporting, -ENOSYS without Verilator. */
+/* card: open, remains the caller's. frame_port: value of SHELL_PORT. Returns 0, or a negative errno
+ * after reporting, -ENOSYS without Verilator. */
 int responder_open(const struct control_ops *ops, void *card, uint16_t frame_port,
                    responder_out *out, void *arg, struct responder **responder);
 void responder_close(struct responder *r);
 
-/* responder_take() processes a datagram bytes[n], n > 0. responder_tick() tells that
- * LEASE_TICK_MS have passed. All work is done on return. Both return 0, or -EIO after
- * reporting if the card does not answer. */
+/* responder_take() processes a datagram bytes[n], n > 0; call responder_tick() every LEASE_TICK_MS.
+ * All work is done on return. Both return 0, or -EIO after reporting a card that does not
+ * answer. */
 int responder_take(struct responder *r, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
 int responder_tick(struct responder *r);
 

@@ -1,5 +1,4 @@
-/* responder_rtl.c : Runs the Verilated rtl/shell/control. Its AXI-Lite master
- * accesses the registers of any card. */
+/* responder_rtl.c : Runs the Verilated rtl/shell/control on the registers of any card. */
 #define MODEL_PREFIX control_
 #include "base/err.h"
 #include "hls/card/lease.h"
@@ -9,7 +8,7 @@
 #include <string.h>
 
 enum {
-    /* Far more than any request takes, even one that waits until a job has stopped. */
+    /* far more than any request needs, even one that waits until a job has stopped */
     MAX_CLOCKS = 1 << 20,
     RESET_CLOCKS = 4
 };
@@ -25,7 +24,7 @@ struct responder {
         *rvalid, *rready, *rresp;
     uint16_t *in_port, *in_length, *out_port, *out_length, *frame_port, *awaddr, *araddr;
     uint32_t *in_data, *in_ip, *out_data, *out_ip, *wdata, *rdata;
-    bool have_at, have_data; /* the parts of a write that have come */
+    bool have_at, have_data; /* parts of a write that have come */
     uint8_t answer[LEASE_BYTES];
     size_t answer_bytes;
 };
@@ -71,7 +70,7 @@ static void bind(struct responder *r)
 
 /* ---- one clock ---- */
 
-/* The card accepts a request on the bus at once, and answers in the next clock. */
+/* The card accepts a request at once, and answers in the next clock. */
 static int tick(struct responder *r)
 {
     const uint8_t slverr = 2;

@@ -1,5 +1,4 @@
-/* shell_eth.c : Runs the Verilated card with LiteEth. Moves frames word by word in both
- * directions, at the speed of a wire. */
+/* shell_eth.c : Runs the Verilated card with LiteEth. Moves frames by words, at a wire's speed. */
 #define MODEL_PREFIX shell_
 #include "sim/rtl/shell_eth.h"
 #include "base/clock.h"
@@ -13,25 +12,25 @@
 #include <zlib.h>
 
 enum {
-    /* The card is idle after so many clocks without a word. This is longer than it takes to
-     * store a frame, or to drop one that has no address. */
+    /* clocks without a word after which the card is idle: more than to store a frame, or to drop
+     * one without an address */
     QUIET = 2048,
     RESET_CLOCKS = 8,
     PREAMBLE = 8,
     CRC = 4,
-    RESIDUE = 0x2144df1c, /* CRC32 of data followed by its CRC */
+    RESIDUE = 0x2144df1c, /* CRC32 of data and its CRC */
     GAP = 12,             /* bytes between frames */
     MIN_BYTES = 60,
     BEAT = 64,
     MAX_BYTES = PREAMBLE + ETHER_MAX + CRC
 };
 
-/* One direction of the wire. */
+/* a direction of the wire */
 struct way {
     uint8_t *last, *last_be, *valid, *ready;
     uint32_t *data;
     uint8_t frame[MAX_BYTES + 4];
-    /* n: bytes of `frame`. at: bytes already sent (in) or received (out). */
+    /* n: bytes of `frame`; at: of these sent (in) or received (out) */
     size_t n, at;
     int credit; /* tenths of bytes that may pass */
 };
@@ -49,7 +48,7 @@ struct eth {
     uint64_t random;
     uint64_t now, last, poked, hole;
     bool controlled; /* by datagrams */
-    /* Time of clock_s() for the next pulse. */
+    /* next pulse, of clock_s() */
     double pulse_s;
     struct control_time total;
     struct shell_eth_counts counts;
@@ -104,7 +103,7 @@ static void spend(struct eth *s, struct way *w, int last)
 static void offer(struct eth *s)
 {
     struct way *w = &s->rx;
-    /* a word that was offered must stay until it is accepted */
+    /* an offered word must stay until it is accepted */
     if (*w->valid || !passes(s, w) || (w->at == w->n && !begin(s)))
         return;
     const size_t left = w->n - w->at;
@@ -156,7 +155,7 @@ static void gave(struct eth *s)
         s->out(s->arg, 0, 0, w->frame + PREAMBLE, n - PREAMBLE - CRC);
 }
 
-/* A transfer happens at the edge if valid and ready were set before it. */
+/* A transfer happens if valid and ready were set before the edge. */
 static void tick(struct eth *s)
 {
     s->now++;
@@ -320,8 +319,8 @@ static struct shell_run eth_run(void *shell, struct frame_queue *in, uint64_t ma
     return r;
 }
 
-/* Advances the leases by real time, however slow the simulated clock is. Does not do it while
- * frames are queued, since a KEEP may be among them. */
+/* Advances the leases by real time, however slow the clock. Not while frames are queued, which may
+ * include a KEEP. */
 static void pulse(struct eth *s)
 {
     const double now = clock_s();

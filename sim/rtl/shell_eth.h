@@ -1,12 +1,11 @@
-/* shell_eth.h : Runs the Verilated card with LiteEth, rtl/shell/card_sim.sv. Frames are Ethernet
- * frames, and the card does ARP, ping and UDP.
- *
- * Frames in the queue have 14 to 2304 bytes, without preamble and CRC. Short ones are padded. */
+/* shell_eth.h : Runs the Verilated card with LiteEth, rtl/shell/card_sim.sv, which does ARP, ping
+ * and UDP. Queued frames are Ethernet frames of 14 to 2304 bytes, without preamble and CRC; short
+ * ones are padded. */
 #ifndef SHELL_ETH_H
 #define SHELL_ETH_H
 #include "sim/shell.h"
 
-/* Values of queued_frame.port that make a frame defective, for tests. */
+/* values of queued_frame.port that make a frame defective, for tests */
 enum shell_eth_wrong {
     SHELL_ETH_BAD_CRC = 1,
     SHELL_ETH_SHORT = 2 /* not padded */
@@ -15,22 +14,22 @@ enum shell_eth_wrong {
 enum { SHELL_ETH_GIGABIT = 25 /* 1 Gbit/s at 50 MHz */ };
 
 struct shell_eth_counts {
-    /* Incoming frames: accepted by the upper layers (taken), with an error of the MAC (error),
-     * for other hosts (other), malformed, lost because no room was left (full). Outgoing frames:
-     * all (sent), with a bad preamble or CRC (bad). */
+    /* Incoming frames: accepted by the upper layers (taken), with an error of the MAC (error), for
+     * other hosts (other), malformed, lost without room (full). Outgoing: all (sent), with a bad
+     * preamble or CRC (bad). */
     uint64_t taken, error, other, malformed, full, sent, bad;
-    /* Numbers of clocks in which a beat waited for the core (core_waits), a beat of the core
-     * waited for the shell (shell_waits), or a word of the wire waited for the MAC (wire_waits).
-     * hole: clocks of the longest gap inside an outgoing frame. */
+    /* Clocks in which a beat waited for the core (core_waits), a beat of the core for the shell
+     * (shell_waits), or a word of the wire for the MAC (wire_waits). hole: longest gap inside an
+     * outgoing frame, clocks. */
     uint64_t core_waits, shell_waits, wire_waits, hole;
-    uint64_t bytes_in, bytes_out; /* on the wire, including preamble, CRC and gap */
+    uint64_t bytes_in, bytes_out; /* on the wire, with preamble, CRC and gap */
 };
 
 const struct shell_eth_counts *shell_eth_counts(const void *shell);
 
-/* Sets the speed of the wire in both directions: 1 to 40 bytes per ten clocks, initially
- * SHELL_ETH_GIGABIT. 0 means one word per clock, with a gap of one word between incoming
- * frames, which is too fast for LiteEth. */
+/* Sets the wire's speed in both directions: 1 to 40 bytes per ten clocks, initially
+ * SHELL_ETH_GIGABIT. 0: one word per clock, with a gap of one word between incoming frames, too
+ * fast for LiteEth. */
 void shell_eth_line(void *shell, int bytes_in_10);
 
 #endif

@@ -9,5 +9,5 @@ static int none_open(const char *wave, shell_out *out, void *arg, void **shell)
                         "LiteEth (make shell)");
 }
 
-/* The other functions are never called, because no open() succeeds. */
+/* others are not called: no open() succeeds */
 const struct shell_ops shell_eth = {.open = none_open};

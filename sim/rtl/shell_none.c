@@ -1,5 +1,5 @@
 /* shell_none.c : Replaces shell_rtl.c, mm_rtl.c and responder_rtl.c in a build without
- * Verilator. Every use fails with a message. */
+ * Verilator. */
 #include "base/err.h"
 #include "sim/kernel_port.h"
 #include "sim/rtl/responder.h"
@@ -12,7 +12,7 @@ static int none_open(const char *wave, shell_out *out, void *arg, void **shell)
                         "and --on c give the same bits");
 }
 
-/* The other functions are never called, because no open() succeeds. */
+/* others are not called: no open() succeeds */
 const struct shell_ops shell_rtl = {.open = none_open};
 const struct kernel_ops mm_rtl = {.open = NULL};
 

@@ -1,5 +1,4 @@
-/* shell_rtl.c : Runs the Verilated nic_core: its two streams of beats, its
- * AXI-Lite registers and its clock. */
+/* shell_rtl.c : Runs the Verilated nic_core by its streams, AXI-Lite registers and clock. */
 #include "base/err.h"
 #include "hls/core/beat.h"
 #include "sim/rtl/axil_port.h"
@@ -9,9 +8,9 @@
 #include <string.h>
 
 enum {
-    /* The card is idle after so many clocks without a beat. This is many times its longest path. */
+    /* clocks without a beat after which the card is idle: many times its longest path */
     QUIET = 512,
-    FRAME_BEATS = 1 << 10, /* longest frame out */
+    FRAME_BEATS = 1 << 10, /* longest, outgoing */
     RESET_CLOCKS = 8
 };
 
@@ -25,17 +24,16 @@ struct rtl {
 
     shell_out *out;
     void *arg;
-    struct frame_queue *in; /* queue of run() or step(); NULL between their calls */
-    size_t in_at;           /* bytes of its first frame that were sent */
-    uint32_t gap;           /* idle clocks still to pass */
+    struct frame_queue *in; /* of run() or step(); else NULL */
+    size_t in_at;           /* sent bytes of its first frame */
+    uint32_t gap;           /* idle clocks to pass */
     unsigned stall;         /* of 256 clocks */
     uint64_t random;
     uint8_t frame[FRAME_BEATS * BEAT_SIZE];
     size_t frame_bytes;
-    /* now: clocks since reset. first: clock of this run's first beat.
-     * last: clock after its last beat. */
+    /* clocks since reset: now; at this run's first beat, after its last */
     uint64_t now, first, last;
-    uint64_t poked; /* clock of the last register write */
+    uint64_t poked; /* last register write */
     struct control_time total;
 };
 
@@ -66,7 +64,7 @@ static void offer(struct rtl *s)
 static void moved(struct rtl *s)
 {
     if (s->last == s->now + 1)
-        /* The other direction has moved a beat in this clock too. */
+        /* the other direction has moved a beat in this clock too */
         return;
     if (!s->first)
         s->first = s->now;
@@ -103,7 +101,7 @@ static void gave(struct rtl *s)
     }
 }
 
-/* A transfer happens at the edge if valid and ready were set before it. */
+/* A transfer happens if valid and ready were set before the edge. */
 static void tick(struct rtl *s)
 {
     offer(s);

@@ -1,6 +1,6 @@
-// verilated_model.cpp : Implements verilated_model.h for the module that it is compiled with. No
-// other file includes Verilator's headers. For each line of sim/rtl/models, Verilator makes the
-// class VERILATED, and the build makes ports.inc, which has PORT(name, bits) for each port.
+// verilated_model.cpp : Implements verilated_model.h for one module. Only this file includes
+// Verilator's headers. For each line of sim/rtl/models, Verilator makes the class VERILATED, and
+// the build makes ports.inc with PORT(name, bits) for each port.
 #include "sim/rtl/verilated_model.h"
 #include MODEL_HEADER
 #include "verilated.h"
@@ -26,7 +26,7 @@ __attribute__((weak)) double sc_time_stamp()
     return 0;
 }
 
-// Returns the port of the clock: clk_i, or ap_clk in a module with Vitis' names.
+// Returns the clock's port: clk_i, or ap_clk of Vitis' names.
 static uint8_t *clock_of(VERILATED *top)
 {
 #define PORT(port, width)                                    \

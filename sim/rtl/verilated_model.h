@@ -1,5 +1,4 @@
-/* verilated_model.h : Wraps a Verilated module in a C interface. Which module it is
- * depends on linking (sim/rtl/models).
+/* verilated_model.h : Wraps a Verilated module, which linking chooses (sim/rtl/models), in C.
  *
  * Set inputs, call model_tick() once per clock, read outputs:
  *     struct model *m = model_open(argc, argv);
@@ -7,8 +6,8 @@
  *     *valid = 1;
  *     model_tick(m);
  *     model_close(m);
- * The clock is clk_i or ap_clk. The module is not reset here: hold rst_i for a clock or
- * two. A model must be used by one thread.
+ * The clock is clk_i or ap_clk. The caller resets the module: hold rst_i for a clock or two. One
+ * thread uses a model.
  *
  * A second module in a program needs a prefix: -DMODEL_PREFIX=mm_ in its line of sim/rtl/models.
  * Define the same macro where this file is included, and write mm_ before each name below. */
@@ -35,28 +34,27 @@ extern "C" {
 
 struct model;
 
-/* Makes a model whose inputs are all 0. argc, argv: the program's, for Verilator's own +options.
- * Ends the program if there is no memory. */
+/* Makes a model with inputs 0. argc, argv: the program's, for Verilator's +options. Ends the
+ * program without memory. */
 struct model *model_open(int argc, char **argv);
 void model_close(struct model *m);
 
-/* Returns the address of a port's value, valid until model_close(). Read it, and for
- * inputs write it, between calls. Its type is uint8_t for 1 to 8 bits, uint16_t up to 16,
- * uint32_t up to 32, uint64_t up to 64, and otherwise uint32_t[] with the least
- * significant word first. If bits is not NULL, *bits is the width. If there is no such
- * port, reports it and ends the program. */
+/* Returns the address of a port's value, valid until model_close(). Read it, and for inputs write
+ * it, between calls. Its type is uint8_t for 1 to 8 bits, uint16_t up to 16, uint32_t up to 32,
+ * uint64_t up to 64, else uint32_t[], least significant word first. *bits: set to the width, unless
+ * bits is NULL. Ends the program after reporting a missing port. */
 void *model_port(struct model *m, const char *name, unsigned *bits);
 
 /* Updates outputs after inputs changed, without a clock. */
 void model_eval(struct model *m);
 
-/* Runs one clock: inputs are sampled at the edge, then outputs are updated. */
+/* Samples inputs at a clock's edge, then updates outputs. */
 void model_tick(struct model *m);
 
 uint64_t model_cycles(const struct model *m);
 
-/* Records all signals from now on in an FST file, for GTKWave. Returns 0, or -1 if the
- * model was built without this feature. */
+/* Records all signals from now on in an FST file, for GTKWave. Returns 0, or -1 if built without
+ * this feature. */
 int model_wave(struct model *m, const char *path);
 
 #ifdef __cplusplus

@@ -42,7 +42,7 @@ static Faults read_faults()
     return f;
 }
 
-// Returns the path two folders above this library (build/xrt/lib), or the name to find in PATH.
+// Returns the path two folders above this library (build/xrt/lib), else the name to find in PATH.
 static std::string program()
 {
     static const char name[] = "narrowcast-sim";
@@ -54,7 +54,7 @@ static std::string program()
     return access(path.c_str(), X_OK) ? name : path;
 }
 
-// Returns where card number `index` listens. Only the first card can have the given port.
+// Only the first card can have the given port.
 static std::string listen_on(unsigned index)
 {
     const std::string all = environment("NARROWCAST_SIM_LISTEN", "127.0.0.1:0");

@@ -1,7 +1,7 @@
-// board.h : Represents one simulated card as XRT's driver would. It has a process narrowcast-sim,
-// buffers in the card's memory, contexts on its kernels, and commands that are executed in order.
+// board.h : Represents a simulated card as XRT's driver would: a process narrowcast-sim, buffers in
+// card memory, contexts on kernels, and commands executed in order.
 //
-// Functions throw std::system_error or std::bad_alloc if they fail.
+// Failing functions throw std::system_error or std::bad_alloc.
 #ifndef BOARD_H
 #define BOARD_H
 #include "sim/xrt/areas.h"
@@ -16,19 +16,19 @@
 #include <string>
 #include <xrt.h>
 
-// Values of NARROWCAST_SIM_FAULT.
+// values of NARROWCAST_SIM_FAULT
 struct Faults {
     bool run_hangs = false, other_uuid = false;
-    uint64_t hangs_after = UINT64_MAX;  // number of good reads of registers
-    uint64_t dies_after = 0;            // number of bus accesses; 0: never
+    uint64_t hangs_after = UINT64_MAX;  // good reads of registers
+    uint64_t dies_after = 0;            // bus accesses; 0: never
 };
 
 struct Buffer {
-    void *host = nullptr;  // nullptr: exists only in card memory
+    void *host = nullptr;  // nullptr: only in card memory
     bool own = false;      // host must be freed
     size_t bytes = 0;
     unsigned flags = 0;
-    uint64_t address = 0;  // in card memory; 0 if not there
+    uint64_t address = 0;  // in card memory; 0: not there
     ~Buffer();
 };
 
@@ -38,16 +38,16 @@ class Board
     explicit Board(unsigned index);
     ~Board();
 
-    // Loads a container's kernels and memory. Resets the container that was loaded before.
+    // Loads a container's kernels and memory. Resets the container loaded before.
     void load(const axlf *container);
     bool reports_other_uuid() const { return faults.other_uuid; }
 
-    // ip: index of a kernel, as XRT counts. VIRTUAL is no kernel, but keeps the container loaded.
+    // ip: index of a kernel, as XRT counts; VIRTUAL is none, but keeps the container loaded
     static constexpr unsigned VIRTUAL = ~0u;
     void open_context(const unsigned char *uuid, unsigned ip, bool shared);
     void close_context(unsigned ip);
 
-    // If host is nullptr, allocates it.
+    // host: nullptr to allocate it
     unsigned add_buffer(void *host, size_t bytes, unsigned flags);
     void free_buffer(unsigned handle);
     std::shared_ptr<Buffer> buffer(unsigned handle);
@@ -89,7 +89,7 @@ class Board
     BoardLock others;
     std::map<unsigned, std::shared_ptr<Buffer>> buffers;
     unsigned next_handle = 1;
-    std::map<unsigned, Areas> memory;  // [the bank's index in the container]
+    std::map<unsigned, Areas> memory;  // [the container's index of the bank]
     Commands commands;
 };
 

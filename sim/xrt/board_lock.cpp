@@ -1,4 +1,4 @@
-// board_lock.cpp : Locks kernels of a card with locks on bytes of a file in TMPDIR.
+// board_lock.cpp : Locks kernels of a card.
 #include "sim/xrt/board_lock.h"
 #include "sim/xrt/board.h"
 #include <cstdlib>

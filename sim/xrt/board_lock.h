@@ -1,5 +1,5 @@
-// board_lock.h : Lets processes know which kernels of a card other processes have. Uses locks on
-// bytes of a file in TMPDIR, which end with their process.
+// board_lock.h : Locks kernels of a card against other processes, by locks on bytes of a file in
+// TMPDIR, which end with their process.
 #ifndef BOARD_LOCK_H
 #define BOARD_LOCK_H
 #include <string>
@@ -11,14 +11,13 @@ class BoardLock
     ~BoardLock();
     BoardLock(const BoardLock &) = delete;
 
-    // Locks the byte of a kernel, or LOADED for the container. Returns false if another process
-    // holds a conflicting lock.
+    // Locks the byte of a kernel, or LOADED for the container. False: another process holds a
+    // conflicting lock.
     static constexpr unsigned LOADED = 1 << 16;
     bool take(unsigned byte, bool shared);
     void give(unsigned byte);
 
-    // Write the UUID (16 bytes) of the container that was loaded last, by any process, and compare
-    // a UUID with it.
+    // Write the UUID (16 bytes) of the container that any process loaded last, or compare with it.
     void say_uuid(const unsigned char *uuid);
     bool is_uuid(const unsigned char *uuid) const;
 

@@ -54,7 +54,7 @@ void Board::start(unsigned command)
     commands.add(b);
 }
 
-// Runs a kernel. words[n]: values of its registers from offset 0 on. Returns the command's state.
+// words[n]: register values from offset 0 on. Returns the command's state.
 int Board::run_on(const std::shared_ptr<card_link> &on, uint64_t base, const uint32_t *words,
                   unsigned n)
 {

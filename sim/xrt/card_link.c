@@ -1,5 +1,4 @@
-/* card_link.c : Accesses a narrowcast-sim process as a board in this
- * machine: its bus and memory. */
+/* card_link.c : Accesses a narrowcast-sim process as a board. */
 #include "sim/xrt/card_link.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -16,9 +15,9 @@ enum { START_S = 30, ANSWER_S = 30 };
 struct card_link {
     struct fpga_process process;
     pthread_mutex_t lock;
-    atomic_int waiting; /* threads that wait for the lock */
+    atomic_int waiting; /* threads at the lock */
     uint64_t accesses, dies_after;
-    int gone; /* 0, or a negative errno if the card is gone */
+    int gone; /* negative errno, or 0 */
     char why[CARD_LINK_WHY];
 };
 
@@ -55,7 +54,7 @@ const char *card_link_why(const struct card_link *l)
     return l->why;
 }
 
-/* take() and give() let waiting threads run between the calls of a thread that polls. */
+/* take() and give() let waiting threads run between the calls of a polling one. */
 static void take(struct card_link *l)
 {
     atomic_fetch_add(&l->waiting, 1);
@@ -80,7 +79,7 @@ static int lost(struct card_link *l, int rc)
     return l->gone;
 }
 
-/* Sends a message and receives the answer. to: [want] bytes for the answer's body. */
+/* to: [want] bytes for the answer's body */
 static int ask(struct card_link *l, struct simlink m, const void *body, struct simlink *answer,
                void *to, size_t want)
 {

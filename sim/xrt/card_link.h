@@ -1,9 +1,9 @@
 /* card_link.h : Accesses a narrowcast-sim process as a board in this machine: its bus and memory.
- * Any thread may make calls, and each call has a deadline.
+ * Any thread may make calls; each has a deadline.
  *
- * All calls except open and close return 0 or a negative errno. -EIO means that the
- * card is gone, -EFAULT that there is no register or memory at the address.
- * card_link_why() returns the reason, one line. */
+ * All calls except open and close return 0 or a negative errno: -EIO for a card that is gone,
+ * -EFAULT for an address without register or memory. card_link_why() returns the reason, one
+ * line. */
 #ifndef CARD_LINK_H
 #define CARD_LINK_H
 #include <stddef.h>
@@ -17,9 +17,9 @@ enum { CARD_LINK_WHY = 256 };
 
 struct card_link;
 
-/* Starts narrowcast-sim at path. words: its options, ending with NULL. dies_after: for
- * tests, kills the process after so many bus accesses; 0: never. Returns 0, or a
- * negative errno with one line in why. */
+/* Starts narrowcast-sim at path. words: its options, then NULL. dies_after: for tests, bus accesses
+ * after which the process is killed; 0: never. Returns 0, or a negative errno with one line in
+ * why. */
 int card_link_open(const char *path, const char *const *words, uint64_t dies_after,
                    struct card_link **link, char why[CARD_LINK_WHY]);
 void card_link_close(struct card_link *link);

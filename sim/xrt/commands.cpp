@@ -1,4 +1,4 @@
-// commands.cpp : Executes commands of XRT's run objects in order, in a thread.
+// commands.cpp : Executes commands of XRT's run objects.
 #include "sim/xrt/board.h"
 
 static ert_start_kernel_cmd *packet(const Buffer &command)
@@ -6,7 +6,7 @@ static ert_start_kernel_cmd *packet(const Buffer &command)
     return static_cast<ert_start_kernel_cmd *>(command.host);
 }
 
-// Sets the state, the lowest 4 bits of the header. XRT may read them at any time.
+// Sets the state, the lowest 4 bits of the header, which XRT may read at any time.
 static void set_state(ert_start_kernel_cmd *p, int state)
 {
     __atomic_store_n(&p->header, (p->header & ~0xfu) | static_cast<uint32_t>(state),

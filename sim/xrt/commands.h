@@ -15,14 +15,13 @@ struct Buffer;
 class Commands
 {
   public:
-    // run: executes a command and returns its state.
+    // run: executes a command and returns its state
     explicit Commands(std::function<int(ert_start_kernel_cmd *)> run) : run(run) {}
     ~Commands() { stop(); }
 
     void add(std::shared_ptr<Buffer> command);
 
-    // Waits until a command has ended. Each call returns for another command. Returns false after
-    // the time-out.
+    // Waits until a command has ended; each call, another one. Returns false after the time-out.
     bool wait(int ms);
 
     // Aborts queued commands and waits for the running one.

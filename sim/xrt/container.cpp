@@ -1,4 +1,4 @@
-// container.cpp : Reads an xclbin that the simulated card can load.
+// container.cpp : Reads an xclbin.
 #include "sim/xrt/container.h"
 #include "sim/xrt/board.h"
 #include <cstdio>
@@ -41,7 +41,7 @@ std::string hex(uint64_t value)
     return text;
 }
 
-// Returns the base addresses of the compute units, in XRT's own order.
+// Returns the compute units' base addresses, in XRT's order.
 std::vector<uint64_t> order(const ip_layout *layout)
 {
     typedef std::vector<uint64_t> get_cus(const ip_layout *, bool encode);

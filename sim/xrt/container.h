@@ -1,5 +1,5 @@
-// container.h : Reads an xclbin that the simulated card can load. It must have kernels of
-// hls/card/kernels.def at their addresses, and the card's banks.
+// container.h : Reads an xclbin for the simulated card: kernels of hls/card/kernels.def at their
+// addresses, and the card's banks.
 #ifndef CONTAINER_H
 #define CONTAINER_H
 #include <cstdint>
@@ -10,10 +10,10 @@
 struct Container {
     struct Unit {
         uint64_t base;
-        bool runs;  // ap_ctrl_hs: can be started
+        bool runs;  // ap_ctrl_hs
     };
     struct Memory {
-        unsigned place;  // index in the container
+        unsigned place;  // in the container
         uint64_t base, bytes;
     };
     unsigned char uuid[16] = {};
@@ -21,7 +21,7 @@ struct Container {
     std::vector<Memory> memories;
 
     Container() = default;
-    explicit Container(const axlf *container);  // throws std::system_error if not for this card
+    explicit Container(const axlf *container);  // throws std::system_error if for another card
 };
 
 #endif

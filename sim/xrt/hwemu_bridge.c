@@ -1,11 +1,11 @@
-/* hwemu_bridge.c : Forwards calls of XRT's libxrt_hwemu to narrowcast-sim. It is the simulator
- * in a container for hardware emulation.
+/* hwemu_bridge.c : Forwards calls of XRT's libxrt_hwemu to narrowcast-sim, as the simulator in a
+ * container for hardware emulation.
  *
  *     libxrt_hwemu <--socket, protocol buffers--> this <--hls/card/simlink.h--> narrowcast-sim
  *
- * The container's simulate.sh starts it. It connects to /tmp/$USER/$EMULATION_SOCKETID.
- * A call consists of 9 bytes with its length, 5 bytes with its number, and the fields
- * of a message. Answers have no number.
+ * The container's simulate.sh starts it. It connects to /tmp/$USER/$EMULATION_SOCKETID. A call has
+ * 9 bytes with its length, 5 bytes with its number, and the fields of a message. Answers have no
+ * number.
  * usage: hwemu NARROWCAST-SIM [ITS OPTION...] */
 #include "base/buf.h"
 #include "base/err.h"
@@ -31,20 +31,20 @@ enum {
     CALL_FREE = 5,
     CALL_PUT = 6,
     CALL_GET = 7,
-    CALL_WRITE = 9, /* for registers */
+    CALL_WRITE = 9, /* of registers */
     CALL_READ = 11,
     CALL_MESSAGES = 19,
     CALL_ENVIRONMENT = 20
 };
 
-/* Fields of a message, by their number. Each is a number, or bytes in the message. */
+/* a message's fields by number; each is a number, or bytes in the message */
 struct fields {
     uint64_t number[FIELDS];
     const uint8_t *bytes[FIELDS];
     size_t n[FIELDS];
 };
 
-/* Reads a varint, which has 7 bits per byte. Returns false if it does not end. */
+/* Reads a varint, 7 bits per byte. Returns false if it does not end. */
 static bool take_number(const uint8_t **at, const uint8_t *end, uint64_t *value)
 {
     *value = 0;
@@ -81,7 +81,7 @@ static bool parse(const uint8_t *at, size_t n, struct fields *f)
     return true;
 }
 
-/* bytes: data after room for the header. */
+/* bytes: data after room for the header */
 struct answer {
     uint8_t *bytes;
     size_t n;
@@ -128,8 +128,8 @@ static int read_registers(struct card_link *card, uint64_t address, uint8_t *to,
     return 0;
 }
 
-/* Executes a call and fills *a, which has room for the answer. Returns 0, 1 at the end, or a
- * negative errno if the card has refused the call or is gone. */
+/* Executes a call and fills *a, which has room. Returns 0, 1 at the end, or a negative errno if the
+ * card has refused the call or is gone. */
 static int obey(struct card_link *card, uint32_t number, const struct fields *f, struct answer *a)
 {
     int rc = 0;
@@ -161,7 +161,7 @@ static int obey(struct card_link *card, uint32_t number, const struct fields *f,
     }
 }
 
-/* Serves calls until the end. Returns a result of obey(), or an errno of the socket. */
+/* Returns a result of obey(), or an errno of the socket. */
 static int serve(int fd, struct card_link *card)
 {
     uint8_t header[CALL_BYTES];
@@ -186,7 +186,7 @@ static int serve(int fd, struct card_link *card)
         rc = -ENOMEM;
     if (!rc)
         rc = obey(card, number, &f, &a);
-    if (rc == -EFAULT) { /* no register there: a bus would answer any value */
+    if (rc == -EFAULT) { /* no register: a bus would answer any value */
         err_warn("%s", card_link_why(card));
         rc = 0;
     }
@@ -229,7 +229,7 @@ int main(int argc, char **argv)
     const int fd = dial("");
     if (fd < 0)
         return 1;
-    const int second = dial("D2X_unix_sock_"); /* for calls made by the card */
+    const int second = dial("D2X_unix_sock_"); /* for calls of the card */
     int rc = card_link_open(argv[1], (const char *const *)argv + 2, 0, &card, why);
     if (rc)
         (void)ERR(rc, "%s", why);
@@ -241,7 +241,7 @@ int main(int argc, char **argv)
     if (second >= 0) {
         static const uint8_t close_it[CALL_BYTES] = {0x09, 0, 0, 0,    0,         0,
                                                      0,    0, 0, 0x15, CALL_CLOSE};
-        /* ends the thread that reads this socket */
+        /* ends the thread that reads the socket */
         (void)!sock_send(second, close_it, sizeof close_it);
         close(second);
     }

@@ -1,10 +1,9 @@
-// methods.cpp : Implements XRT's system and device with simulated cards, in the library that XRT
-// loads as its driver.
+// methods.cpp : Implements XRT's system and device with simulated cards, as XRT's driver.
 //
 //     libxrt_coreutil -> libxrt_core.so.2, this -> libxrt_noop.so.2
 //
-// This library replaces methods of libxrt_noop, whose system and device do nothing. XRT calls the
-// functions below as methods: their first argument is `this`.
+// Replaces methods of libxrt_noop, whose system and device do nothing. XRT calls the functions
+// below as methods: their first argument is `this`.
 #include "sim/xrt/board.h"
 #include "sim/xrt/vtable.h"
 #include "hls/card/kernels.h"
@@ -28,10 +27,10 @@ struct Opened {
 
 enum { MAX_CARDS = 8 };
 
-// Never freed, since threads may use it until the process ends.
+// Never freed: threads may use it until the process ends.
 struct State {
     std::mutex lock;
-    // [card]: held while the card's process starts, so that other cards need not wait.
+    // [card]: held while the card's process starts, so that other cards need not wait
     std::mutex starts[MAX_CARDS];
     std::map<const Device *, Opened> opened;
     std::map<unsigned, std::weak_ptr<Board>> boards;
@@ -49,7 +48,7 @@ State &state()
     return *s;
 }
 
-// Returns the board of a device, or nullptr if the device was closed.
+// nullptr: the device was closed.
 std::shared_ptr<Board> board_or_none(const Device *device)
 {
     std::lock_guard<std::mutex> held(state().lock);
@@ -97,8 +96,8 @@ void reg_write(Device *d, uint32_t ip, uint32_t at, uint32_t value)
     board(d)->write(ip, at, value);
 }
 
-// The next functions must not throw, because destructors of XRT's objects call them. XRT's objects
-// may outlive their device, which has then freed their resources.
+// The next functions must not throw: destructors of XRT's objects call them. The objects may
+// outlive their device, which has then freed their resources.
 void close_context(Device *d, const unsigned char *, unsigned ip)
 {
     if (const auto b = board_or_none(d))
@@ -282,9 +281,8 @@ void make_device_table(State &s)
         t.missing = "device_pcie::get_device_handle";
 }
 
-// Replaces the methods. If a method cannot be replaced, opening a device must fail, because the
-// method of libxrt_noop would do nothing. But there must be a system: without one XRT ends the
-// program.
+// If a method is missing, opening a device fails, because that of libxrt_noop would do nothing. But
+// without a system XRT would end the program.
 __attribute__((constructor)) void load()
 {
     State &s = state();
@@ -318,7 +316,7 @@ __attribute__((constructor)) void load()
 
 const pid_t loader = getpid();
 
-// Aborts running commands, so that XRT's threads, which wait for them, end.
+// Aborts running commands, for which XRT's threads wait.
 __attribute__((destructor)) void unload()
 {
     std::vector<std::shared_ptr<Board>> all;
@@ -334,7 +332,7 @@ __attribute__((destructor)) void unload()
 }
 }  // namespace
 
-// Returns name and temperature of a device, which XRT's C API lacks.
+// Returns name and temperature, which XRT's C API lacks.
 extern "C" __attribute__((visibility("default"))) int xclGetDeviceInfo2(xclDeviceHandle handle,
                                                                         xclDeviceInfo2 *info)
 {

@@ -1,5 +1,4 @@
-/* try_xrt.c : Tests, using only XRT's C API, that a card with the kernels
- * of hls/card/kernels.def works.
+/* try_xrt.c : Tests a card with the kernels of hls/card/kernels.def by XRT's C API only.
  *
  * tests/offload/test_xrt_device.sh runs it.
  * usage: try XCLBIN WHAT [N] */
@@ -44,7 +43,7 @@ static struct opened open_card(const char *xclbin, const char *bdf)
     return o;
 }
 
-/* Opens two handles of a card. Both can open a shared kernel, only one an exclusive kernel. */
+/* Two handles of a card can open a shared kernel, but only one an exclusive kernel. */
 static int twice(const char *xclbin, unsigned n)
 {
     struct opened a = open_card(xclbin, NULL), b = open_card(xclbin, "0000:00:00.0");
@@ -70,7 +69,7 @@ static int about(const char *xclbin, unsigned n)
     xrtDeviceHandle d = xrtDeviceOpen(n);
     (void)xclbin;
     MUST(d);
-    /* This function is in the driver, which XRT loads when it opens a device. */
+    /* in the driver, which XRT loads when it opens a device */
     int (*get)(xclDeviceHandle, struct xclDeviceInfo2 *) = NULL;
     *(void **)&get = dlsym(RTLD_DEFAULT, "xclGetDeviceInfo2");
     MUST(get && get(xrtDeviceToXclDevice(d), &info) == 0);
@@ -91,7 +90,6 @@ static int identity(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* Accesses registers of nic_core: identity, enable, address for frames. */
 static int registers(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, "0000:00:00.0");
@@ -122,8 +120,8 @@ static long pages(void)
     return n;
 }
 
-/* Runs reduce_mm n times, e4m3 to e5m2, with 3 parts of 5 beats and other codes each time. This
- * process must not grow after the 500th run. */
+/* Runs reduce_mm n times, e4m3 to e5m2, with 3 parts of 5 beats and new codes. This process must
+ * not grow after the 500th run. */
 static int runs(const char *xclbin, unsigned n)
 {
     enum { PARTS = 3, BEATS = 5, STRIDE = 7, FMT = 0x43, OUT_FMT = 0x52 };
@@ -145,7 +143,7 @@ static int runs(const char *xclbin, unsigned n)
         MUST(xrtBOSync(from, XCL_BO_SYNC_BO_TO_DEVICE, 64 * PARTS * STRIDE, 0) == 0);
         xrtRunHandle r = xrtKernelRun(k, from, to, PARTS, STRIDE, BEATS, FMT, OUT_FMT, 1, 1);
         MUST(r);
-        /* With a time-out, libxrt_hwemu would always sleep for the whole time. */
+        /* with a time-out, libxrt_hwemu would always sleep for all of it */
         MUST(xrtRunWait(r) == ERT_CMD_STATE_COMPLETED);
         MUST(xrtBOSync(to, XCL_BO_SYNC_BO_FROM_DEVICE, 64 * BEATS, 0) == 0);
         for (int j = 0; j < 64 * BEATS; j++) {
@@ -163,7 +161,7 @@ static int runs(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* Tests card memory: the largest buffer, one byte more, bounds, reuse of freed memory. */
+/* Tests card memory: largest buffer, one byte more, bounds, reuse. */
 static int memory(const char *xclbin, unsigned n)
 {
     const size_t all = (size_t)1 << 30;
@@ -218,7 +216,7 @@ static int hold(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* Loads a container twice. Nothing of the first load may remain. */
+/* Nothing of a container's first load may remain after the second. */
 static int reload(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);
@@ -236,7 +234,6 @@ static int reload(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* Counts the register reads until a dying card fails. */
 static int dies(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);
@@ -252,7 +249,7 @@ static int dies(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* Starts a run of one beat that does not succeed within n ms, and prints its state. */
+/* The run must not succeed within n ms. */
 static int fails(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);
@@ -273,7 +270,7 @@ static void *read_id(void *arg)
     return xrtKernelReadRegister(*(xrtKernelHandle *)arg, REG_ID, &id) ? NULL : &id;
 }
 
-/* Reads a register of a card that hangs. The read must fail when the card is closed. */
+/* A register read of a hanging card must fail when the card is closed. */
 static int stuck(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);
@@ -286,7 +283,7 @@ static int stuck(const char *xclbin, unsigned n)
     nanosleep(&wait, NULL);
     MUST(pthread_tryjoin_np(reader, &id) == EBUSY);
     MUST(xrtDeviceClose(o.device) == 0);
-    /* The open kernel keeps XRT's device open. Exiting must end that too. */
+    /* the open kernel keeps XRT's device open; exiting must end that too */
     exit(0);
 }
 
@@ -319,14 +316,14 @@ static int speed(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* Checks that a forked child that exits does not affect the parent's card. */
+/* A forked child that exits must not affect the parent's card. */
 static int forks(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);
     uint32_t ctrl = 9;
     int status = 0;
     (void)n;
-    /* XRT itself hangs in the exit of children that are forked later. */
+    /* XRT hangs in the exit of children forked later */
     fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {

@@ -1,4 +1,4 @@
-// vtable.cpp : Replaces virtual functions of a C++ object of another library.
+// vtable.cpp : Replaces virtual functions of another library.
 #include "sim/xrt/vtable.h"
 #include <dlfcn.h>
 #include <link.h>

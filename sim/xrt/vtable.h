@@ -1,6 +1,5 @@
-// vtable.h : Replaces virtual functions of a C++ object of another library. Copies its vtable,
-// replaces the entries that point to given symbols, and gives the copy to the object. Makes no
-// assumption about the layout of the object or the index of an entry.
+// vtable.h : Replaces virtual functions of a C++ object of another library. Gives the object a copy
+// of its vtable with new entries for given symbols, whatever their index or the object's layout.
 #ifndef VTABLE_H
 #define VTABLE_H
 #include <string>
@@ -9,12 +8,12 @@
 class Vtable
 {
   public:
-    // Copies the table with this symbol from a library that dlopen() has opened. If the symbol is
-    // not found, sets `missing`.
+    // Copies the table with this symbol from a library opened by dlopen(). Sets `missing` if the
+    // symbol is not found.
     Vtable(void *library, const char *symbol);
 
-    // Redirects calls of `symbol` to `function`. Returns the old function. If the symbol is not
-    // found, returns nullptr and sets `missing`.
+    // Redirects calls of `symbol` to `function`. Returns the old function; nullptr, with `missing`
+    // set, if the symbol is not found.
     void *replace(const char *symbol, void *function);
     void give_to(void *object) const;
 

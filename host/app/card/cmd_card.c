@@ -1,5 +1,4 @@
-/* cmd_card.c : runs `narrowcast card`, which opens a card of this machine through XRT and serves it
- * to the jobs of all hosts. It has the same control server (host/control) as a simulated card. */
+/* cmd_card.c : runs `narrowcast card`, with simulated cards' control server (host/control). */
 #include "app/app.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -49,19 +48,18 @@ static const struct opt_command command = {
     .n_opts = sizeof opts / sizeof *opts,
 };
 
-static const double look_s = 1; /* time between checks that the card is there */
+static const double look_s = 1; /* between checks that the card is there */
 
 struct server {
     struct xrt_nic nic;
     struct control *control;
     struct connections connections;
     int listener, signals;
-    uint32_t ip; /* address that frames are sent to */
+    uint32_t ip; /* address for frames */
     uint16_t port;
 };
 
-/* Reports a failure of the card with the reason, which messages of the control server do not
- * contain. */
+/* Reports a failure with the reason, which messages of the control server lack. */
 static int card_failed(const struct server *s, int rc)
 {
     return ERR(rc, "%s", s->nic.card.why);
@@ -94,7 +92,7 @@ static int open_all(struct server *s, const struct card_options *o)
         return card_failed(s, rc);
     if ((rc = control_open(&xrt_nic_control, &s->nic, true, report, s, &s->control)))
         return card_failed(s, rc);
-    /* Up to this line a signal ends the process at once. */
+    /* before this line a signal ends the process at once */
     TRY(s->signals = stop_fd());
     connections_init(&s->connections, s->control, s->listener, s->ip, s->port);
     printf("listening on %s, frames go to %s\n", inet_text(ip, port, at),
@@ -124,7 +122,7 @@ static int serve(struct server *s)
     }
 }
 
-/* Stops jobs that still run, and closes the connections that own them. */
+/* Stops running jobs, and closes the connections that own them. */
 static void close_all(struct server *s)
 {
     if (s->control) {

@@ -1,5 +1,4 @@
-/* cmd_sim.c : runs `narrowcast sim`, which becomes a simulated card on the network. With --counters
- * it reads the counters of a running one (sim_counters.c). */
+/* cmd_sim.c : runs `narrowcast sim`. */
 #include "app/app.h"
 #include "app/card/sim_counters.h"
 #include "base/plugin.h"
@@ -59,7 +58,7 @@ static const struct opt_command command = {
     .n_opts = sizeof opts / sizeof *opts,
 };
 
-/* Replaces this process with the simulated card. Returns only on failure. */
+/* Returns only on failure. */
 static int become_card(int argc, char **argv)
 {
     char path[PATH_MAX];

@@ -1,5 +1,4 @@
-/* cmd_xclbin.c : runs `narrowcast xclbin`, which makes the container that XRT loads
- * into a card, or shows one. */
+/* cmd_xclbin.c : runs `narrowcast xclbin`. */
 #include "app/app.h"
 #include "app/card/xclbin_show.h"
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* sim_counters.c : reads all counters of a running simulated card and prints them. */
+/* sim_counters.c : reads and prints all counters of a simulated card. */
 #include "app/card/sim_counters.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -15,8 +15,8 @@ enum { WAIT_MS = 3000, OPS = 1 + 3 * REG_COUNTERS, WIRE_BYTES = 2048 };
 
 struct counts {
     uint64_t of[REG_COUNTERS], clocks, beats_in, beats_out;
-    bool timed;            /* clocks, beats_in and beats_out are known */
-    char wire[WIRE_BYTES]; /* "name value" lines: counters of the process around the card */
+    bool timed;            /* clocks and beats are known */
+    char wire[WIRE_BYTES]; /* "name value" lines of the process around the card */
 };
 
 static const struct {
@@ -36,7 +36,7 @@ static int connect_to(const char *where)
     return fd >= 0 ? fd : ERR(fd, "cannot reach a card at %s: %s", where, strerror(-fd));
 }
 
-/* Makes operations that latch all counters at one clock, and then read them. */
+/* All counters are latched at one clock. */
 static void counter_ops(struct fpga_op ops[OPS])
 {
     size_t n = 0;
@@ -48,7 +48,7 @@ static void counter_ops(struct fpga_op ops[OPS])
     }
 }
 
-/* Takes the counters from executed operations. done: number of operations executed. */
+/* done: number of executed operations. */
 static int take_counters(const struct fpga_op ops[OPS], size_t done, struct counts *c)
 {
     if (done < OPS)
@@ -84,8 +84,8 @@ static int ask_all(struct fpga_link *link, double until, struct counts *c)
     return 0;
 }
 
-/* Reads a card that is controlled with datagrams. It has only the responder around it. The lease of
- * this reader is not counted. */
+/* Reads a card controlled with datagrams, which has only the responder around it. Does not count
+ * this reader's lease. */
 static int ask_eth(struct fpga *card, struct counts *c)
 {
     struct fpga_op ops[OPS], own[] = {{.at = LEASE_REG_LIVE, .read = true},
@@ -106,7 +106,7 @@ static int ask_eth(struct fpga *card, struct counts *c)
     return 0;
 }
 
-/* Returns the next "name value" line. *at: the remaining text, in which the line is split. */
+/* Splits the next "name value" line off *at. */
 static bool next_wire(char **at, char **name, char **value)
 {
     char *line = strsep(at, "\n"), *space = line ? strchr(line, ' ') : NULL;

@@ -3,11 +3,10 @@
 #define SIM_COUNTERS_H
 #include <stdbool.h>
 
-/* Reads and prints the counters. where: "HOST:PORT" to ask over TCP, or "eth://HOST:PORT" to ask
- * with datagrams. With datagrams the counters of the process around the card are missing, and those
- * of the leases are added. The card's own counters are of one clock; the others are read later.
- * json: print one JSON object on one line, else a table. Returns 0 or a negative errno that has
- * been reported. */
+/* Reads and prints the counters. where: "HOST:PORT" to ask over TCP, or "eth://HOST:PORT" for
+ * datagrams, which reach the leases' counters instead of those of the process around the card. The
+ * card's own counters are of one clock; the others are read later. json: print one line of JSON
+ * instead of a table. Returns 0 or a negative errno that has been reported. */
 int sim_counters(const char *where, bool json);
 
 #endif

@@ -1,4 +1,4 @@
-/* xclbin_show.c : prints the contents of a container, as a table or as JSON lines. */
+/* xclbin_show.c : prints the contents of a container. */
 #include "app/card/xclbin_show.h"
 #include "base/jsonl.h"
 #include <stdio.h>

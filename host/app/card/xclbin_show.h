@@ -1,10 +1,9 @@
-/* xclbin_show.h : prints the contents of a container (an xclbin file, which XRT loads into a
- * card). */
+/* xclbin_show.h : prints the contents of an xclbin, the container that XRT loads into a card. */
 #ifndef XCLBIN_SHOW_H
 #define XCLBIN_SHOW_H
 #include "offload/xrt/xclbin.h"
 
-/* Print a table, or JSON lines, to stdout. Return 0 or a negative errno after reporting it. */
+/* Print a table, or JSON lines. Return 0 or a negative errno that has been reported. */
 int xclbin_show(const struct xclbin *x);
 int xclbin_show_json(const struct xclbin *x);
 

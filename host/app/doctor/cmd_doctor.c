@@ -1,4 +1,4 @@
-/* cmd_doctor.c : runs `narrowcast doctor`, which prints what is wrong with a cluster's set-up. */
+/* cmd_doctor.c : runs `narrowcast doctor`. */
 #include "app/app.h"
 #include "app/doctor/doctor.h"
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* cmd_info.c : runs `narrowcast info`, which prints what this build and this machine can do. */
+/* cmd_info.c : runs `narrowcast info`. */
 #include "app/app.h"
 #include "app/doctor/info.h"
 #include "base/err.h"

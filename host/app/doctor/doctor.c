@@ -95,8 +95,7 @@ static double wall_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Compares the clock of rank r with that of rank 0 in several rounds, and uses the shortest
- * round. */
+/* Uses the shortest of several rounds. */
 static int compare_clock(struct comm *c, int r, double *ahead_s, double *sure_s)
 {
     double theirs, least_s = HUGE_VAL;

@@ -1,10 +1,8 @@
-/* doctor.h : declares the parts of `narrowcast doctor`, which compares facts of all
- * ranks with the needs of a job.
+/* doctor.h : declares the parts of `narrowcast doctor`.
  *
  *     doctor_facts() on every rank -> doctor_gather() -> rank 0: doctor_checks[] -> findings
  *
- * A check is a function and a row of the table. It reads only facts, so that tests can invent any
- * cluster. */
+ * Checks read only facts, so that tests can invent any cluster. */
 #ifndef DOCTOR_H
 #define DOCTOR_H
 #include "app/doctor/info.h"
@@ -15,7 +13,7 @@ enum doctor_grade { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL };
 
 enum { DOCTOR_WORDS = 640 };
 
-/* The result of a check: one line, and the command or option that fixes the fault ("" for none). */
+/* One line, and the command or option that fixes the fault ("": none). */
 struct doctor_finding {
     enum doctor_grade grade;
     char what[DOCTOR_WORDS], mend[DOCTOR_WORDS];
@@ -26,7 +24,7 @@ struct doctor {
     int n_ranks;
     struct info *ranks; /* [n_ranks] */
     int32_t *nodes;     /* [n_ranks] lowest rank of the same machine */
-    double *ahead_s;    /* [n_ranks] s, by which the clock is ahead of rank 0's */
+    double *ahead_s;    /* [n_ranks] s; clock relative to rank 0's */
     double *sure_s;     /* [n_ranks] s, uncertainty of ahead_s */
 };
 
@@ -36,57 +34,53 @@ struct doctor_check {
 };
 extern const struct doctor_check doctor_checks[]; /* ends with a NULL name */
 
-/* Return a fact of a rank, or "" or nan if it is missing. */
+/* Return a fact of a rank; "" or nan if missing. */
 const char *doctor_fact(const struct doctor *d, int rank, const char *key);
 double doctor_number(const struct doctor *d, int rank, const char *key);
 
-/* Returns the first rank whose fact differs from that of rank 0, or -1. */
+/* Returns the first rank whose fact differs from rank 0's, or -1. */
 int doctor_other(const struct doctor *d, const char *key);
 
-/* doctor_say() sets a finding, unless one of the same or a worse grade is set. doctor_mend() adds
- * the fix, unless the last doctor_say() had no effect. */
+/* doctor_say() sets a finding unless it already has this or a worse grade. doctor_mend() adds the
+ * fix if the last doctor_say() had an effect. */
 void doctor_say(struct doctor_finding *f, enum doctor_grade grade, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void doctor_mend(struct doctor_finding *f, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Check the network (doctor_network.c). */
+/* doctor_network.c: the network, and the space for MPI's files. */
 void doctor_sockets(const struct doctor *d, struct doctor_finding *f);
 void doctor_mtu(const struct doctor *d, struct doctor_finding *f);
 void doctor_clocks(const struct doctor *d, struct doctor_finding *f);
 
-/* Check the space for MPI's files (doctor_network.c). */
 void doctor_shm(const struct doctor *d, struct doctor_finding *f);
 void doctor_tmpdir(const struct doctor *d, struct doctor_finding *f);
 
 /* Adds the facts for doctor_shm() and doctor_tmpdir(). */
 void doctor_room(struct info *info);
 
-/* Prints a bad finding of doctor_tmpdir() for this process to stderr. Call it before MPI starts,
- * because MPI may end or hang without space in TMPDIR. */
+/* Prints a bad finding of doctor_tmpdir() for this process to stderr. Call before MPI starts, which
+ * may end or hang without space in TMPDIR. */
 void doctor_warn_early(void);
 
-/* Collects the facts of this process and its machine. level: the level of comm_begin(). */
+/* level: from comm_begin(). */
 void doctor_facts(struct info *info, int level);
 
-/* Gathers all facts on rank 0 and compares clocks. All ranks call it. *d is filled on rank 0. Call
+/* Gathers all facts on rank 0 and compares clocks. All ranks call it; *d is filled on rank 0. Call
  * doctor_close() in any case. Returns 0 or a negative errno. */
 int doctor_gather(struct comm *c, const struct info *mine, struct doctor *d);
 void doctor_close(struct doctor *d);
 
-/* Convert facts to text lines and back, so that ranks of different versions can exchange them.
- * Facts that do not fit are dropped. */
+/* Convert facts to text and back, for ranks of different versions. Drop facts that do not fit. */
 enum { DOCTOR_BYTES = 16384 };
 void doctor_lines(const struct info *info, char lines[DOCTOR_BYTES]);
 void doctor_unlines(const char lines[DOCTOR_BYTES], struct info *info);
-
-/* ---- test of cards ---- */
 
 /* Opens a job that uses cards, and does one step. All ranks call it.
  *   where, fabric   texts of train's --offload and --fabric
  *   deadline_s      time after which a silent card is abandoned
  *   f               the finding, set on rank 0
- * Returns 0 or a negative errno. Returns -EINVAL after reporting texts that cannot name a card. */
+ * Returns 0 or a negative errno; -EINVAL after reporting texts that cannot name a card. */
 int doctor_card(struct comm *c, const char *where, const char *fabric, double deadline_s,
                 struct doctor_finding *f);
 

@@ -1,5 +1,4 @@
-/* doctor_card.c : tests, with a job of one layer, whether cards answer all ranks and add
- * correctly. */
+/* doctor_card.c : tests cards with a job of one layer. */
 #include "app/doctor/doctor.h"
 #include "base/err.h"
 #include "job/job.h"
@@ -8,8 +7,7 @@
 
 enum { ELEMENTS = 4096 };
 
-/* Reduces a layer of ones, whose mean is 1. All ranks call it. *by_card and *right are set to the
- * results on this rank. */
+/* Reduces a layer of ones, whose mean is 1. All ranks call it. */
 static int add_ones(struct job *job, bool *by_card, bool *right)
 {
     float ones[ELEMENTS];
@@ -64,7 +62,6 @@ static int try_step(struct comm *c, struct job *job, struct doctor_finding *f)
 
 enum { LINE_BYTES = 512 };
 
-/* Keeps the error that this rank would print; prints warnings. */
 static void keep_error(void *arg, bool error, const char *line)
 {
     if (error)
@@ -73,8 +70,7 @@ static void keep_error(void *arg, bool error, const char *line)
         err_note("narrowcast: warning: %s", line);
 }
 
-/* Opens the job. A card that cannot exist or does not answer is a
- * finding, not an error of doctor. */
+/* A card that cannot exist or does not answer is a finding, not an error. */
 static int open_job(struct comm *c, struct job *job, struct doctor_finding *f, bool *is_open)
 {
     const struct reducer_layer layers[] = {{.name = "ones", .n = ELEMENTS}};

@@ -1,5 +1,4 @@
-/* doctor_checks.c : checks programs, machines, cores and memory. A check is a
- * function and a row of the table. */
+/* doctor_checks.c : checks programs, machines, cores and memory. */
 #include "app/doctor/doctor.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,7 +172,7 @@ static void mpi(const struct doctor *d, struct doctor_finding *f)
 
 /* ---- the machine ---- */
 
-/* Adds the CPUs of a list such as "0-3,8" to set [CPU_MAX]. */
+/* list: such as "0-3,8" */
 enum { CPU_MAX = 1024 };
 static void add_cpus(const char *list, bool set[CPU_MAX])
 {

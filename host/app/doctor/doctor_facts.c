@@ -1,5 +1,4 @@
-/* doctor_facts.c : collects the facts of a process and its machine: the facts that info prints, and
- * facts only for doctor. */
+/* doctor_facts.c : collects the facts of info, and others of a process and its machine. */
 #include "app/doctor/doctor.h"
 #include "base/crc.h"
 #include "base/text.h"
@@ -51,7 +50,7 @@ static void instructions(struct info *info)
         info_add(info, "NARROWCAST_ISA", "%s", wish);
 }
 
-/* Adds the list of CPUs that this process may run on, such as "0-3,8". */
+/* as a list such as "0-3,8" */
 static void cpus(struct info *info)
 {
     char list[INFO_VALUE] = "";
@@ -73,7 +72,7 @@ static void cpus(struct info *info)
     info_add(info, "n CPUs", "%d", CPU_COUNT(&set));
 }
 
-/* Adds the number of cores that a cgroup allows: "200000 100000" means 2. */
+/* of the cgroup: "200000 100000" means 2 */
 static void quota(struct info *info)
 {
     double limit, period;
@@ -100,8 +99,8 @@ static void limits(struct info *info)
     info_add(info, "verbs", "%s", access("/sys/class/infiniband", F_OK) ? "no" : "yes");
 }
 
-/* Adds the size of the buffer that a card's socket would get, and the number of datagrams lost
- * since boot because buffers were full. */
+/* Adds the buffer size that a card's socket would get, and the datagrams lost since boot because
+ * buffers were full. */
 static void sockets(struct info *info)
 {
     struct wire_socket_room room;

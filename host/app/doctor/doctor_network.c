@@ -1,5 +1,4 @@
-/* doctor_network.c : checks the network between machines (socket buffers, MTU, clocks) and
- * the space for MPI's files. */
+/* doctor_network.c : checks the network between machines and the space for MPI's files. */
 #include "app/doctor/doctor.h"
 #include "hls/card/packet.h"
 #include "base/err.h"
@@ -10,10 +9,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* HEADERS: bytes of IPv4 and UDP headers before a frame. USUAL: bytes of a usual packet with
- * headers. */
+/* bytes: HEADERS of IPv4 and UDP before a frame; USUAL packet with headers */
 enum { HEADERS = 28, USUAL = HEADERS + PKT_BEAT_BYTES * (1 + PKT_USUAL_BEATS) };
-/* Linux's default limit, enough for 64 in-flight packets of a card. */
+/* Linux's default, enough for 64 in-flight packets of a card */
 enum { LEAST_BYTES = 212992 };
 static const double clocks_s = 1;
 
@@ -42,7 +40,7 @@ void doctor_sockets(const struct doctor *d, struct doctor_finding *f)
                doctor_number(d, 0, "receive buffer") / 1024);
 }
 
-/* Returns the MTU of an interface, or 0 if it is down or the loopback. */
+/* 0: down, or the loopback */
 static int mtu_of(const struct info_fact *fact)
 {
     const char *at = strstr(fact->value, "MTU ");
@@ -53,8 +51,7 @@ static int mtu_of(const struct info_fact *fact)
     return sscanf(at, "MTU %d", &mtu) == 1 ? mtu : 0;
 }
 
-/* Returns the largest MTU of a rank's interfaces, or 0 if there is none. *name: set to the
- * interface's name. */
+/* Returns a rank's largest MTU, or 0. *name: set to that interface. */
 static int longest(const struct doctor *d, int rank, const char **name)
 {
     const struct info *info = &d->ranks[rank];
@@ -120,10 +117,10 @@ void doctor_clocks(const struct doctor *d, struct doctor_finding *f)
 /* ---- space for MPI: a segment per rank in /dev/shm, and files in TMPDIR ---- */
 
 static const double mib = 1 << 20;
-/* Sizes measured with Open MPI 4.1.4 and 5.0.7 and their PMIx. */
+/* measured with Open MPI 4.1.4 and 5.0.7 and their PMIx */
 static const double segment_4_mib = 4, segment_5_mib = 16, tmpdir_mib = 9;
 
-/* Adds the free bytes of a folder as fact `key`, or "none" if the folder is not writable. */
+/* Adds the free bytes of a folder as fact `key`; "none" if it is not writable. */
 static void room_of(struct info *info, const char *key, const char *folder)
 {
     struct statvfs s;

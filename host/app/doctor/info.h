@@ -1,4 +1,4 @@
-/* info.h : collects facts about this build and this machine, for printing as a table or as JSON. */
+/* info.h : collects facts about this build and this machine. */
 #ifndef INFO_H
 #define INFO_H
 
@@ -12,19 +12,18 @@ struct info {
     int n;
 };
 
-/* Writes the name of the CPU to `to` and returns it. The name is "unknown" if Linux does not know
- * it. */
+/* Writes the name of the CPU, or "unknown", to `to` and returns it. */
 enum { INFO_CPU = 160 };
 const char *info_cpu(char to[INFO_CPU]);
 
-/* Adds a fact, or drops it if the list is full. */
+/* Drops the fact if the list is full. */
 void info_add(struct info *info, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 void info_build(struct info *info); /* compiler, libraries, backends */
-void info_gpu(struct info *info);   /* GPU and its library, or the reason why there is none */
-void info_cards(struct info *info); /* cards known to XRT, or the reason why there are none */
-/* Adds facts of CPU, memory, network interfaces and accelerator cards. */
+void info_gpu(struct info *info);   /* GPU and its library, or why there is none */
+void info_cards(struct info *info); /* cards known to XRT, or why there are none */
+/* CPU, memory, network interfaces, accelerator cards */
 void info_machine(struct info *info);
 
 #endif

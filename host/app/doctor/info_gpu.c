@@ -1,5 +1,4 @@
-/* info_gpu.c : adds facts of the GPU: its libraries, the device, and the paths that codes could
- * take. */
+/* info_gpu.c : adds facts of the GPU and its libraries. */
 #include "app/doctor/info.h"
 #include "comm/comm.h"
 #include "device/run/dev_nccl.h"
@@ -10,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Adds the version and the path of one of NVIDIA's libraries, or that the GPU library has not
- * loaded it. ask: name of a function in that library, from which version() gets the text. */
+/* Adds the version and path of one of NVIDIA's libraries, or that the GPU library has not loaded
+ * it. ask: a function of that library, for version(). */
 static void library(struct info *info, const char *name, const char *file, const char *ask,
                     void (*version)(void *ask, char *text, size_t size))
 {
@@ -70,8 +69,8 @@ static void device(struct info *info)
     library(info, "NCCL", "/libnccl.so", "ncclGetVersion", version_nccl);
 }
 
-/* Plans, in every math, a convolution that adds its dx to another one. Adds a fact that lists each
- * math in which cuDNN first makes dx separately, or has no engine. */
+/* Plans, in every math, a convolution that adds its dx to another one. Lists each math in which
+ * cuDNN first makes dx separately, or has no engine. */
 static void additions(struct info *info)
 {
     static const char *const names[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};

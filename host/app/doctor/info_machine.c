@@ -1,5 +1,4 @@
-/* info_machine.c : adds facts of the machine, from the compiler's CPU
- * tests and from /proc and /sys. */
+/* info_machine.c : adds facts of the machine, from CPU tests, /proc and /sys. */
 #include "app/doctor/info.h"
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -12,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Reads the first line of folder/name/leaf into to [size]; "" if the file cannot be read. */
+/* Reads the first line of folder/name/leaf; "" if unreadable. */
 static void read_line(const char *folder, const char *name, const char *leaf, char *to, size_t size)
 {
     char path[512];
@@ -82,7 +81,6 @@ static void cores_and_memory(struct info *info)
     info_add(info, "memory", "%.1f GiB", bytes / (1 << 30));
 }
 
-/* Visits entries sorted by name. */
 static void each_entry(struct info *info, const char *folder,
                        void (*visit)(struct info *, const char *, const char *))
 {

@@ -1,5 +1,4 @@
-/* cast_xrt.c : casts files on a card in this machine (offload/xrt/card_cast.h), piece by piece in
- * the card's buffers. */
+/* cast_xrt.c : casts files piece by piece in the buffers of a card (offload/xrt/card_cast.h). */
 #include "app/files/cast_xrt.h"
 #include "app/files/codes_in.h"
 #include "app/files/reduce_card.h"
@@ -9,7 +8,7 @@
 #include "offload/xrt/xrt_card.h"
 #include <string.h>
 
-static const double open_s = 60, run_s = 120; /* s, as in reduce_card.c */
+static const double open_s = 60, run_s = 120; /* as in reduce_card.c */
 
 int cast_xrt_check(const struct codec *codec, const char *round)
 {
@@ -23,7 +22,7 @@ static int said(const struct card_cast *c, int rc)
     return rc ? ERR(rc, "%s", c->why) : 0;
 }
 
-/* Finds the shift. Reads the whole file first if the scale depends on the largest value. */
+/* Reads the whole file first if the scale depends on the largest value. */
 static int find_shift(struct card_cast *c, const struct codec *codec, struct file_in *in,
                       int *shift)
 {
@@ -90,7 +89,7 @@ int uncast_xrt(struct codes_in *in, int shift, struct file_out *out, const char 
     return rc;
 }
 
-/* ---- options that choose the card for --on xrt ---- */
+/* ---- options of --on xrt ---- */
 
 int card_words_check(const char *on, const char *card, const char *xclbin)
 {

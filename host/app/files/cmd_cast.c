@@ -1,5 +1,4 @@
-/* cmd_cast.c : runs `narrowcast cast`, which encodes a raw fp32 file to
- * packed codes, block by block. */
+/* cmd_cast.c : runs `narrowcast cast`, block by block. */
 #include "app/app.h"
 #include "app/files/cast_xrt.h"
 #include "app/files/codes_in.h"
@@ -80,7 +79,7 @@ static const struct opt_command command = {
     .n_opts = sizeof opts / sizeof *opts,
 };
 
-/* Elements of a block. A multiple of 8, so that blocks of codes begin on a byte. */
+/* elements; a multiple of 8, so that blocks of codes begin on a byte */
 enum { BLOCK = 1 << 16 };
 
 struct cast_job {
@@ -92,7 +91,7 @@ struct cast_job {
     uint8_t *codes; /* [BLOCK] codes, at most 32 bits each */
 };
 
-/* Finds the shift. Reads the whole file first if the scale depends on the largest value. */
+/* Reads the whole file first if the scale depends on the largest value. */
 static int find_shift(struct cast_job *j, int *shift)
 {
     uint32_t largest = 0;
@@ -156,7 +155,7 @@ static int settle(const struct cast_options *o, struct codec *codec)
     return strcmp(o->on, "xrt") ? 0 : cast_xrt_check(codec, o->round);
 }
 
-/* Casts the file as one layer. Options of minifloats are passed on only if they were given. */
+/* Passes options of minifloats on only if given. */
 static int cast_layer(const struct cast_options *o, const struct opt_parsed *p)
 {
 #define GIVEN(name, word) opt_given(&command, p, name) ? (word) : NULL

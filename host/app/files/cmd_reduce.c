@@ -1,5 +1,4 @@
-/* cmd_reduce.c : runs `narrowcast reduce`, which adds files of packed codes, one for
- * each rank, block by block. */
+/* cmd_reduce.c : runs `narrowcast reduce`, block by block. */
 #include "app/app.h"
 #include "app/files/cast_xrt.h"
 #include "app/files/codes_in.h"
@@ -76,7 +75,7 @@ struct reduce_job {
     struct codes_in *in; /* [n_in] */
     int n_in;
     struct file_out out;
-    /* A block of codes, first of the addends and later of the sum. A code has at most 32 bits. */
+    /* a block of codes of at most 32 bits: first of the addends, later of the sum */
     uint8_t *codes;
     void *acc;
 };

@@ -1,5 +1,4 @@
-/* cmd_uncast.c : runs `narrowcast uncast`, which decodes packed codes to a raw
- * fp32 file, block by block. */
+/* cmd_uncast.c : runs `narrowcast uncast`, block by block. */
 #include "app/app.h"
 #include "app/files/cast_xrt.h"
 #include "app/files/codes_in.h"

@@ -1,4 +1,4 @@
-/* codes_in.c : reads files of packed codes and of values in blocks. */
+/* codes_in.c : reads files of codes and of values in blocks. */
 #include "app/files/codes_in.h"
 #include "base/err.h"
 #include "app/files/reduce_card.h"
@@ -36,7 +36,7 @@ int codes_in_read(struct codes_in *in, uint8_t *codes, size_t *n)
     return 0;
 }
 
-/* ---- values of a file to cast, and the shift for them ---- */
+/* ---- values to cast, and their shift ---- */
 
 int cast_in_read(struct file_in *in, float *x, size_t most, size_t *n)
 {

@@ -7,31 +7,31 @@
 #include "vec/vec.h"
 #include "codec/codec.h"
 
-/* in codes; a multiple of 8, so that every block begins on a byte */
+/* codes; a multiple of 8, so that blocks begin on a byte */
 enum { CODES_IN_BLOCK = 1 << 16 };
 
 struct codes_in {
     struct file_in file;
     struct mf_fmt fmt;
-    uint64_t count; /* codes that the file should hold; 0: as many as its length allows */
+    uint64_t count; /* codes that the file should hold; 0: all that it has */
     uint64_t done;  /* codes read */
 };
 
 int codes_in_open(struct codes_in *in, const char *path, struct mf_fmt fmt, uint64_t count);
 void codes_in_close(struct codes_in *in); /* also if zeroed */
 
-/* Reads the next block of codes and sets *n to their number, which is CODES_IN_BLOCK except in the
- * last block, and 0 at the end. codes: [vec_bytes(fmt, CODES_IN_BLOCK)]. Fails if the file ends
- * inside a code, or is too short or too long for `count` codes. */
+/* Reads the next block. codes: [vec_bytes(fmt, CODES_IN_BLOCK)]. *n: set to the number of codes,
+ * CODES_IN_BLOCK except in the last block, 0 at the end. Fails if the file ends inside a code or
+ * does not have `count` codes. */
 int codes_in_read(struct codes_in *in, uint8_t *codes, size_t *n);
 
-/* ---- values of a file to cast, and the shift for them ---- */
+/* ---- values to cast, and their shift ---- */
 
-/* Reads the next values into x [most]. *n: set to the number of values, 0 at the end. */
+/* Reads the next values into x [most]. *n: set to their number, 0 at the end. */
 int cast_in_read(struct file_in *in, float *x, size_t most, size_t *n);
 
-/* Computes the shift. largest: largest magnitude of the values, as fp32 bits. Returns -EINVAL if
- * the file `path` contains inf or nan and the scale depends on the largest value. */
+/* largest: largest magnitude of the values, as fp32 bits. Returns -EINVAL if the file `path` has
+ * inf or nan and the scale depends on the largest value. */
 int cast_in_shift(const struct codec *codec, const char *path, uint32_t largest, int *shift);
 
 #endif

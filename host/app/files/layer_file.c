@@ -23,7 +23,7 @@ struct bytes {
     size_t n;
 };
 
-/* Reads to the end, or until more than `most` bytes are read. */
+/* Reads to the end, or more than `most` bytes. */
 static int read_on(struct file_in *in, size_t most, struct bytes *b)
 {
     for (size_t room = 1 << 20, got; b->n <= most; room = b->n) {
@@ -49,15 +49,14 @@ static int read_file(const char *path, size_t most, struct bytes *b)
     return rc;
 }
 
-/* Writes a file, except for the commit that makes it appear. */
 static int start_file(struct file_out *out, const char *path, const void *from, size_t bytes)
 {
     TRY(file_out_open(out, path));
     return file_out_write(out, from, bytes);
 }
 
-/* Writes both files or none, unless the disk fails between the commits. If path2 is NULL, writes
- * only one file. */
+/* Writes both files or none, unless the disk fails between the commits. path2: NULL for one
+ * file. */
 static int write_files(const char *path, const struct bytes *b, const char *path2,
                        const struct bytes *b2)
 {
@@ -84,7 +83,7 @@ static bool all_finite(const struct bytes *b)
 
 /* ---- a layer ---- */
 
-/* A layer of n elements, its reduce op (`struct reduce_op`), and its padded length. */
+/* a layer, its reduce op, and its padded length */
 struct whole {
     struct codec_layer layer;
     struct codec_call call;
@@ -120,8 +119,8 @@ static int read_weights(const struct codec *codec, const char *path, struct byte
     return 0;
 }
 
-/* Checks that the state is a regular file or does not exist yet, and that it is not one of the
- * other files. others: ends with NULL. */
+/* Checks that the state is a regular file or does not exist, and is none of the other files.
+ * others: ends with NULL. */
 static int check_state(const char *path, const char *const *others)
 {
     struct stat st, other;
@@ -137,8 +136,8 @@ static int check_state(const char *path, const char *const *others)
     return 0;
 }
 
-/* Reads the state (zeros if there is no file) and allocates the next state. Refuses inf and nan,
- * since residuals and step counts never have their bits. */
+/* Reads the state (zeros without a file) and allocates the next. Refuses inf and nan, whose bits
+ * residuals and step counts never have. */
 static int read_state(const char *path, size_t bytes, struct bytes *was, uint8_t **next)
 {
     if (!bytes)
@@ -180,7 +179,7 @@ static int encode(const struct codec *codec, struct whole *w, const float *x, co
     return 0;
 }
 
-/* Casts the bytes of a layer. The caller frees the codes, also after a failure. */
+/* The caller frees the codes, also after a failure. */
 static int cast_bytes(const struct codec *codec, const struct bytes *in, const char *path,
                       struct whole *w, struct bytes *codes)
 {
@@ -200,7 +199,7 @@ int layer_file_cast(const struct codec *codec, const char *in, const char *weigh
     struct whole w;
     uint8_t *next = NULL;
     size_t kept = 0;
-    /* weights may be NULL, which then ends the list. */
+    /* weights may be NULL, which ends the list */
     const char *const others[] = {in, out, weights, NULL};
     int rc = state ? check_state(state, others) : 0;
     if (!rc)
@@ -250,8 +249,8 @@ static int count_values(const struct codec *codec, const struct bytes *codes, co
     return 0;
 }
 
-/* Decodes a layer. codec_decode_all() reads codes of a sum. If sums are wide, the sum of the one
- * addend is made first; else the addend's codes are also those of the sum. */
+/* codec_decode_all() reads codes of a sum. Wide sums are made from the one addend first; else the
+ * addend's codes are also those of the sum. */
 static int decode(const struct codec *codec, struct whole *w, const uint8_t *codes, float *x)
 {
     const struct codec_part part = {.layer = &w->layer};

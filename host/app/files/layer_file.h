@@ -1,21 +1,20 @@
-/* layer_file.h : casts a raw fp32 file as one whole layer, and back, for `cast` and `uncast` with
- * --codec. The layer is number 0, of rank 0, in step 0. */
+/* layer_file.h : casts a raw fp32 file as one layer, and back, for --codec. The layer is number 0,
+ * of rank 0, in step 0. */
 #ifndef LAYER_FILE_H
 #define LAYER_FILE_H
 #include "codec/codec.h"
 
-/* Returns whether the codec encodes each element independently. */
+/* Returns whether elements are encoded independently. */
 bool layer_file_is_minifloat(const char *codec);
 
 /* Casts a file. codec: settled for one rank, and seeded. weights: file of the layer's weights, or
- * NULL if the codec does not need them (codec_asks_weights()). state: file of the codec's state,
- * which is read if it exists and then written, or NULL for none. *max: set to the value that
- * layer_file_uncast() needs if codec_asks_max(). Returns 0 or a negative errno that has been
- * reported. */
+ * NULL if not needed (codec_asks_weights()). state: file of the codec's state, read if it exists
+ * and then written; NULL: none. *max: set for layer_file_uncast() if codec_asks_max(). Returns 0 or
+ * a negative errno that has been reported. */
 int layer_file_cast(const struct codec *codec, const char *in, const char *weights,
                     const char *state, const char *out, float *max);
 
-/* Decodes a file. count: number of values, or 0 for as many as there are codes. */
+/* Decodes a file. count: number of values; 0: as many as there are codes. */
 int layer_file_uncast(const struct codec *codec, const char *in, const char *weights,
                       uint64_t count, float max, const char *out);
 

@@ -1,5 +1,4 @@
-/* reduce_card.c : adds files of codes on a simulated card (sim_sum.h), on the HLS core, or on a
- * card through XRT. */
+/* reduce_card.c : adds files of codes on cards (simulated, or through XRT) or on the HLS core. */
 #include "app/files/reduce_card.h"
 #include "app/files/sim_sum.h"
 #include "base/buf.h"
@@ -21,7 +20,7 @@ int reduce_card_check(const struct vec_sum *sum, int n_ranks)
 struct blocks {
     const struct vec_sum *sum;
     int n_in;
-    size_t n_blocks;               /* blocks of CODES_IN_BLOCK codes */
+    size_t n_blocks;               /* of CODES_IN_BLOCK codes */
     uint8_t *parts[PKT_MAX_RANKS]; /* [n_blocks] */
     uint8_t *sums;
 };
@@ -78,10 +77,10 @@ int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct
     return rc;
 }
 
-/* ---- the HLS core, compiled for this machine (hls/core/reduce.c) ---- */
+/* ---- the HLS core in C (hls/core/reduce.c) ---- */
 
 struct hls_job {
-    uint8_t **parts, *result; /* [n_in] a block of packed codes, in whole beats */
+    uint8_t **parts, *result; /* [n_in] a block, in whole beats */
     struct beat *in, *out;    /* the same as beats */
 };
 
@@ -147,9 +146,9 @@ int reduce_hls(const struct vec_sum *sum, struct codes_in *in, int n_in, struct 
     return rc;
 }
 
-/* ---- a card in this machine (offload/xrt/card_mm.h), some MiB per run ---- */
+/* ---- a card in this machine, some MiB per run ---- */
 
-/* An Alveo needs seconds to load a container; a card simulated clock by clock adds 4 MB/s. */
+/* An Alveo needs seconds to load a container; a card in Verilator adds 4 MB/s. */
 static const double open_s = 60, run_s = 120;
 
 struct xrt_job {
@@ -158,7 +157,7 @@ struct xrt_job {
     int n_in;
     uint8_t **parts, *sums; /* [n_in] n_blocks blocks of codes; their sums */
     size_t n_blocks;
-    double card_s; /* seconds in runs, including transfers */
+    double card_s; /* of runs, with transfers */
 };
 
 static int reduce_xrt_open_buffers(struct xrt_job *j)

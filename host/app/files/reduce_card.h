@@ -1,5 +1,4 @@
-/* reduce_card.h : adds files of codes on a simulated card, on the HLS core, or on a card in this
- * machine.
+/* reduce_card.h : adds files of codes on cards (simulated, or of this machine) or on the HLS core.
  *
  * Int results are 0 or a negative errno that has been reported. */
 #ifndef REDUCE_CARD_H
@@ -7,28 +6,27 @@
 #include "app/files/codes_in.h"
 #include "base/file.h"
 
-/* Adds files on a simulated card, as a job with a rank for each file. in [n_in]: files, open and
- * unread. out: the result; the caller commits it. engine: "rtl" (Verilated) or "c". wave: FST file
- * of all signals, or NULL. Prints clocks, beats and the time at CARD_MHZ on stderr. Fails if a card
- * cannot compute this sum, or if there is no simulator. */
+/* Adds files on a simulated card, as a job with a rank for each. in [n_in]: open and unread. out:
+ * the caller commits it. engine: "rtl" (Verilated) or "c". wave: FST file of all signals, or NULL.
+ * Prints clocks, beats and the time at CARD_MHZ on stderr. Fails if a card cannot compute this sum,
+ * or without a simulator. */
 int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out,
                 const char *engine, const char *wave);
 
-/* The same on the HLS core as compiled by gcc, without packets and without a clock. */
+/* The same on the HLS core as compiled by gcc, without packets or clock. */
 int reduce_hls(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out);
 
-/* The same on a card in this machine, in its memory through XRT (offload/xrt/card_mm.h). card:
- * "xrt", "xrt:1" or "xrt:BDF". xclbin: the container, or NULL to use NARROWCAST_XCLBIN. Prints
- * runs, bytes and speed on stderr. */
+/* The same in the memory of a card of this machine (offload/xrt/card_mm.h). card: "xrt", "xrt:1" or
+ * "xrt:BDF". xclbin: the container; NULL: that of NARROWCAST_XCLBIN. Prints runs, bytes and speed
+ * on stderr. */
 int reduce_xrt(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out,
                const char *card, const char *xclbin);
 
-/* Checks that a card can add n_in files with this sum. The HLS core has the same limits. */
+/* Checks that a card or the HLS core can add n_in files with this sum. */
 int reduce_card_check(const struct vec_sum *sum, int n_in);
 
-/* Reads up to n_blocks blocks of CODES_IN_BLOCK codes of each file. The codes of file i go to
- * to[i]. *n: set to the number of codes of each file, 0 at the end. Fails if the files differ in
- * length. */
+/* Reads up to n_blocks blocks of CODES_IN_BLOCK codes of file i to to[i]. *n: set to the number of
+ * codes of each file, 0 at the end. Fails if the files differ in length. */
 int reduce_read(struct codes_in *in, int n_in, size_t n_blocks, uint8_t *const *to, size_t *n);
 
 #endif

@@ -1,9 +1,9 @@
 /* sim_sum.c : adds vectors of codes with a simulated card, as a job with a rank and a window
- * (offload/window/window.h) for each vector.
+ * (offload/window/window.h) for each.
  *
- * One thread advances all windows, and runs the card when the windows have nothing left to send. A
- * batch has at most as many packets as the card has slots. Ranks take turns to send a frame each.
- * The next batch follows when all results are back. */
+ * One thread advances all windows, and runs the card when these have nothing left to send. Ranks
+ * take turns to send a frame. A batch has at most as many packets as the card has slots; the next
+ * one follows when all results are back. */
 #include "app/files/sim_sum.h"
 #include "app/files/codes_in.h"
 #include "base/buf.h"
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double tick_s = 0.01, deadline_s = 5; /* in the time of the windows' clock */
+static const double tick_s = 0.01, deadline_s = 5; /* of the windows' clock */
 
 struct sim_sum {
     struct vec_sum sum;
@@ -31,19 +31,18 @@ struct sim_sum {
     struct wire_process_time time;
     int n_ranks;
     struct window *windows[PKT_MAX_RANKS];
-    /* time of the windows' clock, which advances only while the windows and the card are idle */
+    /* of the windows' clock, which advances only while windows and card are idle */
     double now;
     uint32_t n_batches;       /* batches before this one */
-    size_t n_blocks, n_codes; /* blocks of a batch; codes of this one */
-    /* packed codes of the batch, and the sums that each rank received */
+    size_t n_blocks, n_codes; /* of a batch; of this batch */
+    /* packed codes, and the sums that each rank received */
     uint8_t *parts[PKT_MAX_RANKS], *sums[PKT_MAX_RANKS];
 };
 
 /* ---- the job on the card ---- */
 
-/* Returns the gap that a rank leaves between frames, in clocks. With it frames do not arrive faster
- * than the card adds them and sends the results. The function compares the clocks that one slot
- * needs for all ranks together. */
+/* Returns the clocks that a rank waits between frames, so that these do not arrive faster than the
+ * card adds them and sends results. Compares the clocks that a slot needs for all ranks. */
 static uint32_t gap_of(const struct sim_sum *j)
 {
     const uint32_t n_ranks = (uint32_t)j->n_ranks;
@@ -134,8 +133,8 @@ void sim_sum_close(struct sim_sum *j)
 
 /* ---- batches ---- */
 
-/* Advances all windows until none of them has more to send or to receive. Returns 1 if some wait
- * for the card, 0 if all are done, or a negative errno. */
+/* Advances all windows as far as they can send or receive. Returns 1 if some wait for the card, 0
+ * if all are done, or a negative errno. */
 static int turn_all(struct sim_sum *j)
 {
     int busy = 0;

@@ -1,4 +1,4 @@
-/* sim_sum.h : runs a simulated card that adds vectors of codes from memory, any number of times.
+/* sim_sum.h : adds vectors of codes from memory on a simulated card, any number of times.
  *
  * Int results are 0 or a negative errno that has been reported. */
 #ifndef SIM_SUM_H
@@ -8,21 +8,21 @@
 
 struct sim_sum;
 
-/* Starts the card for sums of n_ranks vectors. engine: "rtl" (Verilated) or "c"; the text is not
- * copied. wave: FST file of all signals, or NULL. Fails if a card cannot compute this sum, or if
- * there is no simulator. */
+/* Starts the card for sums of n_ranks vectors. engine: "rtl" (Verilated) or "c", not copied. wave:
+ * FST file of all signals, or NULL. Fails if a card cannot compute this sum, or without a
+ * simulator. */
 int sim_sum_open(const struct vec_sum *sum, int n_ranks, const char *engine, const char *wave,
                  struct sim_sum **out);
 void sim_sum_close(struct sim_sum *c); /* accepts NULL */
 
-/* Computes sums = parts[0] + ... + parts[n_ranks - 1]. Each vector has n packed codes and begins on
- * a byte. After an error the card is unusable. */
+/* sums = parts[0] + ... + parts[n_ranks - 1]. Each vector has n packed codes from a byte on. After
+ * an error the card is unusable. */
 int sim_sum_add(struct sim_sum *c, const uint8_t *const *parts, size_t n, uint8_t *sums);
 
-/* Returns the number of codes in a batch. sim_sum_add() is fastest if n is a multiple of it. */
+/* Returns the codes of a batch. sim_sum_add() is fastest if n is a multiple. */
 size_t sim_sum_most(const struct sim_sum *c);
 
-/* Describes clocks, beats, the time at CARD_MHZ, and the simulated MB/s of received frames. */
+/* Describes clocks, beats, time at CARD_MHZ, and simulated MB/s of received frames. */
 void sim_sum_describe(const struct sim_sum *c, struct text *to);
 
 #endif

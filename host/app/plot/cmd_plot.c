@@ -1,4 +1,4 @@
-/* cmd_plot.c : runs `narrowcast plot`, which draws the output of trainings and benches. */
+/* cmd_plot.c : runs `narrowcast plot`. */
 #include "app/app.h"
 #include "app/plot/plot.h"
 #include "base/err.h"

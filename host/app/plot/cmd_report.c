@@ -1,4 +1,4 @@
-/* cmd_report.c : runs `narrowcast report`, which makes an HTML page about trainings. */
+/* cmd_report.c : runs `narrowcast report`. */
 #include "app/app.h"
 #include "app/plot/page.h"
 #include "base/err.h"

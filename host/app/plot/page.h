@@ -1,5 +1,4 @@
-/* page.h : declares the parts of `narrowcast report`: facts from logs, and
- * a page of HTML about them.
+/* page.h : declares the parts of `narrowcast report`.
  *
  *     FILE... -> page_run_read() -> facts, commands      FILE... -> plot_read_some() -> charts */
 #ifndef PAGE_H
@@ -9,56 +8,54 @@
 
 enum { PAGE_WORD = 512, PAGE_SKIPS = 8, PAGE_CELL = 1024 };
 
-/* Numbers of a line of kind `epoch` or `end`. Missing numbers are nan. */
+/* Numbers of a line of kind `epoch` or `end`; nan if missing. */
 struct page_epoch {
     double epoch, loss, test_loss, accuracy, top5, miou, macc, cer, bits, train_s, peak_rss_bytes;
     char checksum[PLOT_NAME];
 };
 
-/* The contents of a file about one run. Missing numbers are nan. */
+/* A file about one run. */
 struct page_run {
-    struct plot_file file; /* name of the file, and the caller's path */
-    /* number of lines of kind `run`: one for the start and one for each resume */
+    struct plot_file file;
+    /* lines of kind `run`: the start and each resume */
     int n_begun;
     char version[PLOT_NAME], commit[PLOT_NAME], command[PLOT_NAME];
     char run_id[PLOT_NAME], date[PLOT_NAME], host[PLOT_NAME], cpu[PLOT_NAME];
-    /* resolved options in the last `run` line; "" in logs of older versions */
+    /* resolved options of the last `run` line; "" in logs of older versions */
     char used_algo[PLOT_NAME], used_codec[PAGE_WORD], used_offload[PAGE_WORD];
-    /* from the last `end` line; "" if there is none or steps follow it */
+    /* of the last `end` line; "" if missing or followed by steps */
     char reason[PLOT_NAME], end_date[PLOT_NAME], added_by[PLOT_NAME], card_clocks[PAGE_WORD];
     double packets, resent, rtt_s, mean_sent_bytes, mean_fp32_bytes;
     double ranks, weights, first_step, steps_in_all, fp32_bytes;
-    /* [train_command.n_opts] values in the last `run` line; "" for options that are not in it */
+    /* [train_command.n_opts] values of the last `run` line; "" if missing */
     char (*option)[PAGE_WORD];
 
-    /* Number of lines of steps: all, with cards, skipped. Number of redone buckets, and of lines of
-     * statistics. */
+    /* numbers of steps (all, with cards, skipped), redone buckets and lines of statistics */
     uint64_t n_steps, n_offload, n_redone, n_skipped, n_stats;
-    double skipped[PAGE_SKIPS]; /* numbers of the first skipped steps */
+    double skipped[PAGE_SKIPS]; /* the first skipped steps */
     double last_step, stats_step;
     double samples, seconds, sent_bytes; /* over all steps */
     int n_epochs;
     struct page_epoch last;
-    double best, best_epoch; /* best: largest test accuracy */
+    double best, best_epoch; /* largest test accuracy */
 };
 
-/* Reads a file of train --log or --stats. Returns 0 or a negative errno that has been reported;
- * Returns -EINVAL if the file is neither. Call page_run_close() in any case. */
+/* Reads a file of train --log or --stats. Returns 0 or a negative errno that has been reported,
+ * -EINVAL if the file is neither. Call page_run_close() in any case. */
 int page_run_read(struct page_run *r, const char *path);
 void page_run_close(struct page_run *r); /* also if zeroed */
 
-/* Returns the value of an option of train, which must exist. Returns "" if the log does not have
- * it. */
+/* Returns the value of an option of train, which must exist; "" if the log lacks it. */
 const char *page_option(const struct page_run *r, const char *name);
 
-/* Appends the command of the run, quoted for a shell, without default options. */
+/* Appends the command of the run, quoted for a shell, without defaults. */
 void page_command(const struct page_run *r, struct text *to);
 
-/* Makes row i of the facts: sets *name and writes the run's value to `to` ("" if there is none).
- * Returns false after the last row. */
+/* Makes row i of the facts: sets *name and appends the run's value ("": none). Returns false after
+ * the last row. */
 bool page_fact(int i, const struct page_run *r, const char **name, struct text *to);
 
-/* Writes text as HTML: valid UTF-8, with tags escaped. */
+/* Writes text as valid UTF-8, with tags escaped. */
 void page_put(const char *text, FILE *to);
 
 struct page {

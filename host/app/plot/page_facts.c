@@ -1,5 +1,4 @@
-/* page_facts.c : formats the facts about a run, one row for each. A new fact is a function and a
- * row of the table. */
+/* page_facts.c : formats the facts about a run. A new fact is a function and a row of the table. */
 #include "app/plot/page.h"
 #include "base/memory.h"
 #include "app/train/train_options.h"
@@ -204,7 +203,7 @@ static void ended(const struct page_run *r, struct text *to)
 {
     if (*r->reason)
         text_add(to, "%s", r->reason);
-    else if (*r->run_id) /* logs of older versions do not have it */
+    else if (*r->run_id) /* not in logs of older versions */
         text_add(to, "unfinished or failed: the log has no end");
 }
 
@@ -258,7 +257,7 @@ bool page_fact(int i, const struct page_run *r, const char **name, struct text *
 
 /* ---- the command of a log's first line ---- */
 
-/* Quotes the word for a shell, if it must be. */
+/* Quotes the word for a shell if necessary. */
 static void add_word(struct text *to, const char *word)
 {
     static const char plain[] =
@@ -273,8 +272,8 @@ static void add_word(struct text *to, const char *word)
     text_add(to, "'");
 }
 
-/* Returns whether the option was not given. In this case the value is the default, or a number
- * below the option's range (--epochs with --steps). */
+/* A value that was not given is the default, or below the option's range (--epochs with
+ * --steps). */
 static bool is_default(const struct opt *o, const char *value)
 {
     struct train_options defaults = {0};

@@ -1,4 +1,4 @@
-/* page_run.c : reads the facts about a run from the lines of a log or of statistics. */
+/* page_run.c : reads the facts about a run from a log or statistics. */
 #include "app/plot/page.h"
 #include "app/train/train_options.h"
 #include "base/err.h"
@@ -36,7 +36,7 @@ static int take_run(struct page_run *r, const struct jsonl_in *in)
     take_text(in, "used_offload", r->used_offload);
     if (r->n_begun == 0)
         plot_word(in, "date", r->date);
-    /* empty until a line of kind `end` follows */
+    /* until a line of kind `end` follows */
     r->reason[0] = r->end_date[0] = r->added_by[0] = '\0';
     r->packets = r->mean_sent_bytes = (double)NAN;
     if (r->n_begun++ == 0)

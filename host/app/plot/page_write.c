@@ -1,12 +1,11 @@
-/* page_write.c : writes a page of HTML about runs: facts, commands, charts. The page loads
- * nothing and runs no program. */
+/* page_write.c : writes a page of HTML about runs, which loads nothing and runs no program. */
 #include "app/plot/page.h"
 #include "app/app.h"
 #include "base/err.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { POINTS_MAX = 500 }; /* largest number of points in a series */
+enum { POINTS_MAX = 500 }; /* per series */
 
 static const char style[] =
     ":root{color-scheme:light dark}"
@@ -30,7 +29,7 @@ static const char style[] =
 
 /* ---- text ---- */
 
-/* Returns the bytes of the character, or 0 if it is not UTF-8 or not allowed in a page. */
+/* Returns the bytes of the character; 0: not UTF-8, or not allowed in a page. */
 static int character(const char *at)
 {
     unsigned code = 0;
@@ -39,7 +38,7 @@ static int character(const char *at)
     return (code & 0xfffe) == 0xfffe ? 0 : n;
 }
 
-/* Writes text to a page. plain: escape markup. */
+/* plain: escape markup */
 static void put(const char *text, bool plain, FILE *to)
 {
     for (const char *at = text; *at;) {
@@ -67,8 +66,7 @@ void page_put(const char *text, FILE *to)
 
 /* ---- facts ---- */
 
-/* Returns whether file i is a column of the table. Logs are columns. Statistics are columns only if
- * there are no logs. */
+/* Returns whether file i is a column: a log, or statistics if there are no logs. */
 static bool is_column(const struct page *page, int i)
 {
     bool logs = false;
@@ -77,7 +75,7 @@ static bool is_column(const struct page *page, int i)
     return !logs || page->runs[i].n_steps + (uint64_t)page->runs[i].n_epochs > 0;
 }
 
-/* Writes a row of facts, unless it is empty for all runs. Returns false after the last row. */
+/* Leaves out a row that is empty for all runs. Returns false after the last. */
 static bool fact_row(const struct page *page, int row, FILE *to)
 {
     const char *name = NULL;
@@ -157,7 +155,7 @@ static int numbers(const struct plot *p, FILE *to)
     return 0;
 }
 
-/* Draws a chart. lines: keeps the error message if the chart cannot be drawn. */
+/* lines: keeps the error message if the chart cannot be drawn. */
 static int draw(const struct plot *p, int number, struct err_lines *lines, FILE *to)
 {
     struct err_lines *before = err_turn(lines);
@@ -171,9 +169,8 @@ static int draw(const struct plot *p, int number, struct err_lines *lines, FILE 
     return rc;
 }
 
-/* Writes a chart and its numbers. If the chart cannot be drawn, writes only the numbers, with the
- * reason if gnuplot refused the chart. *number: number of charts drawn so far. *missing: set if
- * there is no gnuplot. */
+/* Writes a chart and its numbers, or only these if it cannot be drawn, with the reason if gnuplot
+ * refused it. *number: charts drawn so far. *missing: set without gnuplot. */
 static int chart(struct plot *p, int *number, bool *missing, FILE *to)
 {
     const size_t each = plot_thin(p, POINTS_MAX);

@@ -1,5 +1,5 @@
-/* plot.h : declares the parts of `narrowcast plot`: JSON lines become series of points, and these
- * become a table or a chart drawn with gnuplot.
+/* plot.h : declares the parts of `narrowcast plot`: JSON lines become series, and these a table or
+ * a gnuplot chart.
  *
  *     KIND -> plot_kinds[]
  *     FILE... -> lines -> kind->row() -> plot_add() -> plot_table(), plot_chart()
@@ -23,12 +23,12 @@ enum {
 
 struct plot_point {
     double x, y;
-    size_t order; /* number of the row that the point is from */
-    size_t n;     /* number of values whose mean is y */
+    size_t order; /* row that the point is from */
+    size_t n;     /* values whose mean is y */
 };
 struct plot_series {
-    char name[PLOT_NAME]; /* printable, even if the name in the file is not */
-    /* [n]; after reading, sorted by x. Among points with equal x only the last is kept. */
+    char name[PLOT_NAME]; /* printable */
+    /* [n]; after reading, sorted by x, with only the last point of equal x */
     struct plot_point *point;
     size_t n, room;
 };
@@ -36,11 +36,11 @@ struct plot_series {
 struct plot_kind;
 struct plot {
     const struct plot_kind *kind;
-    const char *layers;  /* comma-separated names of layers to draw; NULL: all */
-    uint64_t layers_met; /* bit i: a row had the i-th of these layers */
+    const char *layers;  /* names of layers to draw, with commas; NULL: all */
+    uint64_t layers_met; /* bit i: a row had the i-th of them */
     struct plot_series series[PLOT_SERIES];
     int n_series;
-    char tick[PLOT_TICKS][PLOT_NAME]; /* names of x = 0, 1, ...; "" for none */
+    char tick[PLOT_TICKS][PLOT_NAME]; /* of x = 0, 1, ...; "": none */
     int n_ticks;
     size_t n_points;
 };
@@ -48,39 +48,38 @@ struct plot {
 /* The file being read. */
 struct plot_file {
     const char *path;
-    /* name: the file's name without folder and ending. of: made from the `run` line, and "" before
-     * it. */
+    /* name: without folder and ending. of: from the `run` line; "" before it. */
     char name[PLOT_NAME], of[PLOT_NAME];
     int first_series; /* number of series before this file */
     double step;      /* last step seen */
-    /* For a training: bytes that a step would send in fp32, and images of a step. */
+    /* of a training: bytes that a step would send in fp32, and images of a step */
     double fp32_bytes, batch;
-    int tick; /* number of its bar, from 1; 0: none */
+    int tick; /* its bar, from 1; 0: none */
 };
 
 struct plot_kind {
     const char *name, *about;
-    const char *wants; /* description of the files that it needs */
-    const char *x, *y; /* axis titles */
+    const char *wants; /* the files that it needs */
+    const char *x, *y;
     bool log_x, log_y, bars;
-    bool shares;        /* draw values as shares of the series' sum, % */
-    bool layers;        /* rows are of layers, which can be chosen */
+    bool shares;        /* draws shares of the series' sum, % */
+    bool layers;        /* rows of layers, which can be chosen */
     bool from_zero;     /* the y axis begins at 0 */
-    const char *report; /* headline of the chart in a report; NULL if reports do not have it */
-    /* Reads a line. Returns 1, 0 if the line is of another kind, or a negative errno. */
+    const char *report; /* headline in a report; NULL: not in reports */
+    /* Reads a line. Returns 1, 0 for a line of another kind, or a negative errno. */
     int (*row)(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 };
 extern const struct plot_kind plot_kinds[]; /* ends with a NULL name */
 
-/* Returns the kind with that name. Returns NULL after reporting an unknown name. */
+/* Reports an unknown name and returns NULL. */
 const struct plot_kind *plot_kind_of(const char *name);
 
-/* Return a number or text of a line, or nan or "" if it is missing. */
+/* Return a number or text of a line; nan or "" if missing. */
 double plot_real(const struct jsonl_in *in, const char *key);
 const char *plot_word(const struct jsonl_in *in, const char *key, char to[PLOT_NAME]);
 
-/* plot_run_name() makes a name from a file's `run` line, such as "FILE: e5m2 aps". plot_file_name()
- * returns this name, or before a `run` line the name of the file. */
+/* plot_run_name() makes a name from the `run` line, such as "FILE: e5m2 aps". plot_file_name()
+ * returns it, or before that line the file's name. */
 struct plot_file plot_file_in(const struct plot *p, const char *path);
 void plot_run_name(struct plot_file *f, const struct jsonl_in *in);
 const char *plot_file_name(const struct plot_file *f);
@@ -92,7 +91,7 @@ int plot_step_loss_row(struct plot *p, struct plot_file *f, const struct jsonl_i
 int plot_bytes_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_time_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 
-/* Rows of train --stats. Only the last step of a file is used. */
+/* Rows of train --stats; only a file's last step counts. */
 int plot_exponent_range_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_exponents_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_model_exponents_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
@@ -100,64 +99,59 @@ int plot_shift_row(struct plot *p, struct plot_file *f, const struct jsonl_in *i
 int plot_underflow_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_error_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 
-/* Rows of train --stats about the backward pass. */
+/* Rows of the backward pass. */
 int plot_underflow_back_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_scale_back_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 
-/* Read all files. layers: see struct plot. plot_read() fails if a file has no row of the kind, or
- * if there is no row of a named layer. plot_read_some() skips such files, so that p->n_points may
- * be 0. Call plot_close() in any case. */
+/* Read all files. layers: see struct plot. plot_read() fails if a file has no row of the kind, or a
+ * named layer no row. plot_read_some() skips such files, so p->n_points may be 0. Call plot_close()
+ * in any case. */
 int plot_read(struct plot *p, const struct plot_kind *kind, const char *layers, char *const *paths,
               int n_paths);
 int plot_read_some(struct plot *p, const struct plot_kind *kind, char *const *paths, int n_paths);
 void plot_close(struct plot *p);
 
-/* Averages successive points, so that no series has more than `most`. Returns the largest number of
- * points averaged, or 1 if nothing changed. */
+/* Averages successive points down to `most` per series. Returns the largest number averaged, or 1
+ * for no change. */
 size_t plot_thin(struct plot *p, size_t most);
 
-/* Return the series or the bar of that name, which is made if it does not exist, or a negative
- * errno. */
+/* Return the series or bar of that name, made if missing, or a negative errno. */
 int plot_series_of(struct plot *p, const char *name);
-/* The same, but not shared with other files: if an earlier file has that series, the new one is
- * "NAME (2)". */
+/* A series of an earlier file is not shared: the new one is "NAME (2)". */
 int plot_series_here(struct plot *p, const struct plot_file *f, const char *name);
 int plot_tick_of(struct plot *p, const char *name);
-/* Makes a new bar, with the name "NAME (2)" if there is a bar NAME. */
+/* Never shared: "NAME (2)" if there is a bar NAME. */
 int plot_tick_new(struct plot *p, const char *name);
 
-/* Adds a point to series s, at the layer of the row, whose name is the name of x. Returns s if s is
- * negative. */
+/* Adds a point to series s at the layer of the row. Returns s if it is negative. */
 int plot_add_layer(struct plot *p, int s, const struct jsonl_in *in, double y);
-/* Adds a point, unless it is not finite. */
+/* Adds a finite point; ignores others. */
 int plot_add(struct plot *p, int s, double x, double y);
-/* The same, but y is averaged with the last point if that has the same x. */
+/* The same, but averages y with the last point if that has the same x. */
 int plot_add_mean(struct plot *p, int s, double x, double y);
 
 void plot_table(const struct plot *p, FILE *to);
 
-/* Style of a chart, in gnuplot's syntax. Members that are NULL are left out. */
+/* Style of a chart, in gnuplot's syntax; NULL: left out. */
 struct plot_look {
-    const char *title;    /* above the chart, any text */
+    const char *title;    /* any text */
     const char *terminal; /* "svg ..." */
-    const char *key;      /* position of the legend */
+    const char *key;      /* place of the legend */
 };
 
-/* Writes the chart as a gnuplot program, data included. */
+/* Writes a gnuplot program, data included. */
 void plot_script(const struct plot *p, const struct plot_look *look, FILE *to);
 
 /* Draws with gnuplot. *chart: set to a temporary file with its output, which the caller closes.
- * Returns -EDOM if gnuplot refuses the plot, and -ENOENT without printing an error if gnuplot is
- * missing. */
+ * Returns -EDOM if gnuplot refuses the plot, and -ENOENT unreported without gnuplot. */
 int plot_draw(const struct plot *p, const struct plot_look *look, FILE **chart);
 
-/* Draws a chart as a part of a page: <svg> ... </svg>, with texts and lines in the colour of the
- * text around it. number: number of the chart in the page. Returns the same values as
- * plot_draw(). */
+/* Draws the page's chart `number` as <svg> ... </svg>, in the colour of the text around it. Returns
+ * the same as plot_draw(). */
 int plot_svg(const struct plot *p, int number, FILE *to);
 
-/* Draws to a file, which appears when it is complete. The name's ending selects SVG (.svg), PNG
- * (.png) or gnuplot's program itself (.gp). A missing gnuplot is reported as an error. */
+/* Draws to a file, which appears when complete: SVG (.svg), PNG (.png) or gnuplot's program (.gp).
+ * Reports a missing gnuplot. */
 int plot_chart(const struct plot *p, const char *title, const char *path);
 
 #endif

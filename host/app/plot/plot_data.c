@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Replaces characters that would move a cursor, end a text or call a program, so that `to` is safe
- * for tables and gnuplot. */
+/* Makes `to` safe for tables and gnuplot: replaces characters that move a cursor, end a text or
+ * call a program. */
 static void clean(char to[PLOT_NAME], const char *from)
 {
     snprintf(to, PLOT_NAME, "%s", from);
@@ -17,7 +17,6 @@ static void clean(char to[PLOT_NAME], const char *from)
             *c = '_';
 }
 
-/* Returns the index of a series, or -1. */
 static int find_series(const struct plot *p, const char *cleaned)
 {
     for (int i = 0; i < p->n_series; i++)
@@ -151,7 +150,7 @@ static int by_x(const void *a, const void *b)
     return p->order > q->order ? 1 : -1;
 }
 
-/* Sorts the points. Among points with equal x it keeps the last; for shares it adds them. */
+/* Sorts the points. Keeps the last point of equal x; for shares adds them. */
 static void finish(struct plot_series *s, bool shares)
 {
     size_t n = 0;
@@ -221,7 +220,7 @@ const char *plot_file_name(const struct plot_file *f)
     return f->of[0] ? f->of : f->name;
 }
 
-/* Returns 1, 0 if the file has no row of the kind, or a negative errno. */
+/* Returns 1, 0 without a row of the kind, or a negative errno. */
 static int read_file(struct plot *p, const char *path)
 {
     struct plot_file f = plot_file_in(p, path);

@@ -1,5 +1,5 @@
-/* plot_kinds.c : lists the kinds of charts, with the rows that each kind reads and the points that
- * it draws. A new kind is a function and a row of the table. */
+/* plot_kinds.c : lists the kinds of charts, and turns rows into points. A new kind is a function
+ * and a row of the table. */
 #include "app/plot/plot.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
@@ -21,7 +21,7 @@ static int phases_row(struct plot *p, struct plot_file *f, const struct jsonl_in
     int bars = p->n_ticks, tick = plot_tick_of(p, name);
     TRY(tick);
     for (int again = 2; p->n_ticks == bars;
-         /* Layers of equal length get bars of their own. */
+         /* layers of equal length get their own bars */
          again++) {
         snprintf(name, sizeof name, "%.20s (%d) %.30s %.25s", layer, again, type, algo);
         tick = plot_tick_of(p, name);
@@ -37,7 +37,7 @@ static int phases_row(struct plot *p, struct plot_file *f, const struct jsonl_in
 
 /* ---- round-off: bench_error --json ---- */
 
-/* x is the size of groups, or the number of ranks if there are no groups. */
+/* x is the size of groups, or the number of ranks without groups. */
 static int roundoff_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
 {
     static const char *const errors[] = {"l2", "median", "mean"};

@@ -1,4 +1,4 @@
-/* plot_show.c : shows a plot as a table of text, and as a gnuplot program. */
+/* plot_show.c : shows a plot as a table, and as a gnuplot program. */
 #include "app/plot/plot.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -18,8 +18,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns an array [*n] of all x in rising order, which the caller frees, or NULL if memory is
- * short. */
+/* Returns all x [*n] in rising order, which the caller frees; NULL: no memory. */
 static double *all_x(const struct plot *p, size_t *n)
 {
     double *x = malloc((p->n_points + 1) * sizeof *x);
@@ -88,10 +87,9 @@ static void data(const struct plot *p, FILE *to)
     }
 }
 
-/* Writes a text between single quotes. A text with single quotes is split into texts joined by
- * dots, because gnuplot ends a text at a doubled quote that is first or follows another one. Line
- * ends would end the command, and control characters and invalid UTF-8 would spoil SVG; all of them
- * are replaced with blanks. */
+/* Quotes a text. Single quotes split it into texts joined by dots, because gnuplot ends a text at a
+ * doubled quote that is first or follows another. Blanks replace line ends, which would end the
+ * command, and characters that would spoil SVG. */
 static void quoted(const char *text, FILE *to)
 {
     fputc('\'', to);
@@ -106,8 +104,8 @@ static void quoted(const char *text, FILE *to)
     fputc('\'', to);
 }
 
-/* Writes the names on the x axis: slanted, and as many as are readable. Bars get all their names,
- * which are nearly level if there are few. */
+/* Writes slanted names on the x axis, as many as are readable. Bars get all names, nearly level if
+ * few. */
 static void ticks(const struct plot *p, FILE *to)
 {
     const int each = p->kind->bars ? 1 : 1 + p->n_ticks / TICKS_SHOWN;
@@ -121,7 +119,7 @@ static void ticks(const struct plot *p, FILE *to)
     fprintf(to, ")\n");
 }
 
-/* Chooses colours visible on white and black. */
+/* visible on white and black */
 static void colours(FILE *to)
 {
     static const char *const rgb[] = {"#3b7dd8", "#d9730d", "#2e9e5b", "#d63a54", "#9a5fd0",
@@ -132,7 +130,7 @@ static void colours(FILE *to)
     fprintf(to, "set linetype cycle %d\n", N);
 }
 
-/* Bars without a value are not named. */
+/* Bars without a value are not drawn. */
 static bool is_drawn(const struct plot *p, const struct plot_series *s)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -180,8 +178,7 @@ static struct range range_of(const struct plot *p, bool of_y)
     return r;
 }
 
-/* Writes the range of an axis. An axis whose values are all equal is widened. Logarithms need
- * values above 0. */
+/* Widens an axis whose values are all equal. Logarithms need values above 0. */
 static void axis(char name, struct range r, bool log, bool from_zero, FILE *to)
 {
     char least[32], most[32];
@@ -228,7 +225,7 @@ static bool ends_with(const char *text, const char *end)
     return n > k && !strcmp(text + n - k, end);
 }
 
-/* Copies gnuplot's last line to to[size], without "line N: "; "" if there is none. */
+/* Copies gnuplot's last line without "line N: " to to[size]; "": none. */
 static void last_line(FILE *said, char *to, size_t size)
 {
     char line[256];
@@ -244,12 +241,11 @@ static void last_line(FILE *said, char *to, size_t size)
     }
 }
 
-/* Runs gnuplot on the program in `from`. The output goes to `to`, messages go to `said`. All three
- * are descriptors, because gnuplot takes some file names for commands. Returns its status, a
- * negative errno, or -ENOENT without a message if there is no gnuplot. */
+/* Runs gnuplot on descriptors, because it takes some file names for commands: program, output,
+ * messages. Returns its status or a negative errno; -ENOENT unreported without gnuplot. */
 static int run_gnuplot(int from, int to, int said)
 {
-    /* -d: without the user's settings. */
+    /* -d: without the user's settings */
     char *argv[] = {"gnuplot", "-d", NULL};
     extern char **environ;
     posix_spawn_file_actions_t files;
@@ -272,7 +268,7 @@ static int run_gnuplot(int from, int to, int said)
     return status;
 }
 
-/* Runs gnuplot. Reports its message as an error, or as a warning if there is a chart. */
+/* Reports gnuplot's message as an error, or as a warning if there is a chart. */
 static int ask_gnuplot(int from, int to)
 {
     char line[256];
@@ -290,7 +286,7 @@ static int ask_gnuplot(int from, int to)
     return rc;
 }
 
-/* Writes the program to a temporary file, and rewinds it. */
+/* *script: set to a temporary file, rewound. */
 static int write_script(const struct plot *p, const struct plot_look *look, FILE **script)
 {
     FILE *f = tmpfile();
@@ -323,7 +319,7 @@ int plot_draw(const struct plot *p, const struct plot_look *look, FILE **chart)
     return rc;
 }
 
-/* Checks the end of the chart, as gnuplot does not report a full disk. Rewinds the file. */
+/* Checks the chart's end, because gnuplot does not report a full disk. Rewinds the file. */
 static bool is_whole(FILE *chart, bool svg)
 {
     const char *const end = svg ? "</svg>" : "IEND";
@@ -334,7 +330,7 @@ static bool is_whole(FILE *chart, bool svg)
     return memmem(tail, n, end, strlen(end)) != NULL;
 }
 
-/* Copies `from` to a file and closes `from`. */
+/* Closes `from`. */
 static int copy(FILE *from, const char *path)
 {
     struct file_out out;
@@ -372,17 +368,16 @@ int plot_chart(const struct plot *p, const char *title, const char *path)
     return ERR(-EIO, "cannot write '%s': gnuplot stopped midway: is the disk full?", path);
 }
 
-/* ---- a chart as a part of a page ----
+/* ---- a chart in a page ----
  *
- * gnuplot gives shapes the same names in all charts, so only the first chart of a page defines
- * them. */
+ * gnuplot names shapes alike in all charts, so only a page's first chart defines them. */
 
 static bool begins_with(const char *line, const char *word)
 {
     return !strncmp(line + strspn(line, "\t "), word, strlen(word));
 }
 
-/* A line that opens a group. It is held back, since many groups are empty. */
+/* the line that opens a group, held back because many groups are empty */
 struct held {
     char *group; /* malloc */
     FILE *to;
@@ -399,8 +394,7 @@ static void put(struct held *h, const char *line)
         fputs(line, h->to);
 }
 
-/* Copies the chart from <svg> on. Returns -EIO, without printing an error, if the chart ends
- * midway. */
+/* Copies the chart from <svg> on. Returns -EIO unreported if the chart is incomplete. */
 static int plot_svg_copy(FILE *from, bool first, FILE *to)
 {
     struct held h = {.to = to};

@@ -1,6 +1,5 @@
-/* plot_stats.c : reads the rows of train --stats and --log for charts.
- *
- * Charts of layers show the values of all ranks in the last step of a file. */
+/* plot_stats.c : reads the rows of train --stats and --log. Charts of layers show the values of all
+ * ranks in a file's last step. */
 #include "app/plot/plot.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -22,7 +21,7 @@ static bool chosen(struct plot *p, const char *layer)
     return found;
 }
 
-/* Results of reading a row. A row of a later step discards all earlier points of the file. */
+/* A row of a later step discards all earlier points of the file. */
 enum { NO_LAYER, LEFT_OUT, DRAWN };
 static int of_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
 {
@@ -41,7 +40,7 @@ static int of_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *
     return DRAWN;
 }
 
-/* Adds the bins of a row as points. finish() adds the counts of equal exponents. */
+/* finish() adds the counts of equal exponents. */
 static int add_bins(struct plot *p, int s, const struct jsonl_in *in)
 {
     double bins[BINS];
@@ -74,7 +73,7 @@ int plot_model_exponents_row(struct plot *p, struct plot_file *f, const struct j
     return s < 0 ? s : add_bins(p, s, in);
 }
 
-/* Returns the exponent below which this share of the values lies. */
+/* Returns the exponent with this share of the values below it. */
 static double exponent_at(const double *bins, size_t n, double first, double share)
 {
     double all = 0, below = 0;
@@ -138,7 +137,7 @@ int plot_error_row(struct plot *p, struct plot_file *f, const struct jsonl_in *i
 
 /* ---- --stats: the backward pass, as in Fig. 1 of Zhao et al., "Adaptive Loss Scaling" ----
  *
- * A series for each step, with the layers in backward order. */
+ * A series for each step; layers in backward order. */
 
 static int point(struct plot *p, struct plot_file *f, const struct jsonl_in *in, const char *word,
                  double y)
@@ -170,7 +169,7 @@ int plot_scale_back_row(struct plot *p, struct plot_file *f, const struct jsonl_
 
 /* ---- --log ---- */
 
-/* Returns whether the line is of this kind. Also reads the line of kind `run`. */
+/* Also reads `run` lines. */
 static bool is_of(struct plot_file *f, const struct jsonl_in *in, const char *kind)
 {
     plot_run_name(f, in);
@@ -214,8 +213,8 @@ int plot_bytes_row(struct plot *p, struct plot_file *f, const struct jsonl_in *i
     return curve(p, f, in, "step", "step", "sent_bytes", 100 / f->fp32_bytes);
 }
 
-/* Parts of the time of a step. Overlapped time is not part of casting or sending, so that each
- * second counts once. */
+/* parts of a step's time; casting and sending exclude overlapped time, so each second counts
+ * once */
 enum { INPUT, COMPUTING, BOTH, CASTING, SENDING, EXPOSED, PARTS };
 static const char *const parts[PARTS] = {
     "data",    "forward, backward, update", "the same, beside the all-reduce",

@@ -1,4 +1,4 @@
-/* cmd_predict.c : runs `narrowcast predict`, which predicts the time of a step on clusters. */
+/* cmd_predict.c : runs `narrowcast predict`. */
 #include "app/app.h"
 #include "app/predict/predict.h"
 #include "base/err.h"
@@ -162,7 +162,7 @@ static bool card_on_host(const struct predict_options *o)
     return o->card_rate && !strcmp(o->card_rate, "host");
 }
 
-/* Sets the card's rate. The default is one beat per clock of the card's core. */
+/* The default is one beat per clock of the card's core. */
 static int card_rate(const struct predict_options *o, struct predict *p)
 {
     double bytes_s = 1e6 * CARD_MHZ * PKT_BEAT_BYTES;
@@ -219,8 +219,8 @@ static int settle(const struct predict_options *o, const struct opt_parsed *pars
     return card_rate(o, p);
 }
 
-/* Every named format must work with some algorithm and number of ranks, and every named algorithm
- * with some format. One default format must work. */
+/* Every named format must work with some algorithm and number of ranks, every named algorithm with
+ * some format, and one default format. */
 static int check_words(const struct predict *p, bool named_formats, bool named_algos)
 {
     struct predict_way way;
@@ -248,7 +248,7 @@ static int check_words(const struct predict *p, bool named_formats, bool named_a
 
 static int measure(struct predict *p)
 {
-    const double budget_s = 0.25; /* for each of the two measurements */
+    const double budget_s = 0.25; /* for each of two measurements */
     if (p->cast_bytes_s <= 0 || p->add_bytes_s <= 0)
         TRY(predict_measure(p, budget_s, &p->rates));
     if (p->port_bytes_s <= 0)

@@ -1,5 +1,4 @@
-/* predict.h : declares the parts of `narrowcast predict`: options, layers, rates and tables.
- * job/cost.h has the formulas.
+/* predict.h : declares the parts of `narrowcast predict`. job/cost.h has the formulas.
  *
  *     options -> clusters, all-reduces, layers    rates: from a file of bench rows, or from options
  *     each cluster x all-reduce -> struct cost -> tables by link and format, or JSON lines
@@ -25,35 +24,31 @@ struct predict_options {
 
 /* ---- option texts (predict_spec.c) ---- */
 
-/* A list such as "A,B,C", split into at most PREDICT_LIST words. */
+/* list such as "A,B,C" */
 struct predict_list {
     char word[PREDICT_LIST][PREDICT_WORD];
     int n;
 };
 int predict_spec(const char *option, const char *text, struct predict_list *out);
 
-/* Parses "2..4096" (numbers that double from the first), "6" or "2,3,100" into ranks
- * [PREDICT_RANKS]. */
+/* Parses "2..4096" (doubling from the first), "6" or "2,3,100" into ranks [PREDICT_RANKS]. */
 int predict_ranks(const char *text, int *ranks, int *n);
 
-/* Parse a number with a unit. A rate such as "2.5G" (10^9) is in bits or bytes per second. A time
- * such as "20us" or "1.5ms" is returned in seconds. */
+/* Parse a number with a unit: a rate such as "2.5G" (10^9), in bits or bytes per second; a time
+ * such as "20us" or "1.5ms", in seconds. */
 int predict_rate(const char *option, const char *text, double *out);
 int predict_time(const char *option, const char *text, double *out);
 
-/* Returns the link speed in a label such as "2.5gbit, 4 nodes" (units of tc), or 0 if the label
- * gives no limit. */
+/* Returns the link speed in a label such as "2.5gbit, 4 nodes" (units of tc), or 0 for no limit. */
 double predict_label_bps(const char *label);
 
 /* ---- layers (predict_spec.c) ---- */
 
-/* Make a list of layers [*n], which the caller frees. This function reads it from a file with a
- * line per layer: "N", "NAME N" or "NAME OFFSET N ..." (layers.txt of a dump), where N is the
- * number of elements. */
+/* Make a list of layers [*n], which the caller frees. The file has a line per layer: "N", "NAME N"
+ * or "NAME OFFSET N ..." (layers.txt of a dump). N: elements. */
 int predict_layers_file(const char *path, struct reducer_layer **layers, int *n);
-/* The same from the layers of a network. */
 int predict_layers_network(const struct predict_options *o, struct reducer_layer **layers, int *n);
-/* The same with a single layer of `bytes` bytes of fp32. */
+/* A single layer of `bytes` bytes of fp32. */
 int predict_layers_size(uint64_t bytes, struct reducer_layer **layers, int *n);
 
 /* ---- rates (predict_rates.c, predict_fit.c) ---- */
@@ -62,15 +57,14 @@ struct predict;
 enum predict_kind { PREDICT_ENCODE, PREDICT_DECODE, PREDICT_ADD, PREDICT_SUM, PREDICT_KINDS };
 enum { PREDICT_RATES = 64, PREDICT_TIMES = 2048, PREDICT_MESSAGES = 48 };
 
-/* Speed of one core for a format. If a file has several rows, their mean is used. */
+/* Speed of one core for a format, the mean over a file's rows. */
 struct predict_rate_row {
     enum predict_kind kind;
     struct mf_fmt fmt;
-    double seconds; /* seconds per byte, summed over n rows */
+    double seconds; /* per byte, summed over n rows */
     int n;
 };
 
-/* A measured all-reduce. */
 struct predict_time_row {
     char algo[PREDICT_WORD], type[PREDICT_WORD];
     int n_ranks;
@@ -78,7 +72,7 @@ struct predict_time_row {
 };
 
 /* Curves from long all-reduces of an algorithm and type ("": any), as in struct cost_rates and
- * cost_cluster. A curve without points is unknown. */
+ * cost_cluster; unknown without points. */
 struct predict_messages {
     char algo[PREDICT_WORD], type[PREDICT_WORD];
     struct cost_curve port_s, unhidden, card_s;
@@ -88,50 +82,47 @@ struct predict_rates {
     struct predict_rate_row rows[PREDICT_RATES];
     struct predict_time_row times[PREDICT_TIMES];
     int n_rows, n_times;
-    /* Seconds per byte of messages, sent or received: [0] with ranks, [1] with a card. 0 if
-     * unknown. */
+    /* seconds per byte of messages, sent or received: [0] with ranks, [1] with a card; 0:
+     * unknown */
     double port_s[2];
-    /* The card of the measured times, as in struct cost_cluster. */
+    /* the card of the measured times, as in struct cost_cluster */
     double card_link_bps;
     bool card_on_host;
-    /* Fitted to the measured times (predict_fit.c). Negative if unknown. */
+    /* fitted to the measured times (predict_fit.c); negative: unknown */
     double latency_s, card_rtt_s;
-    /* First the curves of any algorithm, then those of each algorithm, then those of each of its
-     * types. */
+    /* curves of any algorithm, then of each algorithm, then of each of its types */
     struct predict_messages of[PREDICT_MESSAGES];
     int n_of;
 };
 
-/* Reads the lines that bench_cast, bench_allreduce and predict print with --json. Skips other
- * lines. */
+/* Reads the lines of bench_cast, bench_allreduce and predict --json. Skips other lines. */
 int predict_rates_read(const char *path, struct predict_rates *out);
 
-/* Return the name and speed that bench_cast prints. */
+/* Return name and speed as bench_cast prints them. */
 const char *predict_row_name(const struct predict_rate_row *row, char name[PREDICT_WORD]);
 double predict_row_gbs(const struct predict_rate_row *row);
 
-/* Writes the rows and port rates to stdout, for predict_rates_read(). */
+/* Prints the rows and port rates for predict_rates_read(). */
 int predict_rates_write(const struct predict_rates *r);
 
-/* Returns the rates of a settled codec's formats. A format without a row gets the slowest rate of
- * the kind. A rate is 0 if there is no row of the kind. */
+/* Returns the rates of a settled codec's formats. A format without a row gets the kind's slowest
+ * rate, or 0 without any. */
 struct cost_rates predict_rates_of(const struct predict_rates *r, const struct codec *codec);
 
-/* Returns whether these sums are measured one addend at a time (PREDICT_ADD) or
- * all at once (PREDICT_SUM). */
+/* Returns PREDICT_ADD for sums measured by addend, PREDICT_SUM for all at once. */
 enum predict_kind predict_adds(const struct vec_sum *sum);
 
 /* ---- measuring one core, in CPU time (predict_measure.c) ---- */
 
-/* Measures casts and sums of all formats of p, and of fp32, for budget_s seconds in all. Adds rows
- * to *out. */
+/* Measures casts and sums of p's formats and fp32, for budget_s seconds in all. Adds rows to
+ * *out. */
 int predict_measure(const struct predict *p, double budget_s, struct predict_rates *out);
 
-/* Measures messages over 127.0.0.1 for budget_s seconds: over TCP as to ranks, and over UDP as to a
- * card, in frames for this MTU. Sets port_s [2]. */
+/* Measures messages over 127.0.0.1 for budget_s seconds: TCP as to ranks, UDP as to a card, in
+ * frames for this MTU. Sets port_s [2]. */
 int predict_measure_ports(int mtu, double budget_s, double *port_s);
 
-/* Multiplies times by the number of ranks that share a core. */
+/* Multiplies times by the ranks that share a core. */
 void predict_share_core(struct cost_rates *rates, double ranks);
 
 /* ---- all-reduces (predict_settle.c) ---- */
@@ -142,26 +133,25 @@ struct predict_way {
     const struct algo *algo;
     int group;
     bool chooses, by_card;
-    char rounding[CODEC_TEXT_BYTES]; /* codec_describe(codecs[0]): how sums are rounded */
+    char rounding[CODEC_TEXT_BYTES]; /* codec_describe(codecs[0]) */
 };
 
 /* Settles an all-reduce. type: "FORMAT" or "FORMAT/OUT". */
 int predict_settle(const struct predict_options *o, const char *algo, const char *type, int n_ranks,
                    struct predict_way *out);
 
-/* Returns the curves of the algorithm and type. If there are none, returns those of the algorithm,
- * or else those of any algorithm. */
+/* Returns the curves of the algorithm and type, else those of the algorithm, else of any. */
 struct predict_messages predict_messages_of(const struct predict_rates *r, const char *algo,
                                             const char *type);
 
-/* Fits the numbers below to the measured times. For each time it finds the value with which the
- * formulas give that time, and takes the median of the values.
+/* Fits these numbers to the measured all-reduces: the median of the values with which the formulas
+ * give each time.
  *
  *     latency      short ones over any link    card answer   short ones through a card
  *     port rate    long ones without a limit   card rate     long ones through a card
  *     unhidden     long ones over links
  *
- * Long ones are fitted by length, algorithm and type. A byte of 1 MiB costs a CPU more than a byte
+ * Long ones are fitted by length, algorithm and type: a byte of 1 MiB costs a CPU more than a byte
  * of 64 MiB, and a byte of e3m0 holds twice as many elements as a byte of e5m2. */
 void predict_fit(const struct predict_options *o, struct predict_rates *r);
 
@@ -174,28 +164,27 @@ struct predict {
     struct cost_cluster cluster; /* without ranks and link */
     struct predict_rates rates;
     double compute_s;
-    double cast_bytes_s, add_bytes_s, port_bytes_s, message_s; /* from options; 0: not given */
-    /* from options; negative: not given */
+    double cast_bytes_s, add_bytes_s, port_bytes_s, message_s; /* of options; 0: not given */
+    /* of options; negative: not given */
     double unhidden;
-    bool card_measured; /* cluster.card_s comes from the rates */
+    bool card_measured; /* cluster.card_s is from the rates */
     struct reducer_layer *layers;
     int n_layers;
-    const char *what; /* name of the layers, for output */
+    const char *what; /* of the layers, for output */
 };
 
-/* All-reduces of a type that round sums in the same way. Only all-reduces of one group are
- * compared. */
+/* All-reduces of a type that round sums alike; only these are compared. */
 struct predict_group {
     char rounding[CODEC_TEXT_BYTES];
-    bool has[PREDICT_LIST]; /* for each of p->algos: possible with some number of ranks */
+    bool has[PREDICT_LIST]; /* for each of p->algos: possible with some n_ranks */
 };
 
-/* Finds the groups of a type, in the order of p->algos. Returns their number. */
+/* Finds the groups of a type; returns their number. */
 int predict_groups(const struct predict *p, const char *type,
                    struct predict_group out[PREDICT_LIST]);
 
-/* Computes the time of an all-reduce. rounding: its group, or NULL for any. Returns 1, 0 if there
- * is no such all-reduce with n_ranks ranks, or -ENOMEM. */
+/* rounding: the all-reduce's group; NULL: any. Returns 1, 0 if n_ranks ranks have no such
+ * all-reduce, or -ENOMEM. */
 int predict_cost(const struct predict *p, const char *algo, const char *type, const char *rounding,
                  int n_ranks, double link_bps, struct cost *out);
 

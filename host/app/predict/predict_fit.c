@@ -1,5 +1,4 @@
-/* predict_fit.c : fits the rates of messages to measured all-reduces, one number
- * at a time (predict_fit()). */
+/* predict_fit.c : fits the rates of messages to measured all-reduces, one number at a time. */
 #include "app/predict/predict.h"
 #include "base/err.h"
 #include <math.h>
@@ -11,8 +10,8 @@ static const double no_limit_bps = 1e15;
 
 enum fitted { LATENCY, PORT, UNHIDDEN, CARD_RTT, CARD };
 
-/* Returns the seconds that the formulas give with x for the fitted number. Negative if there is no
- * such all-reduce, or if memory is short. */
+/* Returns the formulas' seconds with x for the fitted number. Negative: no such all-reduce, or no
+ * memory. */
 static double formula(const struct predict_options *o, const struct predict_rates *r,
                       const struct predict_time_row *row, enum fitted what, double x)
 {
@@ -55,8 +54,8 @@ static double formula(const struct predict_options *o, const struct predict_rate
     return cost_step(&job, &cluster, &cost) < 0 ? -1 : cost.step_s;
 }
 
-/* Finds the value from 0 to `most` with which the formula gives the row's time. The formula grows
- * with the value. */
+/* Finds the value up to `most` with which the formula, which grows with it, gives the row's
+ * time. */
 static double meet(const struct predict_options *o, const struct predict_rates *r,
                    const struct predict_time_row *row, enum fitted what, double most)
 {
@@ -71,7 +70,6 @@ static double meet(const struct predict_options *o, const struct predict_rates *
     return (low + high) / 2;
 }
 
-/* Returns whether the all-reduce exists and the fitted number changes its time. */
 static bool depends(const struct predict_options *o, const struct predict_rates *r,
                     const struct predict_time_row *row, enum fitted what, double most)
 {
@@ -103,13 +101,13 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns whether m is for this algorithm and type. "" means any. */
+/* The algo and type of m are "" for any. */
 static bool is_of(const struct predict_messages *m, const char *algo, const char *type)
 {
     return (!*m->algo || !strcmp(m->algo, algo)) && (!*m->type || !strcmp(m->type, type));
 }
 
-/* Returns the median over rows of this length (0: any), or -1 if there is no such row. */
+/* bytes: of rows, 0 for any. Returns -1 without rows. */
 static double median_of(const struct predict_options *o, const struct predict_rates *r,
                         const struct predict_messages *m, enum fitted what, double bytes,
                         double most)
@@ -128,7 +126,7 @@ static double median_of(const struct predict_options *o, const struct predict_ra
     return n % 2 ? found[n / 2] : (found[n / 2 - 1] + found[n / 2]) / 2;
 }
 
-/* Returns the next larger length, or 0 if there is none. */
+/* Returns 0 if there is none. */
 static double next_length(const struct predict_rates *r, double bytes)
 {
     double next = 0;
@@ -138,8 +136,7 @@ static double next_length(const struct predict_rates *r, double bytes)
     return next;
 }
 
-/* Fits a point for each length. When the curve is full, a new point replaces the last, so that the
- * longest length is kept. */
+/* Fits a point per length. In a full curve a new point replaces the last, to keep the longest. */
 static struct cost_curve curve_of(const struct predict_options *o, const struct predict_rates *r,
                                   const struct predict_messages *m, enum fitted what, double most)
 {

@@ -1,8 +1,8 @@
-/* predict_measure.c : measures how fast one core casts, adds and sends, for `narrowcast predict`.
+/* predict_measure.c : measures how fast one core casts, adds and sends.
  *
  *     formats x algorithms x ranks -> tasks, each once -> CPU seconds a byte -> rows, as in a file
  *
- * The CPU time of this thread is measured, so that other work on the machine matters little. */
+ * Measures the CPU time of this thread, so that other work on the machine matters little. */
 #include "app/predict/predict.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -15,8 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Arrays are larger than a core's caches. Work is done in chunks, so that a slow cast stops in
- * time. The codes of a chunk stay in the cache, as the codes of a segment do in the reducer. */
+/* Arrays exceed a core's caches. Chunks let a slow cast stop in time, with codes that stay in the
+ * cache, as in the reducer. */
 enum { FLOATS = 4 << 20, CHUNK = 1 << 18, PARTS = 8 };
 enum { LARGEST = 12 }; /* values are less than 2^(1 - LARGEST) */
 
@@ -54,7 +54,7 @@ static void want(struct tasks *t, const struct codec *codec, enum predict_kind k
     *task = (struct task){kind, fmt, *codec_sum(codec), codec->ops, 0};
     if (task->sum.n_ranks < PARTS)
         task->sum.n_ranks = PARTS;
-    if (fmt.e < 8) /* scale the largest value of fill() to 1 */
+    if (fmt.e < 8) /* the largest value of fill() becomes 1 */
         task->shift = LARGEST;
 }
 
@@ -77,7 +77,7 @@ static void want_type(struct tasks *t, const struct predict *p, const char *type
 
 /* ---- a task ---- */
 
-/* Values span 16 powers of two, as gradients do. */
+/* Values span 16 powers of two, like gradients. */
 static void fill(struct ground *g)
 {
     for (size_t i = 0; i < FLOATS; i++) {
@@ -89,7 +89,7 @@ static void fill(struct ground *g)
     memset(g->out, 0xff, CHUNK * sizeof *g->x);
 }
 
-/* Fills the codes with repetitions of one chunk of x. */
+/* Repeats the codes of one chunk of x. */
 static void fill_codes(struct ground *g, const struct task *t)
 {
     const struct vec_cast cast = {.fmt = t->fmt};
@@ -99,7 +99,7 @@ static void fill_codes(struct ground *g, const struct task *t)
         memcpy(g->codes + i * bytes, g->codes, bytes);
 }
 
-/* Adds the parts of a chunk of codes, one part for each addend. Returns the bytes of all parts. */
+/* One part for each addend. Returns the bytes of all parts. */
 static size_t add_chunk(struct ground *g, const struct task *t, size_t at)
 {
     const bool in_place = t->kind == PREDICT_ADD && !t->sum.acc.e;
@@ -116,7 +116,7 @@ static size_t add_chunk(struct ground *g, const struct task *t, size_t at)
     return n_parts * vec_bytes(t->fmt, n);
 }
 
-/* Does one chunk of the task. Returns the bytes to count (row_of() in predict_rates.c). */
+/* Returns the bytes to count (row_of() in predict_rates.c). */
 static size_t do_chunk(struct ground *g, const struct task *t)
 {
     const struct vec_cast cast = {.fmt = t->fmt};
@@ -190,14 +190,13 @@ int predict_measure(const struct predict *p, double budget_s, struct predict_rat
 
 enum { PIECE = 64 << 10, FRAMES = 32, BUFFER = 16 << 20 };
 
-/* larger than a core's caches */
+/* exceed a core's caches */
 struct buffers {
     uint8_t *from, *to; /* [BUFFER] */
     size_t sent, got;   /* positions */
 };
 
-/* Opens a socket on a free port of 127.0.0.1. Returns the socket, or a negative errno without
- * printing an error. */
+/* Returns a socket on a free port of 127.0.0.1, or a negative errno unreported. */
 static int bound(int type, struct sockaddr_in *name)
 {
     socklen_t size = sizeof *name;
@@ -245,7 +244,7 @@ static size_t drain(struct buffers *b, int fd)
     return bytes;
 }
 
-/* send() sends once; it returns 0 or a negative errno. */
+/* send() sends once; returns 0 or a negative errno. */
 struct sender {
     int (*send)(const struct sender *s, struct buffers *b);
     int fd;
@@ -275,7 +274,7 @@ static int run(const struct sender *s, int fd, double budget_s, double *port_s)
     struct buffers b = {.from = buf_alloc(BUFFER), .to = buf_alloc(BUFFER)};
     size_t bytes = 0;
     int rc = b.from && b.to ? 0 : -ENOMEM;
-    if (rc == 0) { /* touch the pages */
+    if (rc == 0) { /* touches the pages */
         memset(b.from, 0x55, BUFFER);
         memset(b.to, 0x55, BUFFER);
     }

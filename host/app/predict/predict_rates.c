@@ -1,12 +1,11 @@
-/* predict_rates.c : reads the speed of casts, sums and all-reduces from the output of the
- * benches. */
+/* predict_rates.c : reads the speeds that benches print. */
 #include "app/predict/predict.h"
 #include "base/err.h"
 #include "base/jsonl.h"
 #include "base/jsonl_read.h"
 #include <string.h>
 
-/* Parses a format's name without reporting an error. */
+/* Reports no error. */
 static bool format_of(const char *word, size_t length, struct mf_fmt *out)
 {
     char name[CODEC_NAME_BYTES];
@@ -19,8 +18,8 @@ static bool format_of(const char *word, size_t length, struct mf_fmt *out)
     return rc == 0;
 }
 
-/* Classifies a row of bench_cast by its name. *counts: number of bytes moved for each byte that
- * cost.h counts. The forms of names, and the bytes counted:
+/* Classifies a row of bench_cast by its name. *counts: bytes moved for each byte that cost.h
+ * counts. Names, and the bytes counted:
  *
  *     "fp32 -> FMT", "FMT -> fp32"     bytes of fp32
  *     "FMT += FMT nearest"             addends, 2 of 3 bytes moved
@@ -67,7 +66,7 @@ static void take_cast(const struct jsonl_in *in, struct predict_rates *r)
         r->rows[r->n_rows++] = row;
 }
 
-/* Reads a row of predict --json, the speed at which a core sends and receives messages. */
+/* Reads a row of predict --json: the message rate of a core. */
 static void take_port(const struct jsonl_in *in, struct predict_rates *r)
 {
     char to[8];
@@ -164,8 +163,7 @@ int predict_rates_write(const struct predict_rates *r)
     return 0;
 }
 
-/* Returns the seconds per byte of this format, or of the slowest format of the kind if this one has
- * no row. */
+/* Returns the seconds per byte of this format, else of the kind's slowest format. */
 static double seconds_of(const struct predict_rates *r, enum predict_kind kind, struct mf_fmt fmt)
 {
     double slowest = 0;

@@ -1,5 +1,4 @@
-/* predict_settle.c : settles an all-reduce on any number of ranks. Refuses combinations that a job
- * would refuse. */
+/* predict_settle.c : settles an all-reduce on any number of ranks, like a job. */
 #include "app/predict/predict.h"
 #include "base/err.h"
 #include "offload/offload.h"
@@ -29,7 +28,7 @@ int predict_settle(const struct predict_options *o, const char *algo, const char
                               .chooses = !strcmp(algo, "auto")};
     const char *to = strchr(type, '/');
     snprintf(format, sizeof format, "%.*s", (int)strcspn(type, "/"), type);
-    /* fp32 is the baseline: the scale and sum of the others do not apply */
+    /* fp32 is the baseline, without the others' scale and sum */
     const struct codec_spec plain = {.format = format},
                             narrow = {.format = format,
                                       .scale = o->scale,

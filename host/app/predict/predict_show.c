@@ -1,12 +1,11 @@
-/* predict_show.c : prints the times of all-reduces as tables or JSON lines. A table names the best
- * all-reduce and the link speed up to which it is faster than fp32. */
+/* predict_show.c : prints the times of all-reduces as tables or JSON lines. */
 #include "app/predict/predict.h"
 #include "base/err.h"
 #include "base/jsonl.h"
 #include <math.h>
 #include <string.h>
 
-/* Rates from options take precedence over those of the file. */
+/* Options take precedence over the file. */
 static struct cost_rates rates_of(const struct predict *p, const struct predict_messages *messages,
                                   const struct codec *codec)
 {
@@ -56,14 +55,14 @@ int predict_cost(const struct predict *p, const char *algo, const char *type, co
 
 /* ---- the best of a group ---- */
 
-/* A type and group to compare with fp32, whose sums may be rounded in any way. */
+/* a type and group to compare with fp32, whose sums may be rounded in any way */
 struct rival {
     const char *type, *rounding;
 };
 static const struct rival any_fp32 = {"fp32", NULL};
 
 struct best {
-    int algo; /* -1: none is possible */
+    int algo; /* -1: none */
     struct cost cost;
 };
 static int best_of(const struct predict *p, const struct rival *of, int n_ranks, double link_bps,
@@ -81,8 +80,7 @@ static int best_of(const struct predict *p, const struct rival *of, int n_ranks,
     return 0;
 }
 
-/* Computes how much longer the best all-reduce in fp32 takes than the rival's best, or 0 if one of
- * them does not exist. */
+/* *seconds: the best fp32 all-reduce minus the rival's best; 0 if one does not exist */
 static int ahead(const struct predict *p, const struct rival *of, int n_ranks, double link_bps,
                  double *seconds)
 {
@@ -93,8 +91,8 @@ static int ahead(const struct predict *p, const struct rival *of, int n_ranks, d
     return 0;
 }
 
-/* Finds the link speed up to which the rival is faster than fp32: 0 if it is not faster on any
- * link, infinite if it is faster on all. A rival that is faster at all is faster on slow links. */
+/* Finds the link speed up to which the rival is faster than fp32: 0 for no link, infinite for all.
+ * A rival that is faster at all is faster on slow links. */
 static const double slowest_bps = 1e5, fastest_bps = 1e14;
 static int break_even(const struct predict *p, const struct rival *of, int n_ranks, double *bps)
 {
@@ -138,7 +136,7 @@ static void print_cell(const struct predict *p, int i, const char *text)
     printf(" %*s", width > 9 ? width : 9, text);
 }
 
-/* Prints the head of a table. has: the algorithms that have a column, or NULL for all. */
+/* has: the algorithms with a column; NULL: all. */
 static void print_head(const struct predict *p, const bool *has, const char *before)
 {
     printf("%6s%s", "ranks", before);
@@ -198,7 +196,7 @@ static int print_row(const struct predict *p, const char *type, const struct pre
         return 0;
     }
     printf("  %-16s", p->algos.word[narrow.algo]);
-    /* for example one rank, where a step takes no time */
+    /* such as one rank, where a step takes no time */
     if (fp32.algo < 0 || narrow.cost.step_s == 0) {
         printf(" %8s %10s\n", "-", "-");
         return 0;
@@ -322,7 +320,7 @@ int predict_show(const struct predict *p)
 
 /* ---- the rates ---- */
 
-/* From the shortest all-reduce to the longest. */
+/* from the shortest all-reduce to the longest */
 static void say_speeds(const struct cost_curve *c)
 {
     for (int i = 0; i < c->n; i++)

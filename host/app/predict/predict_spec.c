@@ -1,4 +1,4 @@
-/* predict_spec.c : parses lists, ranks, speeds and times, and makes the lists of layers. */
+/* predict_spec.c : parses lists, ranks, speeds, times and layers. */
 #include "app/predict/predict.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -64,8 +64,7 @@ struct unit {
     double value;
 };
 
-/* Parses a number with a unit. Returns false unless text is a sensible positive number with one of
- * the units. */
+/* Returns false unless text is a sensible positive number with one of the units. */
 static bool read_unit(const char *text, const struct unit *units, int n_units, double *out)
 {
     char *end;

@@ -1,8 +1,6 @@
-/* back_stats.c : writes for --stats one line for each layer of the backward pass.
- *
- * A returned gradient carries a scale, which is a power of two. The lines show the values without
- * the scale. The scale only shifts the bins, so one list shows what underflows both with and
- * without it. */
+/* back_stats.c : writes for --stats one line for each layer of the backward pass, without the scale
+ * of gradients: a power of two, which only shifts the bins. One list therefore shows the underflow
+ * with and without it. */
 #include "app/train/back_stats.h"
 #include "app/train/train.h"
 #include "base/jsonl.h"
@@ -11,7 +9,6 @@
 
 enum { LIST_BYTES = TALLY_BINS * 12, SMALL_SHARE = 100 };
 
-/* Counts the values in the bins before `end`. */
 static double below(const struct scale_tally *c, int end)
 {
     double n = 0;
@@ -20,7 +17,7 @@ static double below(const struct scale_tally *c, int end)
     return n;
 }
 
-/* Finds the lowest bin with 1 / SMALL_SHARE of the values in it or below. */
+/* Finds the lowest bin with 1 / SMALL_SHARE of the values in or below it. */
 static int small_bin(const struct scale_tally *c, double n)
 {
     int bin = 0;
@@ -49,7 +46,7 @@ static void put_bins(struct jsonl *j, const struct scale_tally *c, int lower)
 static int write_layer(const struct train *t, struct jsonl *j, int i, const struct nn_back *b)
 {
     const struct scale_tally *c = b->tally;
-    /* --quant rounds as if values were multiplied by a factor, but they do not carry it */
+    /* --quant rounds as if values carried a factor, which they do not */
     const int shift = t->round.of[ROUND_ACT_GRAD].rule.shift, lifted = ilogbf(b->carried) + shift;
     const int bin = t->least_exponent + TALLY_BIAS - shift; /* lowest bin without underflow */
     const double finite = below(c, TALLY_BINS), n = finite + c->zero + c->bins[TALLY_BINS - 1],

@@ -1,5 +1,5 @@
-/* checkpoint.c : moves the sections of a run from all ranks to a file, and back. Rank 0 reads and
- * writes the file. It holds one part of one section at a time. */
+/* checkpoint.c : moves the sections of a run from all ranks to the file of rank 0, and back, one
+ * part of one section at a time. */
 #include "app/train/checkpoint.h"
 #include "app/train/checkpoint_file.h"
 #include "app/train/checkpoint_section.h"
@@ -13,7 +13,7 @@
 struct kit {
     struct checkpoint_plan plan;
     char text[TRAIN_LINES_MAX + 64];
-    uint8_t *part; /* buffer for the largest part */
+    uint8_t *part; /* for the largest part */
 };
 
 /* Returns whether this rank leaves a shared section to the owner. */
@@ -66,7 +66,7 @@ int checkpoint_check(struct train *t)
 
 struct saving {
     struct checkpoint_out out;
-    int rc; /* result of the file; all ranks go on even if it is an error */
+    int rc; /* of the file; after an error all ranks still go on */
 };
 
 static void write_part(struct saving *f, const uint8_t *part, size_t bytes)
@@ -114,8 +114,8 @@ int checkpoint_save(struct train *t, int *file_rc)
 
 /* ---- loading ---- */
 
-/* Loads a section; the part of rank 0 comes first. After a read error rank 0 still sends bytes to
- * the others, and all learn of the error after the section. */
+/* Loads a section, rank 0's part first. After a read error rank 0 still sends bytes to the others;
+ * all learn of the error after the section. */
 static int load_section(struct train *t, const struct checkpoint_section *s, uint8_t *part,
                         struct file_in *in)
 {

@@ -1,21 +1,19 @@
-/* checkpoint.h : saves and resumes the whole state of a run (--save, --resume), so that a resumed
- * run ends with the same bits. Rank 0 reads and writes the file (checkpoint_file.h). */
+/* checkpoint.h : saves and resumes the whole state of a run, bit for bit. */
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H
 
 struct train;
 
-/* Checks, at the start of a run, that the file of --save can be written. */
+/* Checks before the first step that the file of --save can be written. */
 int checkpoint_check(struct train *t);
 
-/* Saves the state after t->state.step steps; all ranks call it. *file_rc: set to 0, or to the
- * reported error of rank 0 in writing. Returns 0 or a negative errno. After a negative errno the
- * job must end, because ranks are gone, or because only this rank has failed and the others wait
- * for it. */
+/* Saves the state after t->state.step steps; all ranks call it. *file_rc: set to 0, or to rank 0's
+ * reported error of writing. After a negative errno the job must end: ranks are gone, or only this
+ * rank has failed and the others wait for it. */
 int checkpoint_save(struct train *t, int *file_rc);
 
 /* Loads the state; all ranks call it and agree on the result. Refuses foreign, damaged and
- * truncated files, and files made with other options. */
+ * truncated files, and those of other options. */
 int checkpoint_load(struct train *t);
 
 #endif

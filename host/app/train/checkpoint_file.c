@@ -1,5 +1,4 @@
-/* checkpoint_file.c : writes and reads the bytes of a checkpoint;
- * checkpoint.c decides which bytes, when and where. */
+/* checkpoint_file.c : writes and reads the bytes of a checkpoint. */
 #include "app/train/checkpoint_file.h"
 #include "app/train/train_options.h"
 #include "base/buf.h"
@@ -83,7 +82,7 @@ int checkpoint_in_get(struct file_in *in, void *to, size_t bytes)
     return got == bytes ? 0 : damaged(in, "it is truncated");
 }
 
-/* Verifies the checksum before any content is used. */
+/* Called before any content is used. */
 static int check_crc(struct file_in *in, uint64_t *bytes)
 {
     struct stat st;
@@ -111,7 +110,7 @@ static int check_crc(struct file_in *in, uint64_t *bytes)
     return file_in_rewind(in);
 }
 
-/* Returns the value, or the option's default: lines of options at their default may be missing. */
+/* Returns the value, or the option's default: a text may omit options at their default. */
 static const char *or_default(const struct opt_difference *differ, const char *value)
 {
     const int row = opt_find(&train_command, differ->name, strlen(differ->name));
@@ -120,8 +119,8 @@ static const char *or_default(const struct opt_difference *differ, const char *v
                : train_command.opts[row].fallback;
 }
 
-/* Compares the text with that of this run. A right checksum does not prove that narrowcast wrote
- * the file, so sizes, counts and indices are compared with this run before they are used. */
+/* Compares the text with this run's. Sizes, counts and indices are compared before use, because a
+ * right checksum does not prove that narrowcast wrote the file. */
 static int check_text(struct file_in *in, uint32_t text_bytes, const char *mine)
 {
     struct opt_difference differ;
@@ -152,7 +151,7 @@ static bool same_name(const struct checkpoint_entry *a, const struct checkpoint_
     return !memcmp(a->name, b->name, sizeof a->name);
 }
 
-/* Reports a wrong section. mine: the section expected here, or NULL for none. */
+/* mine: the section expected here, or NULL. */
 static int wrong_section(struct file_in *in, const struct checkpoint_plan *plan,
                          const struct checkpoint_entry *mine, const struct checkpoint_entry *theirs)
 {
@@ -169,8 +168,7 @@ static int wrong_section(struct file_in *in, const struct checkpoint_plan *plan,
                name, mine ? mine->name : "the end");
 }
 
-/* Compares the file's next section with that of this run. mine is NULL if the run has no more
- * sections. */
+/* mine: NULL if the run has no more sections. */
 static int check_section(struct file_in *in, const struct checkpoint_plan *plan,
                          const struct checkpoint_entry *mine)
 {
@@ -217,7 +215,6 @@ static int get_run(struct file_in *in, uint32_t version, char run[CHECKPOINT_RUN
     return 0;
 }
 
-/* Checks everything except the contents of the sections. */
 static int check_all(struct file_in *in, const struct checkpoint_plan *plan,
                      char run[CHECKPOINT_RUN_BYTES])
 {

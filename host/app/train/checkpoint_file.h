@@ -1,4 +1,4 @@
-/* checkpoint_file.h : declares the file format of checkpoints. A file is written whole or not at
+/* checkpoint_file.h : declares the file format of checkpoints. Files are written whole or not at
  * all, and read as untrusted bytes.
  *
  *     struct checkpoint_head | id of the run
@@ -14,18 +14,16 @@
 
 enum { CHECKPOINT_ENTRIES_MAX = 16, CHECKPOINT_RUN_BYTES = 16 };
 
-/* Name of the text line that exists if the schedule depends on the number of steps. */
+/* Text line that exists if the schedule depends on the number of steps. */
 #define CHECKPOINT_STEPS "steps in all"
 
-/* A section, as stored in the file. */
 struct checkpoint_entry {
     char name[20];    /* zero-padded, at least one zero */
     uint32_t n_parts; /* 1, or one for each rank */
     uint64_t bytes;   /* of one part */
 };
 
-/* Contents of a run's checkpoint. A file to resume from must have the same contents, except for the
- * id of the run. */
+/* Resuming needs the same contents, except for the id. */
 struct checkpoint_plan {
     char run[CHECKPOINT_RUN_BYTES]; /* hex digits without a terminating zero; all zeros: unknown */
     const char *text;
@@ -38,18 +36,16 @@ struct checkpoint_out {
     uint32_t crc;
 };
 
-/* Write a checkpoint: open, put every part of every section in the plan's order, then commit or
- * discard. After a function has failed and reported, the functions that follow fail without a
- * report. */
+/* Write a checkpoint: open, put all parts of all sections in the plan's order, commit or discard.
+ * After a reported failure, further calls fail without a report. */
 int checkpoint_out_open(struct checkpoint_out *out, const char *path,
                         const struct checkpoint_plan *plan);
 int checkpoint_out_put(struct checkpoint_out *out, const void *from, size_t bytes);
 int checkpoint_out_commit(struct checkpoint_out *out);
 void checkpoint_out_discard(struct checkpoint_out *out); /* also after commit, or if zeroed */
 
-/* Read a checkpoint: open, which checks the file against the plan, then get the parts in the plan's
- * order. run: set to the id of the run that wrote the file, or to zeros for version 3, which had no
- * id. */
+/* Read a checkpoint: open, which checks the file against the plan, then get the parts in its order.
+ * run: set to the writing run's id; zeros for version 3, which has none. */
 int checkpoint_in_open(struct file_in *in, const char *path, const struct checkpoint_plan *plan,
                        char run[CHECKPOINT_RUN_BYTES]);
 int checkpoint_in_get(struct file_in *in, void *to, size_t bytes);

@@ -1,5 +1,4 @@
-/* checkpoint_section.c : lists the sections of a checkpoint, and copies the state of a run to and
- * from them. */
+/* checkpoint_section.c : copies sections of a checkpoint from and to a run. */
 #include "app/train/checkpoint_section.h"
 #include "app/train/train.h"
 #include "base/err.h"
@@ -100,7 +99,7 @@ static int states_put(struct train *t, const void *from)
         TRY(check_finite(t, state, optim_n_states(t->optim) > 1 ? "states" : "velocities"));
         TRY(nn_model_put(t->model, optim_state(t->optim, i), state, t->n_weights));
     }
-    /* the section of progress was loaded before */
+    /* the section "progress" was loaded before */
     optim_resume(t->optim, t->state.step - t->state.skipped);
     return 0;
 }
@@ -193,7 +192,7 @@ const struct checkpoint_section checkpoint_sections[] = {
      .bytes = weights_bytes,
      .get = weights_get,
      .put = weights_put},
-    /* The name dates from when momentum was the only optimiser state. */
+    /* holds all optimiser states; the name must stay for older files */
     {.name = "velocities",
      .in_common = true,
      .bytes = states_bytes,

@@ -8,18 +8,17 @@ struct train;
 
 struct checkpoint_section {
     const char *name;
-    bool per_rank;  /* there is one part for each rank; else all ranks use that of rank 0 */
+    bool per_rank;  /* one part for each rank; else all use that of rank 0 */
     bool in_common; /* emulated ranks share the state (train.owner) */
-    /* Returns the bytes of a part, the same on all ranks and throughout the run. Returns 0 if the
-     * file has no such section. */
+    /* Returns the bytes of a part, the same on all ranks and throughout the run; 0: no section. */
     size_t (*bytes)(const struct train *t);
-    /* get copies the state to host memory, and put copies it back. put must refuse untrusted bytes
-     * that would do more harm than wrong numbers. */
+    /* get copies the state to host memory, put back. put must refuse untrusted bytes that would do
+     * more harm than wrong numbers. */
     int (*get)(struct train *t, void *to);
     int (*put)(struct train *t, const void *from);
 };
 
-/* All sections in file order. */
+/* in file order */
 extern const struct checkpoint_section checkpoint_sections[];
 extern const int checkpoint_n_sections;
 

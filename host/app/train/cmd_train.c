@@ -1,5 +1,4 @@
-/* cmd_train.c : runs `narrowcast train` and `emulate`: reads options, starts
- * the ranks, reports errors. */
+/* cmd_train.c : runs `narrowcast train` and `emulate`: starts ranks, reports errors. */
 #include "app/app.h"
 #include "app/train/train.h"
 #include "base/buf.h"
@@ -18,7 +17,7 @@ static const double DEADLINE_S = 60; /* until the options are read */
 struct emulation {
     const struct train_options *o;
     struct train *ranks; /* of this process */
-    int status;          /* result of the run, or 128 + number of the signal */
+    int status;          /* of the run, or 128 + signal number */
 };
 
 static int live(struct comm *c, void *ctx)
@@ -58,7 +57,7 @@ static int check_blocks(const struct train_options *o, const struct comm *comm)
     return 0;
 }
 
-/* Trains with virtual ranks. comm: connects the processes. Called with errors held. */
+/* Called with errors held. */
 static int train_blocks(const struct train_options *o, struct comm *comm)
 {
     struct comm_virtual *v = NULL;
@@ -74,7 +73,6 @@ static int train_blocks(const struct train_options *o, struct comm *comm)
     return rc;
 }
 
-/* Returns true on all processes if --blocks was given on any. */
 static bool any_blocks(struct comm *comm, const struct train_options *o)
 {
     int8_t some = o->blocks != 0;
@@ -119,7 +117,7 @@ int cmd_train(int argc, char **argv)
 /* ---- `narrowcast emulate` ---- */
 
 /* Refuses to run under mpirun, where every process would write the same files. Rank 0 prints the
- * error. The others wait, because mpirun ends all ranks as soon as one fails. */
+ * error; the others wait, because mpirun kills all ranks once one fails. */
 static int check_alone(void)
 {
     static const struct timespec patience = {.tv_sec = 2};
@@ -141,7 +139,7 @@ int cmd_emulate(int argc, char **argv)
     struct comm_virtual *v;
     struct train_options o = {0};
     struct opt_parsed parsed = {0};
-    signal(SIGPIPE, SIG_IGN); /* as in cmd_train() */
+    signal(SIGPIPE, SIG_IGN);
     TRY(train_options_read(&emulate_command, argc, argv, &o, &parsed));
     if (parsed.help)
         return opt_help(&emulate_command, &parsed, stdout), 0;

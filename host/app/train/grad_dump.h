@@ -1,5 +1,5 @@
-/* grad_dump.h : writes every rank's raw gradients of selected steps (--dump-gradients), so that
- * formats can be judged apart from training.
+/* grad_dump.h : writes all ranks' raw gradients of selected steps (--dump-gradients), for studies
+ * of formats outside training.
  *
  *     DIR/meta.txt                one line: "ranks P steps S first F"
  *     DIR/layers.txt              one line per layer, in forward order: name, offset and length in
@@ -11,13 +11,12 @@
 
 struct train;
 
-/* Rank 0 makes the folder (its parent must exist), locks it until grad_dump_close(), and
- * writes the two text files. */
+/* Rank 0 makes the folder, whose parent must exist, locks it until grad_dump_close(), and writes
+ * the text files. */
 int grad_dump_open(struct train *t);
 void grad_dump_close(struct train *t);
 
-/* Writes this rank's gradients, and on rank 0 the weights, if this step
- * (t->state.step) is selected. */
+/* Writes this rank's files if t->state.step is selected. */
 int grad_dump_step(struct train *t);
 
 #endif

@@ -1,11 +1,10 @@
-/* grad_stats.c : measures a step's gradients for --stats, before the
- * all-reduce and after the update.
+/* grad_stats.c : measures a step's gradients for --stats.
  *
  *     before   exponents of layers, maximum over ranks -> shifts -> counts, sum over ranks
  *              gradients -> fp64 sum on rank 0
  *     after    rank 0: means against fp64 means, updates against weights; writes the lines
  *
- * Vectors are processed in pieces, so that ranks in one process need little memory. */
+ * Vectors are processed in pieces to save memory with many ranks in one process. */
 #include "app/train/grad_stats.h"
 #include "app/train/back_stats.h"
 #include "app/train/grad_stats_inside.h"
@@ -19,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 4096 }; /* elements, a multiple of 8 */
+enum { PIECE = 4096 }; /* elements; a multiple of 8 */
 
 static int open_lead(struct train *t, struct grad_stats *s)
 {
@@ -70,7 +69,7 @@ bool grad_stats_due(const struct train *t)
     return t->o->stats && t->state.step % t->o->stats_every == 0;
 }
 
-/* Copies *k elements of layer i of a backend array, from element `at` on, to `to`. */
+/* Copies *k elements of layer i, from element `at` on, from a backend array to `to`. */
 static int fetch(struct train *t, const real *from, int i, size_t at, float *to, size_t *k)
 {
     const size_t left = t->params[i].n - at;
@@ -89,8 +88,8 @@ static int fetch_means(struct train *t, int i, size_t at, float *to, size_t *k)
     return t->nn->wait(nn_model_ctx(t->model));
 }
 
-/* Finds the exponents of all layers. Ignores errors of the backend, to keep the ranks in step; the
- * training loop reports these. */
+/* Finds the exponents of all layers. Ignores backend errors, which the training loop reports, to
+ * keep the ranks in step. */
 static int find_exponents(struct train *t, struct grad_stats *s)
 {
     for (int i = 0; i < t->n_params; i++) {
@@ -149,7 +148,6 @@ int grad_stats_before(struct train *t)
     return 0;
 }
 
-/* Compares the means in s->piece with the fp64 means. */
 static void judge(const struct train *t, struct grad_stats *s, const double *sum, size_t k)
 {
     for (size_t j = 0; j < k; j++)
@@ -158,7 +156,6 @@ static void judge(const struct train *t, struct grad_stats *s, const double *sum
     round_off_add(&s->network.error, s->wide, s->piece, k);
 }
 
-/* Returns half an ulp of w, as fp32 or e5m10. */
 static double half_ulp(const struct train *t, float w)
 {
     if (train_is_pure(t->o))
@@ -166,7 +163,6 @@ static double half_ulp(const struct train *t, float w)
     return w == 0 || fabsf(w) < 0x1p-126f ? 0x1p-150 : ldexp(1, ilogbf(w) - 24);
 }
 
-/* Counts nonzero updates, and the nonzero updates that do not change the weight. */
 static int count_updates(struct train *t, struct grad_stats *s, int i, double lr)
 {
     const real *update = optim_update(t->optim);

@@ -1,4 +1,4 @@
-/* grad_stats_inside.h : declares types and functions that the files of --stats share. */
+/* grad_stats_inside.h : declares what the files grad_stats*.c share. */
 #ifndef GRAD_STATS_INSIDE_H
 #define GRAD_STATS_INSIDE_H
 #include "app/train/grad_stats.h"
@@ -7,38 +7,38 @@
 #include "vec/round_off.h"
 
 struct grad_outcome {
-    struct round_off error; /* round-off of the mean over ranks */
-    /* number of updates that are not 0; number of these that do not change the weight */
+    struct round_off error; /* of the mean over ranks */
+    /* numbers of nonzero updates, and of those that do not change the weight */
     double updates, lost;
 };
 
 struct grad_output {
     float largest;
-    double variance_least; /* for a norm: least running variance; else nan */
-    double underflow;      /* for a norm: share of variances below the normal numbers of e5m10 */
+    double variance_least; /* of a norm: least running variance; else nan */
+    double underflow;      /* of a norm: share of variances below the normal numbers of e5m10 */
 };
 
 struct grad_stats {
-    float *piece; /* scratch: a piece of a vector */
+    float *piece; /* scratch */
     double *wide;
     int8_t *exponents;         /* [n_params] maximum over all ranks */
-    struct grad_counts counts; /* of the current layer */
+    struct grad_counts counts; /* of the layer */
 
-    /* Only rank 0 uses the members below. */
+    /* only for rank 0 */
     struct jsonl file;
-    int back_rc;                   /* result of writing the backward lines */
+    int back_rc;                   /* of writing the backward lines */
     double *exact;                 /* [n_weights] sum over ranks */
-    struct grad_counts *own, *all; /* [n_params] counts of rank 0; of all ranks */
+    struct grad_counts *own, *all; /* [n_params] of rank 0; of all ranks */
     struct grad_outcome layer, network;
     struct grad_output *outputs; /* [number of nodes] */
 };
 
-/* Write a line about a layer, or about the network (grad_stats_write.c). */
+/* Write a line (grad_stats_write.c). */
 int grad_stats_write_layer(struct train *t, struct grad_stats *s, int i, bool skipped);
 int grad_stats_write_network(struct train *t, struct grad_stats *s, double lr, bool skipped);
 
-/* Measure the outputs of nodes (grad_stats_write.c). look reads the outputs of the last pass and
- * must be called before the next pass. write writes a line for each node. */
+/* Measure the outputs of nodes (grad_stats_write.c). look must be called between the last pass and
+ * the next; write writes a line for each node. */
 int grad_outputs_open(struct train *t, struct grad_stats *s);
 int grad_outputs_look(struct train *t, struct grad_stats *s, size_t piece);
 int grad_outputs_write(struct train *t, struct grad_stats *s);

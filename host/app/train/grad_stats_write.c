@@ -8,8 +8,7 @@
 
 enum { LIST_BYTES = GRAD_BINS * 16 };
 
-/* Appends the bins of c to a list, over the range of non-empty bins of `range`. Returns the first
- * exponent, or 0 if the range is empty. */
+/* Appends c's bins over the non-empty bins of `range`. Returns the first exponent, else 0. */
 static int list_of(const struct grad_counts *range, const struct grad_counts *c, struct text *to)
 {
     int first = 0, end = GRAD_BINS;
@@ -24,8 +23,7 @@ static int list_of(const struct grad_counts *range, const struct grad_counts *c,
     return first < end ? first + GRAD_EXPONENT_MIN : 0;
 }
 
-/* Writes the bins of this rank and of all ranks. Both lists cover the exponents that occur on any
- * rank. Returns the first exponent. */
+/* Both lists cover the exponents that occur on any rank. Returns the first. */
 static int put_bins(struct jsonl *j, const struct grad_counts *own, const struct grad_counts *all)
 {
     char list[LIST_BYTES];

@@ -1,4 +1,4 @@
-/* segmentation.h : computes quality measures of predicted label maps from a confusion table. */
+/* segmentation.h : computes quality measures of label maps from a confusion table. */
 #ifndef SEGMENTATION_H
 #define SEGMENTATION_H
 
@@ -6,13 +6,12 @@ struct segmentation {
     /* Mean over classes that occur or were predicted: correct pixels / pixels that have the class
      * or were predicted to have it. */
     double mean_iou;
-    /* Mean over classes that occur: correct pixels / pixels that have the class. */
+    /* Mean over classes that occur: correct pixels / pixels of the class. */
     double mean_accuracy;
 };
 
-/* Returns both means, or nan if there are no pixels. confusion: [classes][classes] numbers of
- * pixels, by their class (row) and the predicted class (column). Source: mIoU and mAcc of
- * MMSegmentation. */
+/* Returns both means; nan without pixels. confusion: [classes][classes] pixels by true (row) and
+ * predicted class (column). Source: mIoU and mAcc of MMSegmentation. */
 struct segmentation segmentation_of(const double *confusion, int classes);
 
 #endif

@@ -1,5 +1,4 @@
-/* train.h : declares the training job of one rank: everything that `narrowcast train` opens, and
- * its progress.
+/* train.h : declares the training job of one rank.
  *
  *     cmd_train  options -> ranks -> train_open -> train_run -> report_end -> train_agree
  *                -> train_close
@@ -8,10 +7,7 @@
  *                per epoch: average statistics, test, compare all ranks, report;
  *                           then checkpoints
  *
- * Failures: err_hold() is always on. Failures that a rank finds while opening are settled in
- * train_agree(). During the run a single rank can fail to write its log, dump or checkpoint, for
- * example if the disk is full. The failure waits in `pending` until the sum of the next step tells
- * all ranks. These then save and end. A failure after the last step is reported after the table.
+ * Failures: README.md, "Failures". err_hold() is always on.
  *
  * Unless stated otherwise, int results are 0 or a negative errno that has been reported. */
 #ifndef TRAIN_H
@@ -31,18 +27,17 @@
 #include "nn/round/round_ops.h"
 #include <dirent.h>
 
-enum { TRAIN_SKIPS_MAX = 20 }; /* number of skipped steps in a row that ends the run */
+enum { TRAIN_SKIPS_MAX = 20 }; /* skipped steps in a row that end the run */
 enum { TRAIN_RUN_ID = CHECKPOINT_RUN_BYTES + 1 };
 
-/* Sums over the labels of this rank in the epoch, without skipped steps. There is one label per
- * image, or one per pixel. */
+/* Sums over this rank's labels (images or pixels) of the epoch, without skipped steps. */
 struct train_sums {
     double loss, correct, labels;
 };
 
-/* The progress of a run, which is part of a checkpoint. */
+/* The run's progress, part of a checkpoint. */
 struct train_state {
-    uint64_t step; /* steps done, skipped ones included */
+    uint64_t step; /* skipped ones included */
     uint64_t skipped, skipped_in_row;
     struct train_sums sums;
 };
@@ -51,32 +46,30 @@ struct train {
     const struct train_options *o;
     struct comm *comm;
     int rank, n_ranks;
-    /* For emulated ranks except the lowest of a process: the lowest, whose data, network, optimiser
-     * and `host` this rank uses. NULL if this rank has its own. */
+    /* lowest emulated rank of this process, whose data, network, optimiser and `host` this rank
+     * uses; NULL: its own */
     struct train *owner;
-    bool low_memory;   /* use the gradients of the owner, and compute them twice per step */
-    real *spare_stats; /* [n_stats] scratch statistics of the second pass with low memory */
-    bool again;        /* in the second pass with low memory */
-    /* Seconds of passes, casts and preparing images in this step, summed over all ranks that use
-     * this network. */
+    bool low_memory;   /* use the owner's gradients, and compute them twice per step */
+    real *spare_stats; /* [n_stats] scratch for the second pass */
+    bool again;        /* in the second pass */
+    /* seconds of passes, casts and preparing images in this step, of all ranks of this network */
     double computed_s, cast_s, input_s;
-    /* True if all ranks know the failure that ends the run, and it was reported. */
+    /* all ranks know the reported failure that ends the run */
     bool agreed;
-    /* A failure that so far only this rank knows. `lost`: the network failed, so nothing can be
-     * saved. */
+    /* failure that only this rank knows; lost: the network failed, so nothing can be saved */
     int pending;
     bool lost;
-    bool ends_early;  /* a file failed before the last step: all ranks save and end */
-    bool saved_early; /* this early save succeeded, as far as this rank knows */
-    /* the signal that stops the run before its last step, or NULL */
+    bool ends_early;  /* a file failed before the last step: save and end */
+    bool saved_early; /* that save succeeded, as far as this rank knows */
+    /* signal that stops the run early, or NULL */
     const struct stop_signal *stopped_by;
     char lines[TRAIN_LINES_MAX]; /* opt_lines() of all options */
-    /* Rank 0: the id of the run, CHECKPOINT_RUN_BYTES hex digits; "" until train_open() sets it. */
+    /* Rank 0: CHECKPOINT_RUN_BYTES hex digits; "" until train_open() sets it. */
     char run_id[TRAIN_RUN_ID];
 
-    struct job job;          /* all-reduce of the gradients */
+    struct job job;
     const struct nn_ops *nn; /* the backend, or the rounding layer on top */
-    bool on_gpu;             /* the backend is an open GPU */
+    bool on_gpu;
     struct nn_setup setup;
     struct nn_block block;
     struct nn_loss loss;
@@ -87,9 +80,9 @@ struct train {
     int least_exponent;
 
     struct dataset *data;
-    uint32_t data_crc; /* CRC of all data */
+    uint32_t data_crc;
     struct augment augment;
-    uint32_t *order; /* [data->n_train] order of the images in this epoch */
+    uint32_t *order; /* [data->n_train] images of this epoch */
     int share;       /* images of this rank in a step */
     int micro_share; /* images of a micro-batch */
     int eval_batch;  /* images; not less than micro_share */
@@ -98,42 +91,38 @@ struct train {
     struct nn_model *model;
     const struct nn_param *params;
     int n_params;
-    /* grads and stats belong to this rank, even if it is emulated. */
+    /* grads and stats are an emulated rank's own */
     real *weights, *grads, *stats;
-    float *scales;   /* [n_scales] this rank's loss scales of layers, in host memory */
+    float *scales;   /* [n_scales] this rank's loss scales, in host memory */
     size_t n_scales; /* 0 without --loss-scale adaptive */
-    real *micro_sum; /* [n_weights] sum over micro-batches; NULL: there is only one */
-    float **layers;  /* [n_params] pointers into grads */
-    /* [n_weights] fp32 means over ranks, if gradients are halves. NULL: the means replace the
-     * gradients. */
+    real *micro_sum; /* [n_weights] sum over micro-batches; NULL: only one */
+    float **layers;  /* [n_params] into grads */
+    /* [n_weights] fp32 means over ranks if gradients are halves; NULL: means replace gradients */
     real *means;
-    float **mean_layers; /* [n_params] pointers into means; NULL without means */
+    float **mean_layers; /* [n_params] into means; NULL without means */
     size_t n_weights, n_stats;
-    /* [n_weights + n_stats] host copy of the backend's arrays, for files and checksums */
+    /* [n_weights + n_stats] copy of the backend's arrays, for files and checksums */
     real *host;
-    real *own_stats; /* [n_stats] scratch, host memory */
-    double *wide;    /* [n_stats] scratch, host memory */
-    /* [n_classes][n_classes] confusion table of the test images, summed over ranks; NULL without
-     * label maps */
+    real *own_stats; /* [n_stats] scratch in host memory */
+    double *wide;    /* [n_stats] scratch in host memory */
+    /* [n_classes][n_classes] confusion table of all ranks' test images; NULL without label maps */
     double *confusion;
     struct optim *optim;
     struct schedule schedule;
 
-    uint64_t steps_per_epoch, n_steps; /* n_steps: number of steps of the whole run */
+    uint64_t steps_per_epoch, n_steps; /* n_steps: of the whole run */
     struct train_state state;
     struct report report;
     struct grad_stats *grad_stats; /* NULL: none */
-    DIR *dump;                     /* rank 0: the folder of --dump-gradients, or NULL */
+    DIR *dump;                     /* rank 0: folder of --dump-gradients, or NULL */
     struct trace *trace;           /* NULL: none */
     struct trace_span *trace_block;
 };
 
-/* Agrees on a result. All ranks call it. The lowest rank that failed reports its error, and all
- * ranks return its code. */
+/* Called by all ranks. The lowest rank that failed reports its error; all return its code. */
 int train_agree(struct train *t, int rc);
 
-/* Opens the job in stages. *t must be zero except for o and comm. Each stage ends in train_agree(),
- * so that the result is the same on all ranks. */
+/* Opens the job in stages that end in train_agree(). *t must be zero except for o and comm. */
 int train_open(struct train *t);
 void train_close(struct train *t);
 
@@ -141,70 +130,62 @@ void train_close(struct train *t);
  * a signal stopped. All ranks know the negative errno, unless the job was aborted. */
 int train_all(struct train *t);
 
-/* Computes this rank's gradients of the step and returns losses and counts (train_compute.c).
- * early: the reducer has begun and is notified of each layer that becomes ready. early must be
- * false with several micro-batches. */
+/* Computes this rank's gradients of the step and returns losses and counts. early: the reducer has
+ * begun and is notified of each ready layer; must be false with several micro-batches. */
 struct nn_result train_compute(struct train *t, bool early);
 
 /* ---- many ranks in one process (train_emulate.c) ---- */
 
 bool train_is_emulated(const struct train *t);
 
-/* Prints the memory that all emulated ranks will need, or reports that there is too little. Call
- * after the model is open. */
+/* Prints the memory that all emulated ranks need, or reports too little. Call after the model is
+ * open. */
 int train_emulate_fits(struct train *t, const struct reducer_layer *layers);
 
-/* Sets up the parts that this rank shares with the owner, and its own parts. */
 int train_emulate_join(struct train *t);
 void train_emulate_leave(struct train *t);
 
 /* With low memory, tells the reducer how to recompute gradients. Call after the job is open. */
 void train_low_share(struct train *t);
 
-/* Makes the network use this rank's gradients and statistics, if ranks are emulated. Call before
- * each pass. */
+/* Makes the network use an emulated rank's gradients and statistics. Call before each pass. */
 void train_emulate_turn(struct train *t);
 
-/* Waits until all ranks have their means, then updates the shared weights once. */
+/* Waits for the means of all ranks, then updates the shared weights once. */
 int train_emulate_update(struct train *t, double lr, bool skipped);
 
-/* If ranks are emulated, replaces the owner's times with those of all ranks, because the waiting
- * time of one rank includes the computing of others. codec_s becomes the time of all casts. comm_s
- * becomes the rest of the step, without computing and preparing images. */
+/* Replaces an emulated owner's times with those of all ranks, because a rank's waiting time
+ * includes the computing of others: codec_s becomes the time of all casts, comm_s the rest of the
+ * step without computing and preparing images. */
 void train_emulate_time(struct train *t, struct report_step *step);
 
 /* ---- CPU or GPU (train_device.c) ---- */
 
-/* Translates the options about number formats. */
 int train_device_settle(struct train *t);
-/* Opens the backend on the CPU or GPU that has the job's gradients. All ranks call it after
- * job_settle(). */
+/* Opens the backend that has the job's gradients. All ranks call it after job_settle(). */
 int train_device_open(struct train *t);
-/* Returns the bytes of one number in the backend's weights, gradients, velocities and
- * statistics. */
+/* bytes of a weight, gradient, velocity or statistic in the backend */
 size_t train_weight_bytes(const struct train *t);
-/* Returns whether means over ranks need memory of their own, as with fp16-pure on a GPU and
- * --reduce-in fp32. */
+/* Means over ranks need their own memory with fp16-pure on a GPU and --reduce-in fp32. */
 bool train_has_means(const struct train *t);
 int train_means_open(struct train *t);
 void train_means_close(struct train *t);
-/* Returns the gradients that the optimiser reads: t->means or t->grads. */
+/* Returns t->means or t->grads, which the optimiser reads. */
 real *train_means(const struct train *t);
-/* Prints one line about the GPU from rank 0. Prints nothing if there is no GPU. */
+/* Rank 0 prints a line about the GPU, if there is one. */
 void train_device_say(const struct train *t);
 
 /* With fp16-pure on a CPU, rounds the means of params [first, first + n) in t->grads as --reduce-in
- * says. Has no effect otherwise. */
+ * says; otherwise no effect. */
 void train_narrow_means(struct train *t, int first, int n);
 void train_device_close(struct train *t);
 
 /* ---- cards in the network (train_offload.c) ---- */
 
-/* Prints one line from rank 0: the path of the gradients and why it was chosen. */
+/* Rank 0 prints the path of the gradients and why it was chosen. */
 void train_offload_say(struct train *t);
-/* Prints the cards' lines of the final table. */
 void train_offload_print(const struct train *t);
-/* Writes what added the gradients: "direct", "group-scatter:2", "offload" or, if cards were lost,
+/* Writes what added the gradients: "direct", "group-scatter:2", "offload" or, with cards lost,
  * "offload in 7 of 12 steps, else direct". */
 void train_offload_added(const struct train *t, struct text *to);
 
@@ -212,12 +193,12 @@ void train_offload_added(const struct train *t, struct text *to);
 
 int train_trace_open(struct train *t);  /* after the reducer is open */
 int train_trace_start(struct train *t); /* all ranks call it; starts the clock at 0 */
-/* Gathers the timelines, which rank 0 writes. All ranks call it. *file_rc: set on rank 0 to the
- * result of writing the file. Returns 0 or a negative errno of comm.h. */
+/* Rank 0 gathers and writes the timelines. All ranks call it. *file_rc: set on rank 0 to the result
+ * of writing. Returns 0 or a negative errno of comm.h. */
 int train_trace_write(struct train *t, int *file_rc);
 void train_trace_close(struct train *t);
 
-/* Returns the checksum of all data of --data. Ranks compare it, and it is stored in checkpoints. */
+/* checksum of all data of --data */
 static inline uint32_t train_data_crc(const struct train *t)
 {
     return (t->owner ? t->owner : t)->data_crc;
@@ -225,21 +206,21 @@ static inline uint32_t train_data_crc(const struct train *t)
 
 /* ---- files that a run appends to: --log, --stats (train_log.c) ---- */
 
-/* Gives the run an id if it has none. Rank 0 calls it after a checkpoint was loaded. */
+/* Gives the run an id if it has none. Rank 0 calls it after loading a checkpoint. */
 void train_run_id_set(struct train *t);
 
 /* Opens and locks a file of --log or --stats. option: "log" or "stats"; a file that the other
  * option wrote is refused. With --resume the file must be new, empty or of this run, and is cut to
- * the lines before the first step of this process. The caller writes the first line (record_run()).
+ * the lines before this process's first step. The caller writes the first line (record_run()).
  * After an error the file is unchanged. */
 int train_log_open(const struct train *t, const char *option, const char *path, struct jsonl *log);
 
-/* Trains to the end, or to the end of the step in which a rank was asked to stop (t->stopped_by).
- * Other ranks know of a returned error only if t->agreed. */
+/* Trains to the end, or until a rank is asked to stop (t->stopped_by). Other ranks know of a
+ * returned error only if t->agreed. */
 int train_run(struct train *t);
 
-/* Averages the batch norms' statistics over ranks, tests, compares the ranks and reports. If keep,
- * the averages replace the statistics; else they are used only for this test. */
+/* Averages the batch norms' statistics over ranks, tests, compares the ranks and reports. The
+ * averages replace the statistics if keep is true; else only this test uses them. */
 int train_epoch_end(struct train *t, bool keep);
 
 #endif

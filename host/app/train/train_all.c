@@ -8,15 +8,15 @@ int train_all(struct train *t)
         rc = train_run(t);
     if (rc == 0) {
         rc = t->ends_early ? 0 : report_end(t);
-        /* reports a failed final save after the table */
+        /* after the table: a failed final save */
         rc = train_agree(t, rc < 0 ? rc : t->pending);
     }
     if (t->saved_early)
         report_stopped(t);
     if (rc < 0 && !t->agreed)
-        comm_abort(t->comm, rc); /* the ranks are out of step and cannot agree */
+        comm_abort(t->comm, rc); /* out of step: the ranks cannot agree */
     if (rc < 0 || !t->stopped_by)
         return rc;
     report_stopped(t);
-    return 128 + t->stopped_by->number; /* the exit status that shells use */
+    return 128 + t->stopped_by->number; /* as shells do */
 }

@@ -41,7 +41,7 @@ static int check_emulated(const struct train_options *o, const struct words *w)
     return 0;
 }
 
-/* Refuses options that the chosen optimiser does not use. */
+/* Refuses options of other optimisers. */
 static int check_taken(const struct train_options *o, const struct words *w)
 {
     for (int i = 0; i < w->command->n_opts; i++) {
@@ -60,7 +60,6 @@ static int check_taken(const struct train_options *o, const struct words *w)
     return 0;
 }
 
-/* Checks length, rate and output files. */
 static int check_run(const struct train_options *o, const struct words *w)
 {
     if (o->steps && given(w, "epochs"))
@@ -82,7 +81,6 @@ static int check_run(const struct train_options *o, const struct words *w)
     return 0;
 }
 
-/* Checks devices and number formats. */
 static int check_numbers(const struct train_options *o, const struct words *w)
 {
     const bool pure = train_is_pure(o), on_cpu = !strcmp(o->device, "cpu"),

@@ -7,10 +7,10 @@
 #include "hls/arith/philox.h"
 #include "base/err.h"
 
-/* "drop": stage number for the random bits of micro-batch 0. Micro-batch m uses this number + m. */
+/* "drop": stage of micro-batch 0 for random bits; micro-batch m has this number + m */
 #define STAGE_DROPOUT 0x64726f70u
 
-/* Queues micro-batch m of this rank's share of batch `at` of the epoch. */
+/* at: batch of the epoch */
 static void feed_micro(struct train *t, uint64_t epoch, uint64_t at, int m)
 {
     const double start_s = clock_s();
@@ -20,8 +20,8 @@ static void feed_micro(struct train *t, uint64_t epoch, uint64_t at, int m)
     trace_add(t->trace, TRACE_MAIN, "input", -1, start_s);
 }
 
-/* Queues micro-batch m unless it is queued, and prefetches the next one during compute. Emulated
- * ranks prefetch only within their share, because after it the feed serves the next rank. */
+/* Queues micro-batch m unless it is queued, and prefetches the next. Emulated ranks prefetch only
+ * within their share: after it the feed serves the next rank. */
 static void feed_ahead(struct train *t, int m)
 {
     const uint64_t step = t->state.step, epoch = step / t->steps_per_epoch,
@@ -57,7 +57,7 @@ static struct nn_result pass(struct train *t, int m, bool early)
     return result;
 }
 
-/* Adds the gradients of pass m of n to the sum. The last pass leaves the mean in the gradients. */
+/* The last pass leaves the mean of all n in the gradients. */
 static void add_up(struct train *t, int m, int n)
 {
     void *ctx = nn_model_ctx(t->model);
@@ -83,12 +83,12 @@ struct nn_result train_compute(struct train *t, bool early)
             add_up(t, m, n);
     }
     if (n > 1)
-        /* An error is found by nn_model_failed() after the next pass. */
+        /* nn_model_failed() finds an error after the next pass */
         (void)t->nn->wait(nn_model_ctx(t->model));
     return all;
 }
 
-/* ---- agreement of all ranks; errors are held again afterwards ---- */
+/* ---- agreement of all ranks; holds errors again ---- */
 
 int train_agree(struct train *t, int rc)
 {
@@ -100,8 +100,7 @@ int train_agree(struct train *t, int rc)
 
 /* ---- --memory low ---- */
 
-/* Recomputes the same gradients, since random bits depend only on keys. Statistics are written to
- * scratch memory. */
+/* Recomputes the same gradients, as random bits depend only on keys. Statistics go to scratch. */
 static void compute_again(void *ctx)
 {
     struct train *t = ctx;

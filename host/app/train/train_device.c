@@ -1,5 +1,4 @@
-/* train_device.c : chooses where the network is (on the CPU, or on the GPU of the job) and its
- * number formats. */
+/* train_device.c : chooses the network's device and number formats. */
 #include "app/train/train.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -10,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Translates --loss-scale. A fixed factor shifts the rounding of activation gradients, as if the
- * loss were larger; a dynamic factor, and adaptive factors of layers, scale the gradients
- * themselves. */
+/* A fixed --loss-scale shifts the rounding of activation gradients, as if the loss were larger.
+ * Dynamic and adaptive factors scale the gradients themselves. */
 static int settle_scale(struct train *t)
 {
     const struct train_options *o = t->o;
@@ -39,7 +37,7 @@ static int settle_scale(struct train *t)
     return 0;
 }
 
-/* Sets up fp16-pure as rounded fp32, as on a CPU. This changes later if a GPU is used. */
+/* Sets up fp16-pure as rounded fp32, as on a CPU; pure_on_gpu() changes this. */
 int train_device_settle(struct train *t)
 {
     const struct train_options *o = t->o;
@@ -62,7 +60,7 @@ int train_device_settle(struct train *t)
     return settle_scale(t);
 }
 
-/* On a GPU the reducer rounds the means while storing them. */
+/* On a GPU the reducer rounds while storing the means. */
 void train_narrow_means(struct train *t, int first, int n)
 {
     if (!train_is_pure(t->o) || t->on_gpu || !strcmp(t->o->reduce_in, "fp32") || n == 0)
@@ -72,8 +70,7 @@ void train_narrow_means(struct train *t, int first, int n)
                       t->grads + from->offset, NULL, 1, t->grads + from->offset);
 }
 
-/* Sets up fp16-pure on a GPU. All tensors are halves, so there is no rounding layer, and a fixed
- * factor scales the loss itself. */
+/* All tensors are halves, so there is no rounding layer, and a fixed factor scales the loss. */
 static void pure_on_gpu(struct train *t)
 {
     t->setup.math = NN_FP16_PURE;
@@ -88,7 +85,7 @@ bool train_has_means(const struct train *t)
 
 int train_means_open(struct train *t)
 {
-    /* With low memory only the owner has means. */
+    /* with low memory only the owner has means */
     if (!train_has_means(t) || (t->owner && t->low_memory))
         return 0;
     t->means = t->nn->alloc(nn_model_ctx(t->model), t->n_weights * sizeof(real));
@@ -123,7 +120,7 @@ int train_device_open(struct train *t)
     if (!t->job.on_gpu && t->setup.math != NN_FP32)
         return ERR(-ENODEV, "--precision %s needs a GPU for every rank: %s", t->o->precision, why);
     if (t->job.on_gpu)
-        TRY(gpu_open(0)); /* keeps the job's GPU open after the job */
+        TRY(gpu_open(0)); /* keeps the GPU open after the job */
     t->on_gpu = t->job.on_gpu;
     if (t->on_gpu && train_is_pure(t->o))
         pure_on_gpu(t);

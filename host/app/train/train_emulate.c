@@ -1,11 +1,8 @@
-/* train_emulate.c : runs the ranks of a training as fibers of one process that share the network.
+/* train_emulate.c : runs the ranks of a training as fibers of one process that share the network
+ * (README.md, "Emulated ranks").
  *
  *     shared, owned by rank 0: data, network, weights, velocities
- *     each rank's own:         gradients, batch-norm statistics, sums, codes, state of its codec
- *
- * Each rank runs the code of a real rank. Fibers are not switched during a pass, so the network
- * serves one rank after the other. All ranks wait for each other after the update, before the first
- * of them begins its next step. */
+ *     each rank's own:         gradients, batch-norm statistics, sums, codes, state of its codec */
 #include "app/train/train.h"
 #include "base/err.h"
 #include "base/memory.h"
@@ -14,9 +11,9 @@
 
 enum {
     STACK_BYTES = 96 << 10,  /* of a fiber; measured */
-    QUEUE_BYTES = 60,        /* comm_virtual.h, for each pair that communicated */
-    LAYER_BYTES = 1 << 10,   /* for each layer in the plans of a reducer */
-    MESSAGE_BYTES = 18 * 40, /* for in-flight messages to each peer, with `direct` */
+    QUEUE_BYTES = 60,        /* for each pair that communicated (comm_virtual.h) */
+    LAYER_BYTES = 1 << 10,   /* per layer, in the plans of a reducer */
+    MESSAGE_BYTES = 18 * 40, /* in flight to each peer, with `direct` */
 };
 
 bool train_is_emulated(const struct train *t)
@@ -24,10 +21,10 @@ bool train_is_emulated(const struct train *t)
     return comm_is_virtual(t->comm);
 }
 
-/* Bytes that one more rank needs. */
+/* memory of one more rank */
 struct rank_bytes {
     uint64_t host, gpu;
-    uint64_t common; /* with low memory: once for all ranks */
+    uint64_t common; /* once for all ranks; low memory only */
 };
 
 static int measure(const struct train *t, const struct reducer_layer *layers,
@@ -46,8 +43,7 @@ static int measure(const struct train *t, const struct reducer_layer *layers,
     return 0;
 }
 
-/* Compares the memory that all ranks need with the free memory, and prints it. where: suffix such
- * as " of the GPU". */
+/* where: suffix such as " of the GPU". */
 static int fits_in(const struct train *t, uint64_t each, uint64_t common, uint64_t free_bytes,
                    const char *where)
 {
@@ -76,7 +72,7 @@ static int fits_in(const struct train *t, uint64_t each, uint64_t common, uint64
     return 0;
 }
 
-/* Refuses fp32 steps where the algorithm's order of addition is not rank order. */
+/* Refuses fp32 steps of an algorithm that does not add in rank order. */
 static int check_low(const struct train *t)
 {
     if (t->low_memory && t->job.algo->needs && (t->o->first_epochs_fp32 || t->o->first_steps_fp32))
@@ -137,7 +133,7 @@ int train_emulate_join(struct train *t)
     t->stats = t->nn->alloc(ctx, t->n_stats * train_weight_bytes(t));
     if (!t->grads || !t->stats)
         return -ENOMEM;
-    /* count_fp32() still needs the zeros before this place. */
+    /* count_fp32() still needs the zeros before this */
     real *start = t->host + t->n_weights;
     TRY(nn_model_get(t->model, start, t->owner->stats, t->n_stats));
     return nn_model_put(t->model, t->stats, start, t->n_stats);
@@ -163,7 +159,7 @@ void train_emulate_turn(struct train *t)
 
 int train_emulate_update(struct train *t, double lr, bool skipped)
 {
-    TRY(comm_barrier(t->comm)); /* codecs may read weights to make means */
+    TRY(comm_barrier(t->comm)); /* codecs may read weights for means */
     if (!t->owner && !skipped) {
         train_narrow_means(t, 0, t->n_params);
         optim_step(t->optim, t->weights, train_means(t), lr);

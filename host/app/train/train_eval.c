@@ -13,7 +13,6 @@ static int checksum(struct train *t, uint32_t *out)
     return 0;
 }
 
-/* Replaces the statistics of the network with the mean of own_stats over ranks. */
 static int average_stats(struct train *t)
 {
     for (size_t i = 0; i < t->n_stats; i++)
@@ -24,7 +23,7 @@ static int average_stats(struct train *t)
     return nn_model_put(t->model, t->stats, t->host, t->n_stats);
 }
 
-/* Queues as many of the images first to end-1 as fit into a pass. Returns their number. */
+/* Returns the number of queued images. */
 static size_t feed_test(struct train *t, size_t first, size_t end)
 {
     const size_t left = end - first,
@@ -35,8 +34,8 @@ static size_t feed_test(struct train *t, size_t first, size_t end)
 
 struct tested {
     struct train_sums sums;
-    double top;   /* labels among the NN_TOP largest outputs */
-    double edits; /* edits of transcripts */
+    double top;   /* of labels: among the NN_TOP largest outputs */
+    double edits; /* of transcripts */
 };
 
 static void count_confusions(struct train *t)
@@ -47,13 +46,13 @@ static void count_confusions(struct train *t)
         t->confusion[i] += confusion[i];
 }
 
-/* Tests this rank's part of the images. Parts differ by at most one image. */
+/* The ranks' parts differ by at most one image. */
 static struct tested test_share(struct train *t)
 {
     const size_t n = t->data->n_test, rank = (size_t)t->rank, n_ranks = (size_t)t->n_ranks;
     const size_t end = n * (rank + 1) / n_ranks;
     struct tested all = {.top = 0};
-    size_t next = n * rank / n_ranks; /* first image not queued yet */
+    size_t next = n * rank / n_ranks; /* first image not queued */
     train_emulate_turn(t);
     for (int i = 0; t->confusion && i < t->data->n_classes * t->data->n_classes; i++)
         t->confusion[i] = 0;
@@ -89,7 +88,7 @@ static int compare_ranks(struct train *t, uint32_t checksum)
     return comm_check_equal(t->comm, t->lines, strlen(t->lines), "the set of options");
 }
 
-/* Returns sum / n, or nan (never -nan) if n is 0. */
+/* Returns sum / n, or nan (never -nan) without labels. */
 static double mean(double sum, double n)
 {
     return n > 0 && !isnan(sum) ? sum / n : (double)NAN;

@@ -1,7 +1,4 @@
-/* train_log.c : opens the files that a run appends to (--log, --stats) and makes the run's id.
- *
- * On --resume a file of another run is refused, and a file of this run is truncated at the
- * checkpoint. */
+/* train_log.c : opens the files that a run appends to, and makes the run's id. */
 #include "app/train/train.h"
 #include "base/err.h"
 #include "app/train/train_options.h"
@@ -24,7 +21,7 @@ void train_run_id_set(struct train *t)
     snprintf(t->run_id, sizeof t->run_id, "%016" PRIx64, id);
 }
 
-/* Returns whether this run will do, or repeat, the step or test of the line. */
+/* Returns whether this run will do or repeat the line's step or test. */
 static bool is_ahead(const struct train *t, const char *line)
 {
     uint64_t step;
@@ -34,14 +31,13 @@ static bool is_ahead(const struct train *t, const char *line)
         sscanf(line, "{\"kind\":\"stats\",\"step\":%" SCNu64, &step) == 1)
         return step > t->state.step;
     if (sscanf(line, "{\"kind\":\"epoch\",\"epoch\":%*u,\"step\":%" SCNu64, &step) == 1)
-        /* a run that is resumed at its end tests again */
+        /* a run resumed at its end tests again */
         return step > t->state.step || step == t->n_steps;
     if (sscanf(line, "{\"kind\":\"end\",\"step\":%" SCNu64, &step) == 1)
         return step > t->state.step || step == t->n_steps;
     return false;
 }
 
-/* Refuses a file of another run or another option. */
 static int check_run(const struct train *t, const char *option, const char *path, const char *line)
 {
     static const char begin[] = "{\"kind\":\"run\",";
@@ -65,7 +61,7 @@ static int check_run(const struct train *t, const char *option, const char *path
     return 0;
 }
 
-/* Counts the bytes of complete lines before the first line for which is_ahead() is true. */
+/* Counts the bytes of complete lines before the first that is_ahead(). */
 static int find_end(const struct train *t, const char *option, const char *path, FILE *f,
                     off_t *end)
 {
@@ -112,7 +108,7 @@ int train_log_open(const struct train *t, const char *option, const char *path, 
     return rc;
 }
 
-/* ---- names of the files that a training writes ---- */
+/* ---- names of written files ---- */
 
 int train_files_check(const struct train_options *o)
 {
@@ -122,7 +118,7 @@ int train_files_check(const struct train_options *o)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (files[i][1] && !*files[i][1])
             return ERR(-EINVAL, "--%s '': need the name of a file", files[i][0]);
-    /* these would overwrite one another, or a checkpoint */
+    /* would overwrite one another, or a checkpoint */
     for (int i = 0; i < 3; i++)
         for (int j = i + 1; j < 5; j++) {
             const char *a = files[i][1], *b = files[j][1];

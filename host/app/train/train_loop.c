@@ -1,4 +1,4 @@
-/* train_loop.c : runs the training loop: steps, ends of epochs, checkpoints. */
+/* train_loop.c : runs the training loop. */
 #include "app/train/checkpoint.h"
 #include "app/train/grad_dump.h"
 #include "app/train/grad_stats.h"
@@ -19,7 +19,6 @@ static void begin_epoch(struct train *t, uint64_t epoch)
     dataset_order(t->o->seed, epoch, t->data->n_train, t->order);
 }
 
-/* Sums the loss, failures and requests to stop over ranks. */
 static int meet(struct train *t, const struct nn_result *mine, struct report_step *step)
 {
     double sums[4 + STOP_SIGNALS] = {mine->loss_sum, mine->n_labels, t->pending < 0, t->lost};
@@ -57,8 +56,8 @@ static void count_taken(struct train *t, const struct nn_result *mine)
     t->state.sums.labels += mine->n_labels;
 }
 
-/* Updates each layer as soon as its mean arrives. Emulated ranks update at the end, because
- * others still read the weights. */
+/* Updates each layer when its mean arrives. Emulated ranks update at the end: others still read the
+ * weights. */
 static int reduce_and_update(struct train *t, double lr, struct reducer_step *reduced)
 {
     const char *name = reducer_overlaps(t->job.reducer) ? "wait" : "reduce";
@@ -79,9 +78,8 @@ static int reduce_and_update(struct train *t, double lr, struct reducer_step *re
     return train_is_emulated(t) ? train_emulate_update(t, lr, reduced->skipped) : 0;
 }
 
-/* Computes the gradients and updates the weights. Nothing overlaps in steps with dumps or
- * statistics, which need the gradients before the all-reduce, or with several micro-batches, where
- * gradients are complete only after the last. */
+/* Overlaps nothing in steps with dumps or statistics, which need the gradients before the
+ * all-reduce, or with several micro-batches, whose gradients are complete only after the last. */
 static int compute_and_update(struct train *t, double lr, struct nn_result *mine,
                               struct reducer_step *reduced)
 {
@@ -181,7 +179,7 @@ int train_run(struct train *t)
                            (t->o->save_every && s->step % t->o->save_every == 0)))
             TRY(save(t));
     }
-    if (!tested && !t->stopped_by && !t->ends_early) { /* the run was resumed at its end */
+    if (!tested && !t->stopped_by && !t->ends_early) { /* resumed at its end */
         TRY(test(t, false));
         if (t->o->save)
             TRY(save(t));

@@ -1,5 +1,4 @@
-/* train_offload.c : prints how cards in the network and in this machine are used: one line at the
- * start of a run, and lines of the final table. */
+/* train_offload.c : prints how cards in the network and in this machine are used. */
 #include "hls/card/card.h"
 #include "app/train/train.h"
 #include "base/err.h"

@@ -1,5 +1,4 @@
-/* train_open.c : opens a training job in stages. After each stage all ranks agree that it has
- * succeeded. */
+/* train_open.c : opens a training job in stages. */
 #include "app/train/checkpoint.h"
 #include "app/train/grad_dump.h"
 #include "app/train/grad_stats.h"
@@ -27,7 +26,6 @@ static int compare_options(struct train *t)
                differ.name, differ.mine, differ.theirs);
 }
 
-/* Derives settings that depend on the number of ranks. */
 static int settle(struct train *t)
 {
     const struct train_options *o = t->o;
@@ -109,7 +107,7 @@ static int open_data(struct train *t)
     return 0;
 }
 
-/* Checks that all ranks have the same data. Compares contents, since file names may differ. */
+/* Compares the contents of the data, since file names may differ. */
 static int same_data(struct train *t)
 {
     const uint32_t crc = train_data_crc(t);
@@ -165,7 +163,7 @@ static int open_own(struct train *t)
     return train_means_open(t);
 }
 
-/* Returns the layers for the reducer, which the caller frees, or NULL if memory is short. */
+/* Returns the reducer's layers, which the caller frees; NULL: no memory. */
 static struct reducer_layer *layers_of(const struct train *t)
 {
     struct reducer_layer *layers = buf_alloc((size_t)t->n_params * sizeof *layers);
@@ -193,7 +191,7 @@ static int open_job(struct train *t)
     struct reducer_layer *layers = layers_of(t);
     const float **weights = buf_alloc((size_t)t->n_params * sizeof *weights);
     if (!layers || !weights)
-        comm_abort(t->comm, -ENOMEM); /* the other ranks are in job_open() */
+        comm_abort(t->comm, -ENOMEM); /* others wait in job_open() */
     for (int i = 0; i < t->n_params; i++)
         weights[i] = nn_model_at(t->model, t->weights, t->params[i].offset);
     int rc = job_open(&t->job, layers, t->n_params);
@@ -206,11 +204,11 @@ static int open_job(struct train *t)
     return rc;
 }
 
-/* Counts the bytes of a step in fp32 with an all-reduce of zeros. */
+/* Counts the bytes of an fp32 step with an all-reduce of zeros. */
 static int count_fp32(struct train *t)
 {
     struct reducer_step step;
-    TRY(nn_model_put(t->model, t->grads, t->host, t->n_weights)); /* host is still all zeros */
+    TRY(nn_model_put(t->model, t->grads, t->host, t->n_weights)); /* host is still zero */
     reducer_force_fp32(t->job.reducer, true);
     TRY(reducer_run(t->job.reducer, 0, t->layers, &step));
     t->report.fp32_sent_bytes = step.sent_bytes;

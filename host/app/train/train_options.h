@@ -9,11 +9,11 @@
 struct train_options {
     const char *data, *augment, *model, *block, *loss;
     uint64_t train_samples;
-    double width;          /* factor on the channels of the model */
+    double width;          /* factor on the model's channels */
     int64_t image;         /* pixels a side; 0: as in the data */
     int64_t epochs, steps; /* one of them is 0 */
     double until;          /* test accuracy; 0: none */
-    uint64_t batch;        /* images of a step, of all ranks together */
+    uint64_t batch;        /* images of a step, all ranks */
     int64_t micro;         /* passes for a rank's share of the batch */
     const char *optimizer, *schedule;
     double lr, warmup, warmup_from;
@@ -42,37 +42,35 @@ struct train_options {
     const char *memory; /* NULL: real ranks */
 };
 
-/* Mark of options on which the bits of the weights depend. Their values must be unchanged on
- * --resume. */
+/* Marks options on which the weights' bits depend; --resume needs the same values. */
 enum { TRAIN_BITS = 1 };
-/* Mark of options on which the bits depend if the chosen optimiser uses them. */
+/* The same if the chosen optimiser uses the option. */
 enum { TRAIN_TAKEN = 2 };
-/* Mark of options on which the bits depend, but which older checkpoints do not have: a checkpoint
- * has its line only if the value is not the default, so older ones can be resumed. */
+/* TRAIN_BITS of options that older checkpoints do not have. Checkpoints have a line only for a
+ * value that is not the default. */
 enum { TRAIN_LATER = 4 };
 
-enum { TRAIN_LINES_MAX = 8192 }; /* limit of opt_lines() in bytes; longer lines are refused */
+enum { TRAIN_LINES_MAX = 8192 }; /* of opt_lines(), bytes; longer lines are refused */
 
-/* The options of the two commands. emulate has the rows of train, followed by its own rows. */
+/* emulate has the rows of train, then its own. */
 extern const struct opt_command train_command, emulate_command;
 
-/* Reads the options. Refuses contradictions that do not depend on the number of ranks. */
+/* Refuses contradictions that do not depend on the number of ranks. */
 int train_options_read(const struct opt_command *command, int argc, char **argv,
                        struct train_options *o, struct opt_parsed *parsed);
 
-/* Appends the option lines that a checkpoint stores. */
+/* Appends the lines of a checkpoint. */
 void train_options_lines(const struct train_options *o, struct text *to);
 
-/* Checks that the options can be combined. If not, reports why. */
+/* Reports options that cannot be combined. */
 int train_options_check(const struct opt_command *command, const struct train_options *o,
                         const struct opt_parsed *p);
 
-/* Returns whether the run has --precision fp16-pure. */
 bool train_is_pure(const struct train_options *o);
-/* Returns whether --device auto must not choose a GPU. */
+/* True if --device auto must not choose a GPU. */
 bool train_needs_cpu(const struct train_options *o);
 
-/* Checks that no file name is empty and that written files differ. */
+/* File names must not be empty, and written files must differ. */
 int train_files_check(const struct train_options *o);
 
 #endif

@@ -1,5 +1,4 @@
-/* train_record.c : writes the lines of --log: the run, its steps, epochs and end.
- * app/README.md documents every key. */
+/* train_record.c : writes the lines of --log. app/README.md has the keys. */
 #include "app/app.h"
 #include "app/doctor/info.h"
 #include "app/train/train.h"
@@ -10,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SCHEMA = 2 }; /* increase when a key is renamed or redefined */
+enum { SCHEMA = 2 }; /* increase if a key is renamed or redefined */
 
 bool report_reached(const struct train *t)
 {
@@ -22,8 +21,8 @@ bool report_shows_cer(const struct train *t)
     return t->data->samples->target == NN_TRANSCRIPT;
 }
 
-/* Returns false with at most NN_TOP classes, where the share is always 1, and for pixels and
- * transcripts, which have no such share. */
+/* False with at most NN_TOP classes, where the share is always 1, and for pixels and transcripts,
+ * which have none. */
 bool report_shows_top(const struct train *t)
 {
     return t->data->n_classes > NN_TOP && !t->confusion && !report_shows_cer(t);
@@ -70,7 +69,7 @@ static void put_used_sum(struct jsonl *log, const struct codec *codec)
     jsonl_text(log, "used_out_format", sum ? codec_format_name(sum->out, name) : NULL);
 }
 
-/* Writes the algorithm of convolutions, or null on a GPU, whose library chooses it. */
+/* used_conv is null on a GPU, whose library chooses the algorithm. */
 static void put_used_math(const struct train *t, struct jsonl *log)
 {
     const bool products = t->setup.gemm || t->setup.conv == NN_CONV_GEMM || !winograd_best();
@@ -84,7 +83,7 @@ static void put_used_math(const struct train *t, struct jsonl *log)
                                                      : "none");
 }
 
-/* Writes the values that `auto` was resolved to. */
+/* Writes what `auto` became. */
 static void put_used(const struct train *t, struct jsonl *log)
 {
     const struct job *job = &t->job;

@@ -1,4 +1,4 @@
-/* train_report.c : prints the progress line and the final table of a run. */
+/* train_report.c : prints the progress line and the final table. */
 #include "app/app.h"
 #include "app/train/train.h"
 #include "base/err.h"
@@ -7,13 +7,13 @@
 #include <math.h>
 #include <string.h>
 
-/* Returns the share of time in the all-reduce, in %. */
+/* % of the time in the all-reduce */
 static double reduce_percent(const struct report_time *time)
 {
     return time->seconds > 0 ? 100 * (time->comm_s + time->codec_s) / time->seconds : 0;
 }
 
-/* Returns the share of casting, sending and adding that overlapped compute, in %. */
+/* % of casting, sending and adding that overlapped compute */
 static double hidden_percent(const struct report_time *time)
 {
     const double all_s = time->hidden_s + time->exposed_s;
@@ -56,7 +56,7 @@ static void say_progress(struct train *t, const struct report_step *step)
     const double ratio =
         r->fp32_sent_bytes ? (double)step->reduced.sent_bytes / (double)r->fp32_sent_bytes : 1;
     const double left_s = (double)(t->n_steps - t->state.step) * r->all.seconds / r->all.steps;
-    char bytes[64] = "", left[PROGRESS_TIME]; /* empty with low memory, where nothing is sent */
+    char bytes[64] = "", left[PROGRESS_TIME]; /* empty with low memory, which sends nothing */
     if (!t->low_memory)
         snprintf(bytes, sizeof bytes, "  %.1f kB/step (%.3f of fp32)",
                  (double)step->reduced.sent_bytes / 1e3, ratio);
@@ -107,7 +107,7 @@ static void say_epoch(const struct train *t, const struct report_epoch *epoch)
     char to[256];
     struct text line = text_in(to, sizeof to);
     text_add(&line, "epoch %llu done", (unsigned long long)epoch->epoch + 1);
-    if (t->report.all.steps > 0) /* else the run was resumed at its end */
+    if (t->report.all.steps > 0) /* else resumed at its end */
         text_add(&line, "  loss %.4f  train accuracy %.4f", epoch->train_loss,
                  epoch->train_accuracy);
     text_add(&line, "  test accuracy %.4f", epoch->test_accuracy);

@@ -1,5 +1,4 @@
-/* train_report.h : reports a training run from rank 0: prints the progress line and the final
- * table, and writes the log.
+/* train_report.h : reports a training run from rank 0: progress line, final table and log.
  *
  * Int results are 0 or a negative errno that has been reported. */
 #ifndef TRAIN_REPORT_H
@@ -12,19 +11,19 @@
 struct train;
 
 struct report_step {
-    uint64_t epoch; /* counted from 0 */
+    uint64_t epoch; /* from 0 */
     double loss;    /* mean over the whole batch */
     double lr, seconds;
-    double input_s; /* s, for preparing images; included in `seconds` */
+    double input_s; /* s, preparing images; part of `seconds` */
     struct reducer_step reduced;
 };
 
 struct report_epoch {
-    uint64_t epoch; /* counted from 0 */
+    uint64_t epoch; /* from 0 */
     double train_loss, train_accuracy, test_loss, test_accuracy;
-    /* labels that count; train_labels without those of skipped steps */
+    /* labels that count; train_labels without skipped steps */
     double train_labels, test_labels;
-    double test_top;         /* share of test labels among the NN_TOP likeliest classes */
+    double test_top;         /* share of test labels among the NN_TOP likeliest */
     struct segmentation map; /* label maps only */
     double test_cer;         /* transcripts: edits / letters */
     double test_bits;        /* loss in bits per label */
@@ -40,45 +39,40 @@ struct report {
     struct jsonl log;
     struct report_time window, all; /* since the last progress line; since the start */
     uint64_t sent_bytes;            /* by this rank in all steps */
-    uint64_t steps_by_card;         /* steps whose gradients all came from cards */
-    uint64_t redone;                /* buckets meant for cards, reduced by MPI */
-    uint64_t fp32_sent_bytes;       /* by this rank in one step in fp32 with the same algorithm */
+    uint64_t steps_by_card;         /* whose gradients all came from cards */
+    uint64_t redone;                /* buckets for cards, reduced by MPI */
+    uint64_t fp32_sent_bytes;       /* by this rank in an fp32 step with the same algorithm */
     struct report_epoch last;
 };
 
-/* Opens the log and writes its first line. */
 int report_open(struct train *t);
 void report_close(struct train *t);
 
-/* Return whether table and log show character error rates (for transcripts), and the NN_TOP
- * share. */
+/* Return whether table and log show character error rates (transcripts), and the NN_TOP share. */
 bool report_shows_cer(const struct train *t);
 bool report_shows_top(const struct train *t);
 
 /* ---- lines of the open log (train_record.c) ---- */
 
-/* Writes the run and its options. The caller ends the line. option: the option that named the file,
- * "log" or "stats". */
+/* The caller ends the line. option: "log" or "stats", which named the file. */
 void record_run(const struct train *t, const char *option, struct jsonl *log);
 
 int record_step(struct train *t, const struct report_step *step);
 int record_epoch(struct train *t, const struct report_epoch *epoch);
-/* Writes the last line of a run that is done or stopped, if there is a log. The arguments are bytes
- * of a step, as means over ranks: bytes sent, and bytes of the same data in fp32. */
+/* Writes the last line of a run that is done or stopped. Arguments: a step's bytes, means over
+ * ranks; the second of the same data in fp32. */
 int record_end(struct train *t, double mean_sent_bytes, double mean_fp32_bytes);
 
-/* Report a finished step, which t->state already counts, and a finished epoch. */
+/* Report a finished step, which t->state already counts, or epoch. */
 int report_step(struct train *t, const struct report_step *step);
 int report_epoch(struct train *t, const struct report_epoch *epoch);
 
-/* Returns whether the last test reached --until. The result is the same on all ranks. */
+/* Returns whether the last test reached --until; the same on all ranks. */
 bool report_reached(const struct train *t);
 
-/* Prints the table and the two last lines from rank 0, unless the run was
- * stopped. All ranks call it. */
+/* Prints the table and the last two lines unless the run was stopped. All ranks call it. */
 int report_end(struct train *t);
 
-/* Prints how to resume a stopped run. */
 void report_stopped(const struct train *t);
 
 #endif

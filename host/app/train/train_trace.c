@@ -1,11 +1,11 @@
-/* train_trace.c : gathers the timelines of all ranks for --trace; rank 0 writes them at the end. */
+/* train_trace.c : gathers the timelines of all ranks for --trace. */
 #include "app/train/train.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file.h"
 #include <stdlib.h>
 
-/* SPANS: largest number of spans kept, the last of a run; BLOCK: spans per message */
+/* SPANS: spans kept, the last of a run; BLOCK: spans per message */
 enum { SPANS = 1 << 16, BLOCK = 1024 };
 
 int train_trace_open(struct train *t)
@@ -26,13 +26,12 @@ int train_trace_open(struct train *t)
 int train_trace_start(struct train *t)
 {
     if (t->trace)
-        TRY(comm_barrier(t->comm)); /* makes time 0 the same on all ranks */
+        TRY(comm_barrier(t->comm)); /* time 0 of all ranks */
     trace_start(t->trace);
     return 0;
 }
 
-/* Gathers spans in blocks, the oldest first. If out is NULL, the spans of other ranks are
- * dropped. */
+/* Gathers spans in blocks, oldest first. out: NULL drops those of other ranks. */
 static int gather(struct train *t, struct file_out *out, uint64_t *lost)
 {
     struct trace_span *mine = t->trace_block, *all = mine + BLOCK;
