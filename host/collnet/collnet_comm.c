@@ -1,7 +1,5 @@
-/* collnet_comm.c : Queues a group's requests and runs them one by one in a thread.
- *
- * Therefore allreduce and test never block. NCCL calls a group's requests
- * in the same order on all ranks. */
+/* collnet_comm.c : queues a group's requests and runs them one by one in a thread, so that
+ * allreduce and test never block. NCCL calls a group's requests in the same order on all ranks. */
 #include "base/buf.h"
 #include "collnet/collnet.h"
 #include "collnet/mesh.h"
@@ -31,8 +29,8 @@ struct group {
     struct collnet_sum *sums[COLLNET_KINDS]; /* NULL until the first request */
     struct err_lines lines;
     struct request requests[REQUESTS];
-    unsigned long begun, ended; /* requests so far */
-    int failed;                 /* a negative errno: all later requests fail with it */
+    unsigned long begun, ended;
+    int failed; /* 0, or a negative errno of all later requests */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t more, left;
@@ -88,7 +86,7 @@ static void leave(struct group *g)
     comm_leave(g->comm);
 }
 
-/* Waits for the next request. Returns NULL if no more will come. */
+/* NULL: no more will come. */
 static struct request *next(struct group *g)
 {
     pthread_mutex_lock(&g->lock);
@@ -120,7 +118,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* Starts the thread with all signals blocked, because they are for the program. */
+/* With all signals blocked: they are for the program. */
 static int start(struct group *g)
 {
     sigset_t all, before;
@@ -157,8 +155,8 @@ int collnet_close_listen(void *listening)
     return NCCL_SUCCESS;
 }
 
-/* Opens the first sums. Collective. Fails if no card answers now;
- * NCCL then makes the sums itself. */
+/* Open the first sums. Collective. Fails if no card answers now; NCCL then makes the sums
+ * itself. */
 static int find_card(struct group *g)
 {
     return open_kind(g, collnet_spec()->format ? COLLNET_WORDS : COLLNET_E4M3FN, true);
@@ -178,7 +176,7 @@ static int begin(struct group *g, void *handles[], int n_ranks, int rank,
     return rc;
 }
 
-/* After an error NCCL does not close the listening socket, and sums in another way. */
+/* After an error NCCL leaves the listening socket open, and sums in another way. */
 int collnet_connect(void *handles[], int n_ranks, int rank, void *listening, void **comm)
 {
     struct err_lines lines = collnet_lines(), *before = err_turn(&lines);
@@ -244,7 +242,7 @@ int collnet_test(void *request, int *done, int *bytes)
     return collnet_result(rc);
 }
 
-/* Waits until the thread has left the communicator, at most CLOSE_S. */
+/* Wait, at most CLOSE_S, until the thread has left the communicator. */
 static void await_left(struct group *g)
 {
     struct timespec until;
@@ -261,7 +259,7 @@ int collnet_close(void *comm)
         return NCCL_SUCCESS;
     pthread_mutex_lock(&g->lock);
     g->quits = true;
-    if (g->begun != g->ended) /* NCCL calls test no more, but the thread still runs */
+    if (g->begun != g->ended) /* NCCL no longer calls test, but the thread runs */
         (void)comm_fail(g->comm, -ECANCELED);
     pthread_cond_signal(&g->more);
     await_left(g);

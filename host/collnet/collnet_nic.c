@@ -1,6 +1,5 @@
-/* collnet_nic.c : Finds the network interface to the first card, and describes it to NCCL.
- *
- * Both kinds of tables give the same description, so NCCL recognises them as one device. */
+/* collnet_nic.c : finds the network interface to the first card, and describes it to NCCL: in both
+ * kinds of tables alike, so that NCCL recognises one device. */
 #include "collnet/collnet.h"
 #include "base/inet.h"
 #include "offload/wire/wire_local.h"
@@ -39,7 +38,6 @@ static void find_name(void)
     freeifaddrs(all);
 }
 
-/* Reads the interface's speed and PCI path. */
 static void find_place(void)
 {
     char path[64];
@@ -102,8 +100,7 @@ static int describe(int dev, struct nic_v12 *out)
 #define LIMITS                                                  \
     .made_of = {.n = all.made_of.n, .of = {all.made_of.of[0]}}, \
     .most_p2p_bytes = all.most_p2p_bytes, .most_coll_bytes = all.most_coll_bytes
-/* Fields that are not named are 0: registrations are not global, no
- * forced flush, no device offload. */
+/* Other fields are 0: registrations are not global, no forced flush, no device offload. */
 #define DESCRIBE(v, ...)                                \
     int collnet_nic_v##v(int dev, struct nic_v##v *out) \
     {                                                   \

@@ -1,4 +1,4 @@
-/* collnet_spec.c : Reads the options in the environment, and prints to NCCL's log. */
+/* collnet_spec.c : reads the options in the environment, and prints to NCCL's log. */
 #include "collnet/collnet.h"
 #include "base/inet.h"
 #include "base/text.h"
@@ -55,7 +55,7 @@ int collnet_result(int rc)
     }
 }
 
-/* Copies a variable, so that later changes of the environment do not matter. */
+/* A copy, since the environment may change later. */
 static const char *word(const char *name)
 {
     const char *text = getenv(name);
@@ -74,7 +74,6 @@ static int read_deadline(double *out)
     return 0;
 }
 
-/* Finds the interface on the route to the first card. */
 static int find_nic(const char *cards)
 {
     static const char heads[][7] = {"udp://", "eth://"};

@@ -1,12 +1,12 @@
-/* collnet_sum.c : Makes the all-reduces of one codec with a card or with
- * messages. The bits are the same.
+/* collnet_sum.c : makes the all-reduces of one codec with a card or with messages, with the same
+ * bits.
  *
  *     fp32, fp16, bf16   absmax -> exponent --max over ranks--> shift; cast to codes --sum--> back
  *     fp8                are codes:                             --sum-->
  *
- * Works like reducer_card_path.c, for one bucket with the length of NCCL's request. The ranks vote
- * whether any of them missed an answer of the card. If so, all ranks repeat the sum with
- * messages. If an element is inf or nan on some rank, the sum is made in fp32. */
+ * Works like reducer_card_path.c, for one bucket with the length of NCCL's request. If, by vote,
+ * any rank missed an answer of the card, all ranks repeat the sum with messages. With inf or nan on
+ * some rank, the sum is made in fp32. */
 #include "base/buf.h"
 #include "base/crc.h"
 #include "collnet/collnet.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 
 struct collnet_sum {
-    struct job job; /* codec, algorithm for messages, names of cards */
+    struct job job; /* codec, algorithm for messages, cards */
     struct codec fp32;
     struct offload *offload;
     enum collnet_kind kind;
@@ -73,7 +73,7 @@ int collnet_check(const struct collnet_spec *w, enum collnet_kind kind)
 
 /* ---- opening and closing ---- */
 
-/* Opens a codec for sums with inf or nan, which follow IEEE 754. */
+/* For sums with inf or nan, by IEEE 754. */
 static int open_fp32(struct collnet_sum *s)
 {
     const struct codec_spec spec = {.format = "fp32", .sum = "fp32", .overflow = "inf"};
@@ -82,7 +82,6 @@ static int open_fp32(struct collnet_sum *s)
     return codec_set_sums(&s->fp32);
 }
 
-/* Opens the sums of one kind. Collective. */
 static int open_sum(struct comm *c, const struct job_spec *spec, bool needs_card,
                     struct collnet_sum *s)
 {
@@ -130,7 +129,6 @@ struct collnet_count collnet_sum_counted(const struct collnet_sum *s)
     return (struct collnet_count){s->step, s->n_by_card};
 }
 
-/* Enlarges the buffers so that n elements fit in both codecs. */
 static int make_room(struct collnet_sum *s, size_t n)
 {
     const struct codec_call narrow = {.codec = &s->job.codec}, wide = {.codec = &s->fp32};
@@ -187,7 +185,7 @@ static void nothing(void *arg, size_t at, size_t n)
     (void)arg, (void)at, (void)n; /* no codes to wait for, results are read later */
 }
 
-/* Returns a checksum of the data that all ranks must share before a card adds their packets. */
+/* A checksum of all that ranks must share before a card adds their packets. */
 static uint32_t tag_of(const struct collnet_sum *s, size_t n, int8_t exponent)
 {
     const uint64_t words[] = {s->step, n, (uint8_t)exponent, s->job.tag};
@@ -197,7 +195,7 @@ static uint32_t tag_of(const struct collnet_sum *s, size_t n, int8_t exponent)
     return crc_of(bytes, sizeof bytes);
 }
 
-/* Sums codes [n], padded with zeros, into result. */
+/* Sum codes [n], padded with zeros, into result. */
 static int sum_by_messages(struct collnet_sum *s, const struct codec *codec, size_t n)
 {
     const struct codec_call of = {.codec = codec, .step = s->step};
@@ -212,7 +210,7 @@ static int sum_by_messages(struct collnet_sum *s, const struct codec *codec, siz
     return s->job.algo->run(s->job.comm, &call);
 }
 
-/* Writes the codes of x, or x itself if it consists of codes, to the buffer `codes`. */
+/* Write the codes of x, or x itself if it is codes, to `codes`. */
 static void encode(struct collnet_sum *s, const struct codec *codec, int shift, const void *x,
                    size_t n)
 {
@@ -231,12 +229,12 @@ struct summing {
     struct collnet_sum *s;
     const void *x; /* fp32 or codes */
     size_t n;
-    int8_t exponent; /* first of this rank, later of all ranks */
+    int8_t exponent; /* this rank's, later of all ranks */
     bool finite;
 };
 
-/* Makes the sum with the card, as far as possible. Returns the parts that this rank
- * missed (LOST_*), or a negative errno. */
+/* Sum with the card, as far as possible. Returns the parts that this rank missed (LOST_*), or a
+ * negative errno. */
 static int go(struct summing *a)
 {
     struct collnet_sum *s = a->s;
@@ -263,7 +261,7 @@ static int go(struct summing *a)
     return rc ? LOST_SUM : 0;
 }
 
-/* Makes the parts that any rank missed with messages. */
+/* Make, with messages, the parts that any rank missed. */
 static int make_up(struct summing *a, uint64_t lost)
 {
     struct collnet_sum *s = a->s;

@@ -1,7 +1,5 @@
-/* collnet_tables.c : Fills NCCL's collective network tables, one for each version.
- *
- * An entry that is NULL is an operation that is not supported. NCCL makes all-gathers
- * and reduce-scatters in another way. */
+/* collnet_tables.c : fills NCCL's collective network tables, one for each version. NULL: an
+ * operation that NCCL makes in another way (all-gather, reduce-scatter). */
 #include "collnet/collnet.h"
 
 #define PLUGIN __attribute__((visibility("default")))
@@ -44,7 +42,7 @@ static int allreduce_v6(void *comm, void *send, void *recv, int n, int type, int
                  : NCCL_INVALID_ARGUMENT;
 }
 
-/* Has nothing to do, because the CPU has written the sums. */
+/* Nothing to do: the CPU has written the sums. */
 static int flush(void *comm, void *data, int bytes, void *mr, void **request)
 {
     (void)comm, (void)data, (void)bytes, (void)mr;

@@ -1,4 +1,4 @@
-/* mesh.c : Sends messages between ranks over the mesh's connections, for struct nc_transport. */
+/* mesh.c : sends messages between ranks over the mesh's connections, for struct nc_transport. */
 #include "collnet/mesh.h"
 #include "base/buf.h"
 #include "base/callers.h"
@@ -56,7 +56,7 @@ static int test(void *arg, void *request, int *done)
     return 0;
 }
 
-/* Always returns 0: the loss of a peer is reported by the test of its messages. */
+/* Returns 0: tests of messages report the loss of a peer. */
 static int progress(void *arg)
 {
     struct mesh *m = arg;
@@ -97,10 +97,10 @@ void mesh_close(struct mesh *m)
     m->streams = NULL;
 }
 
-/* ---- connecting every pair of ranks with the handles that NCCL distributes ----
+/* ---- connecting every pair of ranks ----
  *
- * A connecting rank sends {magic, rank, secret}. The secret is in the handle of the listening
- * rank. Only ranks that got it from NCCL are accepted; other connections are closed. */
+ * A connecting rank sends {magic, rank, secret}, with the secret of the listening rank's handle.
+ * Only ranks that got it from NCCL are accepted; other connections are closed. */
 
 enum { MAGIC = 0x6e63636e, MAX_RANKS = 4096 };
 
@@ -144,7 +144,6 @@ static void begin_stream(struct mesh *m, int peer, int fd)
     stream_open(&m->streams[peer], fd, true);
 }
 
-/* Connects to a rank with a lower number. */
 static int call(struct mesh *m, int peer, const struct mesh_handle *h, struct deadline *d)
 {
     const struct hello hello = {MAGIC, m->rank, h->secret};
@@ -161,7 +160,7 @@ static int call(struct mesh *m, int peer, const struct mesh_handle *h, struct de
                          inet_text(h->ip, (uint16_t)h->port, text), strerror(-rc));
 }
 
-/* Returns the rank of a peer that sent this, or -1 if it is not one of ours. */
+/* The rank of a peer that sent this, or -1 if not one of ours. */
 static int rank_of(const struct mesh *m, const struct hello *hello, uint64_t secret)
 {
     const bool ours = hello->magic == MAGIC && hello->secret == secret && hello->rank > m->rank &&
@@ -169,7 +168,6 @@ static int rank_of(const struct mesh *m, const struct hello *hello, uint64_t sec
     return ours ? hello->rank : -1;
 }
 
-/* Waits for connections of the ranks with higher numbers. */
 static int be_called(struct mesh *m, const struct mesh_listen *own, struct deadline *d)
 {
     struct callers callers;

@@ -1,6 +1,5 @@
-/* mesh.h : Connects ranks over TCP with handles that NCCL distributes, as a `struct nc_transport`.
- *
- * It carries all data that does not pass through a card.
+/* mesh.h : connects ranks over TCP with handles that NCCL distributes, as a `struct nc_transport`,
+ * for all data that does not pass through a card.
  *
  *     mesh_listen      opens a socket and makes a handle with its address and a secret
  *                      (NCCL then hands all handles to every rank)
@@ -26,25 +25,24 @@ struct mesh_listen {
     struct mesh_handle handle;
 };
 
-/* Opens a listening socket. ip: an address of this host. Returns 0, or a
- * negative errno after reporting. */
+/* Open a listening socket. ip: an address of this host. Returns 0, or reports a negative errno. */
 int mesh_listen(uint32_t ip, struct mesh_listen *out);
 void mesh_unlisten(struct mesh_listen *l);
 
 struct mesh {
     int rank, n_ranks;
-    struct stream *streams; /* [n_ranks]; this rank's own entry has no socket */
-    atomic_bool cut;        /* any thread may set it: messages no longer move */
+    struct stream *streams; /* [n_ranks]; this rank's has no socket */
+    atomic_bool cut;        /* messages no longer move; any thread may set it */
 };
 
-/* Connects all ranks. Collective. handles [n_ranks]: made by mesh_listen() of every rank. own: made
- * by mesh_listen() of this rank. m: must be all zero. Blocks for at most deadline_s. Returns 0, or
- * after reporting -EINVAL (wrong handles), -ETIMEDOUT, -ENOMEM or an errno of a socket. */
+/* Connect all ranks. Collective. handles [n_ranks]: every rank's, of mesh_listen(); own: this
+ * rank's. m: all zero. Blocks for at most deadline_s. Returns 0, or reports -EINVAL (wrong
+ * handles), -ETIMEDOUT, -ENOMEM or an errno of a socket. */
 int mesh_meet(const struct mesh_listen *own, void *const *handles, int n_ranks, int rank,
               double deadline_s, struct mesh *m);
 void mesh_close(struct mesh *m);
 
-/* Returns the mesh as a transport. m must not move while the transport is used. */
+/* m must not move while the transport is used. */
 struct nc_transport mesh_transport(struct mesh *m);
 
 #endif

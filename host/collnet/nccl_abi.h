@@ -1,13 +1,12 @@
-/* nccl_abi.h : Declares the tables between NCCL and a network plugin, versions 6 to 12.
+/* nccl_abi.h : declares the tables between NCCL and a network plugin, versions 6 to 12.
  *
  *     NCCL     2.18  2.19  2.20-2.23  2.24-2.25  2.26-2.27  2.28-2.29  2.30
  *     asks for v6    v7    v8         v9         v10        v11        v12    first, then older
  *
- * A version consists of two symbols, ncclNetPlugin_vN and ncclCollNetPlugin_vN. Each is a
- * table of functions. NCCL loads no library without the first table. All functions return an
- * enum nccl_result. Some entries may be NULL, which means unsupported. The names are ours,
- * the layout is NCCL's: src/include/nccl_net.h (2.18 to 2.23),
- * src/include/plugin/net/net_v6.h to net_v12.h, nccl.h. */
+ * A version consists of two symbols, ncclNetPlugin_vN and ncclCollNetPlugin_vN, each a table of
+ * functions. NCCL loads no library without the first table. All functions return an enum
+ * nccl_result. NULL entries are unsupported. The names are ours, the layout is NCCL's:
+ * src/include/nccl_net.h (2.18 to 2.23), src/include/plugin/net/net_v6.h to net_v12.h, nccl.h. */
 #ifndef NCCL_ABI_H
 #define NCCL_ABI_H
 #include <assert.h>
@@ -26,7 +25,7 @@ enum nccl_type {
     NCCL_FP16 = 6,
     NCCL_FP32 = 7,
     NCCL_BF16 = 9,
-    NCCL_E4M3FN = 10, /* this type and the next: from NCCL 2.24 */
+    NCCL_E4M3FN = 10, /* this and the next: from NCCL 2.24 */
     NCCL_E5M2 = 11,
     NCCL_TYPES
 };
@@ -39,7 +38,7 @@ enum { NCCL_HANDLE_BYTES = 128, NCCL_DEVICES_OF_A_NIC = 8 }; /* 8 in v12, 4 befo
 typedef void nccl_log(int level, unsigned long about, const char *file, int line,
                       const char *format, ...);
 
-/* ---- a network interface, in each version's layout ---- */
+/* ---- a network interface ---- */
 
 #define NIC_HEAD      \
     char *name, *pci; \
@@ -134,7 +133,7 @@ typedef int coll_allreduce_v9(void *comm, void *send, void *recv, size_t n, int 
         int (*close_listen)(void *listening);                                                   \
         END                                                                                     \
     }
-/* Entries that are always NULL here, so their arguments do not matter. */
+/* Entries that are always NULL here, whatever their arguments. */
 #define NO_GATHER  void (*allgather)(void), (*reduce_scatter)(void);
 #define NO_VIRTUAL void (*make_virtual)(void);
 #define FINALIZE   int (*finalize)(void *context);

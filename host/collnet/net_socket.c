@@ -1,8 +1,8 @@
-/* net_socket.c : Sends NCCL's messages between ranks, over one TCP connection each.
+/* net_socket.c : sends NCCL's messages between ranks, over one TCP connection each.
  *
- * NCCL loads no collective network without a network in the same library, so this is a minimal
- * network. Messages of a connection arrive in order. Tags are ignored: NCCL needs them only for
- * grouped receives, which the properties do not offer. */
+ * A minimal network: NCCL loads no collective network without a network in the same library.
+ * Messages of a connection arrive in order. Tags are ignored: NCCL needs them only for grouped
+ * receives, which the properties do not offer. */
 #include "base/buf.h"
 #include "base/callers.h"
 #include "base/clock.h"
@@ -34,7 +34,7 @@ struct line {
     struct request requests[REQUESTS];
 };
 
-/* NCCL passes the same handle in all calls of connect() until connected. */
+/* The same in all calls of connect() until connected. */
 struct handle {
     struct mesh_handle of;
     struct line *begun;
@@ -43,7 +43,7 @@ static_assert(sizeof(struct handle) <= NCCL_HANDLE_BYTES, "NCCL carries no more"
 
 struct listening {
     struct mesh_listen at;
-    struct callers callers; /* new connections; each must send the handle's secret */
+    struct callers callers; /* new connections, which must send the handle's secret */
 };
 
 int net_listen(int dev, void *handle, void **listening)
@@ -102,7 +102,7 @@ static struct line *begin_call(const struct mesh_handle *h)
     return l;
 }
 
-/* Returns 1 if connected, 0 if not yet, or a negative errno if it failed. */
+/* 1: connected, 0: not yet, or a negative errno. */
 static int is_connected(struct line *l)
 {
     const int rc = inet_called(l->stream.fd, 0);
@@ -145,7 +145,7 @@ int net_accept_from(void *listening, void **comm)
         if (said == l->at.handle.secret)
             return (*comm = make_line(fd)) ? NCCL_SUCCESS : NCCL_SYSTEM_ERROR;
     }
-    return NCCL_SUCCESS; /* none of the callers was ours; NCCL calls again */
+    return NCCL_SUCCESS; /* no caller was ours; NCCL calls again */
 }
 
 /* ---- messages ---- */

@@ -1,5 +1,4 @@
-/* net_tables.c : Fills NCCL's network tables, one for each version.
- * NULL entries are not supported. */
+/* net_tables.c : fills NCCL's network tables, one for each version. NULL: not supported. */
 #include "collnet/collnet.h"
 
 #define PLUGIN __attribute__((visibility("default")))
@@ -29,7 +28,7 @@ static int listen_v11(void *context, int dev, void *handle, void **listening)
     return net_listen(dev, handle, listening);
 }
 
-/* ---- connections; `device` arguments are for cards that work without the host ---- */
+/* ---- connections; `device` is for cards that work without the host ---- */
 
 static int connect_v6(int dev, void *handle, void **comm)
 {

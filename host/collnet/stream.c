@@ -1,4 +1,4 @@
-/* stream.c : Sends messages over one connected stream socket, without blocking. */
+/* stream.c : sends messages over one connected stream socket, without blocking. */
 #include "collnet/stream.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,8 @@ static void append(struct stream_list *l, struct stream_message *m)
     l->end = &m->next;
 }
 
-/* Removes m from the list, or if m is NULL, the first message with this tag. Returns the removed
- * message, or NULL if it is not in the list. */
+/* Remove m, or if m is NULL, the first message with this tag. Returns it, or NULL if it is not in
+ * the list. */
 static struct stream_message *take(struct stream_list *l, const struct stream_message *m,
                                    uint64_t tag)
 {
@@ -95,8 +95,7 @@ static struct stream_message *make_early(const struct stream *s)
     return m;
 }
 
-/* Chooses the message to which the bytes after a head belong. Returns
- * false if there is none yet. */
+/* Choose the message for the bytes after a head. Returns false if there is none yet. */
 static bool begin_in(struct stream *s)
 {
     struct stream_message *m = take(&s->posted, NULL, s->head.tag);
@@ -123,7 +122,7 @@ static void end_in(struct stream *s)
     s->head_at = 0;
 }
 
-/* Reads a part of a head or of a message's bytes. Returns false if nothing has come. */
+/* Returns false if nothing has come. */
 static bool pull_some(struct stream *s, char *to, size_t left, size_t *at)
 {
     const ssize_t n = recv(s->fd, to, left, 0);
@@ -191,7 +190,7 @@ void stream_recv(struct stream *s, struct stream_message *m, uint64_t tag, void 
     m->at = early->at;
     m->done = early->done && early->head.bytes == bytes;
     if (s->in == early)
-        s->in = m; /* the rest of the message goes directly to m */
+        s->in = m; /* the rest goes directly to m */
     drop_early(early);
 }
 

@@ -1,11 +1,10 @@
-/* stream.h : Sends messages over one connected stream socket. No call blocks.
+/* stream.h : sends messages over one connected stream socket. No call blocks.
  *
  *     sender    stream_send -> stream_turn ... until m.done    head {tag, bytes}, bytes; in order
  *     receiver  stream_recv -> stream_turn ... until m.done    first posted receive with that tag
  *
- * A message may arrive before its receive is posted. With keeps_early it waits in
- * memory. Otherwise it waits in the socket, together with all later messages. Only one
- * thread at a time may use a stream. */
+ * A message that arrives before its receive is posted waits in memory with keeps_early, otherwise
+ * in the socket, together with all later messages. Only one thread at a time may use a stream. */
 #ifndef STREAM_H
 #define STREAM_H
 #include <stdbool.h>
@@ -16,13 +15,12 @@ struct stream_head {
     uint64_t tag, bytes;
 };
 
-/* One message. It belongs to the stream from stream_send() or stream_recv()
- * until it is done or cancelled. */
+/* One message, the stream's from stream_send() or stream_recv() until it is done or cancelled. */
 struct stream_message {
     struct stream_message *next;
-    struct stream_head head; /* after receiving, bytes is the message's length */
+    struct stream_head head; /* after receiving: with the message's length */
     char *buf;
-    size_t at; /* bytes moved so far, including the head */
+    size_t at; /* bytes moved so far, head included */
     bool done, early;
 };
 
@@ -31,30 +29,29 @@ struct stream_list {
 };
 
 struct stream {
-    int fd;     /* -1 if there is none */
+    int fd;     /* or -1 */
     int broken; /* 0, or a negative errno: messages no longer move */
     bool keeps_early;
     struct stream_list out, posted, early;
-    struct stream_message *in; /* posted or early message that is being received */
-    struct stream_head head;   /* head of that message */
+    struct stream_message *in; /* posted or early message being received */
+    struct stream_head head;   /* its head */
     size_t head_at;
 };
 
-/* Takes over the connected socket; stream_close() closes it. With keeps_early, a receive must
- * have exactly the length of its message. Otherwise the receive may be longer. */
+/* Take over the connected socket; stream_close() closes it. With keeps_early a receive must have
+ * exactly the length of its message, otherwise it may be longer. */
 void stream_open(struct stream *s, int fd, bool keeps_early);
 void stream_close(struct stream *s);
 
-/* Start to send or receive a message with buf [bytes]; bytes may be 0. On a
- * broken stream it is never done. */
+/* Start to send or receive a message with buf [bytes]; bytes may be 0. On a broken stream it is
+ * never done. */
 void stream_send(struct stream *s, struct stream_message *m, uint64_t tag, const void *buf,
                  size_t bytes);
 void stream_recv(struct stream *s, struct stream_message *m, uint64_t tag, void *buf, size_t bytes);
 
-/* Moves as many bytes as possible. */
 void stream_turn(struct stream *s);
 
-/* Cancels a message that is not done. One that is partly moved breaks the stream. */
+/* Cancel a message that is not done. One that is partly moved breaks the stream. */
 void stream_cancel(struct stream *s, struct stream_message *m);
 
 #endif

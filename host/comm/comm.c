@@ -1,5 +1,5 @@
-/* comm.c : Implements one rank of a job: its properties,
- * agreement on failures, and steps reduced outside MPI. */
+/* comm.c : implements one rank of a job: its properties, agreement on failures, and steps reduced
+ * outside MPI. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
@@ -77,8 +77,7 @@ struct comm_count comm_counted(const struct comm *c)
     return c->count;
 }
 
-/* Agrees on a result by the minimum of one word per rank, | rank : -code |. The lowest rank that
- * failed wins, and the word contains its code. */
+/* The minimum of | rank : -code | over ranks: the lowest rank that failed, with its code. */
 int comm_agree(struct comm *c, int rc)
 {
     const uint64_t fine = UINT64_MAX;
@@ -105,7 +104,7 @@ void comm_leave(struct comm *c)
 {
     if (!c)
         return;
-    assert(c->ops->leave); /* virtual ranks are closed by their opener */
+    assert(c->ops->leave); /* their opener closes virtual ranks */
     c->ops->leave(c);
 }
 
@@ -137,10 +136,9 @@ int comm_nodes(struct comm *c, int32_t *nodes)
     return c->ops->nodes(c, &rank, nodes);
 }
 
-/* ---- result of a liveness check, in one line ---- */
+/* ---- result of a liveness check ---- */
 
-/* Writes the missing ranks as "1, 4, 7", or the first few of them if there are many.
- * Returns their number. */
+/* "1, 4, 7", or the first few of many ranks. Returns their number. */
 static int list_missing(const struct comm *c, const bool *heard, char *text, size_t size)
 {
     struct text list = text_in(text, size);
@@ -173,10 +171,10 @@ void comm_liveness_report(const struct comm *c, const bool *heard, int code)
                   c->deadline_s, c->n_ranks);
 }
 
-/* ---- check that all ranks have the same library ---- */
+/* ---- check of the ranks' libraries ---- */
 
-/* The first messages of a job: rank 0's record to all ranks, then comm_agree(). These messages must
- * stay the same in all versions. */
+/* A job's first messages: rank 0's record to all ranks, then comm_agree(). They must stay the same
+ * in all versions. */
 
 struct record {
     char magic[8];
@@ -207,7 +205,7 @@ int comm_check_version(struct comm *c)
     return comm_agree(c, compare(c, &first));
 }
 
-/* ---- steps reduced outside MPI: abandoning the card path, waiting, voting ---- */
+/* ---- steps reduced outside MPI ---- */
 
 int comm_abandon(struct comm *c)
 {

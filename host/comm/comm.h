@@ -1,185 +1,173 @@
-/* comm.h : Connects the ranks of a job and carries their messages: over MPI, over the caller's own
+/* comm.h : connects the ranks of a job and carries their messages: over MPI, over the caller's own
  * transport (comm_over.h), or through memory between fibers of one thread (comm_virtual.h).
  *
- * Every wait has a deadline. A wait that passes it prints the ranks that do not answer. Over MPI it
- * then ends the whole job, so a call either returns or its process ends. Over the caller's
- * transport the wait returns a negative errno, and so do all later calls. The same happens if a
- * call of the transport fails.
+ * A wait that passes its deadline prints the ranks that do not answer. Over MPI it then ends the
+ * whole job, so a call either returns or its process ends. Over the caller's transport it returns a
+ * negative errno, and so do all later calls. The same happens if a call of the transport fails.
  *
- * One thread at a time may call: the one that opened the job or, if comm_threads() is true,
- * any other thread. */
+ * One thread at a time may call: the one that opened the job or, if comm_threads(), any other. */
 #ifndef COMM_H
 #define COMM_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct comm; /* from comm_open() to comm_close() */
+struct comm;
 
-/* Joins the job of all processes and initializes MPI if necessary. deadline_s: > 0. A longer wait
- * prints the missing ranks and ends the job. Returns 0, or reports -EINVAL (deadline, on all
- * ranks), -ENOMEM or -EIO (MPI failed). */
+/* Join the job of all processes and initialize MPI if necessary. deadline_s: > 0, of each wait.
+ * Returns 0, or reports -EINVAL (deadline, on all ranks), -ENOMEM or -EIO (MPI failed). */
 int comm_open(double deadline_s, struct comm **out);
 
-/* Threads of this process that may call these functions. */
 enum comm_level {
     COMM_MAIN,  /* only the thread that initialized MPI */
     COMM_TURNS, /* any thread, one at a time in the process (MPI_THREAD_SERIALIZED) */
     COMM_MANY   /* several threads at once, each with its own job (MPI_THREAD_MULTIPLE) */
 };
 
-/* Initializes MPI if that has not been done: for one thread at a time, or for several at once if
- * `many`. If the caller has initialized MPI, the caller's thread level applies. Any thread may call
- * this function, also several at once. Returns the level, or reports -EINVAL (MPI has been
- * finalized), -ENOTSUP, -EPERM (forked child) or -EIO. */
+/* Initialize MPI, unless done, for one thread at a time, or for several at once if `many`. The
+ * thread level of a caller that has initialized MPI applies. Any thread may call it, also several.
+ * Returns the level, or reports -EINVAL (MPI has been finalized), -ENOTSUP, -EPERM (forked child)
+ * or -EIO. */
 int comm_begin(bool many);
 
-/* Returns 0 if this thread may call functions of a job, or reports -EPERM (COMM_MAIN, and this is
- * not the main thread). MPI must be initialized. */
+/* Return 0 if this thread may call functions of a job, or report -EPERM (COMM_MAIN, not the main
+ * thread). MPI must be initialized. */
 int comm_may_call(void);
 
-/* If several threads each have a job, each brackets its calls with these two. Below COMM_MANY only
- * one thread at a time has the turn. comm_take_turn() returns 0, or reports -EPERM, or -EBUSY if
- * another thread has the turn. */
+/* Bracket the calls of a thread if several threads each have a job. Below COMM_MANY only one thread
+ * at a time has the turn. comm_take_turn() returns 0, or reports -EPERM, or -EBUSY if another
+ * thread has it. */
 int comm_take_turn(void);
 void comm_give_turn(void);
 
 /* The processes of a job. Exactly one of the first three fields is set. */
 struct comm_members {
-    bool world;         /* all of MPI_COMM_WORLD */
+    bool world;         /* MPI_COMM_WORLD */
     const void *mpi;    /* an MPI_Comm, which is duplicated */
-    const int *fortran; /* a Fortran communicator (MPI_Fint) */
+    const int *fortran; /* an MPI_Fint */
     double deadline_s;  /* as in comm_open() */
-    /* Called on every rank before the job opens. Returns 0, or reports a negative errno, and the
-     * opening then fails on all ranks. May be NULL. */
+    /* Called on every rank before the job opens. Returns 0 or reports a negative errno; the opening
+     * then fails on all ranks. May be NULL. */
     int (*ready)(void *arg);
     void *arg;
 };
 
-/* Opens a job of these processes, after comm_begin(). All of them call it and get the same result:
- * a result of comm_open(), the error of ready() on the lowest rank where it failed, or -EINVAL (no
+/* Open a job of these processes, after comm_begin(). All of them call it and get the same result:
+ * one of comm_open(), the error of ready() on the lowest rank where it failed, or -EINVAL (no
  * communicator, or an intercommunicator). A failed call leaves nothing open. */
 int comm_open_on(const struct comm_members *members, struct comm **out);
 
-/* Waits for the other ranks' comm_close() and leaves the job. If comm_open() initialized MPI, the
- * last close calls MPI_Finalize, and no job can be opened after that. */
+/* Wait for the other ranks' comm_close() and leave the job. If comm_open() initialized MPI, the
+ * last close finalizes it, and no job can be opened after that. */
 void comm_close(struct comm *c);
 
-/* Leaves the job but keeps MPI running, so that another job can be opened. If comm_open()
- * initialized MPI, it is finalized when the process exits. Over the caller's transport no message
- * is in flight on return. */
+/* Leave the job but keep MPI running for other jobs. If comm_open() initialized MPI, process exit
+ * finalizes it. Over the caller's transport no message is in flight on return. */
 void comm_leave(struct comm *c);
 
 int comm_rank(const struct comm *c);
 int comm_n_ranks(const struct comm *c);
 
-/* Returns true if threads other than the one that opened the job may call, one at a time. */
+/* True if threads other than the opener may call, one at a time. */
 bool comm_threads(const struct comm *c);
 
-/* Return true if the ranks are fibers of one thread (comm_virtual.h), or if they are MPI's. */
+/* Are the ranks fibers of one thread (comm_virtual.h)? Are they MPI's? */
 bool comm_is_virtual(const struct comm *c);
 bool comm_is_mpi(const struct comm *c);
-/* Returns the lowest rank in the process of `rank`: `rank` itself unless ranks are virtual. */
+/* Return the lowest rank in the process of `rank`: `rank` itself unless ranks are virtual. */
 int comm_lowest_here(const struct comm *c, int rank);
-/* Return the number of processes of the job, and the number of ranks in this process. */
+/* Return the number of processes of the job, and of ranks in this process. */
 int comm_n_processes(const struct comm *c);
 int comm_n_here(const struct comm *c);
 
-/* Lets the other virtual ranks of this process run. Does nothing for other ranks. */
+/* Let the other virtual ranks of this process run. Does nothing for other ranks. */
 void comm_yield(struct comm *c);
 
-/* Makes all calls of this rank, also pending ones, return `code`, and soon all calls of the other
- * ranks too. Any thread may call it. Works only over the caller's transport: returns false over
- * MPI and for virtual ranks, which need comm_abort(). */
+/* Make all calls of this rank, also pending ones, return `code`, and soon all calls of the other
+ * ranks. Any thread may call it. Works only over the caller's transport; otherwise returns false,
+ * and comm_abort() is needed. */
 bool comm_fail(struct comm *c, int code);
 
-/* Returns the error that all calls return after one has failed, or 0. Always 0 except over the
- * caller's transport. Any thread may call it. */
+/* Return the error that all calls return after a failure, or 0. Always 0 except over the caller's
+ * transport. Any thread may call it. */
 int comm_failed(const struct comm *c);
 
-/* Agrees on the result of a step that may have failed on any rank. All ranks pass their own rc,
- * with errors held (err_hold()). If ranks failed, returns the code of the lowest of them, which
- * prints its held line. If no rank failed, returns 0, and rank 0 prints held warnings. */
+/* Agree on the result of a step that may have failed on any rank. All ranks pass their rc, with
+ * errors held (err_hold()). Returns the code of the lowest rank that failed, which prints its held
+ * line, or 0, and rank 0 prints held warnings. */
 int comm_agree(struct comm *c, int rc);
 
-/* Ends the job from one rank, after a failure in which the other ranks cannot be consulted. Prints
- * held lines. All processes exit with a status other than 0. code: negative errno of the failure.
- * Does not return. */
+/* End the job from one rank when the others cannot be consulted. Prints held lines. All processes
+ * exit with a status other than 0. code: negative errno. */
 void comm_abort(struct comm *c, int code) __attribute__((noreturn));
 
 /* Collectives. All ranks call them in the same order with the same sizes. They return 0 or a
- * negative errno: over MPI they report -EIO, otherwise it is the code with which the job failed. */
+ * negative errno: over MPI they report -EIO, otherwise the code with which the job failed. */
 int comm_barrier(struct comm *c);
 int comm_bcast(struct comm *c, void *buf, size_t bytes, int root);
 /* Replace x[n] by the largest values over ranks. comm_max_f32() does not support nan. */
 int comm_max_i8(struct comm *c, int8_t *x, size_t n);
 int comm_max_f32(struct comm *c, float *x, size_t n);
-/* Replaces into[i] by the larger of into[i] and x[i], for n elements, like comm_max_i8()
- * but without communication. */
+/* Replace into[i] by the larger of into[i] and x[i], for n elements. No communication. */
 void comm_larger_i8(size_t n, int8_t *into, const void *x);
-/* Replaces x[n] by the sums over ranks, added in rank order. All ranks get the same bits. */
+/* Replace x[n] by the sums over ranks, added in rank order: the same bits on all ranks. */
 int comm_sum_f64(struct comm *c, double *x, size_t n);
-/* Gathers the same number of bytes from every rank on rank 0. all: [n_ranks * bytes] on rank
- * 0, unused elsewhere. */
+/* Gather `bytes` of every rank on rank 0. all: [n_ranks * bytes] on rank 0, unused elsewhere. */
 int comm_gather(struct comm *c, const void *mine, size_t bytes, void *all);
-/* Gathers the same number of bytes from every rank on every rank. This takes ceil(log2 P) rounds of
- * one message, or MPI's collective.
- *   all   [n_ranks * bytes]      parts   [n_ranks] out: each rank's bytes in `all` */
+/* Gather `bytes` of every rank on every rank, in ceil(log2 P) rounds of one message or by MPI's
+ * collective. all: [n_ranks * bytes]. parts: [n_ranks] out: each rank's bytes in `all`. */
 int comm_all_gather(struct comm *c, const void *mine, size_t bytes, void *all,
                     const uint8_t **parts);
-/* Sends bytes from rank `from` to rank `to`. Only these two ranks call it. */
+/* Send bytes from rank `from` to rank `to`, which alone call it. */
 int comm_pass(struct comm *c, int from, int to, void *buf, size_t bytes);
-/* Compares the bytes of all ranks, whose lengths may differ, too. Returns 0 if they are equal, else
+/* Compare the bytes of all ranks, whose lengths may differ. Returns 0 if they are equal, else
  * -EPROTO, and rank 0 prints `what` and the first rank that differs from rank 0. */
 int comm_check_equal(struct comm *c, const void *mine, size_t bytes, const char *what);
 
-/* Waits for all messages in flight, including those left by a failed call. Polls without occupying
- * the core, since there may be more ranks than cores. Returns 0 or -EIO, and in both cases the
- * callers own the buffers again. A wait that passes the deadline starts the liveness check, which
- * prints the missing ranks and over MPI ends the job. */
+/* Wait for all messages in flight, including those left by a failed call. Polls without occupying
+ * the core, since there may be more ranks than cores. Returns 0 or -EIO; in both cases the callers
+ * own the buffers again. */
 int comm_wait(struct comm *c);
 
 /* ---- steps reduced outside MPI (card_path.h) ---- */
 
-/* Tells all other ranks that this one abandons the card path in this step. Call it at most
- * once per vote. */
+/* Tell all other ranks that this one abandons the card path in this step. At most once per vote. */
 int comm_abandon(struct comm *c);
 
-/* Returns true if another rank has abandoned the card path in this step, or if all calls fail from
- * now on. Call it about every millisecond during waits outside comm_wait(): it also progresses
- * messages and answers the liveness check. */
+/* True if another rank has abandoned the card path in this step, or if all calls fail from now on.
+ * Call it about every millisecond in waits outside comm_wait(): it also progresses messages and
+ * answers the liveness check. */
 bool comm_abandoned(struct comm *c);
 
-/* Runs the liveness check because a wait outside comm_wait() has passed the deadline. Ends the job
- * or, over the caller's transport, returns a negative errno. */
+/* Run the liveness check after a wait outside comm_wait() has passed the deadline. Ends the job or,
+ * over the caller's transport, returns a negative errno. */
 int comm_missing(struct comm *c);
 
-/* Ends a step: replaces bits [n words] by the OR of all ranks' bits, and forgets which ranks
- * abandoned the card path. Returns as a collective does, or reports -EINVAL if n is too large. */
+/* End a step: replace bits [n words] by the OR over all ranks, and forget which ranks abandoned the
+ * card path. Returns as a collective, or reports -EINVAL if n is too large. */
 int comm_vote(struct comm *c, uint64_t *bits, size_t n);
 
-/* Totals of this rank since the job was opened. Subtract two for the counts of a step. */
 struct comm_count {
-    /* Payload sent to other ranks. The payload of a collective counts once. */
+    /* Payload sent to other ranks; a collective's counts once. */
     uint64_t sent_bytes;
-    /* Point-to-point rounds: one per wait for the neighbours' messages. */
+    /* Point-to-point rounds: one per wait for neighbours. */
     uint64_t rounds;
-    double wait_s; /* seconds of waiting */
+    double wait_s; /* seconds */
 };
 struct comm_count comm_counted(const struct comm *c);
 
-/* ---- ranks of one machine, and device memory in MPI ---- */
+/* ---- machines, and device memory in MPI ---- */
 
-/* Returns the index of this rank's process among those on its machine, in the order of ranks, to
- * choose a GPU. Returns -EIO on failure. All ranks call it. */
+/* Return the index of this rank's process among those of its machine, in rank order, to choose a
+ * GPU, or -EIO. All ranks call it. */
 int comm_rank_on_node(struct comm *c);
 
-/* nodes: [n_ranks] out: for each rank, the lowest rank on
- * its machine. All ranks call it. Returns 0 or -EIO. */
+/* nodes: [n_ranks] out: for each rank, the lowest rank on its machine. All ranks call it. Returns 0
+ * or -EIO. */
 int comm_nodes(struct comm *c, int32_t *nodes);
 
-/* Returns true if MPI declares that it accepts pointers to device memory. Some MPI libraries accept
- * them without declaring it (UCX with CUDA under an Open MPI without it). */
+/* True if MPI declares that it accepts pointers to device memory. Some libraries accept them
+ * without declaring it (UCX with CUDA under an Open MPI without it). */
 bool comm_cuda_aware(void);
 
 #endif

@@ -1,9 +1,8 @@
-/* comm_inside.h : Declares the internals of struct comm, and the table of operations that
- * connects its ranks.
+/* comm_inside.h : declares the internals of struct comm, and the operations that connect its ranks.
+ * Only for this folder and its tests.
  *
- * Only this folder and its tests use them. Messages are non-blocking: each is posted at a place of
- * a list, and comm_wait() or comm_round() waits for all of them. Until then the message's buffer
- * must not be touched. */
+ * Messages are non-blocking: each is posted at a place of a list, and comm_wait() or comm_round()
+ * waits for all of them. Until then the message's buffer must not be touched. */
 #ifndef COMM_INSIDE_H
 #define COMM_INSIDE_H
 #include "base/deadline.h"
@@ -18,7 +17,7 @@ enum {
     COMM_TAGS
 };
 
-/* Element-wise reductions over ranks, with the result on every rank. */
+/* Element-wise, over ranks; every rank gets the result. */
 enum comm_reduce {
     COMM_MAX_I8,
     COMM_MAX_F32,
@@ -32,60 +31,56 @@ static inline size_t comm_reduce_bytes(enum comm_reduce how) /* of one element *
     return how == COMM_MAX_I8 ? 1 : how == COMM_MAX_F32 ? 4 : 8;
 }
 
-/* Operations that connect ranks: over MPI (comm_mpi.c), over the caller's transport (comm_over.c),
- * or between fibers of one thread (comm_virtual.c). All other code is shared. Slots return 0 or
- * report a negative errno, unless stated otherwise. */
+/* Operations over MPI (comm_mpi.c), over the caller's transport (comm_over.c), or between fibers of
+ * one thread (comm_virtual.c). Slots return 0 or report a negative errno, unless stated
+ * otherwise. */
 struct comm_ops {
     bool is_mpi, is_virtual;
 
     /* ---- messages, 1 to c->chunk_bytes bytes each, at places that the caller chooses ---- */
 
-    /* Grows the list to so many places. Existing places keep their messages. Returns false, without
-     * printing, if out of memory. */
+    /* Grow the list. Existing places keep their messages. Returns false, without printing, if out
+     * of memory. */
     bool (*make_room)(struct comm *c, size_t places);
-    /* Marks places [at, at + n) as empty. */
+    /* Mark places [at, at + n) as empty. */
     void (*clear)(struct comm *c, size_t at, size_t n);
-    /* Post a message. Messages of a pair of ranks with the same tag arrive in order. */
+    /* Messages of a pair of ranks with the same tag arrive in order. */
     int (*send)(struct comm *c, size_t place, int tag, int to, const void *buf, size_t bytes);
     int (*recv)(struct comm *c, size_t place, int tag, int from, void *buf, size_t bytes);
-    /* Returns true if no message is in flight at places [at, at + n). */
+    /* True if no message is in flight at places [at, at + n). */
     bool (*done)(const struct comm *c, size_t at, size_t n);
-    /* Like comm_wait() and comm_some(). After wait() c->n_req is 0. */
+    /* As comm_wait() and comm_some(). After wait() c->n_req is 0. */
     int (*wait)(struct comm *c);
     int (*some)(struct comm *c, bool wait);
 
     /* ---- small collectives, called by all ranks in the same order ---- */
 
-    /* Collectives also wait for messages in flight. what: the action as named in
-     * error lines ("vote"). */
+    /* Collectives also wait for messages in flight. what: the action for error lines ("vote"). */
 
     int (*barrier)(struct comm *c);
     int (*bcast)(struct comm *c, void *buf, size_t bytes, int root);
     int (*reduce)(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what);
-    /* all: [n_ranks * bytes], in rank order; bytes: 1 to c->chunk_bytes. NULL if all_gather is to
-     * be made of messages. */
+    /* all: [n_ranks * bytes], in rank order; bytes: 1 to c->chunk_bytes. NULL: made of messages. */
     int (*all_gather)(struct comm *c, const void *mine, size_t bytes, void *all);
-    /* Finds ranks of the same machine. rank: out: index of this rank's process on its machine.
-     * lowest: [n_ranks] out: for each rank, the lowest rank on its machine; or NULL. */
+    /* comm_rank_on_node() and comm_nodes(). lowest: may be NULL. */
     int (*nodes)(struct comm *c, int *rank, int32_t *lowest);
 
-    /* ---- waits outside messages, abandoned card paths, end of a job ---- */
+    /* ---- waits outside messages, card paths, end of a job ---- */
 
-    /* Progresses messages and lets other ranks run. Returns true if another rank has started
-     * the liveness check. */
+    /* Progress messages and let other ranks run. Returns true if another rank has started the
+     * liveness check. */
     bool (*poll)(struct comm *c);
-    int (*abandon)(struct comm *c);    /* comm_abandon(): notifies the other ranks */
-    bool (*abandoned)(struct comm *c); /* true if another rank has abandoned the card path */
-    /* Drops notifications after a vote. abandoned: bit mask of the ranks that had abandoned
-     * the card path. */
+    int (*abandon)(struct comm *c);    /* notifies the other ranks */
+    bool (*abandoned)(struct comm *c); /* has another rank abandoned the card path? */
+    /* Drop notifications after a vote. abandoned: bit mask of the ranks that had abandoned. */
     int (*forget)(struct comm *c, const uint64_t *abandoned);
-    int (*missing)(struct comm *c); /* comm_missing() */
-    /* comm_lowest_here(), or NULL: every rank is a process. */
+    int (*missing)(struct comm *c);
+    /* NULL: every rank is a process. */
     int (*lowest_here)(const struct comm *c, int rank);
-    /* comm_fail(), or NULL if unsupported. */
+    /* NULL if unsupported. */
     void (*fail)(struct comm *c, int code);
-    int (*failed)(const struct comm *c); /* comm_failed(), or NULL: always 0 */
-    void (*leave)(struct comm *c);       /* comm_leave(), or NULL: the opener closes it */
+    int (*failed)(const struct comm *c); /* NULL: always 0 */
+    void (*leave)(struct comm *c);       /* NULL: the opener closes it */
     void __attribute__((noreturn)) (*end)(struct comm *c, int code); /* ends the job's processes */
 };
 
@@ -94,39 +89,38 @@ struct comm {
     bool threads; /* comm_threads() */
     int rank, n_ranks;
     double deadline_s;
-    /* Bytes of the longest message. MPI limits it, since it counts in int. Tests make it small. */
+    /* Longest message, bytes. MPI counts in int. Tests make it small. */
     size_t chunk_bytes;
-    /* n_req: places with a message that has been posted and not yet waited for.
-     * room: places allocated. */
+    /* n_req: places with a message posted and not yet waited for. room: places allocated. */
     size_t n_req, room;
-    bool abandoned; /* this rank has abandoned the card path in this step */
+    bool abandoned; /* by this rank, in this step */
     void *scratch;  /* [COMM_BLOCK] for collectives */
-    /* [n_ranks * COMM_HOST_SCRATCH] host scratch for pointers and counters of the running
-     * algorithm, whose own scratch may be on a GPU. */
+    /* [n_ranks * COMM_HOST_SCRATCH] for pointers and counters of the running algorithm, whose own
+     * scratch may be on a GPU. */
     void *host_scratch;
     struct comm_count count;
 };
 enum { COMM_HOST_SCRATCH = 32 }; /* bytes per rank */
-/* Bytes that a collective handles at a time if it has its own buffer. */
+/* Bytes that a collective handles at a time in its own buffer. */
 enum { COMM_BLOCK = 8192 };
 
-/* Fills all fields of c except the first five. comm_fini() frees them. Returns 0, or reports
- * -ENOMEM with nothing left to free. */
+/* Fill all fields of c except the first five. Returns 0, or reports -ENOMEM with nothing left to
+ * free. */
 int comm_init(struct comm *c);
 void comm_fini(struct comm *c);
 
-/* Makes room for one more message at place c->n_req. Returns 0 or reports -ENOMEM. */
+/* Make room for one more message at place c->n_req. Returns 0 or reports -ENOMEM. */
 int comm_place(struct comm *c);
 
-/* Post a message of any length. For 0 bytes nothing is sent, since both sides know the length.
- * Messages of a pair of ranks arrive in order. Return 0, -EIO or -ENOMEM. */
+/* Post a message of any length; 0 bytes are not sent, since both sides know the length. Return 0,
+ * -EIO or -ENOMEM. */
 int comm_send(struct comm *c, int to, const void *buf, size_t bytes);
 int comm_recv(struct comm *c, int from, void *buf, size_t bytes);
 
-/* Track the deadline of one wait of any kind. comm_watch() begins it. Call comm_look() between
- * polls, at least every DEADLINE_GAP_S. If the deadline has passed, or another rank has started the
- * liveness check, comm_look() does the same as comm_missing(). Otherwise it returns 0. Time in
- * which this process was stopped does not count. */
+/* Track the deadline of one wait. comm_watch() begins it; call comm_look() between polls, at least
+ * every DEADLINE_GAP_S. Once the deadline has passed, or another rank has started the liveness
+ * check, comm_look() does the same as comm_missing(); before, it returns 0. Time in which this
+ * process was stopped does not count. */
 struct comm_watch {
     double start_s, waited_s; /* waited_s: at the last look */
     struct deadline deadline;
@@ -134,58 +128,54 @@ struct comm_watch {
 struct comm_watch comm_watch(const struct comm *c);
 int comm_look(struct comm *c, struct comm_watch *w);
 
-/* Pause between two polls: comm_rest() in a wait for all messages, comm_rest_some() in a wait for
- * one of them. */
+/* Pause between two polls of a wait for all messages, or for one of them. */
 void comm_rest(unsigned n_polls, double waited_s);
 void comm_rest_some(double waited_s);
 
-/* Combines x[n] of the next rank (in rank order) with the accumulator `into` [n]. */
+/* Combine x[n] of the next rank (in rank order) with the accumulator `into` [n]. */
 void comm_combine(enum comm_reduce how, size_t n, void *into, const void *x);
 
-/* Implements end() for ranks that MPI has not started: exits this process with all its ranks. */
+/* end() for ranks that MPI has not started: exit this process with all its ranks. */
 void comm_exit(struct comm *c, int code) __attribute__((noreturn));
 
-/* Prints the ranks that have not answered a liveness check, after a wait that failed with code.
- * heard: [n_ranks] true for ranks that answered. */
+/* Print the ranks that have not answered a liveness check (heard [n_ranks] is false) after a wait
+ * failed with code. */
 void comm_liveness_report(const struct comm *c, const bool *heard, int code);
 
-/* Time in which a waiting rank has to answer a liveness check, s. */
+/* Time for a waiting rank to answer a liveness check, s. */
 static const double COMM_LIVENESS_S = 2.0;
 
-/* Does the same as comm_wait() and counts it as one point-to-point round. */
+/* comm_wait(), counted as one point-to-point round. */
 int comm_round(struct comm *c);
 
-/* Gathers `bytes` of each rank on all ranks, in ceil(log2 P) rounds by doubling (Bruck et al.,
- * 1997). all: in: this rank's bytes first; out: the bytes of rank r at all + bytes * ((r -
- * rank) mod P). */
+/* Gather `bytes` of each rank on all ranks, in ceil(log2 P) rounds by doubling (Bruck et al.,
+ * 1997). all: in: this rank's bytes first; out: the bytes of rank r at all + bytes * ((r - rank)
+ * mod P). */
 int comm_double(struct comm *c, size_t bytes, uint8_t *all);
 
-/* Checks, when a job opens, that all ranks have the same library (comm.c). All ranks call it.
- * Returns 0, -EPROTO after one rank has printed both versions, or the error of a message. */
+/* Check, when a job opens, that all ranks have the same library. All ranks call it. Returns 0,
+ * -EPROTO after one rank has printed both versions, or a message's error. */
 int comm_check_version(struct comm *c);
 
-/* ---- batches of requests: some may end while others stay in flight (comm_wait.c) ---- */
+/* ---- batches of requests: some may end while others stay in flight ---- */
 
 /*     comm_batches_begin -> comm_batch_send, comm_batch_recv -> comm_some until some are done
  *        -> comm_wait for all messages that are left, which ends it
  *
  * Do not post other messages in between. */
 
-/* A batch of requests: messages at places [at, at + n_places). To reuse it when all are done,
- * set used to 0. */
+/* A batch of requests: messages at places [at, at + n_places). To reuse it when all are done, set
+ * used to 0. */
 struct comm_batch {
     size_t at, n_places, used;
 };
 
-/* Makes places for the messages of all batches. n_places: sum over all batches. Returns 0 or
- * reports -ENOMEM. */
+/* Make n_places places, the sum over all batches. Returns 0 or reports -ENOMEM. */
 int comm_batches_begin(struct comm *c, size_t n_places);
 
-/* Returns the number of places that a message needs. */
 size_t comm_batch_places(const struct comm *c, size_t bytes);
 
-/* Post a message of a batch, like comm_send() and comm_recv(). Messages of a pair of ranks with the
- * same tag arrive in order. */
+/* As comm_send() and comm_recv(). Messages of a pair of ranks with the same tag arrive in order. */
 int comm_batch_send(struct comm *c, struct comm_batch *batch, int tag, int to, const void *buf,
                     size_t bytes);
 int comm_batch_recv(struct comm *c, struct comm_batch *batch, int tag, int from, void *buf,
@@ -193,9 +183,9 @@ int comm_batch_recv(struct comm *c, struct comm_batch *batch, int tag, int from,
 
 bool comm_batch_done(const struct comm *c, const struct comm_batch *batch);
 
-/* Progresses messages. If `wait`, it blocks until at least one more message is done, with the
- * deadline and liveness check of comm_wait(); some message must be in flight. Returns how many
- * messages were done (0 only without wait), or -EIO with nothing left in flight. */
+/* Progress messages. If `wait`, block until at least one more is done, as comm_wait() does; some
+ * must be in flight. Returns how many were done (0 only without wait), or -EIO with nothing left in
+ * flight. */
 int comm_some(struct comm *c, bool wait);
 
 #endif

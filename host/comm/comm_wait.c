@@ -1,5 +1,5 @@
-/* comm_wait.c : Sends messages of any length. Implements the parts of messages, waits and
- * collectives that all kinds of ranks share. */
+/* comm_wait.c : implements messages, waits and collectives as far as all kinds of ranks share
+ * them. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
@@ -12,7 +12,7 @@ int comm_place(struct comm *c)
 {
     if (c->n_req < c->room)
         return 0;
-    /* This is rare: only messages of many chunks and batches of requests need more places. */
+    /* Rare: only messages of many chunks and batches of requests need more places. */
     const size_t room = 2 * c->room;
     if (!c->ops->make_room(c, room))
         return ERR(-ENOMEM, "cannot have more than %zu messages in flight: out of memory", c->room);
@@ -63,8 +63,8 @@ int comm_look(struct comm *c, struct comm_watch *w)
     return deadline_passed(&w->deadline, now) || c->ops->poll(c) ? c->ops->missing(c) : 0;
 }
 
-/* Polls for a few microseconds, then yields, then sleeps. It sleeps longer in long waits: hundreds
- * of ranks may share a core with the one rank that all others wait for. */
+/* Poll for a few microseconds, then yield, then sleep, longer in long waits: hundreds of ranks may
+ * share a core with the one rank that all others wait for. */
 void comm_rest(unsigned n_polls, double waited_s)
 {
     if (n_polls < 50)
@@ -75,7 +75,7 @@ void comm_rest(unsigned n_polls, double waited_s)
         nanosleep(&(struct timespec){.tv_nsec = waited_s < 0.2 ? 50000 : 500000}, NULL);
 }
 
-/* Sleeps early, since the kernel sends from its socket buffers meanwhile. */
+/* Sleep early: the kernel sends from its socket buffers meanwhile. */
 void comm_rest_some(double waited_s)
 {
     if (waited_s < 10e-6)
@@ -97,7 +97,7 @@ int comm_round(struct comm *c)
     return comm_wait(c);
 }
 
-/* ---- batches of requests: some may end while others stay in flight ---- */
+/* ---- batches of requests ---- */
 
 int comm_batches_begin(struct comm *c, size_t n_places)
 {
@@ -157,7 +157,7 @@ int comm_some(struct comm *c, bool wait)
     return c->ops->some(c, wait);
 }
 
-/* ---- collectives for small data; gradients do not use them ---- */
+/* ---- collectives for small data ---- */
 
 static size_t at_most(size_t n, size_t limit)
 {
@@ -202,7 +202,6 @@ void comm_larger_i8(size_t n, int8_t *into, const void *x)
     comm_combine(COMM_MAX_I8, n, into, x);
 }
 
-/* Reduces x in place. The bytes of a collective count once. */
 static int reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what)
 {
     TRY(c->ops->reduce(c, how, x, n, what));
@@ -289,8 +288,7 @@ int comm_pass(struct comm *c, int from, int to, void *buf, size_t bytes)
     return comm_wait(c);
 }
 
-/* Compares with rank 0's bytes, block by block. All ranks process as many blocks as rank 0 has,
- * whatever their own length. */
+/* Compare block by block. All ranks process as many blocks as rank 0 has, whatever their length. */
 static int differs_from_rank_0(struct comm *c, const char *mine, size_t bytes, bool *differs)
 {
     uint64_t length = bytes;

@@ -1,4 +1,4 @@
-/* connections.c : Serves the sockets of clients that control a card, never blocking. */
+/* connections.c : serves the sockets of clients that control a card, never blocking. */
 #include "control/connections.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -41,7 +41,7 @@ static int end(struct connections *c, int peer)
     return control_leave(c->control, peer);
 }
 
-/* Sends as much as possible now. Returns 0, or 1 if the other end has closed the connection. */
+/* Send as much as possible now. Returns 0, or 1 if the other end has closed. */
 static int send_said(struct connections *c, int peer)
 {
     size_t n;
@@ -53,7 +53,7 @@ static int send_said(struct connections *c, int peer)
     return 0;
 }
 
-/* Lets a host that is cut off be noticed within about 15 s. */
+/* Notices a host that is cut off within about 15 s. */
 static void keep_alive(int fd)
 {
     const int on = 1, idle_s = 5, between_s = 3, probes = 3, unread_ms = 15000;
@@ -103,7 +103,7 @@ static void welcome(struct connections *c, double now)
     const int fd = accept4(c->listener, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-            /* The client stays queued and would wake this loop again at once. */
+            /* the client, still queued, would wake this loop again at once */
             c->rests_until = now + CONNECTIONS_REST_S;
         return;
     }
@@ -119,8 +119,8 @@ static void welcome(struct connections *c, double now)
         c->heard_at[peer] = now;
 }
 
-/* Reads one message of a peer, or the part of it that has arrived. Only a whole message that is
- * answered counts as a request, so a peer that sends single bytes does not keep its place. */
+/* Read one message, or what has arrived of it. Only a whole message that is answered counts as a
+ * request, so a peer that sends single bytes does not keep its place. */
 static int listen_to(struct connections *c, int peer, double now)
 {
     uint8_t bytes[SIMLINK_MAX];
@@ -144,7 +144,7 @@ static int listen_to(struct connections *c, int peer, double now)
     return rc || gone ? end(c, peer) : 0;
 }
 
-/* True if this peer must be disconnected when it has been silent for CONNECTIONS_IDLE_S. */
+/* Must this peer be disconnected after CONNECTIONS_IDLE_S of silence? */
 static bool is_idle(const struct connections *c, int peer)
 {
     return c->fd[peer] >= 0 && peer != c->owner && !control_owns(c->control, peer);
@@ -178,7 +178,7 @@ int connections_polls(struct connections *c, double now, struct pollfd *polls)
     return n;
 }
 
-/* Fills ready[CONTROL_PEERS] with the events of the peers. Returns the listener's events. */
+/* Fill ready[CONTROL_PEERS] with the peers' events. Returns the listener's. */
 static short sort_events(const struct connections *c, const struct pollfd *polls, int n,
                          short *ready)
 {
@@ -215,7 +215,7 @@ static bool is_before(const struct connections *c, int a, int b)
     return at < other || (at == other && c->served[a] < c->served[b]);
 }
 
-/* Returns the ready peer that has had the least service, or -1 if none is ready. */
+/* The ready peer that has had the least service, or -1. */
 static int next_peer(const struct connections *c, const short *ready)
 {
     int next = -1;
@@ -225,7 +225,7 @@ static int next_peer(const struct connections *c, const short *ready)
     return next;
 }
 
-/* Serves ready peers until the ration is used up. The others stay ready. */
+/* Serve ready peers until the ration is used up. The others stay ready. */
 static int serve_ration(struct connections *c, short *ready, double now)
 {
     double before = c->clock(), after;
@@ -241,8 +241,7 @@ static int serve_ration(struct connections *c, short *ready, double now)
     return 0;
 }
 
-/* Serves all peers except the owner by ration, disconnects silent
- * peers, and accepts one new client. */
+/* Serve all peers except the owner by ration, disconnect silent ones, and accept one new client. */
 static int serve_strangers(struct connections *c, short *ready, bool come, double now)
 {
     const bool any = come || next_peer(c, ready) >= 0;

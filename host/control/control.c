@@ -1,5 +1,4 @@
-/* control.c : Arbitrates a card that several programs control. Takes messages of
- * hls/card/simlink.h and makes the answers. */
+/* control.c : arbitrates a card that several programs control. */
 #include "control/control.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -13,8 +12,8 @@ struct peer {
     char name[64];
     uint32_t ip;
     uint16_t port;
-    /* in [SIMLINK_BYTES + SIMLINK_MAX]: the part of a message that has come. out
-     * [CONTROL_UNREAD]: answers not sent yet. */
+    /* in [SIMLINK_BYTES + SIMLINK_MAX]: a message's part that has come. out [CONTROL_UNREAD]:
+     * answers not sent yet. */
     uint8_t *in, *out;
     size_t in_n, out_n;
 };
@@ -62,7 +61,7 @@ static bool is_bus(uint32_t kind)
     return kind >= SIMLINK_BUS_WRITE && kind <= SIMLINK_MEM_READ;
 }
 
-/* Returns an error message if the header of *m is invalid, or NULL. */
+/* Return an error message if the header of *m is invalid, or NULL. */
 static const char *nonsense(const struct control *c, int peer, const struct simlink *m)
 {
     if (is_bus(m->kind))
@@ -132,8 +131,7 @@ int control_obey(struct control *c, int peer, struct simlink m, const uint8_t *b
     }
 }
 
-/* Queues an answer after the others. Returns 0, or 1 after reporting that a
- * peer does not read its answers. */
+/* Queue an answer. Returns 0, or 1 after reporting that a peer does not read its answers. */
 static int say(struct control *c, int peer, struct simlink m, const uint8_t *body)
 {
     struct peer *p = &c->peer[peer];

@@ -1,4 +1,4 @@
-/* control.h : Arbitrates a card that several programs control. Takes messages of
+/* control.h : arbitrates a card that several programs control: accepts messages of
  * hls/card/simlink.h and makes the answers.
  *
  *     peer = control_join()       a new connection; a HELLO is queued for it
@@ -6,72 +6,66 @@
  *     control_said(peer), control_heard(peer)    bytes to send to it
  *     control_leave(peer)         the connection is closed: its jobs are stopped
  *
- * This module has no sockets. control_jobs.h tracks the owners of jobs. A stop is complete
- * before it is answered, so a batch may stop a job and start another one. */
+ * No sockets here. A stop is complete before it is answered, so a batch may stop a job and start
+ * another one. Functions that access the card report -EIO if it does not answer. */
 #ifndef CONTROL_H
 #define CONTROL_H
 #include "base/text.h"
 #include "hls/card/simlink.h"
 #include "control/control_jobs.h"
 
-/* UNREAD: limit of bytes of answers that a peer has not read */
+/* UNREAD: bytes of answers that a peer may leave unread */
 enum { CONTROL_PEERS = 64, CONTROL_UNREAD = 1 << 18 };
 
 struct control;
 
-/* Appends the answer to SIMLINK_WIRE to *to. */
+/* Append the answer to SIMLINK_WIRE to *to. */
 typedef void control_report(void *arg, struct text *to);
 
-/* Begins to control an open card, which remains the caller's. shared: see
- * control_jobs.h. report: NULL if there is no wire. */
+/* Begin to control an open card, which remains the caller's. shared: see control_jobs.h. report:
+ * NULL without a wire. */
 int control_open(const struct control_ops *ops, void *card, bool shared, control_report *report,
                  void *arg, struct control **control);
 void control_close(struct control *control);
 
-/* Adds a peer, called `name` in messages. ip and port: address for frames of the
- * card, as the peer sees it. Returns the peer's number, 0 to CONTROL_PEERS - 1, or
- * -EAGAIN if there are too many peers. */
+/* Add a peer, called `name` in messages. ip and port: address for the card's frames, as the peer
+ * sees it. Returns 0 to CONTROL_PEERS - 1, or -EAGAIN if there are too many peers. */
 int control_join(struct control *control, const char *name, uint32_t ip, uint16_t port);
 
-/* Executes m, a BUS_ or MEM_ message of hls/card/simlink.h, like control_obey(). */
+/* Execute m, a BUS_ or MEM_ message of hls/card/simlink.h, like control_obey(). */
 typedef int control_bus(void *arg, struct simlink m, const uint8_t *body, struct simlink *answer,
                         uint8_t *to);
 
-/* Makes a peer the host that has the card on its bus (control_jobs.h). Its BUS_ and MEM_
- * messages go to `bus`. Such messages of other peers are invalid. */
+/* Make a peer the host that has the card on its bus (control_jobs.h). Its BUS_ and MEM_ messages go
+ * to `bus`; those of other peers are invalid. */
 void control_attach(struct control *control, int peer, control_bus *bus, void *arg);
 
-/* Access a register on behalf of a peer. Return the same values as
- * control_jobs_read() and control_jobs_write(). */
+/* On behalf of a peer. Return as control_jobs_read() and control_jobs_write(). */
 int control_read(struct control *control, int peer, uint64_t at, uint32_t *value);
 int control_write(struct control *control, int peer, uint64_t at, uint32_t value);
 
-/* Returns the number of bytes that are missing from a peer's next message or, until its header is
- * complete, from the header (which has the message's length). A caller that never reads more leaves
- * later messages in the socket. */
+/* Return the bytes missing from a peer's next message or, until that is complete, from its header.
+ * A caller that never reads more leaves later messages in the socket. */
 size_t control_wants(const struct control *control, int peer);
 
-/* Processes bytes received from a peer. Returns 0, 1 if the peer must be disconnected (it has
- * quit, or an error was reported), or -EIO after reporting if the card does not answer. */
+/* Process bytes from a peer. Returns 0, or 1 if it must be disconnected (it has quit, or an error
+ * was reported). */
 int control_take(struct control *control, int peer, const uint8_t *bytes, size_t n);
 
-/* control_said() returns the *n bytes to send to a peer. control_heard() removes the
- * first n of them, which have been sent. */
+/* Return the *n bytes to send to a peer; remove the first n of them, which have been sent. */
 const uint8_t *control_said(const struct control *control, int peer, size_t *n);
 void control_heard(struct control *control, int peer, size_t n);
 
-/* Removes a peer whose connection is closed. Returns 0, or -EIO after reporting. */
+/* Remove a peer whose connection is closed. */
 int control_leave(struct control *control, int peer);
 
-/* Return the number of running jobs, the number of connected peers, and
- * whether this peer has a running job. */
+/* Return the number of running jobs, of connected peers, and whether this peer has a job. */
 int control_jobs(const struct control *control);
 int control_peers(const struct control *control);
 bool control_owns(const struct control *control, int peer);
 
-/* Executes one whole message, for callers that implement the transport themselves. Stores the
- * answer to m in *answer and its body [answer->bytes] in to[SIMLINK_MAX]. Returns 0, -EPROTO
- * after reporting if m is invalid, or -EIO after reporting if the card does not answer. */
+/* Execute one whole message, for callers that implement the transport themselves. The answer goes
+ * to *answer and its body [answer->bytes] to to[SIMLINK_MAX]. Reports -EPROTO if m is invalid. */
 int control_obey(struct control *control, int peer, struct simlink m, const uint8_t *body,
                  struct simlink *answer, uint8_t *to);
 

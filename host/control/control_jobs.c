@@ -1,11 +1,11 @@
-/* control_jobs.c : Guards registers and jobs of a card that several programs control. */
+/* control_jobs.c : guards registers and jobs of a card that several programs control. */
 #include "control/control_jobs.h"
 #include "base/err.h"
 #include "hls/card/regs.h"
 
 enum { STOP_READS = 20000, NOBODY = -1 };
 
-/* Access rules of registers on a shared card: hls/card/sharing.def. */
+/* On a shared card: hls/card/sharing.def. */
 enum rule {
     RULE_FREE,
     RULE_JOB,
@@ -64,7 +64,7 @@ int control_jobs_read(struct control_jobs *j, int peer, uint64_t at, uint32_t *v
     return bus_read(j, at < REG_WINDOW ? (uint32_t)at : REG_WINDOW, value);
 }
 
-/* Waits until the card has drained and cleared the job that is stopping. */
+/* Wait until the card has drained and cleared the stopping job. */
 static int settle(struct control_jobs *j)
 {
     for (int i = 0; i < STOP_READS; i++) {
@@ -76,14 +76,14 @@ static int settle(struct control_jobs *j)
     return ERR(-EIO, "a job on the card does not stop");
 }
 
-/* True if this peer may access everything that has no owner. */
+/* May this peer access all that has no owner? */
 static bool free_to(const struct control_jobs *j, int peer)
 {
     return !j->shared || peer == j->host;
 }
 
-/* True if a job may start with its number of slots: at most half of the free slots, except if
- * its start asks for more or no other job is possible. */
+/* May a job start with its slots: at most half of the free ones, unless its start asks for more or
+ * no other job is possible? */
 static bool leaves_enough(const struct control_jobs *j, uint32_t start)
 {
     uint32_t jobs = 0, left = j->n_slots;

@@ -1,13 +1,15 @@
-/* control_jobs.h : Guards registers and jobs of a card that several programs control.
+/* control_jobs.h : guards registers and jobs of a card that several programs control.
  *
- * Peers are numbers from 0 on. A job belongs to the peer that committed it. Only this peer can
- * read which wrong sources the card has seen for the job. A job must leave at least as many
- * slots free as it takes. This does not apply if bit 1 of its JOB_COMMIT asks for more, or if
- * it takes the card's last free job index.
+ * Peers are numbers from 0 on. A job belongs to the peer that committed it, which alone can read
+ * which wrong sources the card has seen for the job. A job must leave at least as many slots free
+ * as it takes, unless bit 1 of its JOB_COMMIT asks for more, or it takes the card's last free job
+ * index.
  *
- * A stop is complete before it is answered. A shared card (more than one peer) stays
- * enabled, and peers cannot set its artificial losses. The peer that has the card on its bus
- * (`host`) is bound only by the jobs of others. */
+ * A stop is complete before it is answered. A shared card (more than one peer) stays enabled, and
+ * peers cannot set its artificial losses. The peer that has the card on its bus (`host`) is bound
+ * only by the jobs of others.
+ *
+ * Functions that access the card return 0, or report -EIO if it does not answer. */
 #ifndef CONTROL_JOBS_H
 #define CONTROL_JOBS_H
 #include <stdbool.h>
@@ -15,17 +17,15 @@
 
 enum { CONTROL_JOBS = 64 };
 
-/* Work that a card has done since it was opened. */
+/* A card's work since it was opened. */
 struct control_time {
-    /* clocks: clocks in which beats moved, including pauses between beats that may not be
-     * the end of the movement. 0 if unknown. */
+    /* clocks: in which beats moved, with pauses that may not be the end of the movement; 0 if
+     * unknown */
     uint64_t clocks, beats_in, beats_out;
 };
 
-/* Register access to a card, simulated or real. */
 struct control_ops {
-    /* Access a register by its byte offset. Return 0, 1 if the bus answers with an error, or
-     * -EIO after reporting if the bus does not answer. */
+    /* By byte offset. 1: the bus answers with an error. */
     int (*write)(void *card, uint32_t at, uint32_t value);
     int (*read)(void *card, uint32_t at, uint32_t *value);
     struct control_time (*time)(const void *card);
@@ -37,24 +37,23 @@ struct control_jobs {
     bool shared;
     int host;                      /* a peer, or -1 */
     uint32_t n_jobs, n_slots;      /* of the card */
-    uint32_t job_index, job_slots; /* last values written to these registers */
+    uint32_t job_index, job_slots; /* last values written to these */
     int owner[CONTROL_JOBS];       /* a peer, or -1 */
-    uint32_t slots[CONTROL_JOBS];  /* [job], if it has an owner */
+    uint32_t slots[CONTROL_JOBS];  /* [job] if it has an owner */
 };
 
-/* Begins to guard an open card, which remains the caller's. Returns 0, or -EIO after reporting. */
+/* Begin to guard an open card, which remains the caller's. */
 int control_jobs_init(struct control_jobs *j, const struct control_ops *ops, void *card,
                       bool shared);
 
-/* Access a register of any offset on behalf of a peer. Return 0, 1 if there is no such register
- * or this peer may not access it, or -EIO after reporting if the card does not answer. */
+/* Access a register of any offset on behalf of a peer. 1: there is none, or this peer may not
+ * access it. */
 int control_jobs_read(struct control_jobs *j, int peer, uint64_t at, uint32_t *value);
 int control_jobs_write(struct control_jobs *j, int peer, uint64_t at, uint32_t value);
 
-/* Stops all jobs of a peer. Returns 0, or -EIO after reporting. */
 int control_jobs_end(struct control_jobs *j, int peer);
 
-/* Return the number of running jobs, and whether this peer has a running job. */
+/* Return the number of running jobs, and whether this peer has one. */
 int control_jobs_running(const struct control_jobs *j);
 bool control_jobs_owned(const struct control_jobs *j, int peer);
 

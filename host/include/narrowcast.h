@@ -1,9 +1,8 @@
 /* narrowcast.h : averages gradients over all ranks of an MPI job and sends them as narrow floats.
  *
- * A call takes the fp32 gradients of one step, layer by layer, and replaces them by their mean over
- * all ranks. The library scales each layer by a power of two, casts it to a format of 2 to 32 bits,
- * packs it, adds the codes of all ranks and casts the sums back. With exact sums (the default where
- * the format allows them) the result has the same bits for every algorithm, order and run.
+ * The library scales each layer by a power of two, casts it to a format of 2 to 32 bits, packs it,
+ * adds the codes of all ranks and casts the sums back. With exact sums (the default where the
+ * format allows them) the result has the same bits for every algorithm, order and run.
  *
  *     #include <narrowcast.h>
  *     #include <stdio.h>
@@ -49,12 +48,11 @@
  * Alignment: gradients must be aligned as their type requires.
  *
  * Floating point: results do not depend on the caller's rounding mode, flush-to-zero mode or traps.
- * Each call switches to IEEE's default mode and restores the caller's mode before it returns.
- * options.log and the functions of a transport are called in the default mode.
+ * Each call, with options.log and a transport's functions, runs in IEEE's default mode and restores
+ * the caller's.
  *
  * Threads: only one thread at a time may call functions of a communicator. The rest depends on the
- * level that MPI was initialized with: by the caller's MPI_Init_thread, or according to
- * options.threads if nc_open initializes MPI.
+ * level of MPI, from the caller's MPI_Init_thread or, if nc_open initializes MPI, options.threads.
  *
  *   MPI_THREAD_MULTIPLE     Several communicators may be active at once, each in its own thread.
  *   MPI_THREAD_SERIALIZED   One communicator per process may be active at a time, in any
@@ -66,12 +64,11 @@
  *
  * After fork() the child may not call the library. Its calls return -EPERM.
  *
- * Deadline: if a rank makes another one wait longer than options.deadline_s, one line names the
- * missing rank and the whole job ends. (Over a caller's transport, calls return -ETIMEDOUT
- * instead.) The deadline runs only while some rank waits inside a call, and pauses while the
- * waiting rank itself is stopped. Work between calls (validation, a checkpoint) may take any time
- * if no other rank waits for this rank. Otherwise it may take as long as the deadline, which is 10
- * minutes by default. Opening a communicator over MPI has no deadline. */
+ * Deadline: if a rank makes another one wait longer than options.deadline_s, 10 minutes by default,
+ * one line names the missing rank and the whole job ends. (Over a caller's transport, calls return
+ * -ETIMEDOUT instead.) The deadline runs only while some rank waits inside a call, and pauses while
+ * the waiting rank itself is stopped. Work between calls (validation, a checkpoint) may take any
+ * time if no other rank waits meanwhile. Opening a communicator over MPI has no deadline. */
 #ifndef NARROWCAST_H
 #define NARROWCAST_H
 #include <stddef.h>
@@ -84,19 +81,19 @@ extern "C" {
 #define NC_VERSION        "0.1.0"
 #define NC_VERSION_NUMBER 100 /* 10000 major + 100 minor + patch, for #if */
 
-/* Marks an exported function. The library exports no other symbols. */
+/* Marks an exported function; there are no other exported symbols. */
 #ifndef NC_API
 #define NC_API __attribute__((visibility("default")))
 #endif
 
-/* Return the version of the library. It may differ from NC_VERSION and NC_VERSION_NUMBER, with
+/* Return the version of the library, which may differ from NC_VERSION and NC_VERSION_NUMBER, with
  * which the program was compiled. */
 NC_API const char *nc_version(void);
 NC_API int nc_version_number(void);
 
-/* Options of a communicator. Strings are spelled as in `narrowcast train --help`, and NULL selects
- * the default. All ranks must choose the same options. Start from nc_options_default(). Later
- * versions may append fields, and still accept programs that were built with fewer. */
+/* Options of a communicator, the same on all ranks. Strings are spelled as in `narrowcast train
+ * --help`, and NULL selects the default. Start from nc_options_default(). Later versions may append
+ * fields, and still accept programs that were built with fewer. */
 struct nc_options {
     size_t size;            /* sizeof(struct nc_options) in the caller's build */
     const char *format;     /* fp32 fp16 bf16 e5m2 e4m3 e4m3fn e3m0 or eXmY */
@@ -105,52 +102,51 @@ struct nc_options {
     const char *out_format; /* format of the sums sent back: auto or as above */
     const char *overflow;   /* saturate, inf */
     const char *round;      /* nearest, stochastic, zero */
-    /* Algorithm: auto, offload, or one listed by `narrowcast train --help`, such as direct, ring or
-     * group-master:4. It adds what cards do not. With offload, nc_open fails unless every card
-     * answers. auto chooses by the length of a step. */
+    /* auto (by the length of a step), offload, or an algorithm of `narrowcast train --help`, such
+     * as direct, ring or group-master:4. It adds what cards do not. With offload, nc_open fails
+     * unless every card answers. */
     const char *algo;
-    /* Cards that add packets: udp://host:port,... or eth://host:port,..., sim, xrt, off, or
-     * auto (taken from NARROWCAST_OFFLOAD). nc_open fails if a card cannot exist (unknown
-     * host, missing device). */
+    /* Cards that add packets: udp://host:port,... or eth://host:port,..., sim, xrt, off, or auto
+     * (from NARROWCAST_OFFLOAD). nc_open fails if a card cannot exist (unknown host, missing
+     * device). */
     const char *offload;
-    size_t bucket_bytes; /* bytes: size of the messages that layers are fused into; > 0 */
-    /* Seconds, > 0. A rank counts as lost when another rank has waited this long for it. */
+    size_t bucket_bytes; /* of the messages that layers are fused into; > 0 */
+    /* Seconds, > 0, after which a rank that another one waits for counts as lost. */
     double deadline_s;
     uint64_t seed;      /* for stochastic rounding */
     const char *device; /* memory of the gradients: cpu, or cuda (see below) */
     /* minifloat (configured by the six strings from format to round), qsgd:B, onebit[:D|column],
      * ternary or relgrad[:...]. */
     const char *codec;
-    /* For offload or node_sum xrt: container file of the card. NULL selects NARROWCAST_XCLBIN. */
+    /* For offload or node_sum xrt: container file of the card; NULL: NARROWCAST_XCLBIN. */
     const char *xclbin;
     /* cpu, or xrt: a card in rank 0's machine adds. xrt needs algo group-scatter:K with K ranks. */
     const char *node_sum;
-    /* large: the smallest layers travel in fp32. all: no layer does. auto: the codec's default. */
+    /* large: the smallest layers travel in fp32. all: none does. auto: the codec's default. */
     const char *quantise;
     /* Format of partial sums with sum nearest or kahan (such as e6m9 for e5m2), or auto. */
     const char *acc_format;
-    /* If not 0, the sums of groups are rescaled before they are added. Needs scale aps, sum nearest
-     * and algo group-*:K. */
+    /* If not 0, rescale the sums of groups before adding them. Needs scale aps, sum nearest and
+     * algo group-*:K. */
     int rescale;
-    /* mean, or sum (only with codecs that support sums). A mean that fits fp32 is finite even
-     * where the sum is not. A result that the format rounds to 2^128 or more is inf.
-     * `overflow` applies to gradients outside the range of the scale: above 2^126 / ranks
-     * (aps) or 2^126 (aps-tight). */
+    /* mean, or sum (only with codecs that support sums). A mean that fits fp32 is finite even where
+     * the sum is not. A result that the format rounds to 2^128 or more is inf. `overflow` applies
+     * to gradients outside the range of the scale: above 2^126 / ranks (aps) or 2^126
+     * (aps-tight). */
     const char *op;
-    /* Element type of the gradients: fp32; with device cpu also fp64, fp16 or bf16. Other types
-     * than fp32 are converted to fp32 on the way in (fp64: rounded to nearest, overflow becomes
-     * inf), and rounded to nearest on the way out. If `overflow` is saturate, a mean beyond the
-     * largest number of the type becomes that number. */
+    /* Element type of the gradients: fp32; with device cpu also fp64, fp16 or bf16, which are
+     * converted to fp32 on the way in (fp64: rounded to nearest, overflow becomes inf), and rounded
+     * to nearest on the way out. If `overflow` is saturate, a mean beyond the largest number of the
+     * type becomes that number. */
     const char *type;
-    /* If not 0, and if nc_open initializes MPI, it requests MPI_THREAD_MULTIPLE. */
+    /* If not 0 and nc_open initializes MPI, request MPI_THREAD_MULTIPLE. */
     int threads;
-    /* Receives messages instead of stderr: one line without newline. level is NC_LOG_x. The
-     * function runs in the calling thread or in the communicator's own thread. It must not
-     * call the library. */
+    /* Receives messages instead of stderr: one line without newline; level is NC_LOG_x. Runs in the
+     * calling thread or the communicator's own. Must not call the library. */
     void (*log)(void *arg, int level, const char *line);
     void *log_arg;
-    /* If not 0, this rank's cast losses are counted in nc_report, which reads its gradients once
-     * more. Needs device cpu and codec minifloat. */
+    /* If not 0, count this rank's cast losses in nc_report, which reads its gradients once more.
+     * Needs device cpu and codec minifloat. */
     int count_lost;
     /* If not 0, the number V of blocks of the job, at least its number of processes. For all
      * arithmetic a block is a rank, so results do not depend on the number of processes (see
@@ -162,15 +158,14 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
 /* Gradients on GPUs (device "cuda").
  *
  * Each rank uses one GPU: number (rank on its machine) modulo the number of visible GPUs
- * (CUDA_VISIBLE_DEVICES). Ranks may share a GPU. nc_allreduce() takes device pointers into the
- * memory of that GPU and writes the means there before it returns. Kernels that write the gradients
- * must have finished before the call (cudaStreamSynchronize). Alternatively nc_ready_on() names the
- * stream to wait for.
+ * (CUDA_VISIBLE_DEVICES). Ranks may share a GPU. nc_allreduce() takes device pointers into its
+ * memory and writes the means there before it returns. Kernels that write the gradients must have
+ * finished before the call (cudaStreamSynchronize), unless nc_ready_on() names their stream.
  *
  * libnarrowcast_cuda.so is loaded at run time from NARROWCAST_CUDA=PATH, the program's folder or
- * the loader's path. Results are bit-identical to those on the CPU.
- * NARROWCAST_GPU_TRANSPORT=nccl, ipc, mpi or pinned selects the transport of codes between GPUs;
- * auto selects the first one that is possible. */
+ * the loader's path. Results are bit-identical to those on the CPU. NARROWCAST_GPU_TRANSPORT=nccl,
+ * ipc, mpi or pinned selects the transport of codes between GPUs; auto selects the first possible
+ * one. */
 
 /* Blocks: the same bits on any number of processes.
  *
@@ -190,8 +185,8 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
  * nc_wait(), without a thread. */
 
 /* Fill *options (not NULL) with the defaults: all strings NULL (offload: off, device: cpu, op:
- * mean, type: fp32), buckets of 1 MiB, a deadline of 600 s, seed 1. size is the size of *options in
- * bytes. Fields that this library does not know become 0. */
+ * mean, type: fp32), buckets of 1 MiB, a deadline of 600 s, seed 1. size: bytes of *options. Fields
+ * that this library does not know become 0. */
 NC_API void nc_options_init(struct nc_options *options, size_t size);
 static inline struct nc_options nc_options_default(void)
 {
@@ -200,16 +195,14 @@ static inline struct nc_options nc_options_default(void)
     return options;
 }
 
-/* One layer. Name the fields in initializers ({.name = "fc.bias", .n = 10}) or start from
- * zeros: later versions may add fields. */
+/* One layer. Name the fields in initializers or start from zeros: later versions may add fields. */
 struct nc_layer {
-    /* For messages, or NULL. The string may be freed after nc_open. */
+    /* For messages, or NULL. May be freed after nc_open. */
     const char *name;
     size_t n; /* elements, > 0 */
-    int fp32; /* if not 0, the layer always travels in fp32 */
-    /* For codec onebit:column: a column has `column` elements, which are `stride` elements
-     * apart. Columns are interleaved in runs of column * stride elements, and n is a multiple of
-     * such a run.
+    int fp32; /* if not 0, always travels in fp32 */
+    /* For codec onebit:column: a column has `column` elements, `stride` elements apart. Columns are
+     * interleaved in runs of column * stride elements; n is a multiple of that.
      *
      *     layer                           column   stride
      *     linear [out][in]                out      in
@@ -218,42 +211,41 @@ struct nc_layer {
      *
      * If both are 0, the layer is one column, as for a bias. */
     size_t column, stride;
-    /* [n] the layer's weights, for codec relgrad, which reads the weights of layers that are not
-     * fp32. They have the same bits on every rank and are in the same memory as the gradients
-     * ("cuda": a device pointer). Each all-reduce reads them, so they must stay in place until
-     * nc_close. NULL if unavailable. */
+    /* [n] the layer's weights, for codec relgrad, which reads them in each all-reduce unless the
+     * layer is fp32. The same bits on every rank, in the gradients' memory ("cuda": a device
+     * pointer), in place until nc_close. NULL if unavailable. */
     const float *weights;
     void *reserved[4]; /* must be NULL */
 };
 
 struct nc_report {
     uint64_t sent_bytes; /* by this rank in this step */
-    uint64_t code_bytes; /* bytes of this rank's packed gradients */
-    uint64_t fp32_bytes; /* 4 bytes per element, for comparison */
+    uint64_t code_bytes; /* this rank's packed gradients */
+    uint64_t fp32_bytes; /* 4 per element, for comparison */
     double codec_s;      /* seconds of casting */
     double comm_s;       /* seconds of sending, waiting and adding */
-    /* 1 if cards added everything. 0 if some or all sums were made over MPI, with the same bits. */
+    /* 1 if cards added everything; 0 if some or all sums were made over MPI, with the same bits */
     int offload;
-    /* Path of the sums in this step: the algorithm and, between GPUs, the transport, such as
-     * "direct", "group-scatter:4", "direct by NCCL" or "cards". Valid until nc_close(). */
+    /* Path of this step's sums: the algorithm and, between GPUs, the transport, such as "direct",
+     * "group-scatter:4", "direct by NCCL" or "cards". Valid until nc_close(). */
     const char *path;
-    /* Counted with options.count_lost, over this rank's elements that did not travel in fp32.
-     * underflow: nonzero elements sent as 0. saturated: finite elements beyond the largest number
-     * of the format. */
+    /* With options.count_lost, of this rank's elements that did not travel in fp32. underflow:
+     * nonzero elements sent as 0. saturated: finite elements beyond the largest number of the
+     * format. */
     uint64_t underflow, saturated;
     uint64_t reserved[5]; /* 0 */
 };
 
-struct nc; /* a communicator, opened by nc_open and closed by nc_close */
+struct nc; /* a communicator */
 
 /* Join the job and prepare for steps of these layers. Calls MPI_Init unless the caller has done so.
- * All ranks call it, and it blocks until all ranks have called it.
+ * All ranks call it; it blocks until they have.
  *
  *   options   NULL for the defaults
  *   layers    [n_layers], in forward order, the same on every rank
  *   *out      the communicator, to be closed by nc_close; NULL after a failure
  *
- * Returns 0, or one of these codes, which is the same on every rank:
+ * Returns 0, or one of these codes, the same on every rank:
  *
  *   -EINVAL     invalid option or combination of options
  *   -EPROTO     ranks differ in options, layers or library version
@@ -263,29 +255,28 @@ struct nc; /* a communicator, opened by nc_open and closed by nc_close */
  *   -ENOTCONN   a card does not answer, with algo "offload"
  *   -ENODEV, -ENOENT, -ELIBACC, -ELIBBAD   with "cuda": no GPU, or no library that drives it
  *
- * These codes may be returned on this rank only: -EPERM and -EBUSY (see Threads above), and
- * -ENOTSUP if MPI starts without any support for threads. A failed nc_open keeps no resources
- * and may be repeated. MPI stays initialized. If nc_open initialized it, MPI is finalized when
- * the process exits. */
+ * or, on this rank only: -EPERM or -EBUSY (see Threads above), or -ENOTSUP if MPI starts without
+ * any support for threads. A failed nc_open keeps no resources and may be repeated. MPI stays
+ * initialized; if nc_open initialized it, it is finalized when the process exits. */
 NC_API int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers,
                    struct nc **out);
 
 /* Like nc_open, for the ranks of the caller's communicator, which is duplicated. Ranks keep their
- * numbers. All ranks of that communicator must call it, and no others.
+ * numbers. All its ranks must call it, and no others.
  *
  *   mpi_comm   points to an MPI_Comm of the MPI library that this library was built with */
 NC_API int nc_open_on(const void *mpi_comm, const struct nc_options *options,
                       const struct nc_layer *layers, int n_layers, struct nc **out);
 
-/* Like nc_open_on, for a communicator given by its Fortran handle (mpi4py: comm.py2f()). */
+/* Like nc_open_on, for a Fortran handle (mpi4py: comm.py2f()). */
 NC_API int nc_open_fortran(int mpi_fint, const struct nc_options *options,
                            const struct nc_layer *layers, int n_layers, struct nc **out);
 
 /* ---- without MPI ---- */
 
 /* A transport supplied by the caller: sockets, UCX, a framework's process group. Its functions
- * return 0 or a negative errno and must not call the library. The library calls them from one
- * thread at a time.
+ * return 0 or a negative errno and must not call the library, which calls them from one thread at a
+ * time.
  *
  *   isend, irecv   Start a message of 1 to 2^30 bytes without waiting; both sides know its
  *                  length. Messages between two ranks with the same tag (0 to NC_TAGS - 1) arrive
@@ -297,9 +288,9 @@ NC_API int nc_open_fortran(int mpi_fint, const struct nc_options *options,
  *                  wait. If test is NULL, a request points to an int: 0 until any thread sets it to
  *                  1 (done) or a negative errno.
  *   progress       Advance messages; called before each round of test(). NULL if test() does so.
- *   cancel         End a message that test() has not reported as done, including one for which it
- *                  returned an error. Afterwards buf and request are unused. Called when a
- *                  communicator fails or is closed.
+ *   cancel         End a message that test() has not reported as done, or for which it returned
+ *                  an error. Afterwards buf and request are unused. Called when a communicator
+ *                  fails or is closed.
  *
  * From opening to nc_close() one receive of a few bytes from every rank is always pending. */
 enum { NC_TAGS = 8 };
@@ -316,25 +307,24 @@ struct nc_transport {
     void *reserved[8]; /* NULL */
 };
 
-/* Like nc_open, over a transport supplied by the caller. All ranks of the transport call it. MPI is
- * not initialized. Several communicators may be open, each with its own transport. Every option of
- * `narrowcast train --help` works except the algorithm native.
+/* Like nc_open, over the caller's transport and without MPI. All ranks of the transport call it.
+ * Several communicators may be open, each with its own transport. Every option of `narrowcast train
+ * --help` works except the algorithm native.
  *
  *   transport   copied; its functions and arg stay in use until nc_close()
  *
- * A failing transport call or an expired deadline does not end the process. Opening has the
- * deadline, too. The ranks run a liveness check of at most 2 s, and one of them reports the missing
- * ranks. From then on every call of every rank returns a negative errno: -ETIMEDOUT or the
- * transport's. Messages of the failed job may still arrive, so give the next job a transport that
- * they cannot reach.
+ * A failing transport call or an expired deadline, also of opening, does not end the process. The
+ * ranks run a liveness check of at most 2 s, and one of them reports the missing ranks. From then
+ * on every call of every rank returns a negative errno: -ETIMEDOUT or the transport's. Messages of
+ * the failed job may still arrive, so give the next job a transport that they cannot reach.
  *
  * Returns the codes of nc_open or of a failed message. An invalid table or deadline returns -EINVAL
- * on this rank only. The other ranks then wait until their deadline. */
+ * on this rank only; the other ranks then wait until their deadline. */
 NC_API int nc_open_over(const struct nc_transport *transport, const struct nc_options *options,
                         const struct nc_layer *layers, int n_layers, struct nc **out);
 
-/* Leave the job. All ranks call it, after nc_wait(). The last nc_close of a process calls
- * MPI_Finalize if nc_open called MPI_Init. Does nothing for NULL or after fork(). */
+/* Leave the job. All ranks call it, after nc_wait(). A process's last nc_close calls MPI_Finalize
+ * if nc_open called MPI_Init. Does nothing for NULL or after fork(). */
 NC_API void nc_close(struct nc *nc);
 
 /* Abort after a failure in which the other ranks cannot be consulted. Any thread may call it.
@@ -342,13 +332,13 @@ NC_API void nc_close(struct nc *nc);
  *   code   a negative errno
  *
  * Over MPI nc_abort() ends all processes of the job at once with a nonzero status, like MPI_Abort,
- * and does not return. Over a caller's transport it returns. This rank's pending call and all later
+ * and does not return. Over a caller's transport it returns; this rank's pending call and all later
  * ones then return code, and soon the calls of all other ranks do so, too. nc_close() must still be
- * called after nc_abort() has returned. Does nothing for NULL or after fork(). */
+ * called, after nc_abort() has returned. Does nothing for NULL or after fork(). */
 NC_API void nc_abort(struct nc *nc, int code);
 
 /* Return 0, or the negative errno with which the communicator has failed, in a call or in its own
- * thread. All later calls return the same code. Any thread may call it at any time. */
+ * thread, and which all later calls return. Any thread may call it at any time. */
 NC_API int nc_async_error(const struct nc *nc);
 
 NC_API int nc_rank(const struct nc *nc);
@@ -359,8 +349,8 @@ NC_API int nc_n_ranks(const struct nc *nc);
 NC_API int nc_n_blocks(const struct nc *nc);
 NC_API int nc_first_block(const struct nc *nc);
 
-/* Replace gradients by their mean (or sum) over ranks. All ranks call it, and it blocks until the
- * step is done.
+/* Replace gradients by their mean (or sum) over ranks. All ranks call it; it blocks until the step
+ * is done.
  *
  *   grads    [n_layers] pointers to this rank's gradients, of options.type. With "cuda" they are
  *            device pointers, and the array itself is in host memory. With blocks, the array holds
@@ -378,10 +368,9 @@ NC_API int nc_first_block(const struct nc *nc);
  * The last two rows hold for all functions below, unless they say otherwise. */
 NC_API int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *report);
 
-/* Run the step of nc_allreduce() in parts, while gradients are still being computed. Layers
- * travel in buckets as soon as they are handed in. A thread of the communicator sends them.
- * Until nc_wait() no other thread may call MPI, except with MPI_THREAD_MULTIPLE. The result has
- * the same bits.
+/* Run the step of nc_allreduce() in parts, with the same bits, while gradients are still being
+ * computed. A thread of the communicator sends layers, in buckets, as soon as they are handed in.
+ * Until nc_wait() no other thread may call MPI, except with MPI_THREAD_MULTIPLE.
  *
  *   nc_iallreduce(nc, grads)       Begin a step. Its gradients need not be final yet.
  *   nc_ready(nc, first, n)         Gradients of layers first to first+n-1 are final (with "cuda":
@@ -396,20 +385,20 @@ NC_API int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *repo
  *   nc_wait(nc, &report)           Hand in the remaining layers and block until the means are in
  *                                  place.
  *
- * nc_wait() returns the codes of nc_allreduce(). After code 1, however, fp32 gradients are
- * undefined. Only one step may be in flight, and all ranks begin and wait for steps in the same
- * order. The first nc_iallreduce() starts the thread and may return -ENOMEM or -EAGAIN. */
+ * nc_wait() returns the codes of nc_allreduce(), but after code 1 fp32 gradients are undefined.
+ * Only one step may be in flight, and all ranks begin and wait for steps in the same order. The
+ * first nc_iallreduce() starts the thread and may return -ENOMEM or -EAGAIN. */
 NC_API int nc_iallreduce(struct nc *nc, const void *grads);
 NC_API int nc_ready(struct nc *nc, int first, int n);
 NC_API int nc_ready_on(struct nc *nc, int first, int n, void *cuda_stream);
 NC_API int nc_test(struct nc *nc, int *done);
 NC_API int nc_wait(struct nc *nc, struct nc_report *report);
 
-/* Copy bytes from rank root to all ranks, such as initial weights. All ranks call it with the same
+/* Copy bytes, such as initial weights, from rank root to all ranks. All ranks call it with the same
  * number of bytes. buf is in CPU memory. Returns 0, -EINVAL (root is not a rank) or -EIO. */
 NC_API int nc_broadcast(struct nc *nc, void *buf, size_t bytes, int root);
 
-/* Send all layers in fp32 from the next step on if on is not 0, else as configured. All ranks call
+/* From the next step on send all layers in fp32 if on is not 0, else as configured. All ranks call
  * it between the same two steps. Returns 0 or -EBUSY. */
 NC_API int nc_force_fp32(struct nc *nc, int on);
 
@@ -418,9 +407,8 @@ NC_API int nc_force_fp32(struct nc *nc, int on);
 NC_API uint64_t nc_step(const struct nc *nc);
 NC_API int nc_set_step(struct nc *nc, uint64_t step);
 
-/* Save and load the state that a rank keeps between steps (number of steps, residuals), for
- * checkpoints. A job that loads it continues with the same bits. Call these functions between
- * steps.
+/* Save and load, between steps, what a rank keeps from step to step (number of steps, residuals). A
+ * job that loads it continues with the same bits.
  *
  *   nc_state_bytes   Return the number of bytes that nc_state_save() writes to `to`.
  *   nc_state_load    All ranks call it, each with the state saved by the same rank of a job with
@@ -431,12 +419,11 @@ NC_API size_t nc_state_bytes(const struct nc *nc);
 NC_API int nc_state_save(struct nc *nc, void *to);
 NC_API int nc_state_load(struct nc *nc, const void *from, size_t bytes);
 
-/* Describe a return code of this header in a few words. Never returns NULL. */
+/* Describe a return code of this header in a few words. Never NULL. */
 NC_API const char *nc_strerror(int code);
 
-/* Return the line that explains why the last call failed, as far as this rank knows, or "" if it
- * did not fail. If nc is NULL, return the line of this thread's last nc_open. The line is valid
- * until the next call. */
+/* Return the line that explains why the last call failed, as far as this rank knows, or "". If nc
+ * is NULL, that of this thread's last nc_open. Valid until the next call. */
 NC_API const char *nc_last_error(const struct nc *nc);
 
 #ifdef __cplusplus

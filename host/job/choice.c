@@ -15,8 +15,7 @@ const char *choice_algo(const char *algo)
     return is(algo, "offload") ? "auto" : algo;
 }
 
-/* Return the names of the cards, or NULL if there are none. *by_word: the user has named them,
- * not the environment. */
+/* Return the names of the cards, or NULL. *by_word: named by the user, not by the environment. */
 static const char *cards_of(const char *word, bool *by_word)
 {
     const char *environment = getenv("NARROWCAST_OFFLOAD");
@@ -40,7 +39,7 @@ int choice_cards(const char *algo, const char *word, const struct codec *codec, 
     if (cards && offload_check(codec_card_sum(codec), n_ranks, why, size) < 0) {
         if (asked || by_word)
             return ERR(-EINVAL, "%s", why);
-        /* This is not an error: the environment belongs to the machine, the codec to the run. */
+        /* not an error: the environment belongs to the machine, the codec to the run */
         cards = NULL;
     }
     *out = cards;

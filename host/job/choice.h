@@ -4,15 +4,15 @@
 #include "comm/comm.h"
 #include "codec/codec.h"
 
-/* Return the algorithm over MPI, for algo_find(). It sums everything that cards do not add, and
- * steps in which cards fail. */
+/* Return the algorithm over MPI, for algo_find(). It sums what cards do not add, and steps in which
+ * cards fail. */
 const char *choice_algo(const char *algo);
 
-/* Choose the cards for gradients of this settled codec. "offload" requires cards; any other
- * algorithm adds what they do not. word: udp://..., sim, off, or auto (NARROWCAST_OFFLOAD).
+/* Choose the cards for gradients of this settled codec. algo "offload" requires cards. word:
+ * udp://..., sim, off, or auto (NARROWCAST_OFFLOAD).
  *
  *   cards   out: word or the environment's cards, for offload_open(), or NULL
- *   why     [size] out: why no card is used although the environment names some, or ""
+ *   why     [size] out: why the cards named by the environment are unused, or ""
  *
  * Reports -EINVAL for contradicting options, or for a codec that the cards cannot add. */
 int choice_cards(const char *algo, const char *word, const struct codec *codec, int n_ranks,

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- a step: casts, exponents, buckets, overlap with the backward pass ---- */
+/* ---- a step ---- */
 
 struct cut {
     struct bucket *buckets;     /* [n_layers] */
@@ -50,7 +50,6 @@ static double exponents_s(const struct cost_job *job, const struct cost_cluster 
     return cost_collective_s(cluster, job->rates[0].message_s, (size_t)n_layers);
 }
 
-/* Add the vote that ends a step through cards. */
 static double vote_s(const struct cost_job *job, const struct cost_cluster *cluster,
                      struct cost *sum)
 {
@@ -69,8 +68,8 @@ static void bucket_cost(const struct cost_job *job, const struct cost_cluster *c
         cost_messages(job, cluster, b->fp32, &b->op, b->n, sum);
 }
 
-/* Return the bytes of the message that carries exponents and codes, or 0 if
- * they travel separately. */
+/* Return the bytes of the message that carries exponents and codes, or 0 if they travel
+ * separately. */
 static size_t message_bytes(const struct cost_job *job, const struct cost_cluster *cluster,
                             const struct algo *algo, const struct cut *cut)
 {
@@ -92,7 +91,7 @@ static const struct algo *choose_algo(const struct cost_job *job,
                : job->algo;
 }
 
-/* Adds the time of a step without overlap: all casts, all exponents, then bucket after bucket. */
+/* All casts, all exponents, then bucket after bucket. */
 static void one_after_the_other(const struct cost_job *job, const struct cost_cluster *cluster,
                                 const struct cut *cut, struct cost *sum)
 {
@@ -109,9 +108,8 @@ static void one_after_the_other(const struct cost_job *job, const struct cost_cl
     sum->exposed_s = sum->reduce_s;
 }
 
-/* Adds the time of a step with overlap. A bucket begins when its first layer is ready and the
- * previous bucket has travelled. Gradients become ready from the last layer to the first, in
- * proportion to their elements. */
+/* A bucket begins when its first layer is ready and the previous bucket has travelled. Layers
+ * become ready from last to first, in proportion to their elements. */
 static void beside_backward(const struct cost_job *job, const struct cost_cluster *cluster,
                             const struct cut *cut, struct cost *sum)
 {
@@ -152,14 +150,13 @@ int cost_step(const struct cost_job *job, const struct cost_cluster *cluster, st
     return 0;
 }
 
-/* ---- a bucket through a card in the network: packets up, results down ---- */
+/* ---- a bucket through a card: packets up, results down ---- */
 
 enum {
     UDP_HEADERS = 28, /* IP and UDP */
     ETHERNET = 38     /* header, checksum, preamble, gap */
 };
 
-/* Payload beats of a frame that fits one packet of this MTU, at least 1. */
 static int frame_beats(int mtu)
 {
     const int room = (mtu - UDP_HEADERS - PKT_HEADER_BYTES) / PKT_BEAT_BYTES;
@@ -171,7 +168,6 @@ size_t cost_frame_bytes(int mtu)
     return PKT_HEADER_BYTES + (size_t)frame_beats(mtu) * PKT_BEAT_BYTES;
 }
 
-/* Bits per second of a rank's own port, or of its share of the card's port. */
 static double rank_bps(const struct cost_cluster *cluster)
 {
     const double port = cluster->card_link_bps > 0 ? cluster->card_link_bps : cluster->link_bps;

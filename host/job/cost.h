@@ -2,9 +2,9 @@
  *
  *     T = casts + exponents + messages + additions - overlap with the backward pass
  *
- * Amounts come from the code that runs: an algorithm's phases (`struct algo_phase` of algo_step.h),
- * a codec's bytes (reduce_op.h), buckets (bucket.h) and a card's packets (packet.h). This module
- * computes their times. With n bytes, P ranks, latency a and bandwidth B:
+ * Amounts come from the code that runs: an algorithm's phases (algo_step.h), a codec's bytes
+ * (reduce_op.h), buckets (bucket.h) and a card's packets (packet.h). With n bytes, P ranks, latency
+ * a and bandwidth B, the times are:
  *
  *     step of a phase     latency + messages * message_s + bytes / link;  then additions
  *     ring                2(P-1)(a + n/PB)
@@ -15,17 +15,15 @@
  *                         come back, and those of all P ranks pass that port
  *     exponents           a log2 P
  *
- * An idle port regains its burst. A link is full duplex. If the wire and the CPU work
- * concurrently, the time is the longer of both times plus `unhidden` times the shorter one (0
- * means perfect overlap). */
+ * An idle port regains its burst. A link is full duplex. Concurrent work of wire and CPU needs the
+ * longer of both times plus `unhidden` times the shorter one. */
 #ifndef COST_H
 #define COST_H
 #include "comm/algo/algo.h"
 #include "reduce/reducer.h"
 
-/* A quantity that depends on the size of an all-reduce. It is given at ascending numbers of
- * bytes of fp32, interpolated on a logarithmic scale, and constant beyond the ends. Without
- * points it is 0. */
+/* A quantity that depends on the size of an all-reduce: points at ascending bytes of fp32,
+ * interpolated on a logarithmic scale, constant beyond the ends; 0 without points. */
 enum { COST_POINTS = 16 };
 struct cost_curve {
     int n;
@@ -40,37 +38,36 @@ struct cost_cluster {
     double node_link_bps;     /* within a group of group-*:K; 0 means link_bps */
     double burst_bytes;       /* of a shaped port, sent at once when a step begins, or 0 */
     double latency_s;         /* of an empty message, one way */
-    int mtu;                  /* of Ethernet; determines the share of payload */
+    int mtu;                  /* of Ethernet */
     double card_link_bps;     /* a card's port, each way; 0 means link_bps; may be infinite */
-    bool card_on_host;        /* the card is a process on the ranks' cores; card_s is 0 */
+    bool card_on_host;        /* card is a process on the ranks' cores; card_s is 0 */
     struct cost_curve card_s; /* per byte of codes received from all ranks, or 0 */
     double card_rtt_s;        /* until a card answers a packet; 0 means two latencies */
     int card_slots;           /* packets of a rank in flight */
 };
 
-/* CPU time of a rank for one codec, in seconds per byte. 0 if there is none, or if
- * it is unknown. */
+/* CPU time of a rank for one codec, seconds per byte; 0 if none or unknown. */
 struct cost_rates {
     double encode_s;            /* per byte of fp32: exponents and codes, in one pass */
     double decode_s;            /* per byte of fp32 */
     double add_s;               /* per byte of addends */
     double message_s;           /* per message */
     struct cost_curve port_s;   /* per byte of messages, sent or received */
-    struct cost_curve unhidden; /* 0 to 1, see above */
+    struct cost_curve unhidden; /* 0 (perfect overlap) to 1, see above */
 };
 
 struct cost_job {
     const struct reducer_layer *layers; /* [n_layers], in forward order */
     int n_layers;
-    const struct codec *codecs; /* [2] settled for the cluster's ranks: the codec and fp32 */
+    const struct codec *codecs; /* [2] the codec and fp32, settled for the cluster's ranks */
     const struct algo *algo;    /* must have phases */
     int group;
     bool chooses; /* no algorithm was named (as in job.c) */
     bool by_card; /* codes go through a card; needs codec_card_sum() */
     size_t bucket_bytes;
     double compute_s; /* forward, backward and update */
-    /* Part of compute_s in which gradients become ready, in proportion to their elements. If it is
-     * 0, buckets travel after all gradients are ready. */
+    /* Part of compute_s in which gradients become ready, in proportion to their elements. 0:
+     * buckets travel after all are ready. */
     double backward_s;
     const struct cost_rates *rates; /* [2] in the order of codecs */
 };
@@ -89,34 +86,34 @@ struct cost {
     double burst_gone; /* burst tokens still to be refilled, bytes */
 };
 
-/* Compute the cost of a step. Returns 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int cost_step(const struct cost_job *job, const struct cost_cluster *cluster, struct cost *out);
 
 /* ---- parts, for cost_*.c and tests ---- */
 
-/* Return the payload of TCP on a link, bytes per second. */
+/* Return TCP's payload on a link, bytes per second. */
 double cost_payload_s(double bps, int mtu);
 
-/* Return the seconds of `bytes` at payload_s bytes per second. Uses the burst tokens that are
- * left in *sum. */
+/* Return the seconds of `bytes` at payload_s bytes per second, less the burst tokens left in *sum,
+ * which it uses. */
 double cost_wire_s(const struct cost_cluster *cluster, struct cost *sum, double bytes,
                    double payload_s);
 
-/* Return the seconds of x and y seconds of work that run concurrently. */
+/* Return the seconds of x and y seconds of concurrent work. */
 double cost_together(double x, double y, double unhidden);
 
-/* Add to *sum the time of an all-reduce of n elements with this reduce op, and of their decoding,
- * which overlaps if the algorithm supports it (algo.flows). Includes reduce_s. */
+/* Add to *sum, including reduce_s, the all-reduce of n elements with this reduce op, and their
+ * decoding, which overlaps if algo.flows. */
 void cost_messages(const struct cost_job *job, const struct cost_cluster *cluster, int kind,
                    const struct reduce_op *f, size_t n, struct cost *sum);
-/* Return the bytes of a frame to a card on a network of this MTU, with its header. */
+/* Return the bytes of a frame, with its header, to a card on a network of this MTU. */
 size_t cost_frame_bytes(int mtu);
 
-/* Add to *sum the time of an all-reduce of n elements through a card. */
+/* Add to *sum the all-reduce of n elements through a card. */
 void cost_card(const struct cost_job *job, const struct cost_cluster *cluster, size_t n,
                struct cost *sum);
 
-/* Return the seconds of a small collective of `bytes` over all ranks: a log2 P. */
+/* Return the seconds of a collective of `bytes` over all ranks: a log2 P. */
 double cost_collective_s(const struct cost_cluster *cluster, double message_s, size_t bytes);
 
 #endif

@@ -55,7 +55,6 @@ double cost_wire_s(const struct cost_cluster *cluster, struct cost *sum, double 
     return (bytes - at_once) / payload_s;
 }
 
-/* The parts of one step of a phase, without overlap. */
 struct step_time {
     double waits, bytes, payload_s, port, adds;
 };
@@ -73,8 +72,8 @@ static struct step_time time_step(const struct cost_cluster *cluster,
                               .adds = (double)phase->added_bytes * rates->add_s};
 }
 
-/* Add a step. The wire and the CPU overlap. Waits and additions that depend on messages do not
- * overlap, and refill the burst. */
+/* The wire and the CPU overlap. Waits and additions that depend on messages do not, and refill the
+ * burst. */
 static void take(const struct cost_cluster *cluster, const struct step_time *t, double cpu,
                  double adds, double unhidden, struct cost *sum)
 {
@@ -107,7 +106,7 @@ void cost_messages(const struct cost_job *job, const struct cost_cluster *cluste
     if (job->algo->flows && n_phases > 0) {
         take(cluster, &all, all.port + all.adds + decodes, 0, unhidden, sum);
     } else {
-        if (n_phases == 0) { /* with one rank, codes are rounded like a sum */
+        if (n_phases == 0) { /* one rank: codes are rounded like a sum */
             all.adds = (double)f->ops->in_bytes(f, n) * rates->add_s;
             sum->reduce_s += all.adds;
         }

@@ -1,4 +1,4 @@
-/* job.c : settles, opens and closes a job. The ranks agree after each part. */
+/* job.c : settles, opens and closes a job, with an agreement of the ranks after each part. */
 #include "job/job.h"
 #include "base/buf.h"
 #include "base/crc.h"
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parses the specs, without communication. codec: out: settled for the algorithm that was found.
- * j->codec is settled later, when the GPUs are known. */
+/* No communication. codec: out: settled for the algorithm found. j->codec is settled once the GPUs
+ * are known. */
 static int read_words(const struct job_spec *w, struct job *j, struct codec *codec)
 {
     const int n_ranks = comm_n_ranks(j->comm);
@@ -46,7 +46,7 @@ static int read_words(const struct job_spec *w, struct job *j, struct codec *cod
     return 0;
 }
 
-/* Checks that all ranks have equivalent specs. Otherwise they would enter different collectives. */
+/* Ranks whose specs differ would enter different collectives. */
 static int check_same_words(struct job *j, const struct codec *c, const struct job_spec *w)
 {
     char text[CODEC_TEXT_BYTES + 128], codec[CODEC_TEXT_BYTES];
@@ -54,7 +54,7 @@ static int check_same_words(struct job *j, const struct codec *c, const struct j
              w->sums, j->leaves_small, (unsigned long long)c->seed, j->algo->name, j->group,
              j->bucket_bytes, (int)w->gpu, (int)w->overlap, node_sum_wanted(w->node_sum));
     j->tag = crc_of(text, strlen(text));
-    /* The choice changes only the messages, not the bits. */
+    /* the choice changes messages, not bits */
     if (j->chooses)
         strncat(text, " auto", sizeof text - strlen(text) - 1);
     TRY(comm_check_equal(j->comm, text, strlen(text), "an option"));
@@ -132,7 +132,7 @@ static int open_node(struct job *j)
     return 0;
 }
 
-/* Copies the layers. The caller frees *out. */
+/* The caller frees *out. */
 static int copy_layers(const struct job *j, const struct reducer_layer *layers, int n_layers,
                        struct reducer_layer **out)
 {
@@ -147,8 +147,8 @@ static int copy_layers(const struct job *j, const struct reducer_layer *layers, 
     return 0;
 }
 
-/* Chooses one message for short steps of CPU gradients, if no algorithm was named. Cards, which
- * answer packets, and overlap, which sends buckets as they become ready, exclude this. */
+/* If no algorithm was named, chooses one message for short steps of CPU gradients. Not with cards,
+ * which answer packets, or overlap, which sends buckets as they become ready. */
 static int choose_algo(const struct job *j, const struct reducer_layer *own, int n_layers,
                        const struct algo **out)
 {
@@ -166,7 +166,7 @@ static int choose_algo(const struct job *j, const struct reducer_layer *own, int
     return 0;
 }
 
-/* Opens the reducer without communication. */
+/* No communication. */
 static int open_reducer(struct job *j, const struct reducer_layer *layers, int n_layers)
 {
     struct reducer_layer *own;
@@ -208,7 +208,7 @@ int job_open(struct job *j, const struct reducer_layer *layers, int n_layers)
 
 void job_close(struct job *j)
 {
-    reducer_close(j->reducer); /* first, since its thread may use the cards in mid-step */
+    reducer_close(j->reducer); /* first: its thread may use the cards in mid-step */
     offload_close(j->offload);
     node_sum_close(j->node);
     if (j->on_gpu)
@@ -228,9 +228,9 @@ void job_path(struct job *j, struct text *to)
     }
 }
 
-/* ---- GPUs: one per rank (ranks may share), and the transport of codes between them ---- */
+/* ---- GPUs: one per rank (ranks may share) ---- */
 
-/* Returns on all ranks whether every rank has a GPU. why: filled on ranks without a GPU. */
+/* why: filled on ranks without one. */
 static int all_have_one(struct comm *c, char *why, size_t size)
 {
     int8_t none = !gpu_here(why, size);
@@ -265,7 +265,6 @@ int job_gpu(struct job *j, enum job_if wanted)
 
 /* ---- smallest layers in fp32. Source: the 1-bit study, section 3 ---- */
 
-/* The smallest layers together have less than one in SHARE elements. */
 enum { SHARE = 100 };
 
 int quantise_parse(const char *word, const struct codec *codec, bool *leaves_small)
@@ -280,7 +279,6 @@ int quantise_parse(const char *word, const struct codec *codec, bool *leaves_sma
     return 0;
 }
 
-/* Return the first of the smallest unmarked layers, or -1 if there is none. */
 static int smallest(const struct reducer_layer *layers, int n_layers)
 {
     int found = -1;

@@ -1,4 +1,4 @@
-/* nc.c : opens and closes communicators of the public interface, a thin layer over a job. */
+/* nc.c : opens and closes communicators of the public interface. */
 #include "base/buf.h"
 #include "base/crc.h"
 #include "comm/over/comm_over.h"
@@ -25,8 +25,8 @@ void nc_options_init(struct nc_options *options, size_t size)
     memcpy(options, &defaults, size < sizeof defaults ? size : sizeof defaults);
 }
 
-/* Copies options of any version, or the defaults for NULL. Does not report errors, since the
- * options choose the log. */
+/* Copies options of any version, or the defaults for NULL. Reports nothing, since the options
+ * choose the log. */
 static int copy_options(const struct nc_options *from, struct nc_options *out)
 {
     nc_options_init(out, sizeof *out);
@@ -60,8 +60,7 @@ static int check_columns(const struct nc_layer *l)
     return 0;
 }
 
-/* Copies the layers, without communication. *out, *weights: [n_layers], freed by the caller, also
- * after a failure. */
+/* No communication. *out, *weights: [n_layers], freed by the caller, also after a failure. */
 static int copy_layers(const char *device, const struct nc_layer *layers, int n_layers,
                        struct reducer_layer **out, const float ***weights)
 {
@@ -131,7 +130,6 @@ static int check_op(const char *op)
     return 0;
 }
 
-/* Checks that there are weights for all layers whose weights the codec may read. */
 static int check_weights(const struct codec *codec, const struct nc_layer *layers, int n_layers)
 {
     char text[CODEC_TEXT_BYTES];
@@ -155,7 +153,6 @@ static uint32_t tag_of(const struct nc_layer *layers, int n_layers)
     return tag;
 }
 
-/* Stores the path of steps that cards do not add. */
 static void name_path(struct nc *nc)
 {
     const struct job *j = &nc->blocks->job;
@@ -335,13 +332,13 @@ static int open_by_calls(struct opening *a, const struct nc_transport *transport
     return open_over_comm(a, comm);
 }
 
-/* Opens a job of these members, or over the transport if members is NULL. */
+/* members NULL: over the transport. */
 static int open_as(struct comm_members *members, const struct nc_transport *transport,
                    const struct nc_options *options, const struct nc_layer *layers, int n_layers,
                    struct nc **out)
 {
     struct opening a = {.layers = layers, .n_layers = n_layers};
-    fenv_t fp; /* the caller's mode, since specs and tables need IEEE's default */
+    fenv_t fp; /* the caller's mode; specs and tables need IEEE's default */
     if (out)
         *out = NULL;
     fp_env_enter(&fp);
@@ -404,7 +401,7 @@ void nc_close(struct nc *nc)
     if (atomic_load(&nc->failed)) /* so that others do not wait for this rank */
         (void)comm_fail(nc->comm, atomic_load(&nc->failed));
     close_jobs(nc);
-    /* A step without nc_wait() still holds the turn. After MPI's end there is none. */
+    /* A step without nc_wait() still holds the turn, unless MPI has ended. */
     if (nc->has_turn)
         comm_give_turn();
     if (nc->by_mpi)
@@ -423,8 +420,8 @@ void nc_abort(struct nc *nc, int code)
     code = code < 0 && code > -4096 ? code : -ECANCELED;
     if (!comm_fail(nc->comm, code))
         comm_abort(nc->comm, code);
-    /* If this rank is in a call, that call finds the failure. Between calls this thread must notify
-     * the other ranks. */
+    /* A call that this rank is in finds the failure. Otherwise this thread must notify the other
+     * ranks. */
     if (!comm_threads(nc->comm) || atomic_exchange(&nc->busy, true))
         return;
     fenv_t fp;

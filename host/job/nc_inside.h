@@ -1,5 +1,4 @@
-/* nc_inside.h : declares the internals of a communicator of the public interface,
- * only for nc*.c. */
+/* nc_inside.h : declares the internals of a communicator of the public interface, for nc*.c. */
 #ifndef NC_INSIDE_H
 #define NC_INSIDE_H
 #include <narrowcast.h>
@@ -10,7 +9,6 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-/* Element type of the caller's gradients (nc_type.c). */
 enum nc_type { NC_FP32, NC_FP64, NC_FP16, NC_BF16 };
 
 /* A block of options.blocks, which is a rank of its own. Without blocks, the process's rank. */
@@ -30,47 +28,46 @@ struct nc {
     int n_blocks;                               /* of this process */
     struct nc_block *blocks;                    /* [n_blocks] */
     uint64_t step;                              /* key of random bits */
-    char path[sizeof((struct job *)0)->device]; /* path of steps that cards do not add */
+    char path[sizeof((struct job *)0)->device]; /* of steps that cards do not add */
     int n_layers;
     size_t *n;            /* [n_layers] elements */
-    uint32_t layers_tag;  /* checksum of the list of layers */
+    uint32_t layers_tag;  /* checksum */
     uint64_t sent_before; /* bytes sent before the step in flight */
     enum nc_type type;
-    bool *handed; /* [n_layers] layer was handed in by nc_ready() */
+    bool *handed; /* [n_layers] by nc_ready() */
     int n_handed;
     bool asked_thread; /* reducer_set_overlap() was called */
-    bool under_way;    /* a step is in flight: nc_iallreduce() to nc_wait() */
+    bool under_way;    /* from nc_iallreduce() to nc_wait() */
     bool has_turn;     /* holds comm_take_turn() between calls */
     bool by_mpi;       /* MPI's thread rules apply */
     atomic_int failed; /* 0, or a negative errno: only nc_close() may follow */
     atomic_bool busy;
     pid_t pid;
-    struct nc_options log; /* destination of lines */
+    struct nc_options log;
     struct err_lines lines, *before;
     fenv_t fp; /* the caller's floating-point mode during a call */
 };
 
-/* ---- nc_call.c: around each call ---- */
+/* ---- nc_call.c ---- */
 
 /* Begin a call. Until nc_leave() lines go where the options say, and arithmetic is IEEE's default
- * (round to nearest, subnormals, no traps), whatever mode the caller has set. A call that this
- * thread may not make now reports -EBUSY, -EPERM or the earlier failure, and nc_leave() must not be
- * called after it. */
+ * (round to nearest, subnormals, no traps), not the caller's. A call that this thread may not make
+ * now reports -EBUSY, -EPERM or the earlier failure; nc_leave() must not follow it. */
 int nc_enter(struct nc *nc);
 
-/* Does the same for calls between steps, which report -EBUSY during a step. */
+/* The same between steps; -EBUSY during one. */
 int nc_enter_between(struct nc *nc);
 
-/* End a call. Returns rc. A negative rc is remembered as the communicator's failure. */
+/* Returns rc. If negative, it becomes the communicator's failure. */
 int nc_leave(struct nc *nc, int rc);
 
 /* End a call that changed nothing and may be repeated. Returns rc. */
 int nc_leave_refused(struct nc *nc, int rc);
 
-/* Return lines that are passed to o->log if it is set. o must outlive them. */
+/* Return lines that go to o->log if it is set. o must outlive them. */
 struct err_lines nc_lines(struct nc_options *o);
 
-/* Store the error of a failed nc_open for nc_last_error(NULL). */
+/* Store the error of a failed nc_open() for nc_last_error(NULL). */
 void nc_open_failed(const struct err_lines *lines, int rc);
 
 /* Call body for each block of this process, in turns while blocks wait for each other. Returns 0,
@@ -79,7 +76,7 @@ int nc_each(struct nc *nc, int (*body)(struct nc *nc, struct nc_block *b));
 
 /* ---- nc_type.c ---- */
 
-/* Parse options.type. Reports -EINVAL. */
+/* word: options.type. Reports -EINVAL. */
 int nc_type_parse(const char *word, const char *device, enum nc_type *out);
 
 /* Allocate a step's lists and copies. Reports -ENOMEM. Call nc_type_close() in either case. */

@@ -1,4 +1,4 @@
-/* nc_state.c : saves and loads the state that a communicator keeps between steps.
+/* nc_state.c : saves and loads a communicator's state between steps.
  *
  *    | "ncstate\0" | options tag | layers tag | ranks | rank | step | size | CRC | 0 |
  *          8              4            4          4      4      8      8     4    4
@@ -16,7 +16,7 @@ struct head {
     uint32_t words, layers;
     int32_t n_ranks, rank;
     uint64_t step, bytes;
-    uint32_t crc, zero; /* crc: of the head with crc = 0, and of the state */
+    uint32_t crc, zero; /* crc: of the head with crc = 0, then of the state */
 };
 _Static_assert(sizeof(struct head) == 48, "no gaps");
 

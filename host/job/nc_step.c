@@ -64,8 +64,7 @@ int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *report)
     return nc_leave(nc, rc < 0 ? rc : report_step(nc, start_s, report));
 }
 
-/* Starts the communication thread. If MPI allows no second thread, prints a warning, and the step
- * runs in nc_wait(), as it does with blocks. */
+/* If MPI allows no thread, prints a warning, and steps run in nc_wait(), as with blocks. */
 static int start_thread(struct nc *nc)
 {
     if (nc->asked_thread || nc->virtual)
@@ -98,7 +97,7 @@ static int refuse_no_step(struct nc *nc)
     return nc_leave_refused(nc, ERR(-EINVAL, "cannot continue a step: call nc_iallreduce() first"));
 }
 
-/* Notes layers as handed in. Ignores layers that were handed in before. */
+/* Ignores layers that were handed in before. */
 static void note_handed(struct nc *nc, int first, int n)
 {
     for (int i = first; i < first + n; i++)

@@ -1,4 +1,4 @@
-/* nc_type.c : converts gradients of other types than fp32, which travel as fp32 copies. */
+/* nc_type.c : converts gradients of other types to fp32 copies and back. */
 #include "base/buf.h"
 #include "job/nc_inside.h"
 #include <stdlib.h>
@@ -100,8 +100,8 @@ void nc_type_in(struct nc *nc, int first, int n)
             type_in(nc, &nc->blocks[k], l);
 }
 
-/* Returns the overflow mode for results. The mean of halves fits a half, but the format may round
- * it to a larger number: e4m3 turns 65504 into 65536. */
+/* Overflow mode of results. A mean of halves fits a half, but the format may round it up: e4m3
+ * turns 65504 into 65536. */
 static enum mf_overflow overflow_of(const struct codec *c)
 {
     const struct vec_sum *sum = codec_sum(c);

@@ -1,5 +1,4 @@
-/* node_sum.c : adds codes with a card of the node's first rank, in one run per segment
- * of a bucket. */
+/* node_sum.c : adds codes with a card of the node's first rank, one run per segment of a bucket. */
 #include "job/node_sum.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -15,7 +14,7 @@ struct node_sum {
     struct algo_node_sum algo;
     struct card_mm mm; /* on rank 0; closed once the card is lost */
     double timeout_s;  /* of one sum */
-    char name[64];     /* of the card */
+    char name[64];
     uint64_t n_sums, in_bytes;
     double spent_s;
 };
@@ -53,7 +52,7 @@ static bool add(void *arg, const uint8_t *const *parts, int n_parts, size_t n, u
 {
     struct node_sum *s = arg;
     const double start = clock_s();
-    (void)n_parts; /* equals the number that the card was opened for */
+    (void)n_parts; /* as many as the card was opened for */
     if (card_mm_add(&s->mm, parts, n, sums, s->timeout_s)) {
         err_news("node sums by the card abandoned: %s; the ranks add, with the same bits",
                  s->mm.why);
@@ -66,7 +65,7 @@ static bool add(void *arg, const uint8_t *const *parts, int n_parts, size_t n, u
     return true;
 }
 
-/* Opens the card. Only a card that cannot exist is an error. After other failures the ranks add. */
+/* Only a card that cannot exist is an error. After other failures the ranks add. */
 static int open_card(struct node_sum *s, const char *word, const char *xclbin,
                      const struct vec_sum *sum, int n_ranks, double timeout_s)
 {
@@ -93,7 +92,7 @@ static double shorter(double a, double b)
 int node_sum_open(struct comm *c, const char *word, const struct offload_options *o,
                   const struct vec_sum *sum, struct node_sum **out)
 {
-    /* Half, since the other ranks wait meanwhile. */
+    /* half: the other ranks wait meanwhile */
     const double half_s = (o->deadline_s > 0 ? o->deadline_s : ranks_s) / 2;
     struct node_sum *s = buf_alloc(sizeof *s);
     int rc = s ? 0 : -ENOMEM;

@@ -1,8 +1,7 @@
 /* node_sum.h : lets a card of the node's first rank add the node's codes (`--node-sum`).
  *
- * It implements algo_node_sum of comm/algo/algo.h. A card that is missing, busy or lost
- * costs time but does not change the result: after one warning the ranks add, and the card
- * is not tried again. */
+ * It implements algo_node_sum of comm/algo/algo.h. A card that is missing, busy or lost does not
+ * change the result: after one warning the ranks add, and the card is not tried again. */
 #ifndef NODE_SUM_H
 #define NODE_SUM_H
 #include "base/text.h"
@@ -10,32 +9,31 @@
 #include "offload/offload.h"
 #include <string.h>
 
-struct node_sum; /* opened by node_sum_open, closed by node_sum_close */
+struct node_sum;
 
-/* Return true for xrt, xrt:1 or xrt:BDF. For NULL and "cpu" the ranks add. */
+/* True for xrt, xrt:1 or xrt:BDF. For NULL and "cpu" the ranks add. */
 static inline bool node_sum_wanted(const char *word)
 {
     return word && strcmp(word, "cpu") != 0;
 }
 
-/* Check that a card can add codes of this kind. algo: chosen by the user. codec:
- * settled. Reports -EINVAL. */
+/* Check that a card can add such codes. algo: the user's choice. codec: settled. Reports
+ * -EINVAL. */
 int node_sum_check(const char *word, const struct algo *algo, int group, int n_ranks,
                    const struct codec *codec);
 
 /* Open the card. All ranks call it with arguments that node_sum_check() accepted. sum is copied. o:
- * gives the xclbin and the time that a card may need for an answer: card_deadline_s, but at most
- * half of the ranks' deadline_s. Returns 0, with or without a card. On one rank it may report
- * -EINVAL (no container) or -ENXIO (no such card), or return -ENOMEM or -EIO. */
+ * the xclbin, and the time for an answer: card_deadline_s, at most half of the ranks' deadline_s.
+ * Returns 0, with or without a card. On one rank it may report -EINVAL (no container) or -ENXIO (no
+ * such card), or return -ENOMEM or -EIO. */
 int node_sum_open(struct comm *c, const char *word, const struct offload_options *o,
                   const struct vec_sum *sum, struct node_sum **out);
 void node_sum_close(struct node_sum *s); /* NULL is legal */
 
-/* Return the object for reducer_set_node_sum(). */
+/* For reducer_set_node_sum(). */
 struct algo_node_sum *node_sum_algo(struct node_sum *s);
 
-/* Append text on rank 0. node_sum_describe() appends which card adds, or why none does.
- * node_sum_count() appends how much the card has added. */
+/* Append, on rank 0: which card adds or why none does; how much the card has added. */
 void node_sum_describe(const struct node_sum *s, struct text *to);
 void node_sum_count(const struct node_sum *s, struct text *to);
 

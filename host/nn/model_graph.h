@@ -109,9 +109,9 @@ struct graph_group {
 struct graph_words {
     uint64_t *key; /* of dropout */
     float *scale_now;
-    uint32_t *refresh; /* adaptive scales: nonzero if the pass applies the rule */
-    int32_t *labels;   /* [max_batch, target.n] */
-    int32_t *lengths;  /* [max_batch] time steps; the input's h if not given */
+    uint32_t *refresh;           /* adaptive scales: nonzero if the pass applies the rule */
+    int32_t *labels;             /* [max_batch, target.n] */
+    int32_t *lengths;            /* [max_batch] time steps; the input's h if not given */
     struct node_scale *scales;   /* [n_nodes]; NULL: not adaptive */
     struct nn_result *results;   /* [n_heads] */
     struct scale_tally *tallies; /* [n_nodes] histograms of dx; NULL: not watched */

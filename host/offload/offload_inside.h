@@ -45,9 +45,8 @@ struct offload {
     struct fpga_job jobs[OFFLOAD_MAX_CARDS]; /* of members; slots 0: none */
     /* rank 0: the ranks' addresses, as registered with the jobs */
     struct fpga_rank ranks[OFFLOAD_MAX_CARDS][PKT_MAX_RANKS];
-    struct wire wires[OFFLOAD_MAX_CARDS]; /* of members */
-    struct wire
-        group_wires[OFFLOAD_MAX_CARDS]; /* of members: multicast receivers, with a group */
+    struct wire wires[OFFLOAD_MAX_CARDS];       /* of members */
+    struct wire group_wires[OFFLOAD_MAX_CARDS]; /* of members: multicast receivers, with a group */
     /* rank 0, after offload_learn_why() */
     bool group_failed;
     struct window *window;         /* NULL: the path is closed */

@@ -1,9 +1,9 @@
-/* pmpi_allreduce.c : Implements the narrowed calls: blocking, non-blocking, persistent. */
+/* pmpi_allreduce.c : implements the narrowed calls: blocking, non-blocking, persistent. */
 #include "pmpi/pmpi.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* A persistent all-reduce. Its request is a persistent receive of MPI from this process itself. */
+/* Its request is MPI's persistent receive from this process itself. */
 struct persistent {
     MPI_Request request;
     struct pmpi_comm *comm;

@@ -1,4 +1,4 @@
-/* pmpi_begin.c : Reads the environment, and starts and ends narrowing with MPI. */
+/* pmpi_begin.c : reads the environment, and starts and ends narrowing with MPI. */
 #include "pmpi/pmpi.h"
 #include "base/crc.h"
 #include <narrowcast.h>
@@ -14,9 +14,8 @@ static struct {
     atomic_uint tag;
 } state = {.self = MPI_COMM_NULL};
 
-enum { TAGS = 32768 }; /* tag values that every MPI supports */
+enum { TAGS = 32768 }; /* values that every MPI supports */
 
-/* Returns a checksum of all options. */
 static unsigned tag_of(const struct pmpi_spec *w)
 {
     const char *const all[] = {w->format, w->scale,      w->sum,  w->round,
@@ -27,8 +26,8 @@ static unsigned tag_of(const struct pmpi_spec *w)
     return crc;
 }
 
-/* True if all ranks have the same options and `on` is true for all. Also determines whether all
- * ranks have the threads that are needed. */
+/* Have all ranks the same options, with `on`? Also finds out whether all have the threads
+ * needed. */
 static bool all_agree(const struct pmpi_spec *w, int level)
 {
     const unsigned tag = tag_of(w);
@@ -91,7 +90,7 @@ void pmpi_end(void)
     state.on = false;
 }
 
-/* ---- the environment: NARROWCAST_FORMAT and its companions ---- */
+/* ---- the environment ---- */
 
 static struct pmpi_spec spec;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -130,8 +129,7 @@ void pmpi_say_once(void *arg, int level, const char *line)
         fprintf(stderr, "narrowcast: %s%s\n", level == NC_LOG_ERROR ? "" : "warning: ", line);
 }
 
-/* Reads a number above 0, or the fallback if the variable is not set.
- * Returns false for other values. */
+/* A number above 0, or the fallback if the variable is not set. Returns false for other values. */
 static bool number(const char *name, double fallback, double *out)
 {
     const char *word = getenv(name);

@@ -1,7 +1,6 @@
-/* pmpi_comm.c : Keeps the state of the program's communicators. A communicator whose sums are
- * narrowed has a duplicate, and an `nc` for each length of all-reduce.
- *
- * All ranks open and close these in the same calls. */
+/* pmpi_comm.c : keeps the state of the program's communicators. One whose sums are narrowed has a
+ * duplicate, and an `nc` for each length of all-reduce. All ranks open and close these in the same
+ * calls. */
 #include "pmpi/pmpi.h"
 #include <narrowcast.h>
 #include <stdatomic.h>
@@ -9,25 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LENGTHS = 32 }; /* limit per communicator; the least recently used one is replaced */
+enum { LENGTHS = 32 }; /* per communicator; the least recently used one is replaced */
 
 struct length {
     int count;
-    unsigned long long used; /* number of the communicator's call that used it last */
+    unsigned long long used; /* by which of the communicator's calls last */
     struct nc *nc;
 };
 
 struct pmpi_comm {
     bool narrows;
-    MPI_Comm ours; /* a duplicate, valid when `duplicating` is done */
+    MPI_Comm ours; /* a duplicate, once `duplicating` is done */
     MPI_Request duplicating;
     struct length lengths[LENGTHS];
     int n_lengths;
     unsigned long long n_calls;
-    bool refused; /* nc_open() failed: MPI makes the sums from then on */
+    bool refused; /* nc_open() failed: MPI makes the sums */
     struct pmpi_queue *queue;
     struct pmpi_comm *next;
-    atomic_bool is_gone; /* the program has freed it */
+    atomic_bool is_gone; /* freed by the program */
 };
 
 static struct {
@@ -51,7 +50,6 @@ static bool is_float(MPI_Datatype type)
            (MPI_REAL4 != MPI_DATATYPE_NULL && type == MPI_REAL4);
 }
 
-/* True if name is in a list with commas. */
 static bool lists(const char *names, const char *name)
 {
     const size_t n = strlen(name);
@@ -83,7 +81,7 @@ static bool is_wanted(MPI_Comm comm)
     return lists(comms, name);
 }
 
-/* MPI calls this when it deletes the attribute. No MPI call is allowed here. */
+/* For MPI, which deletes the attribute. No MPI call is allowed here. */
 static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
 {
     struct pmpi_comm *c = value;
@@ -92,13 +90,12 @@ static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* Creates a communicator's state. All ranks make calls on a communicator in the same
- * order, so all create it in the same call. */
+/* All ranks call a communicator in the same order, so all create its state in the same call. */
 static struct pmpi_comm *make(MPI_Comm comm)
 {
     struct pmpi_comm *c = calloc(1, sizeof *c), **last;
     if (!c) {
-        /* abort, since the other ranks will duplicate the communicator */
+        /* the other ranks will duplicate the communicator */
         fprintf(stderr, "narrowcast: out of memory\n");
         PMPI_Abort(comm, 1);
         return NULL;
@@ -168,7 +165,7 @@ static struct nc *open_length(struct pmpi_comm *c, int count)
     return nc_open_on(&c->ours, &o, &layer, 1, &nc) < 0 ? NULL : nc;
 }
 
-/* Returns the `nc` of this length. Returns NULL on all ranks if its options are refused. */
+/* The `nc` of this length. NULL, on all ranks, if its options are refused. */
 static struct nc *of_length(struct pmpi_comm *c, int count)
 {
     struct length *l = NULL;
@@ -189,7 +186,7 @@ static struct nc *of_length(struct pmpi_comm *c, int count)
     return l->nc;
 }
 
-/* Sums with MPI, on the duplicate because the program may be using its own communicator. */
+/* On the duplicate: the program may be using its own communicator. */
 static int sum_by_mpi(struct pmpi_comm *c, float *recv, int count)
 {
     return PMPI_Allreduce(MPI_IN_PLACE, recv, count, MPI_FLOAT, MPI_SUM, c->ours);
@@ -214,13 +211,12 @@ int pmpi_sum(struct pmpi_comm *c, const void *send, float *recv, int count)
         n_bytes += report.fp32_bytes;
         n_code_bytes += report.code_bytes;
     }
-    /* rc 1: inf or nan on some rank, or options refused. recv is unchanged. MPI makes the sum. */
+    /* rc 1: inf or nan on some rank, or options refused; recv is unchanged, and MPI sums */
     const int result = rc == 0 ? MPI_SUCCESS : rc == 1 ? sum_by_mpi(c, recv, count) : MPI_ERR_OTHER;
     inside--;
     return result;
 }
 
-/* Waits until all sums are done and the communicator has been duplicated. */
 static void wait_for(struct pmpi_comm *c)
 {
     pmpi_queue_close(c->queue);
@@ -259,9 +255,8 @@ void pmpi_leave(MPI_Comm comm)
     free(c);
 }
 
-/* Only waits for the sums. MPI_Finalize deletes the attributes of communicators that the program
- * has not freed, but their states remain. Closing these would need the other ranks, which may do
- * it in another order, and MPI frees their communicators anyway. */
+/* Only waits for the sums. Communicators that the program has not freed keep their states: closing
+ * these would need the other ranks, which may do it in another order, and MPI frees them anyway. */
 void pmpi_leave_all(void)
 {
     for (struct pmpi_comm *c = all.first; c; c = c->next)

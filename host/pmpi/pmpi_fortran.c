@@ -1,19 +1,18 @@
-/* pmpi_fortran.c : Wraps MPI's Fortran functions.
+/* pmpi_fortran.c : wraps MPI's Fortran functions: mpi_x_ for mpif.h and `use mpi`, mpi_x_f08_ for
+ * `use mpi_f08`.
  *
- * Functions mpi_x_ are for mpif.h and `use mpi`, functions mpi_x_f08_ for `use
- * mpi_f08`. Calls that are not narrowed go to MPI unchanged. Nothing is narrowed if the
- * MPI does not export Fortran's MPI_IN_PLACE. */
+ * Calls that are not narrowed go to MPI unchanged. Nothing is narrowed if the MPI does not export
+ * Fortran's MPI_IN_PLACE. */
 #include "pmpi/pmpi.h"
 #include <dlfcn.h>
 #include <stdlib.h>
 
-/* Open MPI's constants, which are recognised by their addresses. */
+/* Open MPI's constants, recognised by address. */
 extern char mpi_fortran_in_place_ __attribute__((weak));
 extern char mpi_fortran_bottom_ __attribute__((weak));
 
 typedef void any_function(void);
 
-/* Returns MPI's own function of this name. */
 static any_function *next_of(const char *name)
 {
     union {
@@ -21,7 +20,7 @@ static any_function *next_of(const char *name)
         any_function *call;
     } next = {.data = dlsym(RTLD_NEXT, name)};
     if (!next.data)
-        abort(); /* the caller was linked to it, so MPI has it */
+        abort(); /* the caller was linked to it */
     return next.call;
 }
 
@@ -46,7 +45,7 @@ static void tell(MPI_Fint *ierr, int rc)
         *ierr = rc;
 }
 
-/* Handles an error like result() of pmpi_c.c. */
+/* As result() of pmpi_c.c. */
 static int handled(const MPI_Fint *comm, int rc)
 {
     if (rc != MPI_SUCCESS)
@@ -54,8 +53,7 @@ static int handled(const MPI_Fint *comm, int rc)
     return rc;
 }
 
-/* Refuses MPI_IN_PLACE as recv. Open MPI's own Fortran calls write to its
- * address; in C it is an error. */
+/* MPI_IN_PLACE as recv is an error in C; Open MPI's own Fortran calls write to its address. */
 static bool is_refused(const void *recv, const MPI_Fint *comm, MPI_Fint *ierr)
 {
     if (!pmpi_is_on() || !&mpi_fortran_in_place_ || recv != &mpi_fortran_in_place_)
@@ -64,7 +62,7 @@ static bool is_refused(const void *recv, const MPI_Fint *comm, MPI_Fint *ierr)
     return true;
 }
 
-/* Defines a Fortran function under the name that its compiler makes. */
+/* A Fortran function under its compiler's name. */
 #define NAMED(symbol, own, parameters, arguments) \
     void symbol parameters;                       \
     void symbol parameters                        \
@@ -77,12 +75,12 @@ static bool is_refused(const void *recv, const MPI_Fint *comm, MPI_Fint *ierr)
         }                                         \
     }
 
-/* Defines both names of a function. Callers of the second name may omit ierr. */
+/* Both names of a function. Callers of the second may omit ierr. */
 #define BOTH(name, own, parameters, arguments) \
     NAMED(name##_, own, parameters, arguments) \
     NAMED(name##_f08_, own, parameters, arguments)
 
-/* Each of the following functions returns whether it has handled the call. */
+/* Each of these returns whether it has handled the call. */
 static bool allreduce(const void *send, void *recv, const MPI_Fint *count, const MPI_Fint *type,
                       const MPI_Fint *op, const MPI_Fint *comm, MPI_Fint *ierr)
 {
@@ -134,7 +132,7 @@ static bool init_persistent(const void *send, void *recv, const MPI_Fint *count,
 PERSISTENT(mpi_allreduce_init)
 PERSISTENT(mpix_allreduce_init)
 
-/* ---- calls that go to MPI but are observed here ---- */
+/* ---- calls observed on their way to MPI ---- */
 
 int MPI_Init(int *argc, char ***argv);
 

@@ -1,11 +1,11 @@
-/* pmpi_queue.c : Runs a communicator's sums in a thread, one by one, in the order of the calls. */
+/* pmpi_queue.c : runs a communicator's sums in a thread, one by one, in the order of the calls. */
 #include "pmpi/pmpi.h"
 #include <stdlib.h>
 
 struct item {
     const void *send;
     float *recv;
-    int count, tag; /* tag: of the message to send at the end, or -1 if a caller waits for `done` */
+    int count, tag; /* tag: of the message at the end; -1: a caller waits for `done` */
     bool done;
     int rc;
     struct item *next;

@@ -1,4 +1,4 @@
-/* bucket.c : Cuts layers into buckets. */
+/* bucket.c : cuts layers into buckets. */
 #include "reduce/bucket.h"
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ static bool same_class(const struct bucket *a, const struct bucket *b)
            code_bytes(&a->op, a->op.unit) == code_bytes(&b->op, b->op.unit);
 }
 
-/* Returns the latest bucket of the class of `alone` if that bucket has room, else NULL. */
+/* Return the open bucket of the class of `alone` if it has room, else NULL. */
 static struct bucket *open_bucket(struct bucket *out, int n_buckets, const struct bucket *alone,
                                   size_t bucket_bytes)
 {
@@ -31,15 +31,15 @@ static struct bucket *open_bucket(struct bucket *out, int n_buckets, const struc
     return NULL;
 }
 
-/* Compares buckets for qsort(): the one with the larger first layer is completed earlier. */
+/* For qsort(): the larger first layer is complete earlier. */
 static int by_completion(const void *a, const void *b)
 {
     const struct bucket *x = a, *y = b;
     return y->first - x->first;
 }
 
-/* Places the layers of each bucket in `placed`, from its last layer down. began: [n_layers] `last`
- * of the bucket of each layer. */
+/* Place the layers of each bucket in `placed`, from its last layer down. began: [n_layers] `last`
+ * of each layer's bucket. */
 static void place(const struct reducer_layer *layers, const int *began, struct bucket *out,
                   int n_buckets, struct codec_layer *placed)
 {
@@ -65,7 +65,7 @@ int bucket_cut(const struct reducer_layer *layers, int n_layers, const struct co
     int n_buckets = 0;
     for (int i = n_layers - 1; i >= 0; i--) {
         struct bucket alone = {.last = i, .fp32 = all_fp32 || layers[i].fp32};
-        /* The reduce op needs a layer already here. place() stores the final order later. */
+        /* for the reduce op; place() stores the final order */
         placed[i] = describe(layers, i);
         alone.call =
             (struct codec_call){.codec = &codecs[alone.fp32], .layers = &placed[i], .n_layers = 1};

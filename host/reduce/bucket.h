@@ -1,30 +1,29 @@
-/* bucket.h : Fuses layers into buckets. The codes of a bucket travel together. */
+/* bucket.h : fuses layers into buckets, whose codes travel together. */
 #ifndef BUCKET_H
 #define BUCKET_H
 #include "reduce/reducer.h"
 
-/* A bucket. Its layers (call.layers) are in descending order, but need not be neighbours. Each
- * begins at a multiple of the reduce op's unit. */
+/* Its layers (call.layers) are in descending order, but need not be neighbours. Each begins at a
+ * multiple of the reduce op's unit. */
 struct bucket {
     int last, first, n_layers;
     size_t n;  /* elements, padding included */
-    bool fp32; /* travels in fp32 instead of the codec's format */
+    bool fp32; /* not in the codec's format */
     struct codec_call call;
-    struct reduce_op op; /* the reduce op of this call */
+    struct reduce_op op; /* of this call */
 };
 
-/* Returns the number of elements that a layer of n occupies in its bucket: n rounded up to a
- * multiple of the unit. */
+/* Elements that a layer of n occupies in its bucket: n rounded up to a multiple of the unit. */
 static inline size_t bucket_padded(const struct reduce_op *f, size_t n)
 {
     return (n + f->unit - 1) / f->unit * f->unit;
 }
 
-/* Cuts the layers into buckets, from the last layer to the first. Each layer joins the open bucket
- * of its class. Two layers are of one class if both travel in fp32 or neither does, and their units
- * have the same length in elements and in bytes. A bucket closes when its codes reach bucket_bytes.
- * A layer whose codes reach that size gets a bucket of its own. Buckets are sorted by their first
- * layers, in descending order: this is the order in which backward passes complete them.
+/* Cut the layers into buckets, from the last layer to the first. Each layer joins the open bucket
+ * of its class: both travel in fp32 or neither does, and their units have the same length in
+ * elements and in bytes. A bucket closes when its codes reach bucket_bytes; a layer whose codes
+ * reach that size gets its own. Buckets are sorted by their first layers, in descending order, as
+ * backward passes complete them.
  *   codecs    [2] the codec and fp32; must outlive the buckets
  *   all_fp32  every layer travels in fp32
  *   out       [n_layers] out: the buckets; must not move, since each reduce op points into it

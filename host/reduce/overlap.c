@@ -1,11 +1,11 @@
-/* overlap.c : Sends the buckets of a step from a thread while gradients are still being made.
+/* overlap.c : sends the buckets of a step from a thread while gradients are still being made.
  *
  * main      begin ... ready(layers) ... ready(layers) ... next: waits for means ... finish
  * thread    asleep | bucket 0: scan, exponents, encode, all-reduce, decode | asleep | bucket 1 ...
  *
- * Buckets travel in ascending order on all ranks, each after all gradients of its layers are final.
- * Between begin and finish only the thread calls MPI, and only the thread touches final gradients
- * until it hands out their means. The lock protects all data that both threads use. */
+ * Buckets travel in ascending order on all ranks, each once its gradients are final. Between begin
+ * and finish only the thread touches final gradients until it hands out their means. The lock
+ * protects all data that both threads use. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "reduce/reducer_meet.h"
@@ -24,7 +24,7 @@ static void *run(void *arg)
 {
     struct overlap *o = arg;
     err_turn(o->lines);
-    fesetenv(FE_DFL_ENV); /* A thread inherits the floating-point mode of its creator. */
+    fesetenv(FE_DFL_ENV); /* a thread inherits its creator's floating-point mode */
     pthread_mutex_lock(&o->lock);
     for (;;) {
         while (o->state != RUNNING && !o->quit)
@@ -117,8 +117,8 @@ void overlap_begin(struct overlap *o)
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Marks layers first to first+n-1 as final. The caller holds the lock, as for
- * stands() and hand_out(). */
+/* Mark layers [first, first + n) as final. The caller holds the lock, as for stands() and
+ * hand_out(). */
 static void take(struct overlap *o, int first, int n)
 {
     const struct plan *p = plan_of(o);
@@ -144,8 +144,8 @@ static bool stands(const struct overlap *o, int i)
     return !o->out[i] && plan_of(o)->bucket_of[i] < o->n_stand;
 }
 
-/* Hands out one range of layers: the last layer with final means that was not handed out yet, and
- * the layers before it. The range ends at a layer that was handed out or still travels. */
+/* Hand out one range: the last layer with final means not handed out yet, and the layers before it,
+ * up to one that was handed out or still travels. */
 static bool hand_out(struct overlap *o, int *first, int *n)
 {
     int end = o->r->n_layers;

@@ -1,4 +1,4 @@
-/* reducer.c : Opens and closes a reducer, and implements the caller's side of a step. */
+/* reducer.c : opens and closes a reducer, and implements the caller's side of a step. */
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -7,15 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- opening: allocates everything a step needs ---- */
+/* ---- opening ---- */
 
 static const char *name_of(const struct reducer_layer *layer)
 {
     return layer->name ? layer->name : "?";
 }
 
-/* Copies the list and the layers' names, which are stored after it in the same allocation: later
- * messages need the names. */
+/* Copy the list and, after it in the same allocation, the layers' names for later messages. */
 static int copy_layers(struct reducer *r, const struct reducer_layer *layers)
 {
     const size_t n = (size_t)r->n_layers;
@@ -72,7 +71,7 @@ static void size_buffers(struct reducer *r)
         .codes_bytes = codes, .result_bytes = result, .scratch_bytes = scratch};
 }
 
-/* Allocates the buffers in memory that the backend and MPI can access. */
+/* In memory that the backend and MPI can access. */
 static int make_buffers(struct reducer *r)
 {
     const struct vec_ops *ops = r->codecs[NARROW].ops;
@@ -83,7 +82,7 @@ static int make_buffers(struct reducer *r)
     return r->codes && r->result && r->scratch ? 0 : -ENOMEM;
 }
 
-/* Plans buckets and computes sizes. Allocates only lists of layers. */
+/* Plan buckets and compute sizes. Allocates only lists of layers. */
 static int plan(struct reducer *r, size_t bucket_bytes, const struct reducer_layer *layers)
 {
     const int n_ranks = comm_n_ranks(r->comm);
@@ -104,7 +103,7 @@ static int plan(struct reducer *r, size_t bucket_bytes, const struct reducer_lay
     return 0;
 }
 
-/* owns: also allocate this rank's buffers and state. false: only compute their sizes. */
+/* owns: allocate this rank's buffers and state, too, not only compute their sizes. */
 static int open(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
                 size_t bucket_bytes, const struct reducer_layer *layers, int n_layers, bool low,
                 bool owns, struct reducer **out)
@@ -175,7 +174,7 @@ void reducer_close(struct reducer *r)
     if (!r)
         return;
     overlap_close(r->overlap);
-    /* A failed step may have posted messages that still write into these buffers. */
+    /* messages posted by a failed step may still write into these buffers */
     (void)comm_wait(r->comm);
     algo_leave(r->algo, r->comm, &r->buffers);
     for (int i = 0; i < 2; i++) {
@@ -239,8 +238,8 @@ void reducer_set_trace(struct reducer *r, struct trace *trace)
     r->trace = trace;
 }
 
-/* All ranks must send the same messages. A single rank whose MPI allows no second thread therefore
- * turns overlap off for all ranks. */
+/* All ranks must send the same messages, so one rank whose MPI allows no second thread turns
+ * overlap off for all. */
 int reducer_set_overlap(struct reducer *r, bool on)
 {
     int8_t refused = on && !comm_threads(r->comm);

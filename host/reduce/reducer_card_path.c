@@ -1,4 +1,4 @@
-/* reducer_card_path.c : Runs a step with narrow buckets on the card path, and the vote that allows
+/* reducer_card_path.c : runs a step with narrow buckets on the card path, and the vote that allows
  * the path to fail.
  *
  *     per group:  exponents --path.max--> shifts, per bucket --path.sum--> means
@@ -6,20 +6,20 @@
  *     per group:  missed exponents, then missed buckets and fp32 buckets, ascending, over MPI
  *
  * A rank goes as far as it can before the vote. Codes stay until the vote, and their shifts are the
- * next guesses, so a repeated bucket is not encoded again. A rank that already has a result from
- * the card takes part in the repetition and overwrites the result with an equal one. All other
- * messages of the step come after the vote: ranks with different results must not enter different
- * collectives. A group with inf or nan ends the step. A rank that missed the exponents of that
- * group learns this when they are repeated. */
+ * next guesses, so a repeated bucket is not encoded again. A rank that already has the card's
+ * result takes part in the repetition and overwrites it with an equal one. All other messages of
+ * the step come after the vote: ranks with different results must not enter different collectives.
+ * A group with inf or nan ends the step; a rank that missed its exponents learns this when they are
+ * repeated. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
 #include "hls/card/crc32c.h"
 #include <string.h>
 
-/* Layout of the vote: one fatal bit, one bit per bucket, and one bit per group's exponents (there
- * are at most as many groups as buckets). Two words follow: the digest of the card path and its
- * complement. If all digests are equal, the ORs of these two words have no common bit. */
+/* The vote: one fatal bit, one bit per bucket, and one per group's exponents (at most as many
+ * groups as buckets). Then two words: the card path's digest and its complement. If all digests are
+ * equal, their ORs have no common bit. */
 enum { BIT_FATAL, BIT_BUCKETS, DIGEST_WORDS = 2 };
 
 static int bit_max(const struct reducer *r, int group)
@@ -41,7 +41,7 @@ static bool marked(const struct reducer *r, int bit)
     return r->failed[bit / 64] >> bit % 64 & 1;
 }
 
-/* Returns a checksum of everything that ranks must agree on before their codes may be added. */
+/* A checksum of all that ranks must agree on before their codes may be added. */
 static uint32_t tag_of(const struct reducing *s, uint32_t exponents, uint32_t bucket, uint64_t n)
 {
     const uint64_t words[] = {s->step, bucket, n, s->r->tag};
@@ -51,7 +51,7 @@ static uint32_t tag_of(const struct reducing *s, uint32_t exponents, uint32_t bu
     return crc32c_more(exponents, bytes, sizeof bytes);
 }
 
-/* Agrees on the exponents of group k. Returns the same values as card_path_ops.max(). */
+/* Agree on the exponents of group k. Returns as card_path_ops.max(). */
 static int max_by_card(const struct reducing *s, const struct group *g, int k)
 {
     struct reducer *r = s->r;
@@ -63,7 +63,7 @@ static int max_by_card(const struct reducing *s, const struct group *g, int k)
     return rc;
 }
 
-/* Sums bucket i. Returns the same values as card_path_ops.sum(). */
+/* Returns as card_path_ops.sum(). */
 static int bucket_by_card(const struct reducing *s, int i, uint32_t exponents)
 {
     struct reducer *r = s->r;
@@ -88,8 +88,8 @@ static int bucket_by_card(const struct reducing *s, int i, uint32_t exponents)
     return rc;
 }
 
-/* Sums the narrow buckets of a group, and marks those that this rank misses. rc: the state of the
- * step so far, 0 or CARD_PATH_ABANDONED. Returns the new state, or a negative errno. */
+/* Sum a group's narrow buckets and mark those that this rank misses. rc: the step's state so far, 0
+ * or CARD_PATH_ABANDONED. Returns the new state, or a negative errno. */
 static int buckets_by_card(const struct reducing *s, const struct group *g, int rc)
 {
     struct reducer *r = s->r;
@@ -105,9 +105,8 @@ static int buckets_by_card(const struct reducing *s, const struct group *g, int 
     return rc;
 }
 
-/* Sums as many groups as this rank can over the card path. After CARD_PATH_ABANDONED it still scans
- * the later groups, since the repetition needs their exponents. A group with inf or nan
- * ends the loop. */
+/* Sum as many groups as this rank can. After CARD_PATH_ABANDONED scan the later groups, since the
+ * repetition needs their exponents. A group with inf or nan ends the loop. */
 static int go(const struct reducing *s)
 {
     struct reducer *r = s->r;
@@ -154,8 +153,8 @@ static int make_up(const struct reducing *s, bool *finite)
     return 0;
 }
 
-/* Votes. rc: this rank's result of go(). Sets *any if something must be repeated. If digests
- * differ, everything is repeated. */
+/* rc: this rank's result of go(). *any: something must be repeated; everything if digests
+ * differ. */
 static int vote(struct reducer *r, int rc, bool *any)
 {
     const size_t words = reducer_vote_words(r->plans[NARROW].n_buckets),
@@ -183,7 +182,7 @@ int reducer_step_card_path(const struct reducing *s, bool *finite)
     memset(r->failed, 0, words * sizeof *r->failed);
     int rc = go(s);
     if (rc == -ECANCELED)
-        /* The reducer is being closed, and no rank waits for this step. */
+        /* the reducer is being closed; no rank waits for this step */
         return rc;
     const double start = clock_s();
     TRY(vote(r, rc, &any));

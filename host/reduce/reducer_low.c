@@ -1,13 +1,12 @@
-/* reducer_low.c : Runs a step of virtual ranks that keep neither gradients nor codes, so that
+/* reducer_low.c : runs a step of virtual ranks that keep neither gradients nor codes, so that
  * memory does not grow with the number of ranks.
  *
  *  each rank:                gradients --absmax--> exponents ==max over ranks==> shifts
  *  each rank, in rank order: gradients again --encode--> codes --add--> accumulators of all buckets
  *  once:                     accumulators --done--> codes of the sum --decode--> means
  *
- * If any gradient is inf or nan, all ranks skip the step after the first line. The results are
- * those of algorithms that add all codes in one place and in rank order. Exact sums do not depend
- * on the order, so they are the same for any algorithm. */
+ * The results are those of algorithms that add all codes in one place and in rank order or, for
+ * exact sums, of any algorithm. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "codec/codec_kind.h"
@@ -39,7 +38,7 @@ int reducer_low_check(const struct reducer *r)
     return 0;
 }
 
-/* Bytes of one bucket's accumulators. The buckets' accumulators follow each other in scratch. */
+/* One bucket's accumulators; all follow each other in scratch. */
 static size_t acc_room(const struct bucket *b)
 {
     return (b->op.ops->acc_bytes(&b->op, b->n) + 63) & ~(size_t)63;
@@ -83,7 +82,7 @@ static void add_codes(const struct reducing *s)
     }
 }
 
-/* Decodes the sums into the memory of one rank's gradients, which all ranks share. */
+/* Decode the sums into one rank's gradients, which all ranks share. */
 static void make_means(const struct reducing *s)
 {
     struct reducer *r = s->r;

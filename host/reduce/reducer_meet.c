@@ -1,11 +1,11 @@
-/* reducer_meet.c : Synchronises the communication thread with the main thread in mid-step: waits
+/* reducer_meet.c : synchronises the communication thread with the main thread in mid-step: waits
  * for gradients, hands out means, and accounts for time. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_meet.h"
 
-/* Adds the time since the last change to hidden_s or exposed_s. Call it with the lock held, before
- * `works` or `waits` changes. */
+/* Add the time since the last change to hidden_s or exposed_s, with the lock held, before `works`
+ * or `waits` changes. */
 static void count_work(struct overlap *o)
 {
     const double now = clock_s();

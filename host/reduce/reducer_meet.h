@@ -1,4 +1,4 @@
-/* reducer_meet.h : State shared by the main thread and the communication thread. */
+/* reducer_meet.h : declares the state shared by the main thread and the communication thread. */
 #ifndef REDUCER_MEET_H
 #define REDUCER_MEET_H
 #include "base/err.h"
@@ -11,21 +11,21 @@ struct overlap {
     struct reducer *r;
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t wake, done; /* the thread waits for wake; next and finish for done */
+    pthread_cond_t wake, done; /* the thread waits for wake; next and finish wait for done */
     enum state state;
     bool quit;
     bool *there;  /* [n_layers] gradients are final */
-    int *missing; /* [n_layers] per bucket: number of layers that are not final */
-    int n_stand;  /* buckets 0 to n_stand-1 have final means */
-    /* out[i]: overlap_next() has handed out layer i. [n_layers] */
+    int *missing; /* [n_layers] per bucket: layers that are not final */
+    int n_stand;  /* buckets [0, n_stand) have final means */
+    /* [n_layers] overlap_next() has handed out the layer */
     bool *out;
-    bool works;   /* the thread is casting, sending or adding, not waiting */
+    bool works;   /* the thread casts, sends or adds */
     bool waits;   /* the main thread is in next or finish */
-    double since; /* clock_s() of the last change of works or waits */
+    double since; /* of the last change of works or waits */
     double hidden_s, exposed_s;
     int rc;
-    /* Destination of the error lines of the caller that opened the reducer. The thread uses it,
-     * too, so its errors are printed or held with the caller's. */
+    /* Error lines of the caller that opened the reducer; the thread's are printed or held with
+     * them. */
     struct err_lines *lines;
 };
 

@@ -1,11 +1,11 @@
-/* reducer_packed.c : Packs a short step's one message, and unpacks the codes of all ranks from it.
+/* reducer_packed.c : packs a short step's one message, and unpacks the codes of all ranks from it.
  *
  *  | exponents of all layers | a layer's codes, or words | ...      layers as the plan places them
  *  | a layer's codes | ...                                          second message: wrong guesses
  *
  * A word is the upper half of an fp32 whose last bit is set if any lower bit is (rounded to odd).
- * Its fraction has 7 bits. m + 2 bits suffice to round to m bits with the same result as from the
- * fp32 itself. This holds for any shift that keeps subnormal fp32s below the format's resolution.
+ * Its fraction has 7 bits, of which m + 2 suffice to round to m bits as from the fp32 itself, with
+ * any shift that keeps subnormal fp32s below the format's resolution.
  *
  * Source: S. Boldo and G. Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms
  * using rounding to odd, 2008, section 2. */
@@ -22,7 +22,7 @@ enum {
     WORD_LEAST = -133, /* exponent of a subnormal word's last bit */
 };
 
-/* Returns true if words round to the same codes as their fp32s, except for subnormal fp32s. */
+/* Do words round to the codes of their fp32s, except for subnormal fp32s? */
 static bool words_round(const struct vec_cast *cast)
 {
     return cast->round != MF_STOCHASTIC && !cast->trunc && cast->fmt.m + 2 <= WORD_BITS;
@@ -42,7 +42,6 @@ static const struct bucket *bucket_of(const struct reducer *r, int i)
     return &plan->buckets[plan->bucket_of[i]];
 }
 
-/* Bytes of a layer's codes, padding included. */
 static size_t code_bytes(const struct reducer *r, int i)
 {
     const struct reduce_op *f = &bucket_of(r, i)->op;
@@ -60,7 +59,7 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Bytes of the longest message. words: narrow layers may be sent as words. */
+/* Longest message. words: narrow layers may be sent as words. */
 static size_t message_bytes(const struct reducer *r, bool words)
 {
     size_t bytes = 0;
@@ -69,7 +68,6 @@ static size_t message_bytes(const struct reducer *r, bool words)
     return packed_lines((size_t)r->n_layers) + packed_lines(bytes);
 }
 
-/* Returns true if the codec can use words and the longest message fits. */
 static bool takes_words(const struct reducer *r)
 {
     struct vec_cast cast;
@@ -136,13 +134,12 @@ bool packed_is_guessed(const struct reducer *r, int i)
     return r->guesses[i] != CODEC_NO_GUESS && !(misses & (misses - 1));
 }
 
-/* The shift that follows from the agreed exponents. */
 static int shift_of(const struct reducer *r, int i)
 {
     return codec_shift(&r->codecs[r->layers[i].fp32], reducer_exponent(r, i));
 }
 
-/* A layer of zeroes has the same codes with any shift. */
+/* zeroes have the same codes with any shift */
 bool packed_is_right(const struct reducer *r, int i)
 {
     return reducer_exponent(r, i) == CODEC_ALL_ZERO || shift_of(r, i) == r->guesses[i];
@@ -154,7 +151,6 @@ static bool words_do(const struct reducer *r, int i)
     return codec_cast(&r->codecs[NARROW], &cast) && packed_words_do(&cast, shift_of(r, i));
 }
 
-/* Returns true if the codes of layer i must be sent in the second message. */
 static bool is_wrong(const struct reducer *r, int i)
 {
     return packed_is_guessed(r, i) ? !packed_is_right(r, i)
@@ -183,7 +179,6 @@ static void from_words(const uint8_t *words, size_t n, float *out)
     }
 }
 
-/* Encodes layer i of any rank from its words. */
 static void encode_words(struct reducer *r, int i, const uint8_t *words, uint8_t *codes)
 {
     const size_t n = r->layers[i].n;
@@ -198,7 +193,7 @@ static void encode_words(struct reducer *r, int i, const uint8_t *words, uint8_t
     codec_encode_all(&r->codecs[NARROW], r->spans, r->parts, 1);
 }
 
-/* ---- messages; layers are in the order of the plan ---- */
+/* ---- messages ---- */
 
 static int placed(const struct reducer *r, int k)
 {
@@ -233,8 +228,7 @@ int packed_send(struct reducer *r)
     return send(r, to);
 }
 
-/* Makes a rank's codes from its first message, except those of layers that need
- * the second message. */
+/* Make a rank's codes from its first message, except of layers that need the second. */
 static void place(struct reducer *r, const uint8_t *from, uint8_t *codes)
 {
     for (int k = 0; k < r->n_layers; k++) {
@@ -249,7 +243,6 @@ static void place(struct reducer *r, const uint8_t *from, uint8_t *codes)
     }
 }
 
-/* Copies the codes of the remaining layers from a rank's second message. */
 static void replace(const struct reducer *r, const uint8_t *from, uint8_t *codes)
 {
     for (int k = 0; k < r->n_layers; k++) {

@@ -1,16 +1,13 @@
-/* reducer_short.c : Runs a step that fits into one message: each rank sends its exponents and codes
+/* reducer_short.c : runs a step that fits into one message: each rank sends its exponents and codes
  * to all ranks, and each rank adds all codes by itself.
  *
  * scan -> | exponents | codes or words | ==gathered==> shifts; codes of all ranks -> sums -> means
  *                                              |              ^
  *                           layers whose guess was wrong ==gathered==
  *
- * Codes are made with the last step's shift. A layer is sent as words if it has no known shift, or
- * if its guessed shift was wrong more than once in the last eight steps. Any rank can make its
- * codes from words once the shift is known (reducer_packed.c). If the codec does not allow words,
- * or the longest message with words does not fit, a step with such a layer sends exponents first,
- * like a step in buckets. The bits are the same in all cases: codes have the agreed shift, and sums
- * are in rank order. */
+ * README.md says which layers are sent as words (reducer_packed.c). If such a step cannot use
+ * words, it sends exponents first. The bits are the same in all cases: codes have the agreed shift,
+ * and sums are in rank order. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
@@ -18,14 +15,13 @@
 #include <string.h>
 
 enum {
-    PAYS = 4 << 10,     /* bytes: message limit for many ranks */
-    PAYS_TWO = 8 << 10, /* bytes: message limit for two ranks */
+    PAYS = 4 << 10,     /* bytes, for many ranks */
+    PAYS_TWO = 8 << 10, /* bytes, for two ranks */
 };
 
 /* ---- choice of steps ---- */
 
-/* The codes must be casts whose shift can be predicted from the last step, and sums must leave no
- * residual on a rank. */
+/* Needs casts whose shift the last step predicts, and sums that leave no residual on a rank. */
 size_t reducer_short_bytes(const struct codec *codec, const struct algo *algo, int n_ranks,
                            int n_layers, uint64_t code_bytes)
 {
@@ -46,9 +42,8 @@ size_t reducer_message_bytes(const struct reducer *r)
 }
 
 /* `direct` sends 2(P - 1) messages and 2(P - 1)/P vectors; doubling sends log2 P messages and P - 1
- * vectors. Each message saved thus costs about (1 - 2/P)/2 more vectors. A message costs as much as
- * 2 KB, measured with 2 to 8 ranks on 1 Gbit/s links (bench/allreduce). The rule does not measure
- * time, so that a job's bytes are known without running it. */
+ * vectors. Each message saved costs about (1 - 2/P)/2 more vectors. A message costs as much as 2
+ * KB, measured with 2 to 8 ranks on 1 Gbit/s links (bench/allreduce). */
 bool reducer_short_pays(int n_ranks, size_t bytes)
 {
     const size_t p = (size_t)n_ranks;

@@ -1,9 +1,9 @@
-/* reducer_state.c : Holds the codecs' state of layers, which is kept from step to step, and counts
- * the elements that casts lose.
+/* reducer_state.c : holds the codecs' state of layers from step to step, and counts the elements
+ * that casts lose.
  *
- * There are two copies of the state: a step reads one and writes the other, and they swap unless
- * the step is skipped. Codes may therefore be made more than once, and a step that is skipped, or
- * runs in forced fp32, does not change the state. */
+ * A step reads one copy of the state and writes the other; they swap unless the step is skipped. So
+ * codes may be made more than once, and a step that is skipped, or in forced fp32, does not change
+ * the state. */
 #include "base/err.h"
 #include "codec/codec_kind.h"
 #include "reduce/reducer_inside.h"
@@ -20,15 +20,14 @@ static size_t bytes_of(const struct reducer *r, const struct codec_layer *layer)
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Returns the backend whose memory holds the state. */
 static const struct vec_ops *ops_of(const struct reducer *r)
 {
     const struct codec *c = &r->codecs[NARROW];
     return c->kind->state_on_host ? vec_best() : c->ops;
 }
 
-/* Sets the layers' pointers into the state. The order is from the last layer to the first for any
- * buckets, because checkpoints store the state in this order. */
+/* Set the layers' pointers into the state: from the last layer to the first, whatever the buckets,
+ * since checkpoints store this order. */
 static void point(struct reducer *r)
 {
     size_t at = 0;
@@ -91,8 +90,8 @@ int reducer_state_get(const struct reducer *r, void *to)
     return r->state_bytes ? copy(r, to, r->state[0]) : 0;
 }
 
-/* Returns true if no 32-bit word is an fp32 inf or nan. The bytes may be unaligned, so each word is
- * copied first. A state may also hold step numbers, which are too small to look like inf. */
+/* True if no 32-bit word is an fp32 inf or nan. The bytes may be unaligned. A state's step numbers
+ * are too small to look like inf. */
 static bool is_finite(const uint8_t *from, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += sizeof(uint32_t)) {
@@ -132,7 +131,7 @@ void reducer_set_weights(struct reducer *r, const float *const *weights)
         }
 }
 
-/* ---- counting elements that are sent as 0 or as the largest number ---- */
+/* ---- lost elements ---- */
 
 int reducer_count_lost(struct reducer *r)
 {

@@ -1,31 +1,22 @@
-/* reducer_step.c : Runs the all-reduce of a step: exponents first, then bucket by bucket.
+/* reducer_step.c : runs the all-reduce of a step: exponents first, then bucket by bucket.
  *
- * gradients --absmax--> exponents --max over ranks--> shifts gradients --encode, each by its
- * shift--> codes --algo--> result --decode--> means in place
- *
- * Both lines are bound by reading the gradients. The first one therefore encodes as well, with the
- * last step's shift (without aps the shift is always known). Layers whose shift turns out to differ
- * are encoded again, so the result is bit-identical to two separate passes. The codes of all
- * buckets are thus in memory at once. In forced fp32 they would need too much memory, so buckets
- * use one buffer in turn.
- *
- * reducer_bucket.c casts a bucket while it travels. reducer_card_path.c sends narrow buckets over
- * the card path. overlap.c sends each bucket's exponents in a message of its own. reducer_short.c
- * sends a short step in one message. */
+ * README.md draws it. The scan for exponents also encodes, with the last step's shifts, and layers
+ * whose shift differs are encoded again. The codes of all buckets are thus in memory at once. In
+ * forced fp32 they would need too much memory, so buckets use one buffer in turn. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
 #include "vec/gpu/gpu.h"
 
-/* Hands out means, unless a GPU has failed, which ends the step. */
+/* Not after a GPU has failed, which ends the step. */
 static void hand_out_means(struct reducer *r, int n_buckets)
 {
     if (!r->batches || gpu_failed() == 0)
         overlap_hand_out(r->overlap, n_buckets);
 }
 
-/* Runs a step over MPI. Once the last group is known to be finite, the step can no longer be
- * skipped, so means are handed out from then on. */
+/* Once the last group is known to be finite, the step cannot be skipped, and means are handed
+ * out. */
 static int step_mpi(const struct reducing *s, bool *finite)
 {
     struct reducer *r = s->r;
@@ -49,7 +40,6 @@ static int step_mpi(const struct reducing *s, bool *finite)
     return 0;
 }
 
-/* Returns 1 if this step uses the card path, else 0, or a negative errno. */
 static int card_path_is_open(const struct reducer *r)
 {
     bool narrow = false;

@@ -20,8 +20,7 @@ static void test_native(const struct algo_rank *t, const char *format, const cha
         /* trunc is not defined for nan */
         if (t->n_ranks <= 2 && codec_sum(&codec)->rule != VEC_TRUNC) {
             make_codes(t->world, codec_sum(&codec)->in, n, 5);
-            const uint32_t max =
-                mf_max(codec_sum(&codec)->in);
+            const uint32_t max = mf_max(codec_sum(&codec)->in);
             for (int r = 0; r < t->n_ranks; r++)
                 memcpy(t->world->codes[r], &max, vec_bytes(codec_sum(&codec)->in, 1));
         } else {

@@ -244,8 +244,7 @@ static void check_words(void)
 
 static void open_job(double deadline_s)
 {
-    setenv("EMU_DEVICES", "8",
-           0); /* of the emulator: a GPU per rank */
+    setenv("EMU_DEVICES", "8", 0); /* of the emulator: a GPU per rank */
     gpu_fixture_choose();
     if (comm_open(deadline_s, &t.c) < 0)
         exit(1);

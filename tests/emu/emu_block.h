@@ -7,7 +7,7 @@
 #include <vector>
 
 struct emu_fiber {
-    void *sp;      /* where it stopped */
+    void *sp; /* where it stopped */
     char *stack;
     size_t bytes;
     int thread; /* the block's running thread */

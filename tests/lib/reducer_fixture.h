@@ -28,8 +28,8 @@ static struct {
     struct comm *c;
     int n_ranks, rank;
     float grads[MAX_RANKS][N_LAYERS][N_MAX];
-    float mine[N_LAYERS][N_MAX];             /* the reducer's buffers */
-    float *at[N_LAYERS];                     /* into mine */
+    float mine[N_LAYERS][N_MAX]; /* the reducer's buffers */
+    float *at[N_LAYERS];         /* into mine */
     struct reducer_layer layers[N_LAYERS];
 } t;
 

@@ -39,7 +39,7 @@ struct net_card {
     int index;
     struct card *model;
     struct fpga fpga;
-    bool silent;      /* takes and sends nothing */
+    bool silent; /* takes and sends nothing */
 };
 
 struct net {

@@ -227,8 +227,7 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < REG_COUNTERS; i++)
         CHECK(card_counter(plain.card, i) == card_counter(fast.card, i), "counter %u", i);
     CHECK(card_counter(fast.card, CNT_OUT_RESULT) > 5000, "too few results");
-    CHECK((statuses & 0xff) == 0xff,
-          "not all of status were seen: %x", statuses);
+    CHECK((statuses & 0xff) == 0xff, "not all of status were seen: %x", statuses);
     card_close(plain.card);
     card_close(fast.card);
     DONE();

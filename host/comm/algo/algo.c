@@ -30,7 +30,7 @@ static int refuse_unknown(const char *word)
                opt_guess(word, list, guess));
 }
 
-/* Parses K after the colon: only digits. */
+/* Only digits. */
 static int parse_group(const char *word, const char *digits, int *group)
 {
     char *end;

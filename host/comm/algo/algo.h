@@ -1,22 +1,21 @@
-/* algo.h : Interface of all-reduce algorithms: every rank
- * passes codes of a bucket and gets codes of the sum. */
+/* algo.h : declares the interface of all-reduce algorithms. */
 #ifndef ALGO_H
 #define ALGO_H
 #include "codec/codec.h"
 #include "comm/comm.h"
 
-/* A range of a bucket, in elements; may be empty. */
+/* A range of elements; may be empty. */
 struct algo_range {
     size_t at, n;
 };
 
-/* Callbacks with which an algorithm lets its caller cast while codes travel. Ranges begin and end
- * at multiples of op.unit (or end at n), and together they cover the bucket once. Without
- * callbacks (a NULL algo_flow) all codes must be ready at the start. */
+/* Callbacks with which the caller casts while codes travel. Ranges begin and end at multiples of
+ * op.unit (or end at n), and together cover the bucket once. Without callbacks (a NULL algo_flow)
+ * all codes must be ready at the start. */
 struct algo_flow {
-    /* Makes the codes of elements [at, at + n), which are about to be read. */
+    /* make the codes of elements [at, at + n), about to be read */
     void (*need)(void *arg, size_t at, size_t n);
-    /* Tells the caller that the result of elements [at, at + n) is final. */
+    /* the result of elements [at, at + n) is final */
     void (*have)(void *arg, size_t at, size_t n);
     void *arg;
 };
@@ -31,23 +30,23 @@ static inline void algo_have(const struct algo_flow *flow, size_t at, size_t n)
         flow->have(flow->arg, at, n);
 }
 
-/* Registered buffers : the memory that all calls of one caller use. Algorithms on GPUs open
- * it in other processes. The caller fills this struct once its buffers exist. codes, result and
- * scratch of every call must lie inside. */
+/* Registered buffers : the memory that all calls of one caller use; codes, result and scratch of
+ * every call must lie inside. Algorithms on GPUs open it in other processes. The caller fills this
+ * struct once its buffers exist. */
 struct algo_buffers {
     uint8_t *codes, *result, *scratch;
     size_t codes_bytes, result_bytes, scratch_bytes; /* the same on all ranks */
-    void *state; /* kept by the algorithm between calls; NULL at first */
+    void *state;                                     /* the algorithm's; NULL at first */
 };
 
-/* A card in the node that adds the codes of the node's ranks. Present on every rank. */
+/* A card that adds the codes of the node's ranks. Present on every rank. */
 struct algo_node_sum {
-    /* Computes sums = parts[0] + ... + parts[n_parts - 1], n elements each, bit-identical to
-     * the reduce op. Called only on the rank that has the card. Returns false if the card can
-     * no longer add. */
+    /* Compute sums = parts[0] + ... + parts[n_parts - 1], n elements each, with the reduce op's
+     * bits. Called only on the rank that has the card. Returns false if the card can no longer
+     * add. */
     bool (*add)(void *arg, const uint8_t *const *parts, int n_parts, size_t n, uint8_t *sums);
     void *arg;
-    bool gone; /* set by the algorithm once all ranks know that the card is lost */
+    bool gone; /* set by the algorithm: all ranks know that the card is lost */
 };
 
 /* One all-reduce. Buffers belong to the caller and do not overlap. */
@@ -56,91 +55,87 @@ struct algo_call {
     struct reduce_op op;
     size_t n;             /* elements, a multiple of op.unit */
     const uint8_t *codes; /* [in_bytes(n)] this rank's codes, 64-byte aligned */
-    /* [out_bytes(n)] out: the sum, the same bytes on every rank; 64-byte aligned. */
+    /* [out_bytes(n)] out: the sum, the same bytes on every rank; 64-byte aligned */
     uint8_t *result;
     void *scratch;                /* [scratch_bytes], 64-byte aligned */
     int group;                    /* K of group-*:K, otherwise 0 */
     const struct algo_flow *flow; /* or NULL */
     struct algo_buffers *buffers; /* may be NULL for algorithms without close() */
-    /* Adds the node's codes. NULL if there is no such card, or if it cannot add this codec. */
+    /* NULL: no card, or it cannot add this codec */
     struct algo_node_sum *node;
 };
 
-/* A phase of an all-reduce: steps that wait for each other. The counts are per step, for
- * the busiest rank, which has the longest ranges. */
+/* A phase of an all-reduce: steps that wait for each other. Counts are per step, for the busiest
+ * rank, which has the longest ranges. */
 struct algo_phase {
     int steps;
     uint64_t sent, got;   /* bytes */
     int n_sent, n_got;    /* messages */
-    uint64_t added_bytes; /* bytes of addends that are added after the messages */
+    uint64_t added_bytes; /* bytes of addends added after the messages */
     bool inside;          /* within a group of near ranks */
 };
-enum { ALGO_PHASES = 8 }; /* largest number of phases */
+enum { ALGO_PHASES = 8 };
 
 struct algo {
     const char *name;
-    const char *help; /* one line of --help; NULL for variants, which are not listed */
-    /* The codec's sums must have at least one of these REDUCE_x flags. 0 if the algorithm adds all
-     * codes in one place. */
+    const char *help; /* one line; NULL for variants, which --help does not list */
+    /* REDUCE_x flags: sums need one of them. 0: all codes are added in one place. */
     unsigned needs;
     bool grouped; /* the name is followed by :K */
-    /* The algorithm calls algo_call.flow. Otherwise flow must be NULL. */
+    /* calls algo_call.flow, which must be NULL otherwise */
     bool flows;
     bool together; /* usable for short steps, whose messages also carry exponents */
-    /* For gradients on GPUs (gpu_peers_choose.h). by_nccl, by_ipc: the variant that makes the same
-     * sums but exchanges codes with NCCL or CUDA IPC, or NULL. device_codes: over MPI, codes may be
-     * in device memory, since only the reduce op reads them. */
+    /* For gradients on GPUs. by_nccl, by_ipc: the variant with the same sums that exchanges codes
+     * by NCCL or CUDA IPC, or NULL. device_codes: over MPI, codes may be in device memory, since
+     * only the reduce op reads them. */
     const struct algo *by_nccl, *by_ipc;
     bool device_codes;
-    /* For virtual ranks (comm_virtual.h). by_memory: a variant with the same sums, bytes and rounds
-     * that reads the other ranks' memory. NULL if virtual ranks use messages as well. mpis_order:
-     * MPI chooses the order of additions, so virtual ranks cannot run this algorithm. */
+    /* For virtual ranks. by_memory: a variant with the same sums, bytes and rounds that reads the
+     * other ranks' memory, or NULL. mpis_order: MPI chooses the order of additions, so virtual
+     * ranks cannot run this algorithm. */
     const struct algo *by_memory;
     bool mpis_order;
-    /* Returns true if the algorithm can add by this rule in this format. Ignores the overflow
-     * mode. NULL if the algorithm can add all sums that the codec's reduce op can. */
+    /* True if the algorithm can add by this rule in this format, whatever the overflow mode. NULL:
+     * all sums of the codec's reduce op. */
     bool (*adds)(const struct vec_sum *sum);
     /* Reports -EINVAL if the algorithm cannot run. Called after the codec is settled, before any
-     * work. NULL if it always runs. */
+     * work. NULL: always runs. */
     int (*check)(const struct codec *codec, int n_ranks, int group);
     size_t (*scratch_bytes)(const struct reduce_op *f, size_t n, int n_ranks, int group);
-    /* Runs the all-reduce. Returns 0 or a negative errno of comm.h. The data never
-     * cause an error. */
+    /* Run the all-reduce. Returns 0 or a negative errno of comm.h; data never cause an error. */
     int (*run)(struct comm *c, const struct algo_call *call);
-    /* The two halves of run(), for callers that need only one. NULL if sums are made in one place
-     * (group-master, gather, gather-sum) or by MPI, a card, NCCL or IPC.
+    /* The two halves of run(). NULL if sums are made in one place (group-master, gather,
+     * gather-sum) or by MPI, a card, NCCL or IPC.
      *
      *  codes of all ranks --reduce_scatter--> rank r has its range --allgather--> all have all
      *
-     * The range of rank r is algo_owned(). It is stored in `result` at its place in the whole
-     * vector, which begins at byte reduce_op_out_at(range.at). The two halves together give the
-     * bytes of run() in the same number of rounds. Other calls may be made between them.
+     * Rank r's range, algo_owned(), is in `result` at its place in the whole vector, from byte
+     * reduce_op_out_at(range.at). The two halves together give the bytes of run() in as many
+     * rounds. Other calls may be made between them.
      *
      * All ranks call the same half, in the same order as all their calls. Each half blocks until
      * this rank's part is done and its messages have left; the caller then owns codes, result and
-     * scratch again. Both return the same values as run(). After a failure `result` is undefined.
+     * scratch again. Both return as run(). After a failure `result` is undefined.
      *
      * reduce_scatter() takes the call of run() and writes only this rank's range of result.
      *   flow    is called once: need() for all codes, have() for this rank's range
-     * Some reduce ops keep residuals of sums (reduce_op_kind.keeps). They keep those of this rank's
-     * range. run() of `direct` assigns other ranges of a long vector to the ranks, so use either
-     * run() or the halves for all steps.
+     * Reduce ops that keep residuals of sums (reduce_op_kind.keeps) keep those of this rank's
+     * range. run() of `direct` gives the ranks other ranges of a long vector, so use either run()
+     * or the halves for all steps.
      *
-     * allgather() reads only op, n, result, group and flow of the call; other fields may be 0.
-     * From the reduce op it uses unit, out_bytes and spared. A caller may therefore pass a reduce
-     * op for other codes, to distribute weights in fp32, for example. If that reduce op has the
-     * gradients' unit, the ranges are the same.
+     * allgather() reads only op (unit, out_bytes and spared), n, result, group and flow of the
+     * call. A caller may therefore pass a reduce op for other codes, for example to distribute
+     * weights in fp32. With the gradients' unit the ranges are the same.
      *   result  [out_bytes(n)] in: this rank's range; out: all ranges
      *   flow    is called once: need() for this rank's range, have() for all ranges */
     int (*reduce_scatter)(struct comm *c, const struct algo_call *call);
     int (*allgather)(struct comm *c, const struct algo_call *call);
-    /* Stores the phases of run() in phases [ALGO_PHASES] and returns their number, which is 0 for
-     * one rank. Sends nothing; n_ranks may exceed the job's. NULL if the phases are unknown
-     * (MPI's own algorithm). */
+    /* Store the phases of run() in phases [ALGO_PHASES] and return their number, 0 for one rank.
+     * Sends nothing; n_ranks may exceed the job's. NULL: unknown (MPI's own algorithm). */
     int (*phases)(const struct reduce_op *f, size_t n, int n_ranks, int group,
                   struct algo_phase *phases);
-    /* Frees buffers->state, which the first run() made. All ranks call it before the registered
-     * buffers are freed. NULL if the algorithm keeps no state. */
+    /* Free buffers->state, which the first run() made. All ranks call it before the registered
+     * buffers are freed. NULL: no state. */
     void (*close)(struct comm *c, struct algo_buffers *buffers);
 };
 
@@ -148,7 +143,7 @@ struct algo {
 #include "comm/algo/algos.def"
 #undef ALGO
 
-/* Variants by_ipc and by_nccl of the algorithms above. */
+/* Variants by_ipc and by_nccl. */
 extern const struct algo algo_direct_ipc, algo_direct_nccl, algo_group_scatter_ipc,
     algo_group_scatter_nccl, algo_group_master_ipc, algo_group_master_nccl, algo_native_nccl;
 /* group-scatter in one node; the card algo_call.node makes the sums as long as it works. */
@@ -156,35 +151,35 @@ extern const struct algo algo_group_scatter_card;
 /* Variant by_memory of gather. */
 extern const struct algo algo_gather_memory;
 
-/* Returns entry i of algos.def, or NULL after the last entry. */
+/* Entry i of algos.def; NULL after the last. */
 const struct algo *algo_at(int i);
 
-/* Finds an algorithm by "name" or "name:K". "auto" selects self for one rank, otherwise direct.
- * group: out: K, or 0. Returns 0 or reports -EINVAL. */
+/* Find an algorithm by "name" or "name:K". "auto": self for one rank, else direct. group: out: K,
+ * or 0. Returns 0 or reports -EINVAL. */
 int algo_find(const char *word, int n_ranks, const struct algo **algo, int *group);
 
-/* Replaces *algo by its by_memory if the ranks are virtual and it has one. Call it between
+/* Replace *algo by its by_memory if the ranks are virtual and it has one. Call it between
  * algo_find() and algo_settle(). Returns 0, or reports -EINVAL if these ranks cannot run the
- * algorithm: mpis_order needs MPI, not virtual ranks or a transport of the caller's. */
+ * algorithm: mpis_order needs MPI. */
 int algo_here(const struct comm *c, const struct algo **algo);
 
-/* Returns the range of n elements that `rank` owns between reduce_scatter() and allgather(). Ranges
- * are multiples of the reduce op's unit and cover n once. Among the ranks that share a part, their
- * lengths differ by at most one unit. A length may be 0. Without groups, ranges are in the order of
- * ranks. With groups of K, members i of all groups share part i of K parts:
+/* Return the range of n elements that `rank` owns between reduce_scatter() and allgather(). Ranges
+ * are multiples of unit and cover n once; those of ranks that share a part differ by at most one
+ * unit. A length may be 0. Without groups, ranges are in rank order. With groups of K, members i of
+ * all groups share part i of K parts:
  *
  *     owners, P = 4:  0 1 2 3        P = 4, K = 2:  0 2 1 3, since ranks 0 and 2 are members 0
  *
  *   group   K, or 0 without groups */
 struct algo_range algo_owned(size_t n, size_t unit, int n_ranks, int group, int rank);
 
-/* Describes the algorithm to codec_settle(). group: K of group-*:K, or 0. */
+/* Describe the algorithm to codec_settle(). group: K, or 0. */
 struct codec_adder algo_adder(const struct algo *algo, int group);
 
-/* Frees the algorithm's state in buffers. Call it before their memory is freed. */
+/* Free the algorithm's state in buffers, before their memory is freed. */
 void algo_leave(const struct algo *algo, struct comm *c, struct algo_buffers *buffers);
 
-/* Settles the codec for this algorithm and checks both. Returns 0 or reports -EINVAL. */
+/* Settle the codec for this algorithm and check both. Returns 0 or reports -EINVAL. */
 int algo_settle(const struct algo *algo, int group, int n_ranks, struct codec *codec);
 
 #endif

@@ -1,19 +1,18 @@
-/* algo_direct.c : All-reduces by sending range r of all ranks straight to rank r, which adds them
+/* algo_direct.c : all-reduces by sending range r of all ranks straight to rank r, which adds them
  * in rank order and sends the sum to all ranks.
  *
- * A rank sends its codes except its own range, and P - 1 times its range of the sum. These are as
- * many bytes as in a ring. Long vectors are cut into segments, which form a pipeline:
+ * Segments of long vectors form a pipeline:
  *
  *     segment s:   need -> codes to their ranks -> sum -> sums to all -> have
  *
- * While codes of one segment travel, another segment is cast, a third is added, and sums of a
- * fourth travel back. A single half (algo.h) works the same way with one kind of message. Its
- * segments are pieces of each rank's range of the whole vector.
+ * While codes of one segment travel, another is cast, a third added, and sums of a fourth travel
+ * back. A single half (algo.h) works the same way with one kind of message and with pieces of each
+ * rank's range as segments.
  *
  * Networks perform worst if all ranks send to all at once: if three flows meet at one port, two
  * other ports are idle. A rank therefore sends short messages to the others in turn, beginning with
- * its next neighbour. While ranks keep pace, every port has one sender and one receiver. FLIGHTS
- * messages in flight hide gaps when ranks do not keep pace. */
+ * its next neighbour. While ranks keep pace, every port has one sender and one receiver; otherwise
+ * IN_FLIGHT messages hide the gaps. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
@@ -21,21 +20,21 @@
 #include <assert.h>
 
 enum {
-    /* Bytes of a message, except the last ones. Cutting into shorter messages does not pay. */
+    /* Bytes of a message, except the last ones. Shorter messages do not pay. */
     MESSAGE_MIN = 30 * 1024,
     /* Open MPI sends up to 64 KiB over TCP, headers included, without a handshake. */
     MESSAGE_MAX = 60 * 1024,
-    /* Segments of a long vector. The first and the last one do not overlap with others. */
+    /* Segments of a long vector. The first and the last overlap with no other. */
     SEGMENTS = 8,
-    WINDOW = 8,    /* segments in progress; each has a slot */
-    IN_FLIGHT = 4, /* messages that this rank has in flight at a time */
+    WINDOW = 8,    /* segments in progress, one slot each */
+    IN_FLIGHT = 4, /* messages that this rank sends at a time */
 };
 
-enum { CODES, SUMS, N_KINDS }; /* kinds of messages */
+enum { CODES, SUMS, N_KINDS };
 
 struct slot {
-    struct comm_batch in[N_KINDS]; /* messages from other ranks */
-    uint8_t *store;                /* [P - 1 ranges] codes from other ranks */
+    struct comm_batch in[N_KINDS];
+    uint8_t *store; /* [P - 1 ranges] codes from other ranks */
 };
 
 struct layout {
@@ -47,21 +46,21 @@ struct pipe {
     struct comm *comm;
     const struct algo_call *call;
     struct algo_set all;
-    bool does[N_KINDS]; /* the halves to run */
+    bool does[N_KINDS]; /* halves to run */
     struct layout mem;
     const uint8_t **parts; /* [P] of the segment being added */
     size_t *sent[N_KINDS]; /* [P] index d: segments sent to rank + d */
-    size_t each;           /* elements of a segment except the last */
+    size_t each;           /* elements, except in the last segment */
     size_t n_segments;
-    /* Numbers of segments whose receives are posted, whose own codes are made, that are summed, and
-     * whose sums have all been received. */
+    /* Segments whose receives are posted, whose own codes are made, that are summed, and whose sums
+     * have all been received. */
     size_t posted, made, summed, had;
     struct comm_batch in_flight[IN_FLIGHT];
-    int next; /* distance from this rank to the next one to send to */
+    int next; /* distance to the next rank to send to */
 };
 
-/* Returns the elements of each segment except the last, a multiple of n_ranks units. codes: true if
- * codes travel, too, not only sums. */
+/* Return the elements of each segment except the last, a multiple of n_ranks units. codes: codes
+ * travel, too, not only sums. */
 static size_t segment_n(const struct reduce_op *f, size_t n, int n_ranks, bool codes)
 {
     const size_t in = codes ? f->ops->in_bytes(f, f->unit) : 0, out = f->ops->out_bytes(f, f->unit);
@@ -76,15 +75,14 @@ static size_t count_segments(size_t n, size_t each)
     return n > each ? (n + each - 1) / each : 1;
 }
 
-/* Returns piece s of range r, which is cut into pieces of `each` elements. */
 static struct algo_range slice(struct algo_range r, size_t s, size_t each)
 {
     const size_t skip = s * each < r.n ? s * each : r.n, left = r.n - skip;
     return (struct algo_range){.at = r.at + skip, .n = left < each ? left : each};
 }
 
-/* Returns the elements of segment s that rank i adds. They are its part of the segment or, in a
- * single half, a piece of its range. */
+/* Elements of segment s that rank i adds: its part of the segment or, in a single half, a piece of
+ * its range. */
 static struct algo_range piece(const struct pipe *p, size_t s, int i)
 {
     const struct algo_range whole = {.n = p->call->n};
@@ -103,7 +101,6 @@ static size_t bytes_of(const struct pipe *p, enum algo_form form, struct algo_ra
     return algo_place(&p->call->op, form, r.at + r.n) - place_of(p, form, r);
 }
 
-/* Bytes of the longest piece. */
 static size_t most_of(const struct pipe *p, enum algo_form form)
 {
     return algo_bytes(&p->call->op, form, piece(p, 0, 0).n);
@@ -134,13 +131,12 @@ static int around(const struct pipe *p, int by)
     return (p->all.me + by + p->all.n) % p->all.n;
 }
 
-/* Returns where codes from the rank `by` places before this one are stored. */
 static uint8_t *store_of(const struct pipe *p, const struct slot *slot, int by)
 {
     return slot->store + (size_t)(by - 1) * most_of(p, ALGO_IN);
 }
 
-/* Assigns a slot to segment s and posts receives of both kinds before any rank sends. */
+/* Post receives of both kinds before any rank sends. */
 static int post(struct pipe *p, size_t s)
 {
     struct slot *slot = &p->mem.slots[s % WINDOW];
@@ -182,8 +178,7 @@ static struct comm_batch *free_flight(struct pipe *p)
     return NULL;
 }
 
-/* Sends one message to the next rank in turn. Sums come before codes, since other ranks
- * wait for sums. */
+/* Send to the next rank in turn; sums first, since other ranks wait for them. */
 static int send_one(struct pipe *p)
 {
     struct comm_batch *flight = free_flight(p);
@@ -214,7 +209,6 @@ static bool have_come(const struct pipe *p, size_t s, int kind)
     return comm_batch_done(p->comm, &p->mem.slots[s % WINDOW].in[kind]);
 }
 
-/* Posts and sends all that is possible now. */
 static int exchange(struct pipe *p)
 {
     for (; p->posted < p->n_segments && p->posted < p->had + WINDOW; p->posted++)
@@ -226,7 +220,7 @@ static int exchange(struct pipe *p)
     return sent;
 }
 
-/* Calls say() for all of segment s, or only for this rank's piece. Joins adjoining pieces. */
+/* Tell of all of segment s, or only this rank's piece. Joins adjoining pieces. */
 static void tell(const struct pipe *p, size_t s, bool all,
                  void (*say)(const struct algo_flow *flow, size_t at, size_t n))
 {
@@ -246,8 +240,8 @@ static void tell(const struct pipe *p, size_t s, bool all,
     say(p->call->flow, r.at, r.n);
 }
 
-/* Adds or casts one segment, and prefers work that other ranks wait for. Returns false if nothing
- * can be done until a message arrives. */
+/* Add or cast one segment, preferably what other ranks wait for. Returns false if nothing can be
+ * done before a message arrives. */
 static bool work(struct pipe *p)
 {
     if (p->summed < p->made && have_come(p, p->summed, CODES)) {
@@ -292,7 +286,7 @@ static bool all_sent(const struct pipe *p)
     return true;
 }
 
-/* Places pointers and counters in host scratch, whatever memory call->scratch is in. */
+/* Pointers and counters, whatever memory call->scratch is in. */
 static void lay_out_host_scratch(struct pipe *p)
 {
     p->parts = p->comm->host_scratch;
@@ -319,14 +313,14 @@ static int run_pipe(struct comm *c, const struct algo_call *call, bool codes, bo
         const bool worked = work(&p);
         if (!worked && p.had == p.n_segments && all_sent(&p))
             break;
-        if (!worked || p.n_segments > 1) /* with one segment nothing else needs progress */
+        if (!worked || p.n_segments > 1) /* one segment needs no other progress */
             TRY(comm_some(c, !worked));
     }
-    /* Waits until the last messages have left. */
+    /* wait until the last messages have left */
     return sums && p.all.n > 1 ? comm_round(c) : comm_wait(c);
 }
 
-/* Runs both halves at once, so that segments of both travel at the same time. */
+/* Both halves at once: segments of both travel at the same time. */
 static int direct_run(struct comm *c, const struct algo_call *call)
 {
     return run_pipe(c, call, true, true);
@@ -340,8 +334,7 @@ static int direct_allgather(struct comm *c, const struct algo_call *call)
     return run_pipe(c, call, false, true);
 }
 
-/* There are two phases for any number of segments: while one segment is waited
- * for, others travel. */
+/* Two phases for any number of segments: while one is waited for, others travel. */
 static int direct_phases(const struct reduce_op *f, size_t n, int n_ranks, int group,
                          struct algo_phase *phases)
 {

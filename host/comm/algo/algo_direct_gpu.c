@@ -1,7 +1,7 @@
-/* algo_direct_gpu.c : Runs `direct` on GPUs, with the bits of algo_direct.c.
+/* algo_direct_gpu.c : runs `direct` on GPUs, with the bits of algo_direct.c.
  *
- * Rank r's GPU adds range r of all ranks in rank order, straight from their memory (CUDA IPC) or
- * from what NCCL delivered, and returns the sum to all ranks the same way. */
+ * Rank r's GPU adds range r straight from all ranks' memory (CUDA IPC) or from what NCCL delivered,
+ * and returns the sum the same way. */
 #include "base/err.h"
 #include "comm/gpu/gpu_peers.h"
 #include "vec/gpu/gpu.h"

@@ -1,11 +1,8 @@
-/* algo_gather_sum.c : All-reduces short vectors: gathers all codes on all ranks in few messages,
+/* algo_gather_sum.c : all-reduces short vectors: gathers all codes on all ranks in few messages,
  * then each rank adds them in rank order.
  *
- * It needs ceil(log2 P) rounds of one message each, and P - 1 whole vectors in total. A
- * message costs more than the bytes of a short vector, so doubling is faster than sending to
- * all ranks (`gather`) and than sending twice (`direct`). All three give the same bits. A
- * reducer that knows the last step's shifts sends exponents and codes of all layers in the
- * same messages (reduce/reducer_short.c).
+ * A message costs more than the bytes of a short vector, so doubling is faster than sending to all
+ * ranks (`gather`) or twice (`direct`).
  *
  * Source: Bruck et al., Efficient Algorithms for All-to-All Communications, 1997, section 4. */
 #include "base/err.h"

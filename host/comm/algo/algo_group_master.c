@@ -1,10 +1,9 @@
-/* algo_group_master.c : All-reduces in groups of K ranks that reduce to a master; the masters form
+/* algo_group_master.c : all-reduces in groups of K ranks that reduce to a master; the masters form
  * a ring and send the sum back.
  *
- * The master is on the longest path: 4(K-1) + 2(P/K-1) rounds. A group is K consecutive ranks, of
- * which the first is the master. Additions have the order of the ring (algo_ring.c), among group
- * members and then among masters. All partial sums are rounded, to the input format or one of their
- * own. The masters' last addition makes the result. Source: APS paper, section 4.2. */
+ * A group is K consecutive ranks, the first of them its master. Additions have the ring's order
+ * (algo_ring.c), among members, then among masters. Partial sums are rounded, to the input format
+ * or their own; the masters' last addition makes the result. Source: APS paper, section 4.2. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
@@ -19,7 +18,7 @@ struct layout {
 static size_t lay_out(const struct reduce_op *f, size_t n, int n_ranks, int group, void *scratch,
                       struct layout *l)
 {
-    /* number of ranks in the ring with the longer ranges */
+    /* ranks in the ring with the longer ranges */
     const int fewest = group < n_ranks / group ? group : n_ranks / group;
     const struct algo_cut longest = {
         .op = f, .form = ALGO_PART, .whole = {.n = n}, .n_parts = fewest};
@@ -36,8 +35,8 @@ static size_t master_scratch_bytes(const struct reduce_op *f, size_t n, int n_ra
     return lay_out(f, n, n_ranks, group, NULL, &l);
 }
 
-/* Moves each member's part to or from the master, one round for each part. The master takes part in
- * K - 1 rounds, a member in 1. */
+/* Move each member's part to or from the master in one round: K - 1 rounds for the master, 1 for a
+ * member. */
 enum direction { TO_MASTER, FROM_MASTER };
 static int with_master(struct comm *c, const struct algo_set *node, const struct algo_cut *cut,
                        enum direction way, uint8_t *vector)
@@ -85,7 +84,6 @@ static int master_run(struct comm *c, const struct algo_call *call)
     return algo_ring_allgather(c, &node, &out, call->result);
 }
 
-/* Describes the phases of the master. */
 static int master_phases(const struct reduce_op *f, size_t n, int n_ranks, int group,
                          struct algo_phase *phases)
 {

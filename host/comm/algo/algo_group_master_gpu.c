@@ -1,4 +1,4 @@
-/* algo_group_master_gpu.c : Runs group-master on GPUs, with the bits of algo_group_master.c.
+/* algo_group_master_gpu.c : runs group-master on GPUs, with the bits of algo_group_master.c.
  *
  * Each member's GPU adds its part of the group's codes in the ring's order, rounding at each
  * addition, and hands it to the master's GPU. Masters form a ring over MPI, from pinned memory. The
@@ -16,10 +16,10 @@ struct master {
     size_t room;
 };
 
-/* Layout of a call's scratch, in device memory. */
+/* A call's scratch, in device memory. */
 struct layout {
     uint8_t *group; /* [part_bytes(n)] the group's sum, complete on the master */
-    uint8_t *store; /* [gpu_peers_store_bytes()] used by the link */
+    uint8_t *store; /* [gpu_peers_store_bytes()] */
 };
 static size_t lay_out(const struct gpu_peers_link *link, const struct algo_cut *in, void *scratch,
                       struct layout *l)
@@ -30,7 +30,7 @@ static size_t lay_out(const struct gpu_peers_link *link, const struct algo_cut *
     return a.used;
 }
 
-/* The master's pinned buffers: its group's sum, two ranges of the ring, and the result. */
+/* The master's pinned buffers. */
 struct stage {
     uint8_t *group, *hop, *result;
 };
@@ -43,8 +43,7 @@ static size_t lay_out_stage(const struct algo_cut *ring, void *base, struct stag
     return a.used;
 }
 
-/* Grows the pinned buffers. The longest buckets come in the first step, so later
- * steps allocate nothing. */
+/* The longest buckets come in the first step, so later steps allocate nothing. */
 static int stage_room(struct master *g, size_t bytes)
 {
     if (bytes <= g->room)
@@ -82,7 +81,7 @@ static void master_close(struct comm *c, struct algo_buffers *buffers)
     free(g);
 }
 
-/* Opens the state of a job. All ranks call it. */
+/* All ranks call it. */
 static int master_open(struct comm *c, const struct algo_call *call,
                        const struct gpu_peers_link *link)
 {

@@ -1,19 +1,18 @@
-/* algo_group_scatter.c : All-reduces by all-to-all inside nodes, then each part across nodes, then
+/* algo_group_scatter.c : all-reduces by all-to-all inside nodes, then each part across nodes, then
  * all-to-all inside nodes again.
  *
  * A node is K consecutive ranks. Member i of each node adds part i of the node's K vectors in rank
- * order. Ranks of equal index in all nodes all-reduce their part like `direct`, in node order. Then
- * members share the result. Between nodes exact sums travel wide and unrounded, so the bits are
- * those of `direct`; other sums are rounded, to the input format or one of their own. It needs 4
- * rounds, fewer with one node or K = 1. Source: APS paper, section 4.2; fp8 paper, Algorithm 1. */
+ * order. Ranks of equal index in all nodes all-reduce their part like `direct`, in node order.
+ * Between nodes exact sums travel wide and unrounded, so the bits are those of `direct`; other sums
+ * are rounded, to the input format or their own. Source: APS paper, section 4.2; fp8 paper,
+ * Algorithm 1. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
 #include "comm/comm_inside.h"
 
-/* Cuts of a vector in one form (algo_step.h). */
 struct cuts {
-    struct algo_cut inside; /* among the members of a node */
+    struct algo_cut inside; /* among a node's members */
     struct algo_cut across; /* member me's part among the nodes */
 };
 
@@ -41,7 +40,7 @@ struct layout {
 static size_t lay_out(const struct reduce_op *f, size_t n, int n_ranks, int group, void *scratch,
                       struct layout *l)
 {
-    /* Sized for member 0, which has the longest part. */
+    /* member 0 has the longest part */
     const struct cuts in = cut_up(f, ALGO_IN, n, n_ranks, group, 0);
     struct algo_arena a = {.base = scratch};
     l->acc = algo_take(&a, algo_acc_bytes(f));
@@ -57,7 +56,6 @@ static size_t scatter_scratch_bytes(const struct reduce_op *f, size_t n, int n_r
     return lay_out(f, n, n_ranks, group, NULL, &l);
 }
 
-/* Adds this rank's range over all nodes, from the nodes' sums, into `mine`. */
 static int add_nodes(struct comm *c, const struct algo_call *call, const struct algo_cut *across,
                      const struct layout *l, uint8_t *mine)
 {

@@ -1,5 +1,5 @@
-/* algo_group_scatter_card.c : Runs group-scatter in one node with a card in rank 0's machine that
- * makes the sums. The bits are those of algo_group_scatter.c.
+/* algo_group_scatter_card.c : runs group-scatter in one node, with a card in rank 0's machine that
+ * makes the sums, with the bits of algo_group_scatter.c.
  *
  *     a b c d => a: the card adds, in rank order: S => b c d        2 rounds per segment
  *
@@ -11,11 +11,11 @@
 #include "comm/algo/algo_step.h"
 #include "comm/comm_inside.h"
 
-enum { SEGMENT = 1 << 20 }; /* elements: enough for a card; rank 0 holds P segments */
+enum { SEGMENT = 1 << 20 }; /* elements, enough for a card; rank 0 holds P segments */
 
 struct layout {
     void *acc;
-    uint8_t *store; /* [(P - 1) segments] other ranks' codes, on rank 0 */
+    uint8_t *store; /* [(P - 1) segments] other ranks' codes */
 };
 
 static size_t segment_of(const struct reduce_op *f, size_t left)
@@ -41,8 +41,8 @@ static size_t card_scratch_bytes(const struct reduce_op *f, size_t n, int n_rank
     return with > without ? with : without;
 }
 
-/* Rank 0: receives other ranks' codes of a segment, adds,
- * and sends the sum and whether the card is lost. */
+/* Rank 0: receive other ranks' codes of a segment, add, and send the sum and whether the card is
+ * lost. */
 static int add_segment(struct comm *c, const struct algo_call *call, struct algo_range r)
 {
     const int n_ranks = comm_n_ranks(c);

@@ -1,9 +1,9 @@
-/* algo_group_scatter_gpu.c : Runs group-scatter on GPUs, with the bits of algo_group_scatter.c.
+/* algo_group_scatter_gpu.c : runs group-scatter on GPUs, with the bits of algo_group_scatter.c.
  *
  * Inside a node, member i's GPU adds part i of all members' codes, from their memory (CUDA IPC) or
  * from what NCCL delivered. The nodes' sums of the same part travel over MPI in chunks, from pinned
- * memory or from device memory if MPI accepts it. While chunk s is added on the GPU, chunks s - 1
- * and s - 2 travel:
+ * memory or, if MPI accepts it, device memory. While chunk s is added, chunks s - 1 and s - 2
+ * travel:
  *
  *     chunk s   node's sum -> wide[s % 2] => nodes
  *         s-1                 store[..] -> sum -> out[..] => nodes
@@ -48,7 +48,7 @@ static void scatter_close(struct comm *c, struct algo_buffers *buffers)
     free(s);
 }
 
-/* Allocates message buffers that suffice for any format, or none for one node. */
+/* Message buffers for any format; none for one node. */
 static int make_buffers(struct scatter *s, int n_nodes)
 {
     const struct dev_run_ops *run = gpu()->run;
@@ -66,7 +66,7 @@ static int make_buffers(struct scatter *s, int n_nodes)
     return s->acc ? 0 : -ENOMEM;
 }
 
-/* Opens the state of a job. All ranks call it. */
+/* All ranks call it. */
 static int scatter_open(struct comm *c, const struct algo_call *call,
                         const struct gpu_peers_link *link)
 {
@@ -84,14 +84,13 @@ static int scatter_open(struct comm *c, const struct algo_call *call,
     return rc;
 }
 
-/* The part of a call that this rank all-reduces with other nodes. */
 struct across {
     struct comm *comm;
     const struct algo_call *call;
     struct scatter *s;
     struct algo_set nodes;
     struct algo_range part;
-    enum algo_form form; /* form of the nodes' sums in messages */
+    enum algo_form form; /* of the nodes' sums in messages */
     uint8_t *result;     /* of this rank's part */
 };
 
@@ -134,7 +133,6 @@ static int post_node(const struct across *a, size_t i)
     return 0;
 }
 
-/* Adds chunk i of all nodes in node order. */
 static void add_nodes(const struct across *a, size_t i)
 {
     const struct algo_cut cut = chunk(a, i, a->form), out = chunk(a, i, ALGO_OUT);

@@ -1,13 +1,13 @@
-/* algo_native.c : All-reduces by MPI_Iallreduce, as a
- * baseline, in formats that MPI can add or be taught to add.
+/* algo_native.c : all-reduces by MPI_Iallreduce, as a baseline, in formats that MPI can add or be
+ * taught to add.
  *
  *   fp32               MPI_FLOAT, MPI_SUM
  *   fp16, bf16, e5m2   our MPI_Op on packed codes; every addition rounds to nearest
  *   e5m2               the fp8 paper's truncating addition (--sum trunc), another MPI_Op
  *
- * MPI's sum then passes through the reduce op once, like a sum of one addend. Therefore zeros are
- * +0, MPI_SUM overflows as --overflow says, and any --out-format works. MPI chooses the order of
- * additions and hides its messages: no rounds are counted, and bytes handed to MPI count once.
+ * MPI's sum then passes through the reduce op, like a sum of one addend: zeros are +0, MPI_SUM
+ * overflows as --overflow says, and any --out-format works. MPI chooses the order of additions and
+ * hides its messages: no rounds are counted, and bytes handed to MPI count once.
  *
  * Source of the MPI_Op on a packed vector type: fp8 paper, section 3 (128 bits per item; here 8
  * codes, so any bucket fits). */
@@ -19,8 +19,7 @@
 
 enum { ITEM = 8 }; /* codes per MPI item, like the padding of layers */
 
-/* MPI passes no context to an MPI_Op, so each combination of format, rule and overflow has
- * its own function. */
+/* An MPI_Op gets no context: one function for each combination of format, rule and overflow. */
 #define ADDER(name, E, M, RULE, OVERFLOW)                                                         \
     static void name(void *in, void *inout, int *n_items, MPI_Datatype *type)                     \
     {                                                                                             \
@@ -103,7 +102,7 @@ static size_t native_scratch_bytes(const struct reduce_op *f, size_t n, int n_ra
     return lay_out(f, n, NULL, &l);
 }
 
-/* MPI counts items in int, so long vectors go in chunks. */
+/* MPI counts in int, so long vectors go in chunks. */
 static int reduce_items(struct comm *c, const struct algo_call *call, MPI_Datatype item,
                         size_t item_bytes, MPI_Op op, uint8_t *sum)
 {

@@ -1,4 +1,4 @@
-/* algo_range.c : Computes each rank's part of a vector and its place in memory. */
+/* algo_range.c : computes each rank's part of a vector and its place in memory. */
 #include "comm/algo/algo_step.h"
 #include <assert.h>
 

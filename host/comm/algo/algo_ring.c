@@ -1,8 +1,7 @@
-/* algo_ring.c : All-reduces around a ring: first partial
- * sums travel, rounded at every hop, then the sums.
+/* algo_ring.c : all-reduces around a ring: first partial sums travel, rounded at every hop, then
+ * the sums.
  *
- * It needs 2(P-1) rounds. Range j starts at rank j + 1 and ends at rank j: c[j+1] + ... + c[P-1] +
- * c[0] + ... + c[j]. */
+ * Range j starts at rank j + 1 and ends at rank j: c[j+1] + ... + c[P-1] + c[0] + ... + c[j]. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"

@@ -1,5 +1,5 @@
-/* algo_self.c : Rounds the codes of a single rank like a sum of one addend. All other algorithms do
- * the same for one rank. */
+/* algo_self.c : rounds a single rank's codes like a sum of one addend, as all other algorithms do
+ * for one rank. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"

@@ -1,9 +1,9 @@
-/* algo_step.c : Moves ranges among a set of ranks, all to all or around a ring, and adds them. */
+/* algo_step.c : moves ranges among a set of ranks, all to all or around a ring, and adds them. */
 #include "comm/algo/algo_step.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
 
-/* Returns the member `by` places after this one, modulo the size of the set. */
+/* The member `by` places after this one, modulo the set's size. */
 static int around(const struct algo_set *set, int by)
 {
     return ((set->me + by) % set->n + set->n) % set->n;
@@ -58,7 +58,7 @@ int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct al
     if (set->n == 1)
         algo_add_parts(f, mine, cut->form, &codes, 1, acc, to, place);
     for (int step = 1; step < set->n; step++) {
-        /* In the first step ranks send their codes, later they send partial sums. */
+        /* codes in the first step, partial sums later */
         const struct algo_cut moves = {f, step == 1 ? cut->form : ALGO_PART, cut->whole,
                                        cut->n_parts};
         const int going = around(set, -step), coming = around(set, -step - 1);
@@ -67,7 +67,7 @@ int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct al
         TRY(comm_send(c, algo_rank(set, around(set, 1)), sent, algo_cut_bytes(&moves, going)));
         TRY(comm_round(c));
         const uint8_t *const addends[] = {got, codes + algo_cut_at(cut, coming)};
-        const bool last = step == set->n - 1; /* coming == me then */
+        const bool last = step == set->n - 1; /* then coming == me */
         const struct algo_range r = algo_cut_range(cut, coming);
         if (moves.form == cut->form)
             algo_add_parts(f, r, cut->form, addends, 2, acc, last ? to : ALGO_PART,
@@ -102,7 +102,7 @@ int algo_check_group(const char *name, int n_ranks, int group)
     return 0;
 }
 
-/* ---- sums of codes over one range: blocks keep wide accumulators in the cache ---- */
+/* ---- sums over one range: blocks keep wide accumulators in the cache ---- */
 
 enum { BLOCK = 4096 }; /* elements: 32 KiB of 8-byte accumulators */
 
@@ -152,15 +152,15 @@ void algo_add_blocks(const struct reduce_op *f, size_t block, struct algo_range 
     }
 }
 
-/* ---- rescaling between the stages of a hierarchical all-reduce ---- */
+/* ---- rescaling between stages ---- */
 
 /* The sums of groups get one exponent of their own per layer, E, and are cast again:
  *
  *   gradients * 2^f --cast--> codes ==group==> sums --largest--> E
  *                            E ==max over all ranks==> sums * 2^(bias - E), cast ==groups==>
  *
- * The first stage thus leaves head-room only for the K addends of a group, and the second for P/K
- * addends. All ranks learn E, which decoding needs. Source: CPD's ResNet-50 script. */
+ * The first stage thus leaves head-room only for a group's K addends, the second for P/K addends.
+ * All ranks learn E, which decoding needs. Source: CPD's ResNet-50 script. */
 
 int algo_rescale(struct comm *c, const struct reduce_op *f, struct algo_range r, uint8_t *sums)
 {
@@ -176,7 +176,7 @@ int algo_rescale(struct comm *c, const struct reduce_op *f, struct algo_range r,
     return 0;
 }
 
-/* ---- phases: traffic of a rank's port in each of the steps above ---- */
+/* ---- phases ---- */
 
 struct algo_phase algo_phase_ring(const struct algo_cut *cut)
 {

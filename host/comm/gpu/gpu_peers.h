@@ -1,5 +1,5 @@
-/* gpu_peers.h : Defines a set of ranks (peers) whose GPUs
- * exchange codes by CUDA IPC or NCCL instead of MPI messages.
+/* gpu_peers.h : defines a set of ranks (peers) whose GPUs exchange codes by CUDA IPC or NCCL
+ * instead of MPI messages.
  *
  *     gather     member i can read part i of every member's vector     codes -> sums
  *     spread     member i's part i goes to all                         sums -> all
@@ -7,8 +7,8 @@
  *     from_first member 0's vector goes to all
  *
  * All members make the same calls. Vectors are in the registered buffers (`struct algo_buffers`),
- * at the same offset on every member. A call returns when this rank may use the bytes that it
- * received. The bytes that it sent may be overwritten after the next spread or from_first. */
+ * at the same offset on every member. A call returns when this rank may use the bytes received. The
+ * bytes sent may be overwritten after the next spread or from_first. */
 #ifndef GPU_PEERS_H
 #define GPU_PEERS_H
 #include "comm/algo/algo.h"
@@ -16,16 +16,14 @@
 
 struct gpu_peers;
 
-/* A link, implemented by one file each. Slots return 0 or report a negative errno. Waits have the
- * deadline of comm. */
+/* A link, one per file. Slots return 0 or report a negative errno. Waits have comm's deadline. */
 struct gpu_peers_link {
     const char *name;
     bool stores; /* gather needs a store */
     int (*open)(struct gpu_peers *m);
     void (*close)(struct gpu_peers *m);
-    /* Makes part `me` of all members' vectors readable. parts: [set.n] out: pointers to these
-     * parts. store: [(set.n - 1) * algo_cut_most(cut)] device memory, or NULL if the link
-     * does not store. */
+    /* Make part `me` of all members' vectors readable. parts: [set.n] out. store: [(set.n - 1) *
+     * algo_cut_most(cut)] device memory, or NULL unless `stores`. */
     int (*gather)(struct gpu_peers *m, const struct algo_cut *cut, const uint8_t *codes,
                   uint8_t *store, const uint8_t **parts);
     int (*spread)(struct gpu_peers *m, const struct algo_cut *cut, uint8_t *vector);
@@ -39,21 +37,19 @@ struct gpu_peers {
     struct algo_set set;
     const struct gpu_peers_link *link;
     const struct algo_buffers *buffers;
-    void *state;           /* owned by the link */
-    const uint8_t **parts; /* [set.n] results of gather */
+    void *state;           /* the link's */
+    const uint8_t **parts; /* [set.n] gather's results */
     const uint8_t **order; /* [set.n] for sums in another order */
     bool failed;           /* the set can no longer synchronise */
 };
 
-/* Opens a set. All members call it, and disjoint sets may open at the same time. Returns 0, or a
+/* Open a set. All members call it; disjoint sets may open at the same time. Returns 0, or a
  * negative errno on all ranks of the job. */
 int gpu_peers_open(struct comm *c, const struct algo_set *set, const struct gpu_peers_link *link,
                    const struct algo_buffers *buffers, struct gpu_peers **out);
-/* Closes a set. All members call it. After a failure it does not wait for other members.
- * NULL is legal. */
+/* All members call it. After a failure it waits for no member. NULL is legal. */
 void gpu_peers_close(struct gpu_peers *m);
 
-/* Returns the bytes of gather's store for this link. */
 size_t gpu_peers_store_bytes(const struct gpu_peers_link *link, const struct algo_cut *cut);
 
 /* Call the link's function and count traffic as algo_alltoall() and algo_allgather() do.
@@ -64,18 +60,18 @@ int gpu_peers_spread(struct gpu_peers *m, const struct algo_cut *cut, uint8_t *v
 int gpu_peers_to_first(struct gpu_peers *m, const struct algo_cut *cut, uint8_t *vector);
 int gpu_peers_from_first(struct gpu_peers *m, uint8_t *vector, size_t bytes);
 
-/* Returns rc. If rc < 0, marks the set as failed, so that closing waits for no member. */
+/* Return rc. If rc < 0, mark the set as failed, so that closing waits for no member. */
 int gpu_peers_noted(struct gpu_peers *m, int rc);
 
-/* For links: waits until all members have called it, with a few MPI messages that
- * are not counted. */
+/* For links: wait until all members have called it, with a few MPI messages that are not
+ * counted. */
 int gpu_peers_meet(struct gpu_peers *m);
 
-/* For links, while a set opens: sends every member's bytes to all members. all: [set.n * bytes]
- * out, in the order of members. */
+/* For links, while a set opens: send every member's bytes to all. all: [set.n * bytes] out, in the
+ * order of members. */
 int gpu_peers_exchange(struct gpu_peers *m, const void *mine, size_t bytes, void *all);
 
-/* Copies between any memory that the GPU can access, and waits for the copy. */
+/* Any memory that the GPU can access. Waits for the copy. */
 int gpu_peers_copy(void *dst, const void *src, size_t bytes);
 
 #endif

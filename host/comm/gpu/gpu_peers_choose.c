@@ -1,5 +1,5 @@
-/* gpu_peers_choose.c : Chooses the transport of gradients on GPUs, and the algorithm's variant for
- * it, from the user's request and the job's abilities. */
+/* gpu_peers_choose.c : chooses the transport of gradients on GPUs, and the algorithm's variant for
+ * it. */
 #include "comm/gpu/gpu_peers_choose.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -16,7 +16,6 @@
 enum transport { NCCL, IPC, MPI, PINNED, N_TRANSPORTS };
 static const char *const words[N_TRANSPORTS] = {"nccl", "ipc", "mpi", "pinned"};
 
-/* Returns the algorithm's variant for a transport, or NULL. */
 static const struct algo *by(const struct algo *a, enum transport t)
 {
     return t == NCCL ? a->by_nccl : t == IPC ? a->by_ipc : a;
@@ -25,20 +24,18 @@ static const struct algo *by(const struct algo *a, enum transport t)
 static const char mpi_is_silent[] = "MPI does not report that it takes device memory";
 static const char ranks_are_virtual[] = "virtual ranks copy messages on the CPU";
 
-/* Abilities of the job. */
 struct facts {
-    const char *no[N_TRANSPORTS]; /* why a transport is impossible; NULL if possible */
+    const char *no[N_TRANSPORTS]; /* why a transport is impossible, or NULL */
     char text[96];
 };
 
-/* Identifies the GPU of a rank by machine and device. */
 struct place {
     int32_t machine, zero;
     uint64_t gpu;
 };
 
-/* Returns on all ranks the error of a rank that failed, or 0. comm_agree() is not used here, since
- * it would release lines that the caller holds. */
+/* Return on all ranks the error of one that failed, or 0. comm_agree() would release lines that the
+ * caller holds. */
 static int any_failed(struct comm *c, int rc)
 {
     int8_t code = (int8_t)-rc;
@@ -57,7 +54,7 @@ static int all_places(struct comm *c, struct place *places, int32_t *nodes)
     return comm_bcast(c, places, (size_t)comm_n_ranks(c) * sizeof *places, 0);
 }
 
-/* If one rank's library or MPI lacks a transport, it is impossible for all ranks. */
+/* A transport that one rank's library or MPI lacks is impossible for all ranks. */
 static int library_facts(struct comm *c, struct facts *f)
 {
     int8_t no[] = {!gpu()->nccl->here(), !comm_cuda_aware()};
@@ -82,7 +79,7 @@ static void nccl_fact(struct comm *c, const struct place *places, struct facts *
             }
 }
 
-/* Tests whether every rank can open the memory of all others on its machine. */
+/* Can every rank open the memory of all others on its machine? */
 static int try_ipc(struct comm *c, const int32_t *nodes, bool *works)
 {
     const int n = comm_n_ranks(c), me = comm_rank(c);
@@ -90,7 +87,7 @@ static int try_ipc(struct comm *c, const int32_t *nodes, bool *works)
     struct dev_ipc mine = {{0}}, *all = buf_alloc((size_t)n * sizeof *all);
     void *p = run->alloc(4096), *theirs = NULL;
     int rc = 0;
-    gpu_quiet(true); /* failure is no error: other transports remain */
+    gpu_quiet(true); /* not an error: other transports remain */
     *works = any_failed(c, all && p ? run->ipc_export(p, &mine) : -ENOMEM) == 0;
     if (*works)
         rc = comm_gather(c, &mine, sizeof mine, all);
@@ -157,7 +154,7 @@ static int find_facts(struct comm *c, const struct algo *a, bool cards, int grou
     return rc;
 }
 
-/* Reads the user's choice, which is the same on all ranks. *out is N_TRANSPORTS for auto. */
+/* The user's choice, the same on all ranks. *out: N_TRANSPORTS for auto. */
 static int asked(struct comm *c, enum transport *out)
 {
     char word[16] = "auto";
@@ -182,7 +179,7 @@ static int take(struct comm *c, const struct algo *a, enum transport wanted, str
                 enum transport *out)
 {
     if (wanted == MPI && f->no[MPI] == mpi_is_silent)
-        f->no[MPI] = NULL; /* override: not every MPI declares its abilities */
+        f->no[MPI] = NULL; /* not every MPI declares its abilities */
     if (wanted < N_TRANSPORTS && f->no[wanted])
         return comm_rank(c) > 0
                    ? -EINVAL

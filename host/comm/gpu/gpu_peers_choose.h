@@ -1,27 +1,25 @@
-/* gpu_peers_choose.h : Chooses the transport of gradients on GPUs: NCCL, CUDA IPC, an MPI that
- * accepts device memory, or MPI with pinned memory.
+/* gpu_peers_choose.h : chooses the transport of gradients on GPUs, the first possible one of:
  *
  *     nccl    direct, group-*, native   every rank has its own GPU
  *     ipc     direct, group-*           all ranks (direct), or those of each group, on one machine
  *     mpi     all except native         MPI declares to accept device memory, or the user forces it
  *     pinned  all                       always possible; required if codes go to cards
  *
- * The first possible transport is used. NARROWCAST_GPU_TRANSPORT=nccl, ipc, mpi or pinned forces
- * one, and auto is the default. All transports give the same bits, except with native, whose
- * additions are those of NCCL or MPI. */
+ * NARROWCAST_GPU_TRANSPORT=nccl, ipc, mpi or pinned forces one; auto is the default. All give the
+ * same bits, except with native, whose additions are those of NCCL or MPI. */
 #ifndef GPU_PEERS_CHOOSE_H
 #define GPU_PEERS_CHOOSE_H
 #include "comm/algo/algo.h"
 
-/* Chooses a transport. All ranks call it, with a GPU open on each (gpu.h), between
- * algo_find() and algo_settle().
+/* Choose a transport. All ranks call it, with a GPU open on each (gpu.h), between algo_find() and
+ * algo_settle().
  *   cards    codes also go to cards, so they must be in memory that the CPU can access
  *   rescale  groups' sums are cast again between stages, which NCCL and IPC do not support
  *   algo     in: as found; out: its variant for the transport
  *   ops      out: casts and memory of the transport, for codec.ops before algo_settle()
  *   said     [size] out: the choice in words
- * Returns 0, -EINVAL on all ranks if the user's transport is impossible (rank 0 reports
- * it), or -EIO. */
+ * Returns 0, -EINVAL on all ranks if the user's transport is impossible (rank 0 reports it), or
+ * -EIO. */
 int gpu_peers_choose(struct comm *c, bool cards, bool rescale, int group, const struct algo **algo,
                      const struct vec_ops **ops, char *said, size_t size);
 

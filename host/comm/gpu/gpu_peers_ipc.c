@@ -1,12 +1,11 @@
-/* gpu_peers_ipc.c : Links ranks of one machine whose GPUs can access each other's memory. Every
- * rank's buffers are opened once in every other process (CUDA IPC). From then on kernels read codes
- * in place, and copies write to their destination.
+/* gpu_peers_ipc.c : links ranks of one machine whose GPUs can access each other's memory. Every
+ * rank's buffers are opened once in every other process (CUDA IPC). Then kernels read codes in
+ * place, and copies write to their destination.
  *
  *     gather:  synchronise (all codes are in place), then sum kernels read
  *     spread:  copy to all, then synchronise
  *
- * Between a gather and the next spread no member writes
- * memory that others read. Ranks may share a GPU. */
+ * Between a gather and the next spread no member writes memory that others read. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
@@ -18,14 +17,14 @@
 
 enum { CODES, RESULT, SCRATCH, N_REGIONS };
 
-struct card { /* sent by each member to the others */
+struct card { /* from each member to the others */
     struct dev_ipc handles[N_REGIONS];
     uint64_t bytes[N_REGIONS];
 };
 
 struct ipc {
     struct card *cards; /* [set.n] */
-    uint8_t **bases;    /* [set.n * N_REGIONS] other members' regions as mapped here */
+    uint8_t **bases;    /* [set.n * N_REGIONS] other members' regions, mapped here */
 };
 
 static uint8_t *region(const struct algo_buffers *buffers, int r, size_t *bytes)
@@ -36,7 +35,7 @@ static uint8_t *region(const struct algo_buffers *buffers, int r, size_t *bytes)
     return r == CODES ? buffers->codes : r == RESULT ? buffers->result : buffers->scratch;
 }
 
-/* Returns member i's counterpart of p, as mapped in this process. */
+/* Member i's counterpart of p, as mapped here. */
 static uint8_t *at(const struct gpu_peers *m, int i, const uint8_t *p)
 {
     const struct ipc *ipc = m->state;
@@ -46,7 +45,7 @@ static uint8_t *at(const struct gpu_peers *m, int i, const uint8_t *p)
         if (p >= own && p < own + bytes)
             return (i == m->set.me ? own : ipc->bases[i * N_REGIONS + r]) + (p - own);
     }
-    assert(false); /* the vector is outside the registered buffers */
+    assert(false); /* not in the registered buffers */
     return NULL;
 }
 
@@ -120,7 +119,7 @@ static int ipc_gather(struct gpu_peers *m, const struct algo_cut *cut, const uin
     return 0;
 }
 
-/* Copies bytes at p to the same place on members first to last, except this rank. */
+/* Copy bytes at p to the same place on members first to last, except this rank. */
 static int copy_to(struct gpu_peers *m, int first, int last, uint8_t *p, size_t bytes)
 {
     const struct dev_run_ops *run = gpu()->run;
@@ -128,7 +127,7 @@ static int copy_to(struct gpu_peers *m, int first, int last, uint8_t *p, size_t 
     if (!lane)
         return gpu_failed();
     for (int k = 0; k <= last - first && bytes > 0; k++) {
-        /* Each member starts with a different destination. */
+        /* each member starts with a different destination */
         const int i = first + (m->set.me + k) % (last - first + 1);
         if (i != m->set.me)
             TRY(run->copy(at(m, i, p), p, bytes, lane->stream));

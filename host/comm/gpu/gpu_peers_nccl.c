@@ -1,5 +1,5 @@
-/* gpu_peers_nccl.c : Links ranks with one GPU each by
- * NCCL's send and recv, on the calling thread's stream.
+/* gpu_peers_nccl.c : links ranks with one GPU each by NCCL's send and recv, on the calling thread's
+ * stream.
  *
  * NCCL waits without a deadline. The stream therefore sets a flag after the messages. The wait for
  * this flag has a deadline, checks NCCL for errors and answers the liveness check. */
@@ -99,7 +99,7 @@ static int nccl_spread(struct gpu_peers *m, const struct algo_cut *cut, uint8_t 
     return gpu_peers_nccl_wait(m);
 }
 
-/* Exchanges data between member 0 and all others: member i's part, or all bytes if cut is NULL. */
+/* Exchange member i's part with member 0, or all bytes if cut is NULL. */
 static int with_first(struct gpu_peers *m, bool to_first, const struct algo_cut *cut,
                       uint8_t *vector, size_t bytes)
 {

@@ -1,4 +1,4 @@
-/* comm_mpi.c : Joins and leaves a job whose ranks are processes connected by MPI. */
+/* comm_mpi.c : joins and leaves a job whose ranks are processes connected by MPI. */
 #include "comm/mpi/comm_mpi.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -46,7 +46,7 @@ static void give_back(struct comm_mpi *m)
 
 static void leave(struct comm *c)
 {
-    /* After this barrier, MPI's own waits, which have no deadline, find all ranks ready. */
+    /* After this barrier MPI's own waits, which have no deadline, find all ranks ready. */
     (void)comm_barrier(c);
     MPI_Comm_free(&comm_mpi(c)->mpi);
     give_back(comm_mpi(c));
@@ -96,7 +96,7 @@ static int duplicate(const struct comm_members *o, MPI_Comm *out)
     return 0;
 }
 
-/* Checks arguments and allocates memory, without communication. */
+/* No communication. */
 static int fill(struct comm_mpi *m, const struct comm_members *o)
 {
     if (o->ready)
@@ -106,8 +106,7 @@ static int fill(struct comm_mpi *m, const struct comm_members *o)
     return m ? make_room(m) : -ENOMEM;
 }
 
-/* Does the same as comm_agree() for ranks that have no job yet. Like the whole opening, it waits
- * without a deadline. */
+/* comm_agree() for ranks that have no job yet. Like all of opening, it waits without a deadline. */
 static int agree(MPI_Comm mpi, int rank, int rc)
 {
     const uint64_t fine = UINT64_MAX;
@@ -178,19 +177,19 @@ void comm_close(struct comm *c)
         comm_mpi_end();
 }
 
-/* ---- MPI of a process: initializing, finalizing, and threads that may call ---- */
+/* ---- MPI of a process ---- */
 
-/* MPI can begin and end once per process, so its state is global. */
+/* MPI can begin and end once per process. */
 static struct {
     pthread_mutex_t lock;
-    pid_t pid;  /* process that initialized or found MPI; not a forked child */
+    pid_t pid;  /* process that began or found MPI; not a forked child */
     bool begun; /* this process initialized MPI and finalizes it */
-    int n_open; /* number of jobs */
-    bool taken; /* by comm_take_turn() */
+    int n_open; /* jobs */
+    bool taken;
 } mpi_here = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Keeps all loaded libraries mapped. Open MPI 4.1 unloads its components while one of its threads
- * may still handle an event of theirs, which sometimes crashed finished runs on busy machines. */
+/* Keep all loaded libraries mapped. Open MPI 4.1 unloads its components while one of its threads
+ * may still handle their events, which sometimes crashed finished runs on busy machines. */
 static void keep_loaded(void)
 {
     struct link_map *l = NULL;
@@ -201,13 +200,12 @@ static void keep_loaded(void)
                 (void)dlopen(l->l_name, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/* Calls MPI_Finalize. If that took over 1 s, then sleeps as long again plus up to 1 s, but not over
- * 11 s. With hundreds of ranks per core the launcher is late. Open MPI's ranks wait only 2 s for
- * its answer, and a rank that exits before the launcher has noticed that it finalized counts as
- * dead. */
+/* Call MPI_Finalize. If that took over 1 s, sleep as long again plus up to 1 s, at most 11 s. With
+ * hundreds of ranks per core the launcher is late. Open MPI's ranks wait only 2 s for its answer,
+ * and a rank that exits before the launcher has noticed its end counts as dead. */
 static void finalize(void)
 {
-    /* At exit the floating-point mode is the program's, which may have traps. */
+    /* at exit the mode is the program's, which may have traps */
     fenv_t fp;
     fp_env_enter(&fp);
     const double start = clock_s(), most = 10;
@@ -219,8 +217,8 @@ static void finalize(void)
     fesetenv(&fp);
 }
 
-/* Finalizes MPI when the last job is closed, or at exit. A process that exits within a job does not
- * finalize MPI, so mpirun notices the failure. */
+/* At the last job's close, or at exit. A process that exits within a job does not finalize MPI, so
+ * mpirun notices the failure. */
 void comm_mpi_end(void)
 {
     int ended = 0;
@@ -240,7 +238,6 @@ void comm_mpi_count_open(int more)
     pthread_mutex_unlock(&mpi_here.lock);
 }
 
-/* Initializes MPI unless the caller has done so. In that case the caller's thread level applies. */
 static int begin_mpi(bool many, int *level)
 {
     int done = 0, ended = 0;
@@ -321,7 +318,7 @@ void comm_give_turn(void)
     pthread_mutex_unlock(&mpi_here.lock);
 }
 
-/* ---- MPI library and launcher; MPI_Get_library_version() is legal before MPI_Init() ---- */
+/* ---- library and launcher; MPI_Get_library_version() is legal before MPI_Init() ---- */
 
 void comm_library(char *to, size_t size)
 {
@@ -332,7 +329,7 @@ void comm_library(char *to, size_t size)
     snprintf(to, size, "%s", text);
 }
 
-/* Reads the environment of Open MPI and of PMI (MPICH, Slurm). */
+/* Environments of Open MPI and of PMI (MPICH, Slurm). */
 int comm_library_started(int *which)
 {
     static const char *const names[][2] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},

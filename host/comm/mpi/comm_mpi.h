@@ -1,4 +1,4 @@
-/* comm_mpi.h : Implements struct comm over MPI. Only for comm_mpi_*.c, algo_native.c and tests. */
+/* comm_mpi.h : declares struct comm over MPI, for comm_mpi_*.c, algo_native.c and tests. */
 #ifndef COMM_MPI_H
 #define COMM_MPI_H
 #include "comm/comm_inside.h"
@@ -9,9 +9,9 @@ struct comm_mpi {
     MPI_Comm mpi;
     MPI_Request *req;   /* [comm.room] per place; MPI_REQUEST_NULL if empty */
     MPI_Status *status; /* [comm.room] */
-    int *ended;         /* [comm.room] places of messages that have ended */
-    bool *heard;        /* [n_ranks] answers to the liveness check */
-    bool *abandoned;    /* [n_ranks] true if the rank abandoned this step's card path */
+    int *ended;         /* [comm.room] places whose messages have ended */
+    bool *heard;        /* [n_ranks] has answered the liveness check */
+    bool *abandoned;    /* [n_ranks] has abandoned this step's card path */
     double *all;        /* [n_ranks * COMM_BLOCK / 8] for sums in rank order */
 };
 static inline struct comm_mpi *comm_mpi(struct comm *c)
@@ -19,22 +19,20 @@ static inline struct comm_mpi *comm_mpi(struct comm *c)
     return (struct comm_mpi *)c;
 }
 
-/* From comm_mpi.c. comm_mpi_level() converts MPI's thread level to ours. comm_mpi_end() finalizes
- * MPI if this process initialized it and no job is open. comm_mpi_count_open() changes the number
- * of open jobs. */
+/* Convert MPI's thread level to ours; finalize MPI if this process initialized it and no job is
+ * open; change the number of open jobs. */
 enum comm_level comm_mpi_level(int mpi_level);
 void comm_mpi_end(void);
 void comm_mpi_count_open(int more);
 
-/* Returns 0, or reports -EIO with what failed ("send") and MPI's reason. */
+/* Return 0, or report -EIO with what failed ("send") and MPI's reason. */
 int comm_mpi_check(int mpi_rc, const char *what);
 
-/* Returns a place for one more request, or NULL after reporting that memory is exhausted. Increment
- * comm.n_req once the request is in flight. */
+/* Return a place for one more request, or NULL after reporting -ENOMEM. Increment comm.n_req once
+ * the request is in flight. */
 MPI_Request *comm_mpi_request(struct comm *c);
 
-/* Slots of struct comm_ops. Messages are in comm_mpi_wait.c; collectives, card path and liveness
- * check are in comm_mpi_collect.c. */
+/* Slots of struct comm_ops, in comm_mpi_wait.c and comm_mpi_collect.c. */
 bool comm_mpi_make_room(struct comm *c, size_t places);
 void comm_mpi_clear(struct comm *c, size_t at, size_t n);
 int comm_mpi_send(struct comm *c, size_t place, int tag, int to, const void *buf, size_t bytes);

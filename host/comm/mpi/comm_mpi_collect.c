@@ -1,4 +1,4 @@
-/* comm_mpi_collect.c : Implements small collectives with MPI's non-blocking ones, notices of
+/* comm_mpi_collect.c : implements small collectives with MPI's non-blocking ones, notices of
  * abandoned card paths, and the liveness check. */
 #include "base/err.h"
 #include "comm/mpi/comm_mpi.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Runs an MPI collective to its end. `call` uses the request `req`. */
+/* Run an MPI collective to its end. `call` uses the request `req`. */
 #define COLLECT(c, what, call)                  \
     do {                                        \
         MPI_Request *req = comm_mpi_request(c); \
@@ -40,7 +40,7 @@ int comm_mpi_bcast(struct comm *c, void *buf, size_t bytes, int root)
     return 0;
 }
 
-/* MPI may add in any order. Every rank therefore gets all addends and adds them itself. */
+/* MPI may add in any order, so every rank gets all addends and adds them itself. */
 static int sum_f64(struct comm *c, double *x, size_t n, const char *what)
 {
     const struct comm_mpi *m = comm_mpi(c);
@@ -86,7 +86,7 @@ int comm_mpi_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, con
     return 0;
 }
 
-/* ---- abandoned card paths: empty messages to all other ranks, which poll for them ---- */
+/* ---- abandoned card paths: empty messages ---- */
 
 int comm_mpi_abandon(struct comm *c)
 {
@@ -117,7 +117,7 @@ bool comm_mpi_abandoned(struct comm *c)
     return false;
 }
 
-/* Receives the notices that have not been seen yet, so that none reaches the next step. */
+/* Receive the notices not seen yet, so that none reaches the next step. */
 int comm_mpi_forget(struct comm *c, const uint64_t *abandoned)
 {
     struct comm_mpi *m = comm_mpi(c);
@@ -136,14 +136,13 @@ int comm_mpi_forget(struct comm *c, const uint64_t *abandoned)
     return comm_mpi_wait(c);
 }
 
-/* ---- ranks of one machine, and device memory in MPI ---- */
+/* ---- machines and device memory ---- */
 
 #if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>
 #endif
 
-/* MPI_Comm_split_type waits without our deadline. A barrier before it makes sure that all
- * ranks call it. */
+/* MPI_Comm_split_type waits without our deadline. The barrier ensures that all ranks call it. */
 static int on_this_machine(struct comm *c, int *rank, int *lowest)
 {
     MPI_Comm here;
@@ -185,15 +184,15 @@ bool comm_cuda_aware(void)
 #endif
 }
 
-/* ---- liveness check, which ends a job after a deadline has passed ---- */
+/* ---- liveness check ---- */
 
 /* A rank that waits need not wait for the missing rank: in a ring all ranks wait for a neighbour,
  * and only one of them for the dead rank. So the first rank whose deadline passes sends an empty
- * message to all others, and every waiting rank that receives one does the same. A rank that does
- * not send one within COMM_LIVENESS_S is missing. The lowest rank that answered prints the missing
- * ranks and ends the job. */
+ * message to all others, and every waiting rank that receives one does the same. A rank that sends
+ * none within COMM_LIVENESS_S is missing. The lowest rank that answered prints the missing ranks
+ * and ends the job. */
 
-/* Seconds that other ranks give the lowest rank to end the job. */
+/* Time for the lowest rank to end the job. */
 static const double LAST_WORD_S = 10.0;
 
 static void nap(void)
@@ -225,7 +224,7 @@ static int n_heard(const struct comm_mpi *m)
 int comm_mpi_liveness_check(struct comm *c)
 {
     struct comm_mpi *m = comm_mpi(c);
-    /* Drops this rank's held lines, since the missing rank is the cause. */
+    /* Drop this rank's held lines: the missing rank is the cause. */
     err_release(false);
     m->heard[c->rank] = true;
     for (int r = 0; r < c->n_ranks; r++) {

@@ -1,4 +1,4 @@
-/* comm_mpi_wait.c : Sends messages over MPI and waits for them. */
+/* comm_mpi_wait.c : sends messages over MPI and waits for them. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/mpi/comm_mpi.h"
@@ -53,7 +53,6 @@ bool comm_mpi_done(const struct comm *c, size_t at, size_t n)
     return true;
 }
 
-/* Reports the first failure among n statuses. */
 static int failed_request(const struct comm_mpi *m, int mpi_rc, size_t n)
 {
     for (size_t i = 0; mpi_rc == MPI_ERR_IN_STATUS && i < n; i++) {
@@ -64,8 +63,7 @@ static int failed_request(const struct comm_mpi *m, int mpi_rc, size_t n)
     return comm_mpi_check(mpi_rc, "exchange messages");
 }
 
-/* Returns true if MPI has released all buffers, including those of failed messages. Stores the
- * first failure in *rc. */
+/* True once MPI has released all buffers, also of failed messages. *rc: the first failure. */
 static bool all_done(struct comm_mpi *m, int *rc)
 {
     int done = 0;
@@ -90,10 +88,9 @@ int comm_mpi_wait(struct comm *c)
     return rc;
 }
 
-/* ---- waiting for any of MPI's messages ---- */
+/* ---- waiting for any message ---- */
 
-/* Returns the number of messages, sent or received, that have ended since the last
- * call, or -EIO. */
+/* Return the number of messages that have ended since the last call, or -EIO. */
 static int take(struct comm_mpi *m)
 {
     int n = 0;
@@ -103,8 +100,7 @@ static int take(struct comm_mpi *m)
     return n == MPI_UNDEFINED ? 0 : n;
 }
 
-/* Does the same as take(). After a failure it ends all messages, so that the caller owns
- * their buffers again. */
+/* As take(), but ends all messages after a failure, so that the caller owns their buffers again. */
 static int take_or_end(struct comm *c)
 {
     const int n = take(comm_mpi(c));

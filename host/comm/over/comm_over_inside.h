@@ -1,5 +1,5 @@
-/* comm_over_inside.h : Declares the internals of struct comm over the caller's transport,
- * only for comm_over*.c. */
+/* comm_over_inside.h : declares the internals of struct comm over the caller's transport, for
+ * comm_over*.c. */
 #ifndef COMM_OVER_INSIDE_H
 #define COMM_OVER_INSIDE_H
 #include "comm/comm_inside.h"
@@ -12,11 +12,10 @@ struct over_message {
     bool under_way;
 };
 
-/* Kinds of notes. Notes are short messages with tag COMM_TAG_LIVENESS that ranks send each other
- * beside all other messages. */
+/* Notes: short messages with tag COMM_TAG_LIVENESS, beside all other messages. */
 enum over_word {
-    OVER_ABANDONED = 1, /* the rank abandoned this step's card path; n: number of the vote */
-    OVER_LIVENESS,      /* starts a liveness check: a wait has failed with code */
+    OVER_ABANDONED = 1, /* this step's card path; n: number of the vote */
+    OVER_LIVENESS,      /* starts a liveness check: a wait failed with code */
     OVER_LEFT,          /* the rank fails with code and has printed the cause */
     OVER_BYE            /* the rank leaves without an error */
 };
@@ -26,21 +25,19 @@ struct over_note {
     uint64_t n;
 };
 
-/* A note in flight to a rank. */
 struct over_sent {
     struct over_sent *next;
     struct over_message message;
     struct over_note note;
 };
 
-/* State of another rank. */
 struct over_peer {
-    struct over_note note; /* receive buffer of its next note */
+    struct over_note note; /* next note, being received */
     struct over_message message;
     uint64_t abandoned_in; /* number of the vote, or 0 */
-    bool heard;            /* it has answered or started the liveness check */
-    bool gone;             /* messages to or from it fail, so it gets no more */
-    int why;               /* error of these messages */
+    bool heard;            /* answered or started the liveness check */
+    bool gone;             /* messages to or from it fail; it gets no more */
+    int why;               /* their error */
     bool left, bye;
 };
 
@@ -52,11 +49,11 @@ struct comm_over {
     bool *heard;                   /* [n_ranks] result of the liveness check */
     struct over_sent *sent;
     char *all;        /* [n_ranks * COMM_BLOCK] for collectives */
-    double looked_s;  /* time when notes were last looked for */
-    uint64_t n_votes; /* number of votes that have ended */
+    double looked_s;  /* when notes were last looked for */
+    uint64_t n_votes; /* votes that have ended */
     /* Code of another rank's liveness check or departure, or 0. */
     int called;
-    atomic_int asked; /* code passed to comm_fail(), or 0 */
+    atomic_int asked; /* by comm_fail(), or 0 */
     atomic_int failed;
 };
 static inline struct comm_over *comm_over(struct comm *c)
@@ -66,18 +63,17 @@ static inline struct comm_over *comm_over(struct comm *c)
 
 /* ---- comm_over_call.c ---- */
 
-/* Begin, test and cancel a message, and progress messages. Return 0 or the error of the transport.
- * They print nothing. */
+/* Begin, test and cancel a message, and progress messages. Return 0 or the transport's error; print
+ * nothing. */
 int over_begin(struct comm_over *o, struct over_message *m, bool sends, int tag, int peer,
                void *buf, size_t bytes);
 int over_test(struct comm_over *o, struct over_message *m);
 void over_cancel(struct comm_over *o, struct over_message *m);
 int over_progress(struct comm_over *o);
 
-/* Maps the transport's result to 0 or a negative errno. */
 int over_code(int rc);
 
-/* ---- comm_over_message.c: slots of struct comm_ops for messages and waits ---- */
+/* ---- comm_over_message.c: messages and waits ---- */
 
 bool over_make_room(struct comm *c, size_t places);
 void over_clear(struct comm *c, size_t at, size_t n);
@@ -87,17 +83,17 @@ bool over_done(const struct comm *c, size_t at, size_t n);
 int over_wait(struct comm *c);
 int over_some(struct comm *c, bool wait);
 
-/* ---- comm_over_message.c: slots for collectives ---- */
+/* ---- comm_over_message.c: collectives ---- */
 
 int over_barrier(struct comm *c);
 int over_bcast(struct comm *c, void *buf, size_t bytes, int root);
 int over_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what);
 int over_nodes(struct comm *c, int *rank, int32_t *lowest);
 
-/* ---- comm_over_note.c: notes between ranks, and the liveness check ---- */
+/* ---- comm_over_note.c: notes, liveness check ---- */
 
-/* over_notes_begin() posts the receives of notes. over_notes_end() ends all messages, and waits for
- * the other ranks unless something has failed. */
+/* Begin: post the receives of notes. End: end all messages, and wait for the other ranks unless
+ * something has failed. */
 int over_notes_begin(struct comm_over *o);
 void over_notes_end(struct comm_over *o);
 
@@ -106,9 +102,8 @@ int over_abandon(struct comm *c);
 bool over_abandoned(struct comm *c);
 int over_forget(struct comm *c, const uint64_t *abandoned);
 
-/* Fails the communicator with code: runs the liveness check, prints the missing ranks if
- * that is this rank's task, and cancels messages in flight. Returns code, or the code of
- * an earlier failure. */
+/* Fail the communicator with code: run the liveness check, print the missing ranks if that is this
+ * rank's task, and cancel messages in flight. Returns code, or that of an earlier failure. */
 int over_fail(struct comm_over *o, int code);
 int over_missing(struct comm *c);
 

@@ -1,4 +1,4 @@
-/* comm_over_message.c : Sends messages over the caller's transport, waits for them, and builds
+/* comm_over_message.c : sends messages over the caller's transport, waits for them, and builds
  * collectives from messages. */
 #include "base/clock.h"
 #include "base/err.h"
@@ -58,8 +58,8 @@ bool over_done(const struct comm *c, size_t at, size_t n)
     return true;
 }
 
-/* Tests each message. Returns how many have ended, and stores in *left how many have not. After a
- * failure it returns the communicator's error with no message in flight. */
+/* Test each message. Returns how many have ended; *left: how many have not. After a failure returns
+ * the communicator's error with no message in flight. */
 static int take(struct comm *c, size_t *left)
 {
     struct comm_over *o = comm_over(c);
@@ -84,7 +84,6 @@ static int take(struct comm *c, size_t *left)
     return n;
 }
 
-/* Waits until all messages have ended if `all`, else until one more has. */
 static int wait(struct comm *c, bool all)
 {
     struct comm_watch watch = comm_watch(c);
@@ -123,10 +122,9 @@ int over_some(struct comm *c, bool wait_for_one)
     return rc;
 }
 
-/* ---- small collectives made of messages ---- */
+/* ---- small collectives ---- */
 
-/* Gathers the same number of bytes, at most COMM_BLOCK, of each rank into o->all, in the
- * order of comm_double(). */
+/* Gather at most COMM_BLOCK bytes of each rank into o->all, in the order of comm_double(). */
 static int all_gather(struct comm_over *o, const void *mine, size_t bytes)
 {
     struct comm *c = &o->comm;
@@ -134,7 +132,7 @@ static int all_gather(struct comm_over *o, const void *mine, size_t bytes)
     memcpy(o->all, mine, bytes);
     TRY(comm_double(c, bytes, (uint8_t *)o->all));
     c->count.sent_bytes = sent, c->count.rounds = rounds; /* the caller counts */
-    return over_wait(c);                                  /* in case of one rank, too */
+    return over_wait(c);                                  /* also with one rank */
 }
 
 static const char *of_rank(const struct comm_over *o, int rank, size_t bytes)
@@ -148,8 +146,7 @@ int over_barrier(struct comm *c)
     return all_gather(comm_over(c), "", 1);
 }
 
-/* Broadcasts down a binomial tree: in round k the first 2^k ranks, counted from root, send the
- * bytes to the next 2^k. */
+/* A binomial tree: in round k the first 2^k ranks, counted from root, send to the next 2^k. */
 int over_bcast(struct comm *c, void *buf, size_t bytes, int root)
 {
     const int p = c->n_ranks, behind = (c->rank - root + p) % p;
@@ -166,7 +163,6 @@ int over_bcast(struct comm *c, void *buf, size_t bytes, int root)
     return over_wait(c);
 }
 
-/* Every rank gets all numbers and combines them in rank order. */
 int over_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what)
 {
     struct comm_over *o = comm_over(c);
@@ -183,7 +179,7 @@ int over_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const c
     return 0;
 }
 
-/* Identifies a machine by its name and the kernel's boot id, since containers have equal names. */
+/* A machine's name and the kernel's boot id, since containers have equal names. */
 static void machine(char to[128])
 {
     char host[64] = "", boot[48] = "";

@@ -1,9 +1,5 @@
-/* comm_over_note.c : Exchanges notes between ranks: an abandoned card path, a liveness check, a
- * failure, or leaving. Also handles failures of the communicator.
- *
- * A waiting rank is not necessarily waiting for the missing one (comm_mpi_collect.c). So the first
- * rank whose wait fails notifies all others, and every waiting rank that receives this does the
- * same. A rank that does not send a note within COMM_LIVENESS_S is missing. */
+/* comm_over_note.c : exchanges notes between ranks: abandoned card path, liveness check (as in
+ * comm_mpi_collect.c), failure, leaving. Also handles failures of the communicator. */
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/err.h"
@@ -37,7 +33,7 @@ static void hear(struct comm_over *o, struct over_peer *p)
     }
 }
 
-/* Receives notes and completes sent ones. A rank is marked as gone if its notes fail. */
+/* A rank whose notes fail is gone. */
 static void look(struct comm_over *o)
 {
     (void)over_progress(o); /* a failure shows in messages, too */
@@ -66,7 +62,7 @@ static void look(struct comm_over *o)
     }
 }
 
-/* Sends a note to all ranks that are not gone. Marks ranks as gone if they cannot be notified. */
+/* Notify all ranks that are not gone. Ranks that it cannot reach are gone. */
 static void tell(struct comm_over *o, enum over_word word, int code, uint64_t n)
 {
     for (int r = 0; r < o->comm.n_ranks; r++) {
@@ -89,8 +85,7 @@ static void nap(void)
     nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
 }
 
-/* Fails if a rank is gone: a rank that waits for a card must not wait for a rank that will never
- * send to it. */
+/* A rank that waits for a card must not wait for a rank that will never send to it. */
 static void fail_if_gone(struct comm_over *o)
 {
     for (int r = 0; r < o->comm.n_ranks && !o->called && !atomic_load(&o->asked); r++)
@@ -126,7 +121,7 @@ bool over_abandoned(struct comm *c)
     return false;
 }
 
-/* Notes carry the number of their vote, so a late one does not affect later votes. */
+/* Notes carry the number of their vote, so late ones do not affect later votes. */
 int over_forget(struct comm *c, const uint64_t *abandoned)
 {
     (void)abandoned;
@@ -136,7 +131,6 @@ int over_forget(struct comm *c, const uint64_t *abandoned)
 
 /* ---- failures ---- */
 
-/* Returns true if all other ranks have answered or are gone. */
 static bool all_known(const struct comm_over *o)
 {
     for (int r = 0; r < o->comm.n_ranks; r++)
@@ -145,7 +139,6 @@ static bool all_known(const struct comm_over *o)
     return true;
 }
 
-/* Returns true if a rank has left after printing the cause. */
 static bool any_left(const struct comm_over *o)
 {
     for (int r = 0; r < o->comm.n_ranks; r++)
@@ -166,7 +159,7 @@ static void check_liveness(struct comm_over *o, int code)
         o->heard[r] = o->peers[r].heard;
         lowest = lowest && (r >= o->comm.rank || !o->heard[r]);
     }
-    err_hold(); /* All ranks keep the line for nc_last_error(), and only one prints it. */
+    err_hold(); /* all ranks keep the line for nc_last_error(), only one prints it */
     comm_liveness_report(&o->comm, o->heard, code);
     err_release(lowest);
 }
@@ -184,9 +177,9 @@ int over_fail(struct comm_over *o, int code)
     const int asked = atomic_load(&o->asked);
     if (!atomic_compare_exchange_strong(&o->failed, &none, asked ? asked : code))
         return none;
-    /* Look for notes first: they explain more than the failure that follows. */
+    /* first: notes explain more than the failure that follows */
     look(o);
-    /* Drops this rank's held lines, since the missing rank is the cause. */
+    /* the missing rank is the cause of held lines, too */
     err_release(false);
     code = asked ? asked : o->called ? o->called : code;
     atomic_store(&o->failed, code);
@@ -225,14 +218,13 @@ static bool all_left(const struct comm_over *o)
     return !o->sent;
 }
 
-/* Returns the error with which this rank leaves, or 0. */
 static int why_leaving(const struct comm_over *o)
 {
     const int failed = atomic_load(&o->failed), asked = atomic_load(&o->asked);
     return failed ? failed : asked ? asked : o->called;
 }
 
-/* Looks for notes until done(o), a new reason to leave at once, or the timeout. */
+/* Look for notes until done(o), a new reason to leave at once, or the timeout. */
 static void look_until(struct comm_over *o, bool (*done)(const struct comm_over *o), double seconds)
 {
     const int why = why_leaving(o);

@@ -1,4 +1,4 @@
-/* comm_virtual.c : Opens, runs and closes a job whose ranks are fibers of one thread. */
+/* comm_virtual.c : opens, runs and closes a job whose ranks are fibers of one thread. */
 #include "comm/virtual/comm_virtual.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -30,7 +30,7 @@ static bool poll(struct comm *c)
 }
 
 /* A rank may be a vote ahead of another, and abandon the card path of a step that the other has not
- * reached. The number of the vote is therefore stored. */
+ * reached. The vote's number is therefore stored. */
 static int abandon(struct comm *c)
 {
     struct virtual_rank *r = virtual_rank(c);
@@ -127,7 +127,6 @@ static int open_rank(struct comm_virtual *v, int index)
     return fiber_init(&r->fiber, STACK_BYTES, virtual_live, r);
 }
 
-/* Sets the ranks of this process. */
 static void place(struct comm_virtual *v, int n_ranks, struct comm *below)
 {
     v->n_ranks = v->n_here = n_ranks;
@@ -197,7 +196,7 @@ int comm_virtual_lowest(const struct comm_virtual *v)
     return v->lowest;
 }
 
-/* Clears messages in flight, held lines and abandoned card paths after a broken run. */
+/* After a broken run. */
 static void mend(struct comm_virtual *v)
 {
     const size_t n = (size_t)v->n_here;
@@ -234,7 +233,7 @@ static void hand_error(struct comm_virtual *v, struct err_lines *outside)
 
 int comm_virtual_run(struct comm_virtual *v, int (*body)(struct comm *c, void *ctx), void *ctx)
 {
-    assert(v->n_live == 0); /* must not be called from within a run */
+    assert(v->n_live == 0); /* not from within a run */
     v->body = body;
     v->ctx = ctx;
     v->n_live = v->n_here;

@@ -1,10 +1,9 @@
-/* comm_virtual.h : Runs more ranks than processes, as fibers of each process's thread. Each has a
+/* comm_virtual.h : runs more ranks than processes, as fibers of each process's thread. Each has a
  * struct comm that supports all of comm.h and every algorithm except native.
  *
- * A message between ranks of one process is copied in memory once both sides have posted it; other
- * messages travel between the processes. A wait switches to the next fiber. Bytes and rounds are
- * counted as between real ranks; wait_s stays 0. Nothing that a rank computes depends on the number
- * of processes.
+ * A message within a process is copied in memory once both sides have posted it. A wait switches to
+ * the next fiber. Bytes and rounds are counted as between real ranks; wait_s stays 0. Nothing that
+ * a rank computes depends on the number of processes.
  *
  * Ranks of one process have no deadline; waits for other processes have that of the communicator
  * between them, which ends the job. When all ranks wait for each other, the run prints at once
@@ -16,13 +15,12 @@
 #define COMM_VIRTUAL_H
 #include "comm/comm.h"
 
-struct comm_virtual; /* from comm_virtual_open() to comm_virtual_close() */
+struct comm_virtual;
 
-/* Opens a job of n_ranks >= 1 virtual ranks.
+/* Open a job of n_ranks >= 1 virtual ranks.
  *   below   connects the processes, over MPI. All of them call, with the same n_ranks, which is at
  *           least their number. Process p of P gets ranks [n_ranks p / P, n_ranks (p + 1) / P). It
- *           stays the caller's, who must not use it during a run. NULL: all ranks are in this
- *           process
+ *           stays the caller's, who must not use it during a run. NULL: one process
  * Returns 0, or reports -EINVAL or -ENOMEM on this process. */
 int comm_virtual_open(int n_ranks, struct comm *below, struct comm_virtual **out);
 
@@ -30,24 +28,23 @@ int comm_virtual_open(int n_ranks, struct comm *below, struct comm_virtual **out
 int comm_virtual_n_here(const struct comm_virtual *v);
 int comm_virtual_lowest(const struct comm_virtual *v);
 
-/* Closes the job. NULL is legal. Do not call it from within a run. */
+/* NULL is legal. Not from within a run. */
 void comm_virtual_close(struct comm_virtual *v);
 
-/* Returns the communicator of a rank of this process. It belongs to v and is the same in all runs,
+/* Return the communicator of a rank of this process. It belongs to v and is the same in all runs,
  * so objects opened on it in one run work in the next. Do not leave or close it. */
 struct comm *comm_virtual_rank(struct comm_virtual *v, int rank);
 
-/* Runs body on every rank of this process until all have returned. All processes call it.
+/* Run body on every rank of this process until all have returned. All processes call it.
  *   body   gets its rank from c, shares memory with other ranks, has 512 KiB of stack and its own
  *          held lines (err_hold())
  *   ctx    passed to all bodies
- * Returns 0 or a negative errno: the result of this process's lowest rank that failed by itself or,
- * if there is no such rank, the code of the run's failure as described above. With several
- * processes such a failure ends the job. */
+ * Returns 0 or a negative errno: the result of this process's lowest rank that failed by itself,
+ * else the code of the run's failure. With several processes such a failure ends the job. */
 int comm_virtual_run(struct comm_virtual *v, int (*body)(struct comm *c, void *ctx), void *ctx);
 
-/* Runs work once, on one rank, on behalf of all, which must be in one process. All of them call it.
- * all: [n_ranks] out: each rank's `mine`. Returns 0, or the code of the run's failure. */
+/* Run work once, on behalf of all ranks, which must be in one process. All of them call it. all:
+ * [n_ranks] each rank's `mine`. Returns 0, or the code of the run's failure. */
 int comm_virtual_once(struct comm *c, void *mine, void (*work)(void *const *all, int n_ranks));
 
 #endif

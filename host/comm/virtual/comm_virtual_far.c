@@ -1,4 +1,4 @@
-/* comm_virtual_far.c : Carries messages and collectives of virtual ranks between processes.
+/* comm_virtual_far.c : carries messages and collectives of virtual ranks between processes.
  *
  * All messages from one process to another are one stream of heads and bodies, under one tag:
  *
@@ -22,7 +22,6 @@ int virtual_process_of(const struct comm_virtual *v, int rank)
     return (int)((((int64_t)rank + 1) * v->below->n_ranks - 1) / v->n_ranks);
 }
 
-/* Returns the largest number of ranks in a process. */
 static int most_here(const struct comm_virtual *v)
 {
     return (v->n_ranks + v->below->n_ranks - 1) / v->below->n_ranks;
@@ -54,7 +53,7 @@ int virtual_far_open(struct comm_virtual *v, int rc)
     uint64_t failed = rc < 0;
     TRY(b->ops->reduce(b, COMM_OR_U64, &failed, 1, "open virtual ranks"));
     if (rc < 0 || failed)
-        return rc < 0 ? rc : -ECANCELED; /* another process reports its failure */
+        return rc < 0 ? rc : -ECANCELED; /* another process reports it */
     TRY(v->on_node = comm_rank_on_node(b));
     v->streams = buf_alloc((size_t)b->n_ranks * sizeof *v->streams);
     return v->streams ? make_places(v, 64) : -ENOMEM;
@@ -283,8 +282,8 @@ int virtual_far_take(struct comm_virtual *v, struct virtual_rank **r, size_t *pl
     return 0;
 }
 
-/* Adds x[n] at `at` of all ranks in rank order, whatever processes they are in. A process sends the
- * values of its ranks, padded to the largest number of ranks in a process. */
+/* Add x[n] at `at` of all ranks in rank order. Each process sends its ranks' values, padded to the
+ * largest number of ranks in a process. */
 static int sum_block(struct comm_virtual *v, double *sum, size_t at, size_t n)
 {
     double *x = sum + at;

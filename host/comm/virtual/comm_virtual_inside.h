@@ -1,5 +1,4 @@
-/* comm_virtual_inside.h : Declares the internals of struct comm_virtual,
- * only for comm_virtual*.c. */
+/* comm_virtual_inside.h : declares the internals of struct comm_virtual, for comm_virtual*.c. */
 #ifndef COMM_VIRTUAL_INSIDE_H
 #define COMM_VIRTUAL_INSIDE_H
 #include "base/err.h"
@@ -9,29 +8,29 @@
 
 /* The event that a rank waits for. */
 enum virtual_wait {
-    VIRTUAL_NOTHING, /* nothing: it runs or is queued to run */
+    VIRTUAL_NOTHING, /* runs or is queued to run */
     VIRTUAL_ALL,     /* all its messages */
     VIRTUAL_SOME,    /* one of its messages */
     VIRTUAL_OTHERS,  /* other ranks, in a collective */
-    VIRTUAL_RUN,     /* the next run; its body has ended */
+    VIRTUAL_RUN,     /* the next run */
 };
 
 struct virtual_message {
     void *buf;
     size_t bytes;
     int peer, tag;
-    uint32_t next; /* next message in its queue: place + 1, or 0 */
+    uint32_t next; /* in its queue: place + 1, or 0 */
     bool sends, under_way;
 };
 
-/* Messages of one sender, receiver and tag whose counterpart is not posted yet: first and
- * last of them as place + 1 in the poster's list, or 0. */
+/* Messages of one sender, receiver and tag whose counterpart is not posted yet: first and last as
+ * place + 1 in the poster's list, or 0. */
 struct virtual_queue {
     uint32_t first, last;
-    bool sends; /* posted by the sender, not by the receiver */
+    bool sends; /* else by the receiver */
 };
 
-/* A rank's call of a collective. Calls of all ranks must agree in kind, how and n. */
+/* A call of a collective. All ranks must agree in kind, how and n. */
 enum virtual_kind { VIRTUAL_BARRIER, VIRTUAL_BCAST, VIRTUAL_REDUCE, VIRTUAL_ONCE };
 struct virtual_call {
     const char *what;
@@ -49,9 +48,9 @@ struct virtual_rank {
     struct err_lines lines;
     enum virtual_wait waits;
     struct virtual_message *messages; /* [comm.room] */
-    size_t n_under_way, n_news;       /* n_news: messages done since comm_some() returned */
+    size_t n_under_way, n_news;       /* n_news: done since comm_some() returned */
     struct virtual_call call;
-    /* abandoned_in: it abandoned the card path of the step that ends with this vote; or 0 */
+    /* abandoned_in: vote that ends the step whose card path it abandoned, or 0 */
     uint64_t n_votes, abandoned_in;
     int rc;
 };
@@ -104,8 +103,8 @@ struct comm_virtual {
     int *turns;                   /* [n_here] ring of indices of ranks queued to run */
     int first, n_turns;
     int n_live;
-    int n_called; /* number of ranks that have called the collective */
-    int broken;   /* negative errno of the run's failure, or 0 */
+    int n_called; /* ranks that have called the collective */
+    int broken;   /* the run's failure, or 0 */
     struct fiber outside;
     struct err_lines *outside_lines;
     int (*body)(struct comm *c, void *ctx);
@@ -117,7 +116,7 @@ static inline struct virtual_rank *virtual_rank(struct comm *c)
     return (struct virtual_rank *)c;
 }
 
-/* Returns the rank's index in v->ranks, which is outside [0, n_here) if another process has it. */
+/* Index in v->ranks; outside [0, n_here) if another process has the rank. */
 static inline int virtual_index(const struct comm_virtual *v, int rank)
 {
     return rank - v->lowest;
@@ -127,9 +126,8 @@ static inline bool virtual_is_here(const struct comm_virtual *v, int rank)
     return rank >= v->lowest && rank < v->lowest + v->n_here;
 }
 
-/* ---- ranks of other processes (comm_virtual_far.c) ---- */
+/* ---- other processes (comm_virtual_far.c) ---- */
 
-/* Process p of P has ranks [n_ranks p / P, n_ranks (p + 1) / P). */
 int virtual_lowest_of(const struct comm_virtual *v, int process);
 int virtual_process_of(const struct comm_virtual *v, int rank);
 
@@ -152,7 +150,6 @@ int virtual_far_take(struct comm_virtual *v, struct virtual_rank **r, size_t *pl
  * message of a rank may be in flight between processes. */
 int virtual_far_collect(struct comm_virtual *v, const struct virtual_call *call);
 
-/* Tells the other processes that a rank has abandoned the card path in the step of this vote. */
 int virtual_far_abandon(struct comm_virtual *v, uint64_t vote);
 /* Forgets the processes that abandoned, after this vote; the first call for a vote does it.
  * abandoned: bit mask of ranks. No message may be in flight between processes. */
@@ -160,31 +157,30 @@ int virtual_far_forget(struct comm_virtual *v, uint64_t vote, const uint64_t *ab
 
 /* ---- turns (comm_virtual_turn.c) ---- */
 
-/* Runs bodies forever. This is the function of a rank's fiber. arg: struct virtual_rank. */
+/* Run bodies forever, as the function of a rank's fiber. arg: struct virtual_rank. */
 void virtual_live(void *arg);
 
-/* Blocks the rank and runs others until virtual_wake(). Returns 0, or the code of
- * the run's failure. */
+/* Block the rank and run others until virtual_wake(). Returns 0, or the code of the run's
+ * failure. */
 int virtual_block(struct virtual_rank *r, enum virtual_wait until);
 void virtual_wake(struct virtual_rank *r);
 
-/* Marks a message of r as done, and wakes r if it waited for that. */
+/* Mark a message of r as done, and wake r if it waited for that. */
 void virtual_end_message(struct virtual_rank *r, struct virtual_message *m);
-/* Marks all messages between processes that are done. */
 void virtual_end_far(struct comm_virtual *v);
-/* Progresses messages between processes. wait: as in virtual_far_progress(). */
+/* wait: as in virtual_far_progress(). */
 void virtual_progress(struct comm_virtual *v, bool wait);
 /* Waits until no message is in flight between processes, or the run has failed. */
 void virtual_drain(struct comm_virtual *v);
 
 void virtual_yield(struct virtual_rank *r);
 
-/* Makes the run fail: wakes all ranks, and ends the job of several processes over MPI. Returns
- * code. virtual_break() prints text first. */
+/* Fail the run: wake all ranks, and end the job of several processes over MPI. Returns code.
+ * virtual_break() prints text first. */
 int virtual_fail(struct comm_virtual *v, int code);
 int virtual_break(struct comm_virtual *v, int code, const char *text);
 
-/* Writes in one line which rank waits for which. */
+/* Write in one line which rank waits for which. */
 enum { VIRTUAL_WHY_BYTES = 400 };
 void virtual_why(const struct comm_virtual *v, char text[VIRTUAL_WHY_BYTES]);
 

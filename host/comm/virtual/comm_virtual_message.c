@@ -1,4 +1,4 @@
-/* comm_virtual_message.c : Passes messages between fibers, copied by the side that posts second,
+/* comm_virtual_message.c : passes messages between fibers, copied by the side that posts second,
  * and runs their collectives. */
 #include "base/err.h"
 #include "comm/virtual/comm_virtual_inside.h"
@@ -112,7 +112,7 @@ bool virtual_done(const struct comm *c, size_t at, size_t n)
     const struct virtual_rank *r = (const struct virtual_rank *)c;
     for (size_t i = at; i < at + n; i++)
         if (r->messages[i].under_way)
-            return r->job->broken; /* after a failure of the run nothing is copied */
+            return r->job->broken; /* after a failure nothing is copied */
     return true;
 }
 
@@ -139,9 +139,8 @@ int virtual_some(struct comm *c, bool wait)
     return r->job->broken ? r->job->broken : n;
 }
 
-/* ---- collectives: the last rank to arrive does the work for all ranks of the process ---- */
+/* ---- collectives: the last rank to arrive works for all ---- */
 
-/* Copies the bytes of one of this process's ranks to the others. */
 static void spread(struct comm_virtual *v, int index, size_t bytes)
 {
     for (int i = 0; i < v->n_here; i++)
@@ -159,7 +158,6 @@ static void collect_far(struct comm_virtual *v, const struct virtual_call *call)
         virtual_end_far(v);
 }
 
-/* Broadcasts from a rank that may be in another process. */
 static void broadcast(struct comm_virtual *v, const struct virtual_call *any)
 {
     const int index = virtual_is_here(v, any->how) ? virtual_index(v, any->how) : 0;
@@ -172,7 +170,7 @@ static void reduce(struct comm_virtual *v, const struct virtual_call *any)
 {
     const enum comm_reduce how = (enum comm_reduce)any->how;
     struct virtual_call *first = &v->ranks[0].call;
-    /* Sums depend on the order of all ranks, so virtual_far_collect() makes them. */
+    /* sums depend on the order of all ranks: virtual_far_collect() makes them */
     for (int i = 1; i < v->n_here && !(v->below && how == COMM_SUM_F64); i++)
         comm_combine(how, any->n, first->x, v->ranks[i].call.x);
     if (v->below)
@@ -180,7 +178,7 @@ static void reduce(struct comm_virtual *v, const struct virtual_call *any)
     spread(v, 0, any->n * comm_reduce_bytes(how));
 }
 
-/* Collects each rank's argument in the host scratch of the last rank, and calls the work. */
+/* Collects arguments in the last rank's host scratch. */
 static void work_once(struct comm_virtual *v, struct virtual_rank *last)
 {
     void **all = last->comm.host_scratch;
@@ -189,7 +187,6 @@ static void work_once(struct comm_virtual *v, struct virtual_rank *last)
     last->call.work(all, v->n_ranks);
 }
 
-/* Performs the collective once all ranks of this process have arrived. `last` arrived last. */
 static void perform(struct comm_virtual *v, struct virtual_rank *last)
 {
     const struct virtual_call *call = &last->call;
@@ -222,7 +219,7 @@ static int check_alike(const struct virtual_rank *r)
     return virtual_break(r->job, -EPROTO, text);
 }
 
-/* Joins a collective. Also waits for this rank's messages in flight. */
+/* Also waits for this rank's messages in flight. */
 static int collect(struct comm *c, struct virtual_call call)
 {
     struct virtual_rank *r = virtual_rank(c);

@@ -1,4 +1,4 @@
-/* comm_virtual_turn.c : Schedules fibers: a rank that waits switches to the next one that can run.
+/* comm_virtual_turn.c : schedules fibers: a rank that waits switches to the next one that can run.
  * If none can, the run is deadlocked. */
 #include "comm/virtual/comm_virtual_inside.h"
 #include "base/text.h"
@@ -62,8 +62,7 @@ void virtual_drain(struct comm_virtual *v)
         virtual_progress(v, true);
 }
 
-/* Prints the text directly, not through the lines that a rank holds, which may
- * never be released. */
+/* Print directly: lines that a rank holds may never be released. */
 int virtual_break(struct comm_virtual *v, int code, const char *text)
 {
     struct err_lines *held = err_turn(v->outside_lines);
@@ -73,8 +72,7 @@ int virtual_break(struct comm_virtual *v, int code, const char *text)
     return code;
 }
 
-/* Switches to the next rank. If none can run, waits for messages of other processes. Returns when
- * it is r's turn again. */
+/* If no rank can run, waits for messages of other processes. Returns when it is r's turn again. */
 static void hand_over(struct virtual_rank *r)
 {
     struct comm_virtual *v = r->job;
@@ -113,7 +111,7 @@ void virtual_yield(struct virtual_rank *r)
     hand_over(r);
 }
 
-/* Makes the run fail if a rank ends with messages in flight, since their buffers would be gone. */
+/* The buffers of messages in flight end with the rank. */
 static void check_left(struct virtual_rank *r)
 {
     char text[96];
@@ -138,12 +136,12 @@ void virtual_live(void *arg)
 
 /* ---- report of a deadlock ---- */
 
-/* Lists first the ranks whose peer can never send or receive what they wait for, because it has
- * ended or has posted another tag. The other ranks wait for one of these, or in a circle. */
+/* Ranks whose peer can never answer, because it has ended or has posted another tag, come first.
+ * The others wait for one of these, or in a circle. */
 
 enum { SHOWN = 4 };
 
-/* Returns the message that a rank waits for, preferably a receive, or NULL. */
+/* Preferably a receive, or NULL. */
 static const struct virtual_message *waits_for(const struct virtual_rank *r)
 {
     const struct virtual_message *found = NULL;
@@ -156,7 +154,7 @@ static const struct virtual_message *waits_for(const struct virtual_rank *r)
     return found;
 }
 
-/* Returns a message that the peer has posted to or from this rank under another tag, or NULL. */
+/* A message that the peer has posted to or from this rank under another tag, or NULL. */
 static const struct virtual_message *offers(const struct virtual_rank *peer, int rank,
                                             const struct virtual_message *wanted)
 {
@@ -177,8 +175,8 @@ static int n_ended(const struct comm_virtual *v, int *one)
     return n;
 }
 
-/* Adds the line of a rank that waits. If `hopeless`, only if its peer can never answer; otherwise
- * only if it may. Returns true if a line was added. */
+/* Add the line of a waiting rank: if `hopeless`, only if its peer can never answer, else only if it
+ * may. Returns true if added. */
 static bool add_rank(const struct comm_virtual *v, const struct virtual_rank *r, bool hopeless,
                      struct text *t)
 {

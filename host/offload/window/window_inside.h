@@ -24,9 +24,9 @@ struct window_slot {
     double first_at, asked_at; /* when those were sent */
     size_t n_result;           /* payload bytes expected */
     size_t n_frame;
-    uint8_t *frame;            /* as sent */
-    bool out, used;            /* out: waits for a result; used: has sent */
-    uint8_t tries;             /* pings since the packet was sent */
+    uint8_t *frame; /* as sent */
+    bool out, used; /* out: waits for a result; used: has sent */
+    uint8_t tries;  /* pings since the packet was sent */
 };
 
 struct window_end {
