@@ -250,6 +250,8 @@ class State:
     options        fields of struct nc_options (narrowcast.h): format, scale, codec, algo, seed, deadline_s, ...; bucket_bytes is 16 MiB
                    unless given
 
+    blocks=V makes the result independent of the number of ranks: see next_block().
+
     Raises ValueError with the name of a parameter whose gradients cannot be averaged. They must be
     strided, of float32, float64, float16 or bfloat16, on a CPU or GPU. Raises RuntimeError with the
     library's own line, here and in the backward pass; after that only close() may follow."""
@@ -262,8 +264,6 @@ class State:
         self.names = {id(p): name for name, p in module.named_parameters()}
         self.params = [p for _, p in named]
         self.index = {id(p): i for i, p in enumerate(self.params)}
-        self.room = [torch.zeros(p.numel(), dtype=torch.float32) for p in self.params]
-        self.grads = (c_void_p * len(self.room))(*[room.data_ptr() for room in self.room])
         self.waiting = []  # (bucket, places of its gradients, future) of the current step
         self.report, self.steps, self.skipped, self.sent_bytes = {}, 0, 0, 0
         layers = (_Layer * len(named))()
@@ -278,6 +278,13 @@ class State:
         self.group = _Group(process_group)
         if self.lib.nc_open_over(byref(self.group.table), byref(words), layers, len(layers), byref(self.nc)) < 0:
             raise RuntimeError("narrowcast: " + self.lib.nc_last_error(None).decode())
+        first, self.n_blocks = self.lib.nc_first_block(self.nc), options.get("blocks", 0) or self.lib.nc_n_ranks(self.nc)
+        self.blocks = range(first, first + self.lib.nc_n_blocks(self.nc))
+        # gradients of each block: those of the last are the hook's
+        self.rooms = [[torch.zeros(p.numel(), dtype=torch.float32) for p in self.params] for _ in self.blocks]
+        self.room, self.at = self.rooms[-1], 0
+        everything = [room.data_ptr() for rooms in self.rooms for room in rooms]
+        self.grads = (c_void_p * len(everything))(*everything)
         me = weakref.ref(self)
         atexit.register(lambda: me() and me()._give_up())
 
@@ -294,7 +301,38 @@ class State:
             raise failed
         return code
 
+    def next_block(self):
+        """End a block other than this rank's last: keep its gradients, and set them to 0.
+
+        With blocks=V, each batch is cut into V equal parts, and self.blocks is the range of those that this rank computes. DDP's hook
+        averages the last one's gradients with those of all blocks:
+
+            for block in state.blocks:
+                last = block == state.blocks[-1]
+                with contextlib.nullcontext() if last else ddp.no_sync():
+                    loss_of(part of the batch for this block).backward()
+                if not last:
+                    state.next_block()
+
+        The mean over V blocks then has the same bits for any number of ranks up to V."""
+        self._open()
+        if self.at == len(self.blocks) - 1:
+            raise RuntimeError(f"narrowcast: block {self.blocks[self.at]} is the last of this rank: run it without no_sync()")
+        for p, room in zip(self.params, self.rooms[self.at]):
+            if p.grad is None:
+                room.zero_()
+                continue
+            why = _cannot(p.grad)
+            if why:
+                raise RuntimeError(f"narrowcast: cannot average gradients of '{self.names[id(p)]}': {why}")
+            room.copy_(p.grad.reshape(-1))
+            p.grad.zero_()
+        self.at += 1
+
     def _begin(self):
+        if self.at != len(self.blocks) - 1:
+            raise RuntimeError(f"narrowcast: this rank has {len(self.blocks)} blocks, and {self.at} had their next_block(): call it after "
+                               "the backward pass of each one but the last")
         for p, weights in zip(self.params, self.weights):
             if weights and p.data_ptr() != weights:
                 raise RuntimeError("narrowcast: a parameter lies elsewhere than when the state was made (p.data = ...), and relgrad "
@@ -343,7 +381,7 @@ class State:
         self.steps += 1
         self.skipped += skipped
         self.sent_bytes += report.sent_bytes
-        waiting, self.waiting = self.waiting, []
+        waiting, self.waiting, self.at = self.waiting, [], 0
         for bucket, pairs, future in waiting:
             for i, grad in pairs:
                 if skipped:
@@ -357,16 +395,17 @@ class State:
             future.set_result(bucket.buffer())
 
     def state_dict(self):
-        """Return this rank's residuals and number of steps. A job with the same number of ranks, model and options that loads them
-        continues with the same bits."""
+        """Return this rank's residuals and number of steps. A job with the same number of ranks (of blocks), model and options that
+        loads them continues with the same bits."""
         self._open()
         saved = torch.empty(self.lib.nc_state_bytes(self.nc), dtype=torch.uint8)
         self._must(self.lib.nc_state_save(self.nc, saved.data_ptr()))
         return {"narrowcast": saved}
 
     def load_state_dict(self, state):
-        """Load what this rank saved, on any device. Call on all ranks, between steps. Raise on all ranks,
-        and leave this state unchanged, if a rank's state cannot be loaded."""
+        """Load what this rank saved, on any device. With blocks, another number of ranks may load the tensors of all ranks, joined by
+        torch.cat() in rank order. Call on all ranks, between steps. Raise on all ranks, and leave this state unchanged, if a rank's
+        state cannot be loaded."""
         self._open()
         saved = state.get("narrowcast") if isinstance(state, dict) else None
         # One byte is not a state. If it is passed, the library tells the other ranks of the failure.
@@ -378,6 +417,9 @@ class State:
                 own = torch.empty(saved.shape, dtype=torch.uint8).copy_(saved)
             except RuntimeError as e:  # of device 'meta', or sparse
                 why = f"its tensor is on device '{saved.device}', of layout {saved.layout}: {e}"
+        each = self.lib.nc_state_bytes(self.nc) // len(self.blocks)
+        if own.numel() == self.n_blocks * each:
+            own = own[self.blocks[0] * each:(self.blocks[-1] + 1) * each]
         code = self.lib.nc_state_load(self.nc, own.data_ptr(), own.numel())
         if why:
             raise ValueError("narrowcast: cannot load a state: " + why)

@@ -4,6 +4,7 @@
 #     ddp_train.py train FOLDER [DATA]    trains a small CNN on 4 ranks: fp32 without the hook, then
 #                                         e4m3 aps, e3m0 and onebit with it
 #     ddp_train.py mean FOLDER RANKS      prints a checksum of means of known gradients, e4m3 aps
+#     ddp_train.py mean FOLDER RANKS V    the same with V blocks; the checksum is that of V ranks
 #     ddp_train.py mean-c RANK RANKS      the same by nc_open over MPI, under mpirun
 #     ddp_train.py faults FOLDER          a nan, a rank killed in mid-step, bad options, a child that
 #                                         exits, a state saved and loaded
@@ -18,7 +19,7 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "host", "python"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "host", "python"))
 import narrowcast_ddp as nd  # noqa: E402
 
 SEED = 20261123
@@ -128,18 +129,47 @@ def crc_of(tensors, crc):
     return zlib.crc32(bytes(torch.cat([t.reshape(-1) for t in tensors]).view(torch.uint8).tolist()), crc)
 
 
-def mean(rank, folder, n_ranks):
+def mean(rank, folder, n_ranks, n_blocks=0):
     join(rank, folder, n_ranks, "mean")
     model = torch.nn.parallel.DistributedDataParallel(Known(), bucket_cap_mb=0.002)
-    state = nd.State(model, **OPTIONS)
+    state = nd.State(model, **OPTIONS, blocks=n_blocks)
     model.register_comm_hook(state, nd.hook)
     crc = 0
     for step in range(3):
         model.zero_grad()
-        model(known_grads(rank, step)).backward()
+        for block in state.blocks[:-1]:
+            with model.no_sync():
+                model(known_grads(block, step)).backward()
+            state.next_block()
+        model(known_grads(state.blocks[-1], step)).backward()
         crc = crc_of([p.grad for p in model.parameters()], crc)
+    if n_blocks:
+        blocks_refused(model, state)
     state.close()
     print(f"means {crc:08x}\n", end="", flush=True)
+
+
+def blocks_refused(model, state):
+    """Blocks that are ended too often or not at all, and the state of all ranks, which any number of ranks loads."""
+    saved = state.state_dict()["narrowcast"]
+    n_ranks = dist.get_world_size()
+    sizes = [None] * n_ranks
+    dist.all_gather_object(sizes, saved)
+    state.load_state_dict({"narrowcast": torch.cat(sizes)})
+    check(torch.equal(state.state_dict()["narrowcast"], saved), "the state of all ranks")
+    if len(state.blocks) > 1:
+        try:
+            model(known_grads(0, 0)).backward()  # DDP does no step after that
+            check(False, "a step without next_block()")
+        except RuntimeError as e:
+            check("had their next_block()" in str(e), f"a step without next_block(): {e}")
+    for _ in state.blocks[:-1]:
+        state.next_block()
+    try:
+        state.next_block()
+        check(False, "next_block() after the last block")
+    except RuntimeError as e:
+        check("is the last of this rank" in str(e), f"next_block() after the last block: {e}")
 
 
 def mean_c(n_steps=3):
@@ -267,7 +297,7 @@ if __name__ == "__main__":
     if what == "train":
         mp.spawn(train_all, (sys.argv[2], 4, sys.argv[3] if len(sys.argv) > 3 else None), nprocs=4)
     elif what == "mean":
-        mp.spawn(mean, (sys.argv[2], int(sys.argv[3])), nprocs=int(sys.argv[3]))
+        mp.spawn(mean, (sys.argv[2], int(sys.argv[3]), int(sys.argv[4]) if len(sys.argv) > 4 else 0), nprocs=int(sys.argv[3]))
     elif what == "mean-c":
         mean_c()
     else:

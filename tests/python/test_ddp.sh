@@ -36,6 +36,13 @@ if [ "$(wc -l <"$dir/one")" != 1 ] || ! cmp -s "$dir/one" "$dir/other"; then
     fail "the hook's means are others than narrowcast.h's: $(cat "$dir/one" "$dir/other")"
 fi
 
+for ranks in 1 2 3; do
+    rm -f "$dir/mean"
+    timeout 120 "$python" "$here/python/ddp_train.py" mean "$dir" $ranks 3 >"$dir/blocks" 2>&1 || fail "3 blocks, $ranks ranks: $(tail -n 5 "$dir/blocks")"
+    grep '^means' "$dir/blocks" | sort -u >"$dir/other"
+    cmp -s "$dir/one" "$dir/other" || fail "3 blocks on $ranks ranks have other means than 3 ranks: $(cat "$dir/one" "$dir/other")"
+done
+
 timeout 120 "$python" "$here/python/ddp_kinds.py" "$dir" >"$dir/said" 2>&1 || fail "kinds: $(tail -n 20 "$dir/said")"
 [ "$(grep -c '^kinds are averaged or refused' "$dir/said")" = 2 ] || fail "kinds: $(tail -n 20 "$dir/said")"
 
