@@ -104,7 +104,7 @@ void comm_leave(struct comm *c)
 {
     if (!c)
         return;
-    assert(c->ops->leave); /* their opener closes virtual ranks */
+    assert(c->ops->leave); /* virtual ranks are closed by their opener */
     c->ops->leave(c);
 }
 

@@ -14,8 +14,9 @@
 
 struct comm;
 
-/* Join the job of all processes and initialize MPI if necessary. deadline_s: > 0, of each wait.
- * Returns 0, or reports -EINVAL (deadline, on all ranks), -ENOMEM or -EIO (MPI failed). */
+/* Join the job of all processes and initialize MPI if necessary. deadline_s: the most that a
+ * wait may take, > 0. Returns 0, or reports -EINVAL (bad deadline, on all ranks), -ENOMEM or -EIO
+ * (MPI failed). */
 int comm_open(double deadline_s, struct comm **out);
 
 enum comm_level {
@@ -24,19 +25,18 @@ enum comm_level {
     COMM_MANY   /* several threads at once, each with its own job (MPI_THREAD_MULTIPLE) */
 };
 
-/* Initialize MPI, unless done, for one thread at a time, or for several at once if `many`. The
- * thread level of a caller that has initialized MPI applies. Any thread may call it, also several.
- * Returns the level, or reports -EINVAL (MPI has been finalized), -ENOTSUP, -EPERM (forked child)
- * or -EIO. */
+/* Initialize MPI for one thread at a time, or for several at once if `many`. If MPI is initialized
+ * already, its thread level stays. Several threads may call it at once. Returns the level, or
+ * reports -EINVAL (MPI has been finalized), -ENOTSUP, -EPERM (forked child) or -EIO. */
 int comm_begin(bool many);
 
 /* Return 0 if this thread may call functions of a job, or report -EPERM (COMM_MAIN, not the main
  * thread). MPI must be initialized. */
 int comm_may_call(void);
 
-/* Bracket the calls of a thread if several threads each have a job. Below COMM_MANY only one thread
- * at a time has the turn. comm_take_turn() returns 0, or reports -EPERM, or -EBUSY if another
- * thread has it. */
+/* Enclose a thread's calls between these two if several threads each have a job. Below COMM_MANY
+ * only one thread at a time has the turn. comm_take_turn() returns 0, or reports -EPERM, or -EBUSY
+ * if another thread has it. */
 int comm_take_turn(void);
 void comm_give_turn(void);
 
@@ -46,14 +46,14 @@ struct comm_members {
     const void *mpi;    /* an MPI_Comm, which is duplicated */
     const int *fortran; /* an MPI_Fint */
     double deadline_s;  /* as in comm_open() */
-    /* Called on every rank before the job opens. Returns 0 or reports a negative errno; the opening
-     * then fails on all ranks. May be NULL. */
+    /* Called on every rank before the job opens. Returns 0 or reports a negative errno. If it fails
+     * on one rank, opening fails on all. May be NULL. */
     int (*ready)(void *arg);
     void *arg;
 };
 
 /* Open a job of these processes, after comm_begin(). All of them call it and get the same result:
- * one of comm_open(), the error of ready() on the lowest rank where it failed, or -EINVAL (no
+ * that of comm_open(), the error of ready() on the lowest rank where it failed, or -EINVAL (no
  * communicator, or an intercommunicator). A failed call leaves nothing open. */
 int comm_open_on(const struct comm_members *members, struct comm **out);
 
@@ -71,8 +71,9 @@ int comm_n_ranks(const struct comm *c);
 /* True if threads other than the opener may call, one at a time. */
 bool comm_threads(const struct comm *c);
 
-/* Are the ranks fibers of one thread (comm_virtual.h)? Are they MPI's? */
+/* True if the ranks are fibers of one thread (comm_virtual.h). */
 bool comm_is_virtual(const struct comm *c);
+/* True if the ranks are processes of MPI. */
 bool comm_is_mpi(const struct comm *c);
 /* Return the lowest rank in the process of `rank`: `rank` itself unless ranks are virtual. */
 int comm_lowest_here(const struct comm *c, int rank);
@@ -83,9 +84,9 @@ int comm_n_here(const struct comm *c);
 /* Let the other virtual ranks of this process run. Does nothing for other ranks. */
 void comm_yield(struct comm *c);
 
-/* Make all calls of this rank, also pending ones, return `code`, and soon all calls of the other
- * ranks. Any thread may call it. Works only over the caller's transport; otherwise returns false,
- * and comm_abort() is needed. */
+/* Make all calls of this rank return `code`, pending ones included. Soon all calls of the other
+ * ranks return it, too. Any thread may call it. Works only over the caller's transport; otherwise
+ * returns false, and comm_abort() is needed. */
 bool comm_fail(struct comm *c, int code);
 
 /* Return the error that all calls return after a failure, or 0. Always 0 except over the caller's
@@ -93,8 +94,8 @@ bool comm_fail(struct comm *c, int code);
 int comm_failed(const struct comm *c);
 
 /* Agree on the result of a step that may have failed on any rank. All ranks pass their rc, with
- * errors held (err_hold()). Returns the code of the lowest rank that failed, which prints its held
- * line, or 0, and rank 0 prints held warnings. */
+ * errors held (err_hold()). If ranks failed, the lowest of them prints its held line, and all
+ * return its code. Otherwise returns 0, and rank 0 prints its held warnings. */
 int comm_agree(struct comm *c, int rc);
 
 /* End the job from one rank when the others cannot be consulted. Prints held lines. All processes
@@ -102,7 +103,8 @@ int comm_agree(struct comm *c, int rc);
 void comm_abort(struct comm *c, int code) __attribute__((noreturn));
 
 /* Collectives. All ranks call them in the same order with the same sizes. They return 0 or a
- * negative errno: over MPI they report -EIO, otherwise the code with which the job failed. */
+ * negative errno: over MPI they report -EIO, otherwise they return the code of the job's
+ * failure. */
 int comm_barrier(struct comm *c);
 int comm_bcast(struct comm *c, void *buf, size_t bytes, int root);
 /* Replace x[n] by the largest values over ranks. comm_max_f32() does not support nan. */
@@ -118,7 +120,7 @@ int comm_gather(struct comm *c, const void *mine, size_t bytes, void *all);
  * collective. all: [n_ranks * bytes]. parts: [n_ranks] out: each rank's bytes in `all`. */
 int comm_all_gather(struct comm *c, const void *mine, size_t bytes, void *all,
                     const uint8_t **parts);
-/* Send bytes from rank `from` to rank `to`, which alone call it. */
+/* Send bytes from rank `from` to rank `to`. Only these two call it. */
 int comm_pass(struct comm *c, int from, int to, void *buf, size_t bytes);
 /* Compare the bytes of all ranks, whose lengths may differ. Returns 0 if they are equal, else
  * -EPROTO, and rank 0 prints `what` and the first rank that differs from rank 0. */
@@ -144,11 +146,11 @@ bool comm_abandoned(struct comm *c);
 int comm_missing(struct comm *c);
 
 /* End a step: replace bits [n words] by the OR over all ranks, and forget which ranks abandoned the
- * card path. Returns as a collective, or reports -EINVAL if n is too large. */
+ * card path. Returns like a collective, or reports -EINVAL if n is too large. */
 int comm_vote(struct comm *c, uint64_t *bits, size_t n);
 
 struct comm_count {
-    /* Payload sent to other ranks; a collective's counts once. */
+    /* Payload sent to other ranks. A collective's payload counts once. */
     uint64_t sent_bytes;
     /* Point-to-point rounds: one per wait for neighbours. */
     uint64_t rounds;
@@ -158,8 +160,8 @@ struct comm_count comm_counted(const struct comm *c);
 
 /* ---- machines, and device memory in MPI ---- */
 
-/* Return the index of this rank's process among those of its machine, in rank order, to choose a
- * GPU, or -EIO. All ranks call it. */
+/* Return the index of this rank's process on its machine, in rank order, or -EIO. For choosing a
+ * GPU. All ranks call it. */
 int comm_rank_on_node(struct comm *c);
 
 /* nodes: [n_ranks] out: for each rank, the lowest rank on its machine. All ranks call it. Returns 0

@@ -60,7 +60,8 @@ struct comm_ops {
     int (*barrier)(struct comm *c);
     int (*bcast)(struct comm *c, void *buf, size_t bytes, int root);
     int (*reduce)(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what);
-    /* all: [n_ranks * bytes], in rank order; bytes: 1 to c->chunk_bytes. NULL: made of messages. */
+    /* all: [n_ranks * bytes], in rank order; bytes: 1 to c->chunk_bytes. NULL: comm_all_gather()
+     * uses messages instead. */
     int (*all_gather)(struct comm *c, const void *mine, size_t bytes, void *all);
     /* comm_rank_on_node() and comm_nodes(). lowest: may be NULL. */
     int (*nodes)(struct comm *c, int *rank, int32_t *lowest);
@@ -89,7 +90,7 @@ struct comm {
     bool threads; /* comm_threads() */
     int rank, n_ranks;
     double deadline_s;
-    /* Longest message, bytes. MPI counts in int. Tests make it small. */
+    /* Longest message, bytes, since MPI counts in int. Tests make it small. */
     size_t chunk_bytes;
     /* n_req: places with a message posted and not yet waited for. room: places allocated. */
     size_t n_req, room;
@@ -104,8 +105,8 @@ enum { COMM_HOST_SCRATCH = 32 }; /* bytes per rank */
 /* Bytes that a collective handles at a time in its own buffer. */
 enum { COMM_BLOCK = 8192 };
 
-/* Fill all fields of c except the first five. Returns 0, or reports -ENOMEM with nothing left to
- * free. */
+/* Fill the fields of c from chunk_bytes on. The caller has filled those before it and zeroed the
+ * rest. Returns 0, or reports -ENOMEM with nothing left to free. */
 int comm_init(struct comm *c);
 void comm_fini(struct comm *c);
 
@@ -128,7 +129,7 @@ struct comm_watch {
 struct comm_watch comm_watch(const struct comm *c);
 int comm_look(struct comm *c, struct comm_watch *w);
 
-/* Pause between two polls of a wait for all messages, or for one of them. */
+/* Pause between two polls: comm_rest() in a wait for all messages, comm_rest_some() for one. */
 void comm_rest(unsigned n_polls, double waited_s);
 void comm_rest_some(double waited_s);
 
@@ -160,7 +161,7 @@ int comm_check_version(struct comm *c);
 /* ---- batches of requests: some may end while others stay in flight ---- */
 
 /*     comm_batches_begin -> comm_batch_send, comm_batch_recv -> comm_some until some are done
- *        -> comm_wait for all messages that are left, which ends it
+ *        -> comm_wait, which waits for the rest and ends the batches
  *
  * Do not post other messages in between. */
 
@@ -183,9 +184,9 @@ int comm_batch_recv(struct comm *c, struct comm_batch *batch, int tag, int from,
 
 bool comm_batch_done(const struct comm *c, const struct comm_batch *batch);
 
-/* Progress messages. If `wait`, block until at least one more is done, as comm_wait() does; some
- * must be in flight. Returns how many were done (0 only without wait), or -EIO with nothing left in
- * flight. */
+/* Progress messages. If `wait`, block until at least one more is done, as comm_wait() does; at
+ * least one must be in flight. Returns how many were done (0 only without wait), or -EIO with
+ * nothing left in flight. */
 int comm_some(struct comm *c, bool wait);
 
 #endif

@@ -1,5 +1,5 @@
-/* comm_wait.c : implements messages, waits and collectives as far as all kinds of ranks share
- * them. */
+/* comm_wait.c : implements the parts of messages, waits and collectives that all kinds of ranks
+ * share. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
@@ -288,7 +288,8 @@ int comm_pass(struct comm *c, int from, int to, void *buf, size_t bytes)
     return comm_wait(c);
 }
 
-/* Compare block by block. All ranks process as many blocks as rank 0 has, whatever their length. */
+/* Compare block by block. All ranks process as many blocks as rank 0 has, whatever their own
+ * length. */
 static int differs_from_rank_0(struct comm *c, const char *mine, size_t bytes, bool *differs)
 {
     uint64_t length = bytes;

@@ -1,4 +1,4 @@
-/* algo.c : Finds all-reduce algorithms by name and settles codecs for them. */
+/* algo.c : finds all-reduce algorithms by name and settles codecs for them. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
@@ -30,7 +30,7 @@ static int refuse_unknown(const char *word)
                opt_guess(word, list, guess));
 }
 
-/* Only digits. */
+/* Parse a group size that consists only of digits. */
 static int parse_group(const char *word, const char *digits, int *group)
 {
     char *end;

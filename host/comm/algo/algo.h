@@ -13,7 +13,7 @@ struct algo_range {
  * op.unit (or end at n), and together cover the bucket once. Without callbacks (a NULL algo_flow)
  * all codes must be ready at the start. */
 struct algo_flow {
-    /* make the codes of elements [at, at + n), about to be read */
+    /* encode elements [at, at + n): their codes are about to be read */
     void (*need)(void *arg, size_t at, size_t n);
     /* the result of elements [at, at + n) is final */
     void (*have)(void *arg, size_t at, size_t n);
@@ -31,7 +31,7 @@ static inline void algo_have(const struct algo_flow *flow, size_t at, size_t n)
 }
 
 /* Registered buffers : the memory that all calls of one caller use; codes, result and scratch of
- * every call must lie inside. Algorithms on GPUs open it in other processes. The caller fills this
+ * every call must lie inside. Algorithms on GPUs map it into other processes. The caller fills this
  * struct once its buffers exist. */
 struct algo_buffers {
     uint8_t *codes, *result, *scratch;
@@ -39,11 +39,11 @@ struct algo_buffers {
     void *state;                                     /* the algorithm's; NULL at first */
 };
 
-/* A card that adds the codes of the node's ranks. Present on every rank. */
+/* A card that adds the codes of the node's ranks. Either every rank passes one or none does. */
 struct algo_node_sum {
-    /* Compute sums = parts[0] + ... + parts[n_parts - 1], n elements each, with the reduce op's
-     * bits. Called only on the rank that has the card. Returns false if the card can no longer
-     * add. */
+    /* Compute sums = parts[0] + ... + parts[n_parts - 1], n elements each, with the same bits as
+     * the reduce op. Called only on the rank that has the card. Returns false if the card can no
+     * longer add. */
     bool (*add)(void *arg, const uint8_t *const *parts, int n_parts, size_t n, uint8_t *sums);
     void *arg;
     bool gone; /* set by the algorithm: all ranks know that the card is lost */
@@ -51,7 +51,7 @@ struct algo_node_sum {
 
 /* One all-reduce. Buffers belong to the caller and do not overlap. */
 struct algo_call {
-    const struct codec *codec; /* settled */
+    const struct codec *codec; /* after codec_settle() */
     struct reduce_op op;
     size_t n;             /* elements, a multiple of op.unit */
     const uint8_t *codes; /* [in_bytes(n)] this rank's codes, 64-byte aligned */
@@ -65,8 +65,8 @@ struct algo_call {
     struct algo_node_sum *node;
 };
 
-/* A phase of an all-reduce: steps that wait for each other. Counts are per step, for the busiest
- * rank, which has the longest ranges. */
+/* A phase of an all-reduce: steps, each of which waits for the one before. Counts are per step, for
+ * the busiest rank, which has the longest ranges. */
 struct algo_phase {
     int steps;
     uint64_t sent, got;   /* bytes */
@@ -84,7 +84,7 @@ struct algo {
     bool grouped; /* the name is followed by :K */
     /* calls algo_call.flow, which must be NULL otherwise */
     bool flows;
-    bool together; /* usable for short steps, whose messages also carry exponents */
+    bool together; /* usable for short steps, where codes and exponents share messages */
     /* For gradients on GPUs. by_nccl, by_ipc: the variant with the same sums that exchanges codes
      * by NCCL or CUDA IPC, or NULL. device_codes: over MPI, codes may be in device memory, since
      * only the reduce op reads them. */
@@ -96,7 +96,7 @@ struct algo {
     const struct algo *by_memory;
     bool mpis_order;
     /* True if the algorithm can add by this rule in this format, whatever the overflow mode. NULL:
-     * all sums of the codec's reduce op. */
+     * it can add whatever the codec's reduce op can. */
     bool (*adds)(const struct vec_sum *sum);
     /* Reports -EINVAL if the algorithm cannot run. Called after the codec is settled, before any
      * work. NULL: always runs. */
@@ -110,24 +110,24 @@ struct algo {
      *  codes of all ranks --reduce_scatter--> rank r has its range --allgather--> all have all
      *
      * Rank r's range, algo_owned(), is in `result` at its place in the whole vector, from byte
-     * reduce_op_out_at(range.at). The two halves together give the bytes of run() in as many
+     * reduce_op_out_at(range.at). The two halves together give the same result as run() in as many
      * rounds. Other calls may be made between them.
      *
-     * All ranks call the same half, in the same order as all their calls. Each half blocks until
-     * this rank's part is done and its messages have left; the caller then owns codes, result and
-     * scratch again. Both return as run(). After a failure `result` is undefined.
+     * All ranks make the same calls in the same order, these included. Each half blocks until this
+     * rank's part is done and its messages have left; the caller then owns codes, result and
+     * scratch again. Both return like run(). After a failure `result` is undefined.
      *
      * reduce_scatter() takes the call of run() and writes only this rank's range of result.
-     *   flow    is called once: need() for all codes, have() for this rank's range
+     *   flow    gets each element once: need() for all codes, have() for this rank's range
      * Reduce ops that keep residuals of sums (reduce_op_kind.keeps) keep those of this rank's
-     * range. run() of `direct` gives the ranks other ranges of a long vector, so use either run()
-     * or the halves for all steps.
+     * range. run() of `direct` divides a long vector into other ranges, so use either run() or the
+     * halves for all steps.
      *
      * allgather() reads only op (unit, out_bytes and spared), n, result, group and flow of the
      * call. A caller may therefore pass a reduce op for other codes, for example to distribute
-     * weights in fp32. With the gradients' unit the ranges are the same.
+     * weights in fp32. If its unit is that of the gradients, so are its ranges.
      *   result  [out_bytes(n)] in: this rank's range; out: all ranges
-     *   flow    is called once: need() for this rank's range, have() for all ranges */
+     *   flow    gets each element once: need() for this rank's range, have() for all ranges */
     int (*reduce_scatter)(struct comm *c, const struct algo_call *call);
     int (*allgather)(struct comm *c, const struct algo_call *call);
     /* Store the phases of run() in phases [ALGO_PHASES] and return their number, 0 for one rank.
@@ -146,7 +146,7 @@ struct algo {
 /* Variants by_ipc and by_nccl. */
 extern const struct algo algo_direct_ipc, algo_direct_nccl, algo_group_scatter_ipc,
     algo_group_scatter_nccl, algo_group_master_ipc, algo_group_master_nccl, algo_native_nccl;
-/* group-scatter in one node; the card algo_call.node makes the sums as long as it works. */
+/* group-scatter in one node, whose card (algo_call.node) adds as long as it works. */
 extern const struct algo algo_group_scatter_card;
 /* Variant by_memory of gather. */
 extern const struct algo algo_gather_memory;
@@ -158,15 +158,15 @@ const struct algo *algo_at(int i);
  * or 0. Returns 0 or reports -EINVAL. */
 int algo_find(const char *word, int n_ranks, const struct algo **algo, int *group);
 
-/* Replace *algo by its by_memory if the ranks are virtual and it has one. Call it between
+/* Replace *algo by its by_memory, if any, for virtual ranks of one process. Call it between
  * algo_find() and algo_settle(). Returns 0, or reports -EINVAL if these ranks cannot run the
  * algorithm: mpis_order needs MPI. */
 int algo_here(const struct comm *c, const struct algo **algo);
 
 /* Return the range of n elements that `rank` owns between reduce_scatter() and allgather(). Ranges
- * are multiples of unit and cover n once; those of ranks that share a part differ by at most one
- * unit. A length may be 0. Without groups, ranges are in rank order. With groups of K, members i of
- * all groups share part i of K parts:
+ * are multiples of unit, may be empty, and cover n once. Without groups they are in rank order and
+ * differ by at most one unit. With groups of K, the vector has K parts. Member i of each group owns
+ * a range of part i, and only ranges of the same part differ by at most one unit:
  *
  *     owners, P = 4:  0 1 2 3        P = 4, K = 2:  0 2 1 3, since ranks 0 and 2 are members 0
  *

@@ -20,11 +20,12 @@
 #include <assert.h>
 
 enum {
-    /* Bytes of a message, except the last ones. Shorter messages do not pay. */
+    /* Least bytes of a message, except in the last segment. Shorter messages do not pay. */
     MESSAGE_MIN = 30 * 1024,
     /* Open MPI sends up to 64 KiB over TCP, headers included, without a handshake. */
     MESSAGE_MAX = 60 * 1024,
-    /* Segments of a long vector. The first and the last overlap with no other. */
+    /* Segments of a long vector. The first one's cast and the last one's return overlap with
+     * nothing. */
     SEGMENTS = 8,
     WINDOW = 8,    /* segments in progress, one slot each */
     IN_FLIGHT = 4, /* messages that this rank sends at a time */
@@ -52,15 +53,14 @@ struct pipe {
     size_t *sent[N_KINDS]; /* [P] index d: segments sent to rank + d */
     size_t each;           /* elements, except in the last segment */
     size_t n_segments;
-    /* Segments whose receives are posted, whose own codes are made, that are summed, and whose sums
-     * have all been received. */
+    /* Numbers of segments: receives posted, own codes made, codes summed, all sums received. */
     size_t posted, made, summed, had;
     struct comm_batch in_flight[IN_FLIGHT];
     int next; /* distance to the next rank to send to */
 };
 
-/* Return the elements of each segment except the last, a multiple of n_ranks units. codes: codes
- * travel, too, not only sums. */
+/* Return the elements of each segment except the last, a multiple of n_ranks units. codes: true if
+ * codes travel, not only sums. */
 static size_t segment_n(const struct reduce_op *f, size_t n, int n_ranks, bool codes)
 {
     const size_t in = codes ? f->ops->in_bytes(f, f->unit) : 0, out = f->ops->out_bytes(f, f->unit);
@@ -136,7 +136,7 @@ static uint8_t *store_of(const struct pipe *p, const struct slot *slot, int by)
     return slot->store + (size_t)(by - 1) * most_of(p, ALGO_IN);
 }
 
-/* Post receives of both kinds before any rank sends. */
+/* Post the receives of segment s, of both kinds, before this rank sends any of it. */
 static int post(struct pipe *p, size_t s)
 {
     struct slot *slot = &p->mem.slots[s % WINDOW];
@@ -220,7 +220,7 @@ static int exchange(struct pipe *p)
     return sent;
 }
 
-/* Tell of all of segment s, or only this rank's piece. Joins adjoining pieces. */
+/* Call say() for all of segment s, or only for this rank's piece. Joins adjoining pieces. */
 static void tell(const struct pipe *p, size_t s, bool all,
                  void (*say)(const struct algo_flow *flow, size_t at, size_t n))
 {
@@ -240,8 +240,8 @@ static void tell(const struct pipe *p, size_t s, bool all,
     say(p->call->flow, r.at, r.n);
 }
 
-/* Add or cast one segment, preferably what other ranks wait for. Returns false if nothing can be
- * done before a message arrives. */
+/* Add or cast one segment, or hand one over: first what other ranks wait for. Returns false if
+ * nothing can be done before a message arrives. */
 static bool work(struct pipe *p)
 {
     if (p->summed < p->made && have_come(p, p->summed, CODES)) {
@@ -286,7 +286,7 @@ static bool all_sent(const struct pipe *p)
     return true;
 }
 
-/* Pointers and counters, whatever memory call->scratch is in. */
+/* Place pointers and counters in the CPU's memory: call->scratch may be on a GPU. */
 static void lay_out_host_scratch(struct pipe *p)
 {
     p->parts = p->comm->host_scratch;
@@ -313,14 +313,14 @@ static int run_pipe(struct comm *c, const struct algo_call *call, bool codes, bo
         const bool worked = work(&p);
         if (!worked && p.had == p.n_segments && all_sent(&p))
             break;
-        if (!worked || p.n_segments > 1) /* one segment needs no other progress */
+        if (!worked || p.n_segments > 1) /* with one segment, waiting is enough */
             TRY(comm_some(c, !worked));
     }
     /* wait until the last messages have left */
     return sums && p.all.n > 1 ? comm_round(c) : comm_wait(c);
 }
 
-/* Both halves at once: segments of both travel at the same time. */
+/* Run both halves at once: their segments travel at the same time. */
 static int direct_run(struct comm *c, const struct algo_call *call)
 {
     return run_pipe(c, call, true, true);

@@ -1,4 +1,4 @@
-/* algo_direct_gpu.c : runs `direct` on GPUs, with the bits of algo_direct.c.
+/* algo_direct_gpu.c : runs `direct` on GPUs, bit for bit like algo_direct.c.
  *
  * Rank r's GPU adds range r straight from all ranks' memory (CUDA IPC) or from what NCCL delivered,
  * and returns the sum the same way. */

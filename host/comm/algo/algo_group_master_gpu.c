@@ -1,8 +1,8 @@
-/* algo_group_master_gpu.c : runs group-master on GPUs, with the bits of algo_group_master.c.
+/* algo_group_master_gpu.c : runs group-master on GPUs, bit for bit like algo_group_master.c.
  *
  * Each member's GPU adds its part of the group's codes in the ring's order, rounding at each
- * addition, and hands it to the master's GPU. Masters form a ring over MPI, from pinned memory. The
- * sum returns to the members' GPUs. */
+ * addition, and hands the sum to the master's GPU. Masters form a ring over MPI, from pinned
+ * memory. The sum returns to the members' GPUs. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"

@@ -16,7 +16,7 @@ struct cuts {
     struct algo_cut across; /* member me's part among the nodes */
 };
 
-/* form: ALGO_IN, codes inside a node and partial sums between nodes; ALGO_OUT, results in both. */
+/* form: ALGO_IN: codes inside a node, partial sums between nodes; ALGO_OUT: results in both. */
 static struct cuts cut_up(const struct reduce_op *f, enum algo_form form, size_t n, int n_ranks,
                           int group, int me)
 {

@@ -1,5 +1,5 @@
-/* algo_group_scatter_card.c : runs group-scatter in one node, with a card in rank 0's machine that
- * makes the sums, with the bits of algo_group_scatter.c.
+/* algo_group_scatter_card.c : runs group-scatter in one node while a card in rank 0's machine adds,
+ * bit for bit like algo_group_scatter.c.
  *
  *     a b c d => a: the card adds, in rank order: S => b c d        2 rounds per segment
  *

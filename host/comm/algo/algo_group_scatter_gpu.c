@@ -1,4 +1,4 @@
-/* algo_group_scatter_gpu.c : runs group-scatter on GPUs, with the bits of algo_group_scatter.c.
+/* algo_group_scatter_gpu.c : runs group-scatter on GPUs, bit for bit like algo_group_scatter.c.
  *
  * Inside a node, member i's GPU adds part i of all members' codes, from their memory (CUDA IPC) or
  * from what NCCL delivered. The nodes' sums of the same part travel over MPI in chunks, from pinned
@@ -19,10 +19,10 @@
 #include <stdlib.h>
 
 enum {
-    CHUNK = 256 * 1024,
-    WIDEST = 8,
-    CODE = 4
-}; /* elements; largest bytes of a partial sum and of a code */
+    CHUNK = 256 * 1024, /* elements */
+    WIDEST = 8,         /* largest bytes of a partial sum */
+    CODE = 4            /* largest bytes of a code */
+};
 
 struct scatter {
     struct gpu_peers *peers;
@@ -48,7 +48,7 @@ static void scatter_close(struct comm *c, struct algo_buffers *buffers)
     free(s);
 }
 
-/* Message buffers for any format; none for one node. */
+/* Allocate message buffers for any format; none for one node. */
 static int make_buffers(struct scatter *s, int n_nodes)
 {
     const struct dev_run_ops *run = gpu()->run;

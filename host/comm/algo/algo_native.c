@@ -5,19 +5,19 @@
  *   fp16, bf16, e5m2   our MPI_Op on packed codes; every addition rounds to nearest
  *   e5m2               the fp8 paper's truncating addition (--sum trunc), another MPI_Op
  *
- * MPI's sum then passes through the reduce op, like a sum of one addend: zeros are +0, MPI_SUM
- * overflows as --overflow says, and any --out-format works. MPI chooses the order of additions and
- * hides its messages: no rounds are counted, and bytes handed to MPI count once.
+ * MPI's sum then passes through the reduce op, like a sum of one addend: zeros are +0, overflows of
+ * MPI_SUM end as --overflow says, and any --out-format works. MPI chooses the order of additions
+ * and hides its messages: no rounds are counted, and bytes handed to MPI count once.
  *
- * Source of the MPI_Op on a packed vector type: fp8 paper, section 3 (128 bits per item; here 8
- * codes, so any bucket fits). */
+ * Source of the MPI_Op on a packed vector type: fp8 paper, section 3. Its items have 128 bits; ours
+ * have 8 codes, so that any bucket is a whole number of items. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
 #include "comm/mpi/comm_mpi.h"
 #include <assert.h>
 
-enum { ITEM = 8 }; /* codes per MPI item, like the padding of layers */
+enum { ITEM = 8 }; /* codes per MPI item; layers are padded to as many */
 
 /* An MPI_Op gets no context: one function for each combination of format, rule and overflow. */
 #define ADDER(name, E, M, RULE, OVERFLOW)                                                         \

@@ -1,4 +1,4 @@
-/* algo_ring.c : all-reduces around a ring: first partial sums travel, rounded at every hop, then
+/* algo_ring.c : all-reduces around a ring: partial sums, rounded at every hop, travel first, then
  * the sums.
  *
  * Range j starts at rank j + 1 and ends at rank j: c[j+1] + ... + c[P-1] + c[0] + ... + c[j]. */

@@ -21,12 +21,11 @@ enum algo_form {
     ALGO_IN,   /* codes in the input format */
     ALGO_PART, /* rounded partial sums, in the input format or their own */
     ALGO_OUT,  /* codes in the result's format */
-    ALGO_WIDE, /* wide partial sums (exact only) */
+    ALGO_WIDE, /* wide partial sums, not rounded (exact only) */
 };
 size_t algo_bytes(const struct reduce_op *f, enum algo_form form, size_t n);
-size_t algo_place(const struct reduce_op *f, enum algo_form form,
-                  /* bytes before element `at` */
-                  size_t at);
+/* Return the bytes before element `at`. */
+size_t algo_place(const struct reduce_op *f, enum algo_form form, size_t at);
 
 /* A vector in one form, with one part for each member of a set. */
 struct algo_cut {
@@ -78,8 +77,8 @@ void algo_add_blocks(const struct reduce_op *f, size_t block, struct algo_range 
 /* ---- steps, called by all members; return 0 or a negative errno of comm.h ---- */
 
 /* Send part i of every member's vector to member i, in one round.
- *   vector   this rank's, whole      store   [(set->n - 1) * algo_cut_most(cut)]
- *   parts    [set->n] out: each member's part for this rank, in store; its own in vector */
+ *   vector   this rank's whole vector      store   [(set->n - 1) * algo_cut_most(cut)]
+ *   parts    [set->n] out: each member's part for this rank: its own in vector, others in store */
 int algo_alltoall(struct comm *c, const struct algo_set *set, const struct algo_cut *cut,
                   const uint8_t *vector, uint8_t *store, const uint8_t **parts);
 
@@ -90,7 +89,7 @@ int algo_allgather(struct comm *c, const struct algo_set *set, const struct algo
 /* Reduce around a ring in n - 1 rounds: member i gets part i of the sum, at its place in `sum`, a
  * vector of form `to`. The sum of part j starts with member j+1's codes and collects those of j+2,
  * j+3, ... and last those of member j.
- *   codes   this rank's, whole, in the form of cut: ALGO_IN or ALGO_PART   acc   [algo_acc_bytes]
+ *   codes   this rank's whole vector in cut's form, ALGO_IN or ALGO_PART   acc   [algo_acc_bytes]
  *   hop     [2 * algo_hop_bytes(cut)] */
 size_t algo_hop_bytes(const struct algo_cut *cut);
 int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct algo_cut *cut,
@@ -108,7 +107,7 @@ int algo_ring_allgather(struct comm *c, const struct algo_set *set, const struct
  * 0 or a negative errno of comm.h. */
 int algo_rescale(struct comm *c, const struct reduce_op *f, struct algo_range r, uint8_t *sums);
 
-/* ---- scratch: a layout function counts with base NULL, then places arrays ---- */
+/* ---- scratch: a layout function counts bytes if base is NULL, else it places arrays ---- */
 
 struct algo_arena {
     char *base; /* NULL while counting */

@@ -71,7 +71,7 @@ int gpu_peers_meet(struct gpu_peers *m);
  * order of members. */
 int gpu_peers_exchange(struct gpu_peers *m, const void *mine, size_t bytes, void *all);
 
-/* Any memory that the GPU can access. Waits for the copy. */
+/* Copy between any two places that the GPU can access, and wait for the copy. */
 int gpu_peers_copy(void *dst, const void *src, size_t bytes);
 
 #endif

@@ -34,8 +34,8 @@ struct place {
     uint64_t gpu;
 };
 
-/* Return on all ranks the error of one that failed, or 0. comm_agree() would release lines that the
- * caller holds. */
+/* Return 0, or a negative errno on all ranks if one has failed. comm_agree() would release lines
+ * that the caller holds. */
 static int any_failed(struct comm *c, int rc)
 {
     int8_t code = (int8_t)-rc;
@@ -79,7 +79,7 @@ static void nccl_fact(struct comm *c, const struct place *places, struct facts *
             }
 }
 
-/* Can every rank open the memory of all others on its machine? */
+/* Find out whether every rank can open the memory of all others on its machine. */
 static int try_ipc(struct comm *c, const int32_t *nodes, bool *works)
 {
     const int n = comm_n_ranks(c), me = comm_rank(c);

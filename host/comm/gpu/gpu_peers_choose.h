@@ -2,11 +2,11 @@
  *
  *     nccl    direct, group-*, native   every rank has its own GPU
  *     ipc     direct, group-*           all ranks (direct), or those of each group, on one machine
- *     mpi     all except native         MPI declares to accept device memory, or the user forces it
+ *     mpi     all except native         MPI declares that it accepts device memory, or forced
  *     pinned  all                       always possible; required if codes go to cards
  *
  * NARROWCAST_GPU_TRANSPORT=nccl, ipc, mpi or pinned forces one; auto is the default. All give the
- * same bits, except with native, whose additions are those of NCCL or MPI. */
+ * same bits, except with native, whose order of additions NCCL or MPI chooses. */
 #ifndef GPU_PEERS_CHOOSE_H
 #define GPU_PEERS_CHOOSE_H
 #include "comm/algo/algo.h"
@@ -16,7 +16,7 @@
  *   cards    codes also go to cards, so they must be in memory that the CPU can access
  *   rescale  groups' sums are cast again between stages, which NCCL and IPC do not support
  *   algo     in: as found; out: its variant for the transport
- *   ops      out: casts and memory of the transport, for codec.ops before algo_settle()
+ *   ops      out: the transport's casts and memory; goes into codec.ops before algo_settle()
  *   said     [size] out: the choice in words
  * Returns 0, -EINVAL on all ranks if the user's transport is impossible (rank 0 reports it), or
  * -EIO. */

@@ -17,7 +17,7 @@
 
 enum { CODES, RESULT, SCRATCH, N_REGIONS };
 
-struct card { /* from each member to the others */
+struct card { /* tells the other members about one's buffers; no relation to a reduction card */
     struct dev_ipc handles[N_REGIONS];
     uint64_t bytes[N_REGIONS];
 };

@@ -99,7 +99,7 @@ static int nccl_spread(struct gpu_peers *m, const struct algo_cut *cut, uint8_t 
     return gpu_peers_nccl_wait(m);
 }
 
-/* Exchange member i's part with member 0, or all bytes if cut is NULL. */
+/* Move each member's part to or from member 0, or the same `bytes` for all if cut is NULL. */
 static int with_first(struct gpu_peers *m, bool to_first, const struct algo_cut *cut,
                       uint8_t *vector, size_t bytes)
 {

@@ -7,8 +7,8 @@
 /* Write "Open MPI v4.1.4, ..." to `to` [size], truncated if necessary, always terminated. */
 void comm_library(char *to, size_t size);
 
-/* Return, from the environment, how many processes a launcher started together, or 1. *which: index
- * of this one, or 0. */
+/* Return the number of processes that a launcher started together, from the environment; 1 without
+ * a launcher. *which: index of this process, or 0. */
 int comm_library_started(int *which);
 
 #endif

@@ -106,7 +106,7 @@ static int fill(struct comm_mpi *m, const struct comm_members *o)
     return m ? make_room(m) : -ENOMEM;
 }
 
-/* comm_agree() for ranks that have no job yet. Like all of opening, it waits without a deadline. */
+/* comm_agree() for ranks that have no job yet. It has no deadline, like all of opening. */
 static int agree(MPI_Comm mpi, int rank, int rc)
 {
     const uint64_t fine = UINT64_MAX;
@@ -200,12 +200,12 @@ static void keep_loaded(void)
                 (void)dlopen(l->l_name, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/* Call MPI_Finalize. If that took over 1 s, sleep as long again plus up to 1 s, at most 11 s. With
- * hundreds of ranks per core the launcher is late. Open MPI's ranks wait only 2 s for its answer,
- * and a rank that exits before the launcher has noticed its end counts as dead. */
+/* Call MPI_Finalize. If it took over 1 s, sleep as long again plus up to 1 s, at most 11 s. With
+ * hundreds of ranks per core the launcher answers late. Open MPI's ranks wait only 2 s for the
+ * answer, and a rank that exits before the launcher has noticed MPI_Finalize counts as dead. */
 static void finalize(void)
 {
-    /* at exit the mode is the program's, which may have traps */
+    /* at exit the floating-point mode is the program's, which may enable traps */
     fenv_t fp;
     fp_env_enter(&fp);
     const double start = clock_s(), most = 10;
@@ -217,8 +217,8 @@ static void finalize(void)
     fesetenv(&fp);
 }
 
-/* At the last job's close, or at exit. A process that exits within a job does not finalize MPI, so
- * mpirun notices the failure. */
+/* Called at the last job's close and at exit. A process that exits within a job does not finalize
+ * MPI, so mpirun notices the failure. */
 void comm_mpi_end(void)
 {
     int ended = 0;

@@ -1,4 +1,4 @@
-/* comm_mpi_collect.c : implements small collectives with MPI's non-blocking ones, notices of
+/* comm_mpi_collect.c : implements small collectives (by MPI's non-blocking ones), notices of
  * abandoned card paths, and the liveness check. */
 #include "base/err.h"
 #include "comm/mpi/comm_mpi.h"
@@ -186,7 +186,7 @@ bool comm_cuda_aware(void)
 
 /* ---- liveness check ---- */
 
-/* A rank that waits need not wait for the missing rank: in a ring all ranks wait for a neighbour,
+/* Most ranks wait for a rank other than the missing one: in a ring all ranks wait for a neighbour,
  * and only one of them for the dead rank. So the first rank whose deadline passes sends an empty
  * message to all others, and every waiting rank that receives one does the same. A rank that sends
  * none within COMM_LIVENESS_S is missing. The lowest rank that answered prints the missing ranks

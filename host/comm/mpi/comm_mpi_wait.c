@@ -63,7 +63,8 @@ static int failed_request(const struct comm_mpi *m, int mpi_rc, size_t n)
     return comm_mpi_check(mpi_rc, "exchange messages");
 }
 
-/* True once MPI has released all buffers, also of failed messages. *rc: the first failure. */
+/* True once MPI has released all buffers, those of failed messages included. *rc: the first
+ * failure. */
 static bool all_done(struct comm_mpi *m, int *rc)
 {
     int done = 0;

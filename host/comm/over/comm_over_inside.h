@@ -12,10 +12,10 @@ struct over_message {
     bool under_way;
 };
 
-/* Notes: short messages with tag COMM_TAG_LIVENESS, beside all other messages. */
+/* Notes: short messages with tag COMM_TAG_LIVENESS, independent of all other messages. */
 enum over_word {
-    OVER_ABANDONED = 1, /* this step's card path; n: number of the vote */
-    OVER_LIVENESS,      /* starts a liveness check: a wait failed with code */
+    OVER_ABANDONED = 1, /* the rank abandons this step's card path; n: number of the vote */
+    OVER_LIVENESS,      /* the rank starts a liveness check: a wait failed with code */
     OVER_LEFT,          /* the rank fails with code and has printed the cause */
     OVER_BYE            /* the rank leaves without an error */
 };
@@ -37,7 +37,7 @@ struct over_peer {
     uint64_t abandoned_in; /* number of the vote, or 0 */
     bool heard;            /* answered or started the liveness check */
     bool gone;             /* messages to or from it fail; it gets no more */
-    int why;               /* their error */
+    int why;               /* the error of these messages, or 0 */
     bool left, bye;
 };
 
@@ -49,11 +49,11 @@ struct comm_over {
     bool *heard;                   /* [n_ranks] result of the liveness check */
     struct over_sent *sent;
     char *all;        /* [n_ranks * COMM_BLOCK] for collectives */
-    double looked_s;  /* when notes were last looked for */
+    double looked_s;  /* time of the last look for notes */
     uint64_t n_votes; /* votes that have ended */
     /* Code of another rank's liveness check or departure, or 0. */
     int called;
-    atomic_int asked; /* by comm_fail(), or 0 */
+    atomic_int asked; /* code passed to comm_fail(), or 0 */
     atomic_int failed;
 };
 static inline struct comm_over *comm_over(struct comm *c)

@@ -132,7 +132,7 @@ static int all_gather(struct comm_over *o, const void *mine, size_t bytes)
     memcpy(o->all, mine, bytes);
     TRY(comm_double(c, bytes, (uint8_t *)o->all));
     c->count.sent_bytes = sent, c->count.rounds = rounds; /* the caller counts */
-    return over_wait(c);                                  /* also with one rank */
+    return over_wait(c);                                  /* one rank: no wait so far */
 }
 
 static const char *of_rank(const struct comm_over *o, int rank, size_t bytes)
@@ -179,7 +179,7 @@ int over_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const c
     return 0;
 }
 
-/* A machine's name and the kernel's boot id, since containers have equal names. */
+/* A machine's name and its kernel's boot id, since containers may have equal names. */
 static void machine(char to[128])
 {
     char host[64] = "", boot[48] = "";

@@ -1,5 +1,5 @@
-/* comm_over_note.c : exchanges notes between ranks: abandoned card path, liveness check (as in
- * comm_mpi_collect.c), failure, leaving. Also handles failures of the communicator. */
+/* comm_over_note.c : exchanges notes between ranks about abandoned card paths, liveness checks (as
+ * in comm_mpi_collect.c), failures and leaving. Also handles failures of the communicator. */
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/err.h"
@@ -33,7 +33,7 @@ static void hear(struct comm_over *o, struct over_peer *p)
     }
 }
 
-/* A rank whose notes fail is gone. */
+/* Receive notes, and free those that have been sent. A rank whose notes fail is gone. */
 static void look(struct comm_over *o)
 {
     (void)over_progress(o); /* a failure shows in messages, too */
@@ -85,7 +85,7 @@ static void nap(void)
     nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
 }
 
-/* A rank that waits for a card must not wait for a rank that will never send to it. */
+/* Fail if a rank is gone. A rank that waits for a card would not notice it by a message. */
 static void fail_if_gone(struct comm_over *o)
 {
     for (int r = 0; r < o->comm.n_ranks && !o->called && !atomic_load(&o->asked); r++)
@@ -177,9 +177,9 @@ int over_fail(struct comm_over *o, int code)
     const int asked = atomic_load(&o->asked);
     if (!atomic_compare_exchange_strong(&o->failed, &none, asked ? asked : code))
         return none;
-    /* first: notes explain more than the failure that follows */
+    /* notes that have arrived explain more than this failure */
     look(o);
-    /* the missing rank is the cause of held lines, too */
+    /* drop held lines: the missing rank is their cause, too */
     err_release(false);
     code = asked ? asked : o->called ? o->called : code;
     atomic_store(&o->failed, code);

@@ -196,7 +196,7 @@ int comm_virtual_lowest(const struct comm_virtual *v)
     return v->lowest;
 }
 
-/* After a broken run. */
+/* Reset all ranks after a failed run. */
 static void mend(struct comm_virtual *v)
 {
     const size_t n = (size_t)v->n_here;

@@ -1,16 +1,16 @@
-/* comm_virtual.h : runs more ranks than processes, as fibers of each process's thread. Each has a
- * struct comm that supports all of comm.h and every algorithm except native.
+/* comm_virtual.h : runs more ranks than processes, as fibers of each process's thread. Each rank
+ * has a struct comm that supports all of comm.h and every algorithm except native.
  *
  * A message within a process is copied in memory once both sides have posted it. A wait switches to
  * the next fiber. Bytes and rounds are counted as between real ranks; wait_s stays 0. Nothing that
  * a rank computes depends on the number of processes.
  *
- * Ranks of one process have no deadline; waits for other processes have that of the communicator
- * between them, which ends the job. When all ranks wait for each other, the run prints at once
- * which rank waits for which, and every call returns -EDEADLK. Other errors are a message with a
- * length that its receiver does not expect (-EIO), ranks in different collectives (-EPROTO), and a
- * rank that ends with messages in flight (-EIO). After any of these errors all calls of the run
- * return its code, so that all bodies end. */
+ * Ranks of one process have no deadline. Waits for other processes have the deadline of the
+ * communicator between them, and passing it ends the job. When all ranks wait for each other, the
+ * run prints at once which rank waits for which, and every call returns -EDEADLK. Other errors are
+ * a message with a length that its receiver does not expect (-EIO), ranks in different collectives
+ * (-EPROTO), and a rank that ends with messages in flight (-EIO). After any of these errors all
+ * calls of the run return its code, so that all bodies end. */
 #ifndef COMM_VIRTUAL_H
 #define COMM_VIRTUAL_H
 #include "comm/comm.h"
@@ -18,9 +18,9 @@
 struct comm_virtual;
 
 /* Open a job of n_ranks >= 1 virtual ranks.
- *   below   connects the processes, over MPI. All of them call, with the same n_ranks, which is at
- *           least their number. Process p of P gets ranks [n_ranks p / P, n_ranks (p + 1) / P). It
- *           stays the caller's, who must not use it during a run. NULL: one process
+ *   below   communicator of the processes, over MPI. NULL: one process. The caller keeps it, but
+ *           must not use it during a run. All P processes call comm_virtual_open() with the same
+ *           n_ranks >= P. Process p gets ranks [n_ranks p / P, n_ranks (p + 1) / P)
  * Returns 0, or reports -EINVAL or -ENOMEM on this process. */
 int comm_virtual_open(int n_ranks, struct comm *below, struct comm_virtual **out);
 
@@ -28,7 +28,7 @@ int comm_virtual_open(int n_ranks, struct comm *below, struct comm_virtual **out
 int comm_virtual_n_here(const struct comm_virtual *v);
 int comm_virtual_lowest(const struct comm_virtual *v);
 
-/* NULL is legal. Not from within a run. */
+/* Close the job. NULL is legal. Do not call it within a run. */
 void comm_virtual_close(struct comm_virtual *v);
 
 /* Return the communicator of a rank of this process. It belongs to v and is the same in all runs,

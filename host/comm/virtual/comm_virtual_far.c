@@ -5,7 +5,7 @@
  *     | from, to, tag, bytes | body | from, to, tag, bytes | body ...
  *
  * A head is received only while some rank waits for a message of that process. Its body is then
- * received into the buffer of the rank that waits for it, or into memory if no rank does yet. */
+ * received into the buffer of the rank that waits for it, or into new memory if none does yet. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/virtual/comm_virtual_inside.h"
@@ -353,7 +353,7 @@ int virtual_far_abandon(struct comm_virtual *v, uint64_t vote)
 int virtual_far_forget(struct comm_virtual *v, uint64_t vote, const uint64_t *abandoned)
 {
     struct comm *b = v->below;
-    uint64_t *processes = b->scratch; /* comm_vote() has checked that the larger mask fits */
+    uint64_t *processes = b->scratch; /* fits: comm_vote() has checked the ranks' mask */
     if (v->forgot == vote)
         return 0;
     v->forgot = vote;

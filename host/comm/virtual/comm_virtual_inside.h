@@ -19,15 +19,15 @@ struct virtual_message {
     void *buf;
     size_t bytes;
     int peer, tag;
-    uint32_t next; /* in its queue: place + 1, or 0 */
+    uint32_t next; /* next message of its queue: place + 1, or 0 */
     bool sends, under_way;
 };
 
-/* Messages of one sender, receiver and tag whose counterpart is not posted yet: first and last as
- * place + 1 in the poster's list, or 0. */
+/* Messages of one sender, receiver and tag whose counterpart is not posted yet. first, last: place
+ * + 1 in the list of the rank that posted them, or 0. */
 struct virtual_queue {
     uint32_t first, last;
-    bool sends; /* else by the receiver */
+    bool sends; /* posted by the sender; false: by the receiver */
 };
 
 /* A call of a collective. All ranks must agree in kind, how and n. */
@@ -63,7 +63,7 @@ struct virtual_far_head {
 struct virtual_far {
     struct virtual_far_head head;
     struct virtual_far *next;  /* in `wanted` or `early` of its stream */
-    struct virtual_rank *rank; /* sends or receives it; NULL: has not asked for it yet */
+    struct virtual_rank *rank; /* sends or receives it; NULL: its receive is not posted yet */
     size_t place;              /* in rank->messages */
     int n_left;                /* parts that have not travelled */
     void *early;               /* body, if it arrived before its receive was posted; else NULL */
@@ -74,12 +74,12 @@ struct virtual_stream {
     struct virtual_far_head head; /* arriving */
     bool reads;                   /* a receive of `head` is posted */
     /* wanted: receives without a message. early: messages whose receive was not posted when the
-     * head arrived. In the order of posting and of arrival. */
+     * head arrived. Both are in order: of posting, or of arrival. */
     struct virtual_far *wanted, *early;
 };
 
-/* A part of a message, at the same place of comm_virtual.below: a head that arrives (m is NULL), a
- * body that arrives, or a part that is sent (from is NULL). */
+/* A part of a message: a head that arrives (m is NULL), a body that arrives, or a head or body that
+ * is sent (from is NULL). parts[i] is posted at place i of comm_virtual.below. */
 struct virtual_part {
     struct virtual_far *m;
     struct virtual_stream *from;
@@ -95,8 +95,8 @@ struct comm_virtual {
     size_t n_places, n_far;         /* n_far: messages in flight between processes */
     size_t free_from;               /* no place below this one is empty */
     size_t taken_to;                /* where virtual_far_take() goes on */
-    /* Number of the last vote for which this process has told the others that a rank abandoned the
-     * card path, and of the last one that it has forgotten. */
+    /* Numbers of votes. told_in: the last one for which this process has told the others that a
+     * rank abandoned the card path. forgot: the last one passed to virtual_far_forget(). */
     uint64_t told_in, forgot;
     struct virtual_rank *ranks;   /* [n_here] */
     struct virtual_queue *queues; /* [COMM_TAGS][n_here to][n_here from] */
@@ -131,8 +131,8 @@ static inline bool virtual_is_here(const struct comm_virtual *v, int rank)
 int virtual_lowest_of(const struct comm_virtual *v, int process);
 int virtual_process_of(const struct comm_virtual *v, int rank);
 
-/* Makes room for messages between processes. All processes call it. rc: of the opening so far on
- * this process. Returns 0, or a negative errno on all processes if one of them has failed. */
+/* Makes room for messages between processes. All processes call it. rc: this process's result so
+ * far. Returns 0, or a negative errno on all processes if one of them has failed. */
 int virtual_far_open(struct comm_virtual *v, int rc);
 /* Frees the messages between processes. */
 void virtual_far_drop(struct comm_virtual *v);
@@ -143,16 +143,16 @@ int virtual_far_post(struct virtual_rank *r, size_t place);
  * some message must be in flight. If it returns a positive number, messages may be done: take them
  * all. A negative errno means that the communicator between the processes has failed. */
 int virtual_far_progress(struct comm_virtual *v, bool wait);
-/* Takes a message that is done: it was r->messages[place]. Returns 1, 0 if there is none (any
- * more), or reports a failure. */
+/* Takes a message that is done. *r, *place: out: it was (*r)->messages[*place]. Returns 1, 0 if
+ * there is none (left), or reports a failure. */
 int virtual_far_take(struct comm_virtual *v, struct virtual_rank **r, size_t *place);
 /* Performs a collective between processes, after the ranks of this one have combined theirs. No
  * message of a rank may be in flight between processes. */
 int virtual_far_collect(struct comm_virtual *v, const struct virtual_call *call);
 
 int virtual_far_abandon(struct comm_virtual *v, uint64_t vote);
-/* Forgets the processes that abandoned, after this vote; the first call for a vote does it.
- * abandoned: bit mask of ranks. No message may be in flight between processes. */
+/* Forgets, after this vote, which processes abandoned the card path. Only the first call for a vote
+ * does something. abandoned: bit mask of ranks. No message may be in flight between processes. */
 int virtual_far_forget(struct comm_virtual *v, uint64_t vote, const uint64_t *abandoned);
 
 /* ---- turns (comm_virtual_turn.c) ---- */
@@ -175,8 +175,8 @@ void virtual_drain(struct comm_virtual *v);
 
 void virtual_yield(struct virtual_rank *r);
 
-/* Fail the run: wake all ranks, and end the job of several processes over MPI. Returns code.
- * virtual_break() prints text first. */
+/* Fail the run: wake all ranks and, if there are several processes, fail or end the job. Returns
+ * code. virtual_break() prints text first. */
 int virtual_fail(struct comm_virtual *v, int code);
 int virtual_break(struct comm_virtual *v, int code, const char *text);
 

@@ -219,7 +219,7 @@ static int check_alike(const struct virtual_rank *r)
     return virtual_break(r->job, -EPROTO, text);
 }
 
-/* Also waits for this rank's messages in flight. */
+/* Take part in a collective, then wait for this rank's messages in flight. */
 static int collect(struct comm *c, struct virtual_call call)
 {
     struct virtual_rank *r = virtual_rank(c);

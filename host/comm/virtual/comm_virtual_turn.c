@@ -72,7 +72,8 @@ int virtual_break(struct comm_virtual *v, int code, const char *text)
     return code;
 }
 
-/* If no rank can run, waits for messages of other processes. Returns when it is r's turn again. */
+/* Let the next rank run; if none can, wait for messages of other processes first. Returns when it
+ * is r's turn again. */
 static void hand_over(struct virtual_rank *r)
 {
     struct comm_virtual *v = r->job;
@@ -111,7 +112,7 @@ void virtual_yield(struct virtual_rank *r)
     hand_over(r);
 }
 
-/* The buffers of messages in flight end with the rank. */
+/* Fail if a rank ends with messages in flight, since their buffers end with it. */
 static void check_left(struct virtual_rank *r)
 {
     char text[96];
@@ -141,7 +142,7 @@ void virtual_live(void *arg)
 
 enum { SHOWN = 4 };
 
-/* Preferably a receive, or NULL. */
+/* Return a message that r waits for, preferably a receive, or NULL. */
 static const struct virtual_message *waits_for(const struct virtual_rank *r)
 {
     const struct virtual_message *found = NULL;
@@ -175,8 +176,8 @@ static int n_ended(const struct comm_virtual *v, int *one)
     return n;
 }
 
-/* Add the line of a waiting rank: if `hopeless`, only if its peer can never answer, else only if it
- * may. Returns true if added. */
+/* Add the text about a waiting rank: if `hopeless`, only if its peer can never answer, else only if
+ * its peer may still answer. Returns true if added. */
 static bool add_rank(const struct comm_virtual *v, const struct virtual_rank *r, bool hopeless,
                      struct text *t)
 {
