@@ -19,8 +19,9 @@ struct nn_param {
     bool decay;       /* weight decay and LARS apply; false for norms and biases */
     bool bias;        /* of a convolution or linear layer */
     bool last;        /* of the classifier */
-    /* A column has `column` elements, `stride` apart: a row of a kernel, all outputs of one input,
-     * or a whole bias. Runs of column * stride elements hold `stride` interleaved columns. */
+    /* Columns, for the codec onebit: a row of a kernel, all outputs of one input, or a whole bias.
+     * A column has `column` elements, `stride` apart; each run of column * stride elements holds
+     * `stride` interleaved columns. */
     size_t column, stride;
 };
 
@@ -68,11 +69,12 @@ int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const 
                   struct nn_model **out);
 void nn_model_close(struct nn_model *m);
 
-/* List a network's params [*n_params] in forward order, unopened; the caller frees them. */
+/* List a network's params [*n_params] in forward order without opening it. The caller frees
+ * them. */
 int nn_model_list(const char *name, double width, struct nn_shape in, int n_classes,
                   struct nn_param **params, int *n_params);
 
-/* Find the labels that the heads need per sample, unopened. */
+/* Find the labels that a network's heads need per sample, without opening it. */
 int nn_model_wants(const char *name, struct nn_shape in, int n_classes, struct nn_target *out);
 /* Return the same for an open model. */
 struct nn_target nn_model_target(const struct nn_model *m);
@@ -147,7 +149,7 @@ struct nn_output {
     char name[32];    /* of its weights' layer ("s1b0.norm1"), or kind and i ("relu3") */
     size_t n;         /* elements per sample */
     size_t variance;  /* norm: offset of its running variances [channels] in the statistics */
-    int channels;     /* 0 for other nodes than norms */
+    int channels;     /* 0 for nodes other than norms */
 };
 int nn_model_n_outputs(const struct nn_model *m);
 struct nn_output nn_model_output(const struct nn_model *m, int i);
@@ -183,9 +185,11 @@ struct nn_back {
     /* histogram of the gradient times S * s, before rounding */
     const struct scale_tally *tally;
 };
-/* Count them in later passes, or stop. Needs setup->watched; counting passes are not recorded. */
+/* Count these gradients in later passes, or stop. Needs setup->watched; counting passes are not
+ * recorded. */
 void nn_model_watch(struct nn_model *m, bool on);
-/* Set *out to the i-th of the last pass, in backward order. Returns false if there are fewer. */
+/* Set *out to the i-th such gradient of the last pass, in backward order. Returns false if there
+ * are fewer. */
 bool nn_model_back(const struct nn_model *m, int i, struct nn_back *out);
 
 /* Return the seconds in the backend's GEMMs since open. */

@@ -126,7 +126,7 @@ int graph_width(const struct nn_model *m, int channels)
     return graph_width_of(m, channels, 1);
 }
 
-/* Return the window positions along a side; 0: too small. */
+/* Return the number of window positions along a side; 0: too small. */
 static int walked(int size, struct nn_window g, enum graph_rest rest)
 {
     const int stride = g.stride, way = size + 2 * g.pad - window_reach(g) - 1;

@@ -90,8 +90,8 @@ struct graph_buffer {
     bool taken; /* only while planning */
 };
 
-/* Record of a training pass of one batch size. seen: has run unrecorded, so objects created at
- * first use exist. */
+/* Record of a training pass of one batch size. seen: such a pass has run without recording, so all
+ * objects that are created at first use exist. */
 struct graph_record {
     int batch;
     bool marks, seen;
@@ -148,7 +148,7 @@ struct nn_model {
 
     struct graph_words words, host; /* in backend memory; copy in host memory */
     void *words_block, *host_block; /* memory of both */
-    /* byte offsets in the blocks: start of download, end of upload, of results, of block */
+    /* byte offsets in the blocks: start of the download; ends of upload, results and block */
     size_t download_at, upload_bytes, words_results, words_all;
     /* [n_groups] shared; nonzero: the group's gradients of this pass are final */
     uint32_t *marks;
@@ -180,9 +180,9 @@ void graph_param(struct nn_model *m, struct node *node, const char *name, const 
                  size_t n, enum graph_role role);
 /* Set the last param's columns (struct nn_param). Default: one column. */
 void graph_columns(struct nn_model *m, size_t column, size_t stride);
-/* Set the node's window (dilation is set) and output shape. Pixels left over at the end of a side
- * are dropped (REST_OUT) or covered by a window that reaches over the end (REST_IN). Sets
- * m->too_small if the image is smaller than a window. */
+/* Set the node's window, except its dilation, which must be set before, and output shape. Pixels
+ * left over at the end of a side are dropped (REST_OUT) or covered by a window that reaches over
+ * the end (REST_IN). Sets m->too_small if the image is smaller than a window. */
 enum graph_rest { REST_OUT, REST_IN };
 void graph_window(struct nn_model *m, struct node *node, int out_c, int k, int stride, int pad,
                   enum graph_rest rest);
@@ -190,7 +190,8 @@ void graph_window(struct nn_model *m, struct node *node, int out_c, int k, int s
  * at least 1), then up to a multiple. */
 int graph_width(const struct nn_model *m, int channels);
 int graph_width_of(const struct nn_model *m, int channels, int multiple);
-/* Variants of the table's nodes: groups, dilated with stride 1, and output size rounded up. */
+/* Variants of nodes of layers.def: a convolution in groups, a dilated one of stride 1, and max
+ * pooling whose output size is rounded up. */
 int graph_conv_groups(struct nn_model *m, int in, const char *name, int out_c, int k, int stride,
                       int pad, int groups, bool bias);
 int graph_conv_dilated(struct nn_model *m, int in, const char *name, int out_c, int k, int pad,
@@ -217,14 +218,15 @@ real *graph_part(const struct nn_model *m, const struct node *node, int i, real 
 void graph_draw_he(const struct nn_model *m, const struct node *node, uint64_t seed, real *weights,
                    real *stats);
 
-/* Large networks halve images from this side on, pixels, before their first block. */
+/* Large networks halve images with at least this many pixels a side before their first block. */
 enum { STEM_SIDE = 64 };
 
-/* Apply the form m->block to a norm inside a residual block, or to its last norm, which has an
+/* Apply the form m->block to a norm: one inside a residual block, or the last one, which has an
  * addend. Returns the norm's index. */
 int graph_inside_block(struct nn_model *m, int norm);
 int graph_ends_block(struct nn_model *m, int norm);
-/* Reject forms other than plain without residual blocks. Returns 0 or -EINVAL (reported). */
+/* Reject a form other than plain if the network has no residual blocks. Returns 0 or -EINVAL
+ * (reported). */
 int graph_block_fits(const struct nn_model *m, const char *name);
 
 /* Replace the losses of all heads by m->loss's row for the same labels. Returns 0 or -EINVAL

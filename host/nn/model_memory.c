@@ -20,7 +20,7 @@ real *nn_model_at(const struct nn_model *m, const real *array, size_t i)
 int nn_model_get(struct nn_model *m, void *host, const real *from, size_t n)
 {
     uint16_t halves[PIECE];
-    float *to = host; /* always, with halves */
+    float *to = host; /* halves are always exchanged as floats */
     if (!is_half(m)) {
         m->ops->download(m->ctx, host, from, n * sizeof *from);
         return m->ops->wait(m->ctx);

@@ -1,6 +1,6 @@
 /* model_plan.c : allocates every node's memory once, so that passes allocate nothing. Activation
- * gradients share buffers: a tensor's is taken when its last reader passes a gradient back, and
- * freed when its own node has used it. */
+ * gradients share buffers: a tensor's buffer is taken when its last reader passes a gradient back,
+ * and freed when the tensor's own node has used it. */
 #include <assert.h>
 #include <stdlib.h>
 #include "base/err.h"

@@ -57,13 +57,13 @@ struct nn_setup {
     bool watched;
     /* nn_round: tensors to round, and the backend that computes */
     const struct round_setup *round;
-    /* for the model, as below: factor on channels and hidden units; 0: 1 */
+    /* this field and those below are for the model. Factor on channels and hidden units; 0: 1 */
     double width;
     /* residual blocks; NULL: plain */
     const struct nn_block *block;
     /* loss of the heads; NULL: the network's */
     const struct nn_loss *loss;
-    /* for errors: the option that lowers the images in memory; NULL: none */
+    /* for error messages: the option that reduces the number of images in memory; NULL: none */
     const char *fewer;
 };
 
@@ -144,8 +144,9 @@ struct nn_ops {
     int (*weights_plan)(void *ctx, const real *w, size_t n);
     /* Call before every pass, as weights may have changed. */
     void (*weights)(void *ctx);
-    /* From now on *scale, read as passes run, multiplies loss gradients and divides weight
-     * gradients. It is 1 until set, and where the math needs no scale (unless setup->scaled). */
+    /* From now on *scale multiplies loss gradients and divides weight gradients; passes read it as
+     * they run. The scale is 1 before the first call, and always if the math needs none (unless
+     * setup->scaled). */
     void (*loss_scale)(void *ctx, const float *scale);
 
     /* The caller will tally() into `to` the activation gradient that the next convolution or linear

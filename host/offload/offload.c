@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* longer than reach_s of offload_card_path.c: no step waits yet */
+/* longer than reach_s of offload_card_path.c, because no step waits yet */
 static const double open_s = 2;
 
 int offload_check(const struct vec_sum *sum, int n_ranks, char *why, size_t size)

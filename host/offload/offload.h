@@ -6,8 +6,8 @@
  *     offload_card_path      begin, max, sum and end of each step
  *
  * Rank 0 controls the cards and registers the job. Every rank sends its own packets. A card that
- * refuses or is silent at the start is left out, an error only if `needed` is set. The path stays
- * closed only if no card is left.
+ * refuses or is silent at the start is left out; this is an error only if `needed` is set. The path
+ * stays closed only if no card is left.
  *
  * If a card fails later, the path closes. The next card_path_ops.begin() reopens it with the cards
  * that are left. Each lost card is tried again after 1, 2, 4, ... 10 s, or later if an attempt took
@@ -37,7 +37,7 @@ struct offload_options {
      * send each sum once; the same on all ranks. NULL: they send it to every rank. */
     const char *group;
     double card_deadline_s; /* silence after which a card is abandoned; 0: 5 s */
-    double deadline_s;      /* lateness of a rank that ends the job; 0: 60 s */
+    double deadline_s;      /* a rank that is later than this ends the job; 0: 60 s */
     /* Slots to reserve on each card, also the limit of packets in flight: a power of two from 8 to
      * 1024. 0: 64, but at most half of the card's free slots. */
     int slots;
@@ -59,7 +59,7 @@ int offload_open(struct comm *c, const struct vec_sum *sum, const struct offload
  * finished the last step. NULL is legal. */
 void offload_close(struct offload *o);
 
-/* Their first argument is the struct offload. */
+/* The functions of the path; their first argument is the struct offload. */
 extern const struct card_path_ops offload_card_path;
 
 bool offload_is_open(const struct offload *o);
@@ -68,7 +68,7 @@ bool offload_is_open(const struct offload *o);
  * slots each, frames of 1472 bytes, RTT 41 us". Valid until the next call. */
 const char *offload_describe(struct offload *o);
 
-/* Returns why the path is closed, in one line; "" before the first failure and on other ranks than
+/* Returns why the path is closed, in one line; "" before the first failure, and on all ranks except
  * 0. */
 const char *offload_why(const struct offload *o);
 

@@ -8,7 +8,8 @@
 #include <time.h>
 
 enum { SPINS = 10, YIELDS = 30 };
-/* between polls of MPI, which cost time, and of control connections: longer while packets arrive */
+/* Time between polls of MPI and of control connections. Polls cost time, so it is longer while
+ * packets arrive. */
 static const double idle_look_s = 1e-3, busy_look_s = 8e-3;
 
 /* Ranks and the card may share cores. Sleeping lets packets accumulate for one receive call.

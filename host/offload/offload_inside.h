@@ -9,9 +9,9 @@
 
 enum { OFFLOAD_WHY_BYTES = 224, OFFLOAD_NAME_BYTES = 64 };
 
-/* A card that is out (rank 0). */
+/* Rank 0's record of a card that is out, so does not take part. */
 struct offload_retry {
-    double at, wait_s; /* time of the next attempt; delay if that fails */
+    double at, wait_s; /* time of the next attempt; delay after it if it fails */
     /* rc: of the last attempt. said: rank 0 has reported that the card is out. */
     int rc;
     bool said;
@@ -83,7 +83,8 @@ void offload_leave(struct offload *o);
  * last failure. */
 int offload_reach(struct offload *o, double budget_s);
 
-/* Tries all cards at first. Returns 0, or -ENXIO after reporting a card that cannot exist. */
+/* Tries all cards when the path is opened for the first time. Returns 0, or -ENXIO after reporting
+ * a card that cannot exist. */
 int offload_reach_first(struct offload *o, double budget_s);
 
 /* Returns why some card does not take part, for a message. */
@@ -100,17 +101,17 @@ void offload_say_state(struct offload *o);
 
 /* ---- on all ranks ---- */
 
-/* Turns the window until its work is done, or if in_step until another rank abandons the step.
- * Returns 0, CARD_PATH_ABANDONED (this rank's own reason, if any, is in o->abandon_why), or a
- * negative errno. */
+/* Turns the window until its work is done or, if in_step, another rank abandons the step. Returns
+ * 0, CARD_PATH_ABANDONED (this rank's own reason, if any, is in o->abandon_why), or a negative
+ * errno. */
 int offload_drive(struct offload *o, bool in_step);
 
 /* Returns the counts of all windows since offload_open(). */
 struct card_path_count offload_counted(const struct offload *o);
 
 /* Collects why ranks abandoned cards. Rank 0 sets o->why (of the lowest rank with a reason),
- * o->blamed and o->group_failed. A failed group ends on all ranks. Collective. Returns 0 or
- * -EIO. */
+ * o->blamed and o->group_failed. If the group failed, all ranks stop using it. Collective. Returns
+ * 0 or -EIO. */
 int offload_learn_why(struct offload *o);
 
 #endif

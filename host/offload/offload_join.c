@@ -31,7 +31,8 @@ struct hello {
     struct fpga_rank cards[OFFLOAD_MAX_CARDS];
 };
 struct reply {
-    /* joined, else group_failed: the group. bound, else unbound: the card without a wire. */
+    /* joined: this rank is in the group, else group_failed has the reason. bound: it has a wire to
+     * every card, else `unbound` is the card without one. */
     bool bound, joined;
     int unbound;
     char host[64], why[WIRE_WHY_BYTES], group_failed[WIRE_WHY_BYTES];

@@ -8,7 +8,7 @@
 
 static const double ask_s = 0.2;
 
-/* why: "" without an own reason */
+/* why: "" if this rank has no reason of its own */
 struct reason {
     int card;
     bool group_failed; /* the cause is the group, not the card */

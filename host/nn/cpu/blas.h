@@ -2,14 +2,14 @@
 #ifndef BLAS_H
 #define BLAS_H
 
-/* Return OpenBLAS's configuration with its kernels' CPU, or a text that the CBLAS is another
- * one. */
+/* Return OpenBLAS's configuration, which names its kernels' CPU, or a text that says that the CBLAS
+ * is not OpenBLAS. */
 const char *blas_config(void);
 
 /* Restart the program with a fitting OPENBLAS_CORETYPE if OpenBLAS is older than the CPU and chose
- * its SSE3 kernels, 3 to 4 times slower. Call first in main(): OpenBLAS chooses before main(), so
- * the program is executed again with the same arguments. Returns if the CBLAS is another one, the
- * CPU is known, or OPENBLAS_CORETYPE is set. */
+ * its SSE3 kernels, which are 3 to 4 times slower. Call first in main(): OpenBLAS chooses before
+ * main(), so the program is executed again with the same arguments. Returns if the CBLAS is not
+ * OpenBLAS, if OpenBLAS knows the CPU, or if OPENBLAS_CORETYPE is set. */
 void blas_know_cpu(char **argv);
 
 #endif

@@ -3,7 +3,7 @@
 #include <math.h>
 #include "nn/cpu/cpu_ops.h"
 
-/* Update the running means; that of squares is kept as its root. Values whose squares would
+/* Update the running means. The mean of squares is stored as its root. Values whose squares would
  * overflow fp32 are scaled down first. */
 CPU_HOT static void means(const struct optim_options *o, size_t n, const real *g, real *m, real *s)
 {

@@ -1,8 +1,8 @@
 /* cpu_batch_norm.c : normalises batches, fused with the addition and ReLU that follow. A line is m
  * pixels, w = c * m values. Loops run over a line's w independent lanes, so they vectorise for any
- * c; channels' factors are repeated. Sums run in real over a tile of lines, and in double over
- * tiles. A tile's variance is taken about its own mean, and tiles are merged (Chan, Golub, LeVeque
- * 1983), so digits do not cancel and memory is read once. */
+ * c; each channel's factors are repeated m times. Sums are real within a tile of lines, and double
+ * across tiles. A tile's variance is taken about its own mean, and tiles are merged (Chan, Golub,
+ * LeVeque 1983), so digits do not cancel and memory is read once. */
 #include <math.h>
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
@@ -42,7 +42,7 @@ int cpu_batch_norm_plan(void *ctx, int c, size_t *scratch_bytes)
     return 0;
 }
 
-/* Up to TILE_LINES lines of w values, or a shorter last line. */
+/* Up to TILE_LINES lines of w values, or one shorter line at the end. */
 struct tile {
     size_t at; /* first element */
     int lines, w;
@@ -143,7 +143,7 @@ static void moments(size_t n, int c, const real *x, double *mean, double *var,
 
 struct lanes {
     const real *restrict mean, *restrict scale, *restrict shift;
-    const real *restrict outer; /* if swapped: gamma, not in scale then */
+    const real *restrict outer; /* if swapped: gamma, which scale then lacks */
 };
 
 /* y = (x - mean) * scale + shift, then + addend, then ReLU. */
@@ -246,7 +246,7 @@ CPU_HOT static void tile_mask(struct tile t, const real *restrict y, real *restr
         dy[j] = y[j] > 0 ? dy[j] : 0;
 }
 
-/* d = x - mean; the ReLU passed if tile_apply's sum is positive. */
+/* Return dy if tile_apply's sum is positive, so that the ReLU passed it, else 0. d: x - mean. */
 static inline real passed(real d, real scale, real shift, real dy)
 {
     return d * scale + shift > 0 ? dy : 0;
@@ -276,7 +276,8 @@ CPU_HOT static void tile_sums(struct tile t, const struct lanes *f, bool relu,
 }
 
 /* Let g be dy where the ReLU passed, else 0. Sets dy to gamma * g, the addend's gradient, and sum,
- * dot and mix [w] to the sums of g, of g * (x - mean), and of g times gamma's factor. */
+ * dot and mix [w] to the sums of g, of g * (x - mean), and of g times the value that gamma
+ * multiplies. */
 CPU_HOT static void tile_sums_swapped(struct tile t, const struct lanes *f, bool relu,
                                       const real *restrict x, const real *restrict addend,
                                       real *restrict dy, real *restrict sum, real *restrict dot,
@@ -299,8 +300,8 @@ CPU_HOT static void tile_sums_swapped(struct tile t, const struct lanes *f, bool
         }
 }
 
-/* dx = scale * (dx where the ReLU passed - level - (x - mean) * slope). In place: loops over
- * pointers that may be equal are not vectorised. */
+/* dx = scale * (dx where the ReLU passed - level - (x - mean) * slope). Works in place, because
+ * compilers do not vectorise loops over pointers that may be equal. */
 CPU_HOT static void tile_dx(struct tile t, const struct lanes *f, const real *restrict level,
                             const real *restrict slope, bool relu, const real *restrict x,
                             real *restrict dx)
@@ -346,7 +347,7 @@ void cpu_batch_norm_backward(void *ctx, const struct nn_batch_norm *f, size_t n,
     }
     for (int i = 0; i < f->c; i++) {
         double inv_std = (double)f->inv_std[i], k = (double)f->factor;
-        /* in the dx that tile_dx reads */
+        /* factor already in the dx that tile_dx reads */
         double outer = f->swapped ? (double)f->gamma[i] : 1;
         dbeta[i] = (real)(f->swapped ? sum[i] : sum[i] * k);
         dgamma[i] = (real)(f->swapped ? mix[i] : dot[i] * inv_std * k);

@@ -16,7 +16,7 @@
 #include "nn/cpu/cpu_ops.h"
 #include "nn/cpu/winograd.h"
 
-/* Return the kernels, or NULL to use rows. */
+/* Return Winograd's kernels, or NULL to use im2row. */
 static const struct winograd_kernels *by_winograd(const struct cpu *cpu, const struct nn_window *g)
 {
     return winograd_fits(g) ? cpu->winograd : NULL;
@@ -116,7 +116,8 @@ static inline struct span span_of(const struct nn_window *g, struct place p)
     };
 }
 
-/* Runs are short, so the inner loop over runs saves calls and remainders. */
+/* Copy n runs of `size` values. Runs are short, so an inner loop over runs is cheaper than a memcpy
+ * of each. */
 static inline void copy_runs(int n, int size, real *restrict to, ptrdiff_t to_pitch,
                              const real *restrict from, ptrdiff_t from_pitch)
 {
@@ -130,7 +131,8 @@ static inline void copy_runs(int n, int size, real *restrict to, ptrdiff_t to_pi
             to[i * to_pitch + j] = from[i * from_pitch + j];
 }
 
-/* Make the rows of n pixels of a line from p on, whose windows may reach over the sides. */
+/* Make the rows of n pixels of a line, from p on. Their windows may reach beyond the image's left
+ * and right sides. */
 static inline void edge_rows(const struct nn_window *g, const real *x, struct place p, int n,
                              real *rows)
 {
@@ -143,7 +145,7 @@ static inline void edge_rows(const struct nn_window *g, const real *x, struct pl
     }
 }
 
-/* Make rows of windows inside the image. */
+/* The same for windows that do not reach beyond the left and right sides. */
 static inline void inner_rows(const struct nn_window *g, const real *x, struct place p, int n,
                               real *rows)
 {

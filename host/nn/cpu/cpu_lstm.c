@@ -1,5 +1,5 @@
-/* cpu_lstm.c : runs the LSTM on packed sequences, without products for steps after their ends.
- * Samples are sorted by length, the longest first, and rows by time:
+/* cpu_lstm.c : runs the LSTM on packed sequences, without products for steps after a sequence's
+ * end. Samples are sorted by length, the longest first, and rows by time:
  *
  *   lengths 2 4 1      packed rows: t 0: samples 1 0 2 | t 1: 1 0 | t 2: 1 | t 3: 1
  * At step t the first active[t] samples remain. One product covers the inputs of all steps, another
@@ -8,7 +8,7 @@
 #include "nn/cpu/cpu_ops.h"
 #include "hls/nn/squash.h"
 
-/* Scratch memory, in order; "rows" of all steps. */
+/* Scratch memory, in this order. "rows": the number of rows of all steps. */
 struct packed {
     int rows;
     int *order;  /* [batch] sample at each place */
@@ -271,8 +271,8 @@ void cpu_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const int3
     sum_rows(f, &p, &k, dw);
     cpu_gemm(ctx, true, false, wide, f->in, p.rows, k.gates, wide, p.x, f->in, 0, dw->wx, f->in);
     cpu_gemm(ctx, true, false, f->out, c, p.rows, p.dr, f->out, p.m, c, 0, dw->wp, c);
-    /* rows after the first step, with r of each sample's previous row: packed, but not
-     * contiguous */
+    /* Gather the r that each row after the first step has read. In dr they are not contiguous: a
+     * sample that ends leaves a gap. */
     pack(&p, f->steps, (size_t)f->out, y, p.dr);
     real *before = p.r;
     for (int t = 1; t < f->steps; t++) {

@@ -241,7 +241,7 @@ void blas_know_cpu(char **argv)
     if (n > 0 && setenv("OPENBLAS_CORETYPE", core, 1) == 0) {
         self[n] = 0;
         execv(self, argv);
-        /* failed, perhaps as the file was deleted */
+        /* failed, perhaps because the file was deleted */
         execv("/proc/self/exe", argv);
         unsetenv("OPENBLAS_CORETYPE");
     }

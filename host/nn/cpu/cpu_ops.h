@@ -72,7 +72,7 @@ void cpu_conv_whole_backward(void *ctx, const struct nn_window *g, int batch, co
 
 /* Add the softmax cross-entropy of one row, smoothed as in layers.def, to *result. Unless dz is
  * NULL, set dz [classes] to k times the gradient of loss / n. Returns how many logits rank before
- * the label's; equal ones rank in order, and a nan gives NN_TOP or more. */
+ * the label's. Equal logits rank in order of their classes; a nan gives NN_TOP or more. */
 int cpu_softmax_row(int classes, double smoothing, const real *z, int label, int n, double k,
                     real *dz, struct nn_result *result);
 

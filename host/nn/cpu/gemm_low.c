@@ -36,13 +36,13 @@ int gemm_low_parse(const char *word, struct gemm_rule *out)
 
 /* Magnitudes are the bits of doubles without sign. */
 struct rounding {
-    /* half: half a unit less one; keep: mask of bits kept; odd: 1 for m = 0, where ties go to the
-     * larger magnitude */
+    /* half: half of the last kept bit's unit, minus one; keep: mask of bits kept; odd: 1 for m = 0,
+     * where ties go to the larger magnitude */
     uint64_t half, keep, odd;
     unsigned drop;       /* mantissa bits dropped from a double */
     double magic;        /* 1.5 * 2^52 subnormal units */
     int64_t small, max;  /* magnitudes of the smallest normal and largest finite */
-    int64_t beyond, nan; /* of results on overflow and for nan */
+    int64_t beyond, nan; /* magnitudes of results: after overflow; of nan */
 };
 
 static double as_double(uint64_t bits)

@@ -1,11 +1,11 @@
 /* winograd_body.h : implements winograd_kernels.h for a vector type. The including file defines
- * LANES, vec, vec_load and so on, and how many sums stay in registers. Lanes are channels, so
- * vectors do not split sums. */
+ * LANES, vec, vec_load and so on, and how many sums stay in registers. Lanes are channels, so each
+ * sum stays in one lane. */
 #ifndef WINOGRAD_BODY_H
 #define WINOGRAD_BODY_H
 #include "nn/cpu/winograd_kernels.h"
 
-/* Registers have no index, so loops over them must be unrolled. */
+/* Registers cannot be indexed, so loops over them must be unrolled. */
 #ifdef __clang__
 #define UNROLLED _Pragma("unroll")
 #else
@@ -74,7 +74,8 @@ INLINE void spread_line(const vec *from, vec *to)
     to[3] = vec_sub(from[1], from[3]);
 }
 
-/* inside: usually a constant, all pixels, so that loads need no test. */
+/* inside: mask of the pixels to load. It is usually a constant, all pixels, so that no load needs a
+ * test. */
 INLINE void spread_tile(const struct winograd_tiles *t, unsigned inside, const float *x, float *v)
 {
     const int c = t->image.c;
@@ -98,8 +99,9 @@ INLINE void spread_tile(const struct winograd_tiles *t, unsigned inside, const f
     }
 }
 
-/* Prefetch the pixels that only the tile below reads: two in each of two lines. Needed one line of
- * tiles later, they stay cached along with the products' data. */
+/* Prefetch the pixels that the tile below reads and this one does not: two in each of two lines.
+ * They are needed one line of tiles later, and stay cached until then along with the products'
+ * data. */
 INLINE void fetch_below(const struct winograd_tiles *t, const float *below)
 {
     const ptrdiff_t line = (ptrdiff_t)t->image.c * t->image.w;
@@ -125,7 +127,7 @@ static void spread(const struct winograd_tiles *t, const float *x, float *v)
     }
 }
 
-/* to [4] = H [a b], a row of a filter of two, without halving the middle points */
+/* to [4] = H [a b] for a filter's row a b, without the 1/2 of the middle two */
 INLINE void own_line(vec a, vec b, vec *to)
 {
     to[0] = a;
@@ -244,7 +246,7 @@ static float *in_panel(int k, int n, float *u, int row, int j)
     return u + (ptrdiff_t)first * k + (ptrdiff_t)row * wide + (j - first);
 }
 
-/* Lanes are inputs, contiguous in w. */
+/* Lanes are input channels, contiguous in w. */
 static void filters_turned(int in, int out, const float *w, float *u)
 {
     for (int j = 0; j < in; j += LANES)
@@ -256,7 +258,8 @@ static void filters_turned(int in, int out, const float *w, float *u)
         }
 }
 
-/* Lanes are filters, so blocks of LANES x LANES are transposed first. */
+/* Lanes are filters, which are not contiguous in w, so blocks of LANES x LANES are transposed
+ * first. */
 static void filters_straight(int in, int out, const float *w, float *u)
 {
     float block[LANES][9][LANES]; /* input, tap, filter */

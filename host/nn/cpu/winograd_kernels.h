@@ -6,8 +6,8 @@
 
 enum {
     WINOGRAD_POINTS = 16,
-    WINOGRAD_CHANNELS = 16, /* channel numbers are multiples of it */
-    /* most tiles in a product; products have a divisor of it */
+    WINOGRAD_CHANNELS = 16, /* channels and filters come in multiples of it */
+    /* Most tiles in a product. Kernels multiply a number of tiles at once that divides it. */
     WINOGRAD_ROWS = 24
 };
 

@@ -1,6 +1,6 @@
 /* cifar10.c : reads CIFAR-10's binary files: records of a label and three planes of 32x32 pixels.
  *
- *   | label 1 byte | red 1024 | green 1024 | blue 1024 |   10000 times; other numbers > 0 are read
+ *   | label 1 byte | red 1024 | green 1024 | blue 1024 |   usually 10000 times, at least once
  * Source: www.cs.toronto.edu/~kriz/cifar.html, "binary version". */
 #include "base/err.h"
 #include "nn/data/datafile.h"

@@ -165,7 +165,8 @@ static bool name_labels(struct scene *s)
     return true;
 }
 
-/* crops: 0: tiles. *number: of the image, incremented. */
+/* crops: random crops of the image; 0: tiles. *number: the next image's number, incremented with
+ * crops. */
 static int add_file(struct crops *to, struct scene *s, int crops, uint32_t *number)
 {
     if (!name_labels(s))
@@ -190,7 +191,7 @@ static int add_city(struct crops *to, const char *dir, const char *set, const ch
     snprintf(s.dir[0], PATH_MAX, "%.*s/leftImg8bit/%s/%s", most, dir, set, city);
     snprintf(s.dir[1], PATH_MAX, "%.*s/gtFine/%s/%s", most, dir, set, city);
     if (!is_folder(s.dir[0]))
-        return 0; /* no city, for example an archive */
+        return 0; /* not a city but, for example, an archive */
     const int n = list_folder(s.dir[0], &files);
     int rc = n < 0 ? n : 0;
     for (int i = 0; rc == 0 && i < n; i++) {
@@ -217,7 +218,7 @@ static int add_set(struct crops *to, const char *dir, const char *set, int crops
     return rc;
 }
 
-/* Returns the number cut off, or -1. */
+/* Cuts ",N" off the end. Returns N, or -1 if there is none. */
 static long cut_number(char *word)
 {
     char *comma = strrchr(word, ',');

@@ -30,8 +30,9 @@ uint64_t datafile_at(const struct datafile *f);
 /* Read exactly `bytes` bytes. what: their name in errors ("the header"). */
 int datafile_read(struct datafile *f, void *buf, size_t bytes, const char *what);
 
-/* Read the rest, at most max bytes, into *data, not NULL even without bytes; the caller frees it.
- * Memory grows as data arrive, so a wrong size in a header cannot make it grow. */
+/* Read the rest, at most max bytes, into *data, which the caller frees. *data is not NULL even if
+ * there are no bytes. Memory grows as data arrive, so a wrong size in a header cannot make it
+ * grow. */
 int datafile_slurp(struct datafile *f, size_t max, uint8_t **data, size_t *bytes);
 
 /* Check that the file ends here with the right gzip checksum. */

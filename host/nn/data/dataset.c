@@ -35,8 +35,8 @@ const char dataset_help[] = "One of"
 
 enum { SOURCE_GUESS = 384 };
 
-/* Suggest a similar name, or a well-known data set's source (idx for mnist); of a path only from
- * its last part. */
+/* Suggest a source with a similar name, or that of a well-known data set (idx for mnist). If spec
+ * is a path, only its last part is compared. */
 static const char *guess_source(const char *spec, char guess[SOURCE_GUESS])
 {
     enum { N = sizeof sources / sizeof *sources, SHORTEST = 3 };

@@ -31,7 +31,7 @@ struct dataset_augment {
 
 enum { AUGMENT_CROP = 1, AUGMENT_REFLECT = 2, AUGMENT_FLIP = 4, AUGMENT_CUTOUT = 8 };
 
-/* test: use the test set instead of the training set. */
+/* A kind of samples. test: use the test set instead of the training set. */
 struct sample_ops {
     const char *name; /* for messages, "images" */
     enum nn_target_kind target;
@@ -43,14 +43,14 @@ struct sample_ops {
     /* Write samples index[0] to index[n-1] to x [n, dataset_shape]. augment may be NULL. */
     void (*to_real)(const struct dataset *d, bool test, const uint32_t *index, int n,
                     const struct dataset_augment *augment, real *x);
-    /* Write labels [n, dataset_target] under the same augmentation, and unless lengths is NULL each
-     * sample's time steps to lengths [n] (images: h). */
+    /* Write labels [n, dataset_target] under the same augmentation. Unless lengths is NULL, write
+     * each sample's number of time steps (images: h) to lengths [n]. */
     void (*labels)(const struct dataset *d, bool test, const uint32_t *index, int n,
                    const struct dataset_augment *augment, int32_t *labels, int32_t *lengths);
     /* Describe train_x and test_x, a byte per real, so that a GPU can make x itself. NULL: only
      * to_real can. */
     void (*bytes_for_gpu)(const struct dataset *d, struct nn_feed *out);
-    /* For d->own; NULL if there are no such data. crc: continues a CRC over the samples. */
+    /* For samples in d->own; NULL without such samples. crc continues a CRC over them. */
     uint32_t (*crc)(const struct dataset *d, uint32_t crc);
     void (*close)(struct dataset *d);
 };
@@ -78,14 +78,14 @@ struct dataset {
     char name[64]; /* the spec, truncated */
 };
 
-/* Return the labels that a sample has. */
+/* Return the kind of a sample's labels and their number. */
 struct nn_target dataset_target(const struct dataset *d);
 bool dataset_is_map(const struct dataset *d);
 /* for messages */
 extern const char *const dataset_targets[NN_TARGET_KINDS];
-/* Append ", spec" for each source whose samples have this form and these labels. */
+/* Append ", spec" for each source whose samples have this form and this kind of labels. */
 void dataset_specs(enum nn_form form, enum nn_target_kind target, struct text *out);
-/* Check that a network whose heads want these labels fits. model: its name, for messages. */
+/* Check that the labels are those that a network's heads need. model: its name, for messages. */
 int dataset_suits(struct dataset *d, const char *model, struct nn_target wants);
 
 /* Help of dataset_open's specs. */

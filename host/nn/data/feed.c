@@ -1,4 +1,4 @@
-/* feed.c : queues batches, each uploaded or made on the host by its turn at the latest. */
+/* feed.c : queues batches. Each is uploaded, or made on the host, before its step begins. */
 #include "nn/data/feed.h"
 #include "base/buf.h"
 #include "base/err.h"

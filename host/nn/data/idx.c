@@ -15,7 +15,8 @@ static uint32_t be32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Check the count sizes[0], too. kind: "image" or "label". */
+/* Read and check a header: magic number, then sizes [n_dims], of which sizes[0] is the count. kind:
+ * "image" or "label". */
 static int read_header(struct datafile *f, const char *kind, unsigned n_dims, uint32_t *sizes)
 {
     uint8_t b[16];

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "nn/data/picture.h"
 
-enum { SIGNATURE = 8, HEADER = 13, AROUND = 12, RATIO = 1032 }; /* RATIO: deflate's largest */
+enum { SIGNATURE = 8, HEADER = 13, AROUND = 12, RATIO = 1032 }; /* RATIO: deflate's limit */
 enum { GREY = 0, RGB = 2, PALETTE = 3 };
 
 struct png {

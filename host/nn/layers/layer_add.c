@@ -1,4 +1,5 @@
-/* layer_add.c : adds two tensors. The addend uses the sum's gradient, the other gets a copy. */
+/* layer_add.c : adds two tensors. The sum's gradient becomes the addend's; the other tensor gets a
+ * copy. */
 #include <assert.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"

@@ -42,7 +42,8 @@ const struct layer_kind layer_lrn = {
 #define ROOT sqrtf
 #endif
 
-/* channels per block; read on each side, as backward needs neighbours of neighbours */
+/* LRN_LANES: channels per block. BESIDE: channels read on each side, since backward needs the
+ * neighbours' neighbours. */
 enum { LRN_LANES = 96, BESIDE = 2 * LRN_REACH };
 
 /* Copy channels from first - BESIDE on to v [n + 2 * BESIDE]; those outside 0 to c-1 are zeros. */

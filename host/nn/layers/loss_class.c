@@ -19,7 +19,8 @@ static struct nn_target class_target(const struct node *node)
 const struct loss_kind loss_class = {
     .name = "cross-entropy", .target = class_target, .smooths = true, .pass = class_pass};
 
-/* Count logits that rank before z[label], equal ones in order; NN_TOP or more if one is nan. */
+/* Count logits that rank before z[label]; equal ones rank in order of their classes. Returns NN_TOP
+ * or more if one is nan. */
 static int n_before(int classes, const real *z, int label)
 {
     int before = 0;

@@ -47,9 +47,9 @@ struct ctc {
     const real *z;         /* [steps][classes] */
     const int32_t *labels; /* [n_labels] */
     double *a;             /* [steps][n_states] */
-    double *b, *b_behind;  /* [n_states] of a time step; of the next */
+    double *b, *b_behind;  /* [n_states] at a time step; at the next */
     double *log_sum;       /* [steps] of exp(z) */
-    double *share;         /* [classes] of the paths at a time step */
+    double *share;         /* [classes] each class's share of the paths at a time step */
 };
 
 int cpu_ctc_plan(void *ctx, int max_batch, int steps, int classes, int targets,
@@ -68,7 +68,7 @@ static double log_p(const struct ctc *c, int t, int state)
     return (double)c->z[(size_t)t * (size_t)c->classes + (size_t)k] - c->log_sum[t];
 }
 
-/* True if a path can skip the blank before. */
+/* True if a path can skip the blank before this state. */
 static bool leaps(const struct ctc *c, int state)
 {
     return state & 1 && state > 1 && c->labels[state / 2] != c->labels[state / 2 - 1];

@@ -45,7 +45,8 @@ static bool counts(int32_t label, int classes)
     return label >= 0 && label < classes;
 }
 
-/* Class predicted for z. place: of the label. */
+/* Return the class predicted from logits z. place: the label's rank (cpu_softmax_row). With a nan
+ * logit, return a class other than the label. */
 static int taken_for(int classes, const real *z, int label, int place)
 {
     int best = 0;

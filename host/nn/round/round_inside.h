@@ -11,8 +11,8 @@ struct rounder {
     /* [n_weights] rounded copy that layers read; NULL: they read the optimiser's */
     real *narrow;
     size_t n_weights;
-    /* true from the loss's gradient to the next weights(); tells passes that are their own backward
-     * pass their direction */
+    /* true from the loss's gradient to the next weights(): the direction, for passes that run both
+     * forward and backward */
     bool back;
     /* tally of the gradient that the next layer with weights passes back */
     struct scale_tally *watched;

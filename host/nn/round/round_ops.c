@@ -101,7 +101,7 @@ static void round_download_async(void *ctx, void *dst, const void *src, size_t b
     r->below->download_async(r->ctx, dst, src, bytes);
 }
 
-/* initial values, means over ranks, checkpoints */
+/* Rounds all uploads: initial values, means over ranks, and checkpoints. */
 static void round_upload(void *ctx, void *dst, const void *src, size_t bytes)
 {
     const struct rounder *r = ctx;

@@ -54,7 +54,7 @@ void round_batch_norm_backward(void *ctx, const struct nn_batch_norm *f, size_t 
         r->below->relu_backward(r->ctx, all, y, dy, dy);
     r->below->batch_norm_backward(r->ctx, f, n, x, addend, y, dy, dx, dgamma, dbeta, scratch);
     GRAD_OUT(dx, n, f->c)
-    if (f->swapped) /* gamma was multiplied in */
+    if (f->swapped) /* the pass has multiplied dy by gamma */
         GRAD_OUT(dy, n, f->c)
     PAR_GRAD_OUT(dgamma, f->c, 1)
     PAR_GRAD_OUT(dbeta, f->c, 1)
@@ -95,7 +95,7 @@ void round_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const in
     PAR_GRAD_OUT(dw->wp, f->out, f->cells)
     PAR_GRAD_OUT(dw->peephole, LSTM_PEEPHOLES, f->cells)
     PAR_GRAD_OUT(dw->bias, LSTM_GATES, f->cells)
-    /* unread from here, but pure fp16 keeps every tensor in e5m10 */
+    /* dy is not read any more, but pure fp16 keeps every tensor in e5m10 */
     if (r->setup.of[ROUND_STATE].on)
         round_values(r, ROUND_ACT_GRAD, VALUES(batch, f->steps * f->out), dy);
 }

@@ -153,7 +153,7 @@ int graph_by_name(struct nn_model *m, const char *name, int n_classes)
                    "model '%s' does not fit images of %dx%d: need at least %d pixels a side (train "
                    "--image scales them)",
                    name, in.h, in.w, side);
-    if (m->too_small) /* no memory to find the size */
+    if (m->too_small) /* smallest_side() found none */
         return ERR(-EINVAL, "model '%s' does not fit images of %dx%d", name, in.h, in.w);
     mark_last(m);
     return 0;

@@ -24,14 +24,14 @@ struct fpga_op {
 };
 
 struct fpga_time {
-    /* since the card was started; clocks: busy, 0: unknown */
+    /* since the card was started; clocks: busy ones, 0: unknown */
     uint64_t clocks, beats_in, beats_out;
 };
 
 struct fpga_ops {
     const char *prefix; /* of the cards' names: "udp://" */
 
-    /* The name has no prefix, also in open(). */
+    /* Here and in open() the name comes without its prefix. */
     bool (*name_fits)(const char *name);
 
     /* Connects within timeout_s. Returns 0 or a negative errno. -ENXIO: no such card can exist (an
@@ -43,7 +43,7 @@ struct fpga_ops {
      * Returns 0, or a negative errno if the card is gone. */
     int (*batch)(struct fpga *card, struct fpga_op *ops, size_t n, size_t *done, double timeout_s);
 
-    /* Returns the IPv4 address (127.0.0.1 is 0x7f000001) and port for frames, within timeout_s.
+    /* Finds the IPv4 address (127.0.0.1 is 0x7f000001) and port for frames, within timeout_s.
      * Returns 0, -ENOTSUP if the card does not accept frames from a network, or another negative
      * errno if it is gone. */
     int (*address)(struct fpga *card, uint32_t *ip, uint16_t *port, double timeout_s);

@@ -70,7 +70,7 @@ static int ask(struct fpga *card, struct eth_card *e, struct lease_message *m,
     }
 }
 
-/* Sends CLOSE at least once and waits for the answer until then. */
+/* Sends CLOSE at least once, and waits for the answer until time `until`. */
 static void let_go(struct eth_card *e, double until)
 {
     struct lease_message close = {.kind = LEASE_CLOSE}, answer;
@@ -126,15 +126,15 @@ static int eth_open(struct fpga *card, const char *name, double timeout_s)
     return rc;
 }
 
-/* True if a request may end here: no registers are staged, and later operations need no index set
- * before. */
+/* True if a request may end after this operation: it leaves no register staged, and later
+ * operations need no index that was set before it. */
 static bool is_whole(const struct fpga_op *op)
 {
     return op->read ? op->at == REG_COUNTER_HI : op->at == REG_RANK_COMMIT;
 }
 
-/* The request begins with `job`, the last JOB_INDEX, unless NULL. Returns the ops taken, or 0 if
- * they have no place to end a request. */
+/* Fills a request with operations from ops[at] on, after `job`, the last JOB_INDEX, unless NULL.
+ * Returns how many it takes, or 0 if a request may end after none that fits. */
 static size_t fill(const struct fpga_op *ops, size_t at, size_t n, const struct fpga_op *job,
                    struct lease_message *m)
 {

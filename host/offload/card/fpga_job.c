@@ -3,9 +3,9 @@
  *     for 64 (or as asked), 32, 16, 8 slots: for each place: for each index:
  *         one batch: the job and JOB_COMMIT; if it is accepted: its ranks
  *
- * The host cannot read which indices and slots are taken, but the card refuses a JOB_COMMIT that
- * would touch another job, and its control program one that would touch another connection's.
- * Connections share the registers, so each attempt must be one batch. */
+ * The host cannot read which indices and slots are taken, but a JOB_COMMIT that would touch another
+ * job is refused: by the card, or, if the job belongs to another connection, by its control
+ * program. Connections share the registers, so each attempt must be one batch. */
 #include "offload/card/fpga_job.h"
 #include "base/clock.h"
 #include "base/err.h"

@@ -15,7 +15,7 @@
 
 /* until the first repetition; the longest after doubling */
 static const double first_s = 0.02, longest_s = 0.25;
-/* read after the deadline without the answer */
+/* a wait whose deadline is over ends after this many datagrams, even if more are there */
 enum { MAX_HEARD = 256 };
 
 int lease_link_open(struct lease_link *l, const struct sockaddr_in *to)
@@ -50,8 +50,8 @@ static bool fits(const struct lease_message *m, const struct lease_message *answ
             answer->status != LEASE_STATUS_DONE);
 }
 
-/* Returns 1 with the answer to m, else 0 or the socket's negative errno. An ICMP message causes it,
- * which any host may send, so the caller keeps waiting. */
+/* Returns 1 with the answer to m, else 0 or the socket's negative errno. Any host can cause this
+ * errno with an ICMP message, so the caller keeps waiting. */
 static int hear(struct lease_link *l, const struct lease_message *m, struct lease_message *answer,
                 double until)
 {
@@ -96,7 +96,7 @@ int lease_link_ask(struct lease_link *l, struct lease_message *m, struct lease_m
     return why;
 }
 
-/* KEEPs per silence; how much more frequent without answers */
+/* KEEPs per silence_s; times more frequent until one is answered */
 enum { TIMES = 5, AGAIN = 4 };
 
 struct lease_keeper {

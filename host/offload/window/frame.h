@@ -52,14 +52,14 @@ static inline uint32_t card_fit_codes(const struct card_fit *f, uint32_t beats)
     return beats * 512 / f->wider;
 }
 
-/* Returns the beats for n codes, whole in both directions. */
+/* Returns the beats for n codes, rounded up to whole beats in both directions. */
 static inline uint32_t card_fit_beats(const struct card_fit *f, size_t n)
 {
     uint32_t beats = (uint32_t)((n * f->wider + 511) / 512);
     return (beats + f->ratio - 1) / f->ratio * f->ratio;
 }
 
-/* Returns the most beats up to most_beats, whole in both directions. */
+/* Returns the most beats, up to most_beats, that are whole in both directions. */
 static inline uint32_t card_fit_most(const struct card_fit *f, uint32_t most_beats)
 {
     return most_beats / f->ratio * f->ratio;

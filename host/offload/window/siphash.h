@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Low word of the key first. Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF",
+/* key[0] is the low word. Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF",
  * 2012. */
 uint64_t siphash(const uint64_t key[2], const uint8_t *bytes, size_t n);
 

@@ -1,7 +1,7 @@
 /* window.h : Sends one rank's packets to the job's slots on all cards and recovers lost packets.
  *
- *     packet n of the job (all steps, MAX and SUM) -> card n mod R
- *     packet m = n / R of that card -> slot m mod S, chunk m / S mod 2^32
+ *     packet n of the job (all steps, MAX and SUM) -> card n mod R, of R
+ *     packet m = n / R of that card -> slot m mod S, of S, chunk m / S mod 2^32
  *
  * No function blocks or reads a clock: window_turn() does what is possible at time `now`, in
  * seconds, so one thread can turn several ranks' windows. All ranks must start the same work in the
@@ -39,7 +39,7 @@ struct window_config {
     uint32_t beats;
     int packets;            /* in flight to a card, at most; 0: WINDOW_PACKETS */
     double card_deadline_s; /* silence after which a card is abandoned */
-    double deadline_s;      /* patience with other ranks */
+    double deadline_s;      /* longest wait for other ranks */
 };
 
 enum window_state {
@@ -57,7 +57,7 @@ void window_close(struct window *w);
 
 /* Start work, one kind at a time and none after WINDOW_LOST. x, codes and result must stay valid
  * until it is done. */
-/* the longest frames first, then shorter ones */
+/* pings each card with the longest frames first, then with shorter ones */
 void window_start_pings(struct window *w, double now);
 void window_start_max(struct window *w, uint32_t tag, int8_t *x, size_t n, double now);
 void window_start_sum(struct window *w, const struct card_path_sum *sum, double now);
@@ -66,7 +66,8 @@ void window_start_sum(struct window *w, const struct card_path_sum *sum, double 
  * first sent, so another turn may do more. */
 enum window_state window_turn(struct window *w, double now, bool *moved);
 
-/* Needs the rest of the codes after WINDOW_LOST during a sum, as card_path.h requires. */
+/* After WINDOW_LOST during a sum, calls the sum's need() for the rest of the codes, as card_path.h
+ * requires. */
 void window_need_rest(struct window *w);
 
 /* After the pings: returns the payload beats of the longest frame that came back from all cards.

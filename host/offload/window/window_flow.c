@@ -2,7 +2,7 @@
  * complete. */
 #include "offload/window/window_inside.h"
 
-/* packets cast together; decoded together */
+/* packets per call of need(); at least, per call of have() */
 enum { AHEAD = 32, TOGETHER = 8 };
 
 void window_start(struct window *w, struct window_work work, double now)
@@ -44,7 +44,7 @@ void window_start_sum(struct window *w, const struct card_path_sum *sum, double 
                  now);
 }
 
-/* *m: number among the card's packets. */
+/* Returns the slot of packet i of this work. *m: the packet's number among its card's. */
 static struct window_slot *slot_of(const struct window *w, uint64_t i, uint64_t *m)
 {
     const uint64_t n = w->base + i;
@@ -53,7 +53,7 @@ static struct window_slot *slot_of(const struct window *w, uint64_t i, uint64_t 
     return &end->slots[*m % end->card.job.slots];
 }
 
-/* Calls need() for packets 0 to i and further ones, AHEAD at a time. */
+/* Unless already done, calls need() for packet i and those after it, AHEAD at a time. */
 static void need(struct window_work *work, uint64_t i)
 {
     const size_t want = ((size_t)i + 1) * work->per_packet;
@@ -152,9 +152,9 @@ void window_have(struct window *w)
  * No datagram is fragmented, in either direction. If a path carries only shorter frames later,
  * the card is abandoned for this step, and the next pings find the new length. */
 
-enum { SURE = 3 }; /* of the longest length */
+enum { SURE = 3 }; /* repetitions of the longest ping before shorter ones */
 
-/* Returns what the route surely carries, at most config.beats. */
+/* Returns the beats that the route is known to carry, at most config.beats. */
 static uint32_t known_beats(const struct window *w, const struct window_end *end)
 {
     const size_t most = end->card.wire.ops->most(end->card.wire.own);
@@ -162,7 +162,7 @@ static uint32_t known_beats(const struct window *w, const struct window_end *end
     return beats < w->config.beats ? (uint32_t)beats : w->config.beats;
 }
 
-/* Returns at least the shortest frame's beats. */
+/* Returns the beats of the next ping, at least those of the shortest frame. */
 static uint32_t ping_beats(const struct window *w, const struct window_slot *s)
 {
     uint32_t beats = known_beats(w, s->end);

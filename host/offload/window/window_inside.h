@@ -21,7 +21,7 @@ struct window_slot {
     uint64_t m;
     /* echoes of the first and the last ping since the packet was sent or a pong came; 0: none */
     uint64_t first_echo, echo;
-    double first_at, asked_at; /* when those were sent */
+    double first_at, asked_at; /* when these pings were sent */
     size_t n_result;           /* payload bytes expected */
     size_t n_frame;
     uint8_t *frame; /* as sent */
@@ -38,7 +38,7 @@ struct window_end {
     uint64_t answered;    /* latest packet (m) with a result */
     double answered_at;   /* time of the last result */
     uint32_t n_questions; /* pings since the card's last answer */
-    /* time of the first of them; 0: none */
+    /* time of the first of these pings; 0: none */
     double silent_since;
     double rtt_s, var_s; /* smoothed; 0: never measured */
 };
@@ -116,10 +116,11 @@ void window_take(struct window *w, struct window_end *end, const uint8_t *bytes,
 void window_take_group(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n,
                        double now);
 
-/* A limited number per card. *drained: none is left. Returns true if any came. */
+/* Receives a limited number of datagrams per card. *drained: none is left. Returns true if any
+ * came. */
 bool window_receive(struct window *w, double now, bool *drained);
 
-/* No packet may be in flight. */
+/* Starts work. No packet may be in flight. */
 void window_start(struct window *w, struct window_work work, double now);
 
 /* Readies slot s for packet m, if this work has it. */

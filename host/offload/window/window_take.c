@@ -33,7 +33,7 @@ static bool is_open(const struct window_slot *s, const uint8_t *bytes)
            !memcmp(bytes + PKT_CHUNK_AT, s->frame + PKT_CHUNK_AT, PKT_CHUNK_BYTES);
 }
 
-/* True if the result repeats what it must of the frame's header, except op. */
+/* True if the result repeats all header fields of the frame that it must, except op. */
 static bool repeats(const struct window_slot *s, const uint8_t *bytes)
 {
     const uint32_t known = PKT_STATUS_PINF | PKT_STATUS_NINF | PKT_STATUS_OVERFLOW;

@@ -16,11 +16,12 @@
 static const double first_s = 0.05, least_s = 0.01, most_s = 0.2, later_s = 0.002;
 enum {
     MAX_DOUBLED = 8,
-    /* after a result for a packet so many later, this one or its result was probably lost */
+    /* if there is a result for a packet so many later, this packet or its result was probably
+     * lost */
     OVERTAKEN = 4,
     MAX_QUESTIONS = 8,
-    /* card deadlines until a card that answers pings but accepts no packets is abandoned; a silent
-     * one: after one */
+    /* a card that answers pings but accepts no packets is abandoned after so many card deadlines, a
+     * silent one after one */
     TAKES_NONE = 2,
 };
 

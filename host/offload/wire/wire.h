@@ -48,15 +48,15 @@ struct wire_options {
 /* Opens a wire bound to one address of this host. Returns 0, or a negative errno with the reason in
  * why, like the functions below: -ENOENT, -ELIBACC or -ELIBBAD (libfabric's library is missing,
  * does not load, or belongs to another build), -EINVAL (o->local is no address or interface here),
- * or -ENODATA (no such provider, or without such datagrams). */
+ * or -ENODATA (no such provider, or it lacks such datagrams). */
 int wire_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES]);
 
-/* Opens a receiver, a socket for all providers, for the card's datagrams to the multicast
- * group:port, joined at the interface of o->local. It cannot send. */
+/* Opens a receiver for the card's datagrams to the multicast group:port, joined at the interface of
+ * o->local. It is a socket with every provider, and cannot send. */
 int wire_join(const struct wire_options *o, uint32_t group, uint16_t port, struct wire *out,
               char why[WIRE_WHY_BYTES]);
 
-/* Returns 0 if the provider exists; NULL does. */
+/* Returns 0 if the provider exists or is NULL. */
 int wire_check(const char *provider, char why[WIRE_WHY_BYTES]);
 
 /* ---- wires of libnarrowcast_fabric.so ---- */
@@ -67,8 +67,8 @@ int wire_check(const char *provider, char why[WIRE_WHY_BYTES]);
 int wire_plugin_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES]);
 int wire_plugin_check(const char *provider, char why[WIRE_WHY_BYTES]);
 
-/* Writes the library's path into text[n], or "none: " and why it is missing. Does not load a
- * library in the program's folder. */
+/* Writes "by " and the library's path into text[n], or "none: " and the reason. Loads the library
+ * to check it, except from the program's folder. */
 void wire_plugin_about(char *text, size_t n);
 
 #endif

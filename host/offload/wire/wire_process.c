@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CLOCKS = 1u << 30, FIRST_PORT = 49152 }; /* longer runs are stuck */
+enum { MAX_CLOCKS = 1u << 30, FIRST_PORT = 49152 }; /* MAX_CLOCKS: a longer run is stuck */
 static const uint32_t first_ip = 0x0a000001;
 
 /* a queue of frames, each after its length */

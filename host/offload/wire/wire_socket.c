@@ -65,14 +65,14 @@ static size_t socket_most(const void *wire)
     return wire_most(w->fd);
 }
 
-/* These errors may also belong to an earlier datagram. */
+/* These errors may also belong to an earlier datagram, so lengths are compared. */
 static bool is_too_long(const struct wire_socket *w, int rc)
 {
     return (rc == -EMSGSIZE || rc == -EINVAL) && socket_most(w) < w->each;
 }
 
-/* A datagram that cannot leave, except for its length or lack of room, is lost; the window recovers
- * it. */
+/* A datagram that cannot leave for a reason other than its length or lack of room is lost; the
+ * window recovers it. */
 static int socket_flush(void *wire)
 {
     struct wire_socket *w = wire;
@@ -132,7 +132,7 @@ static int read_more(struct wire_socket *w)
                        .msg_controllen = sizeof control.bytes};
     const ssize_t n = recvmsg(w->fd, &m, MSG_DONTWAIT);
     w->at = w->n_in = 0;
-    /* of an earlier datagram: no peer for now, or too long */
+    /* errors of an earlier datagram: it found no peer, or was too long */
     if (n < 0) {
         const bool passes = is_full(-errno) || errno == ECONNREFUSED || errno == EHOSTUNREACH ||
                             errno == ENETUNREACH;
@@ -186,8 +186,8 @@ static const struct wire_ops ops = {
     .close = socket_close,
 };
 
-/* Without privileges less is granted. Returns false without UDP_GRO: each call receives one
- * datagram. */
+/* Enlarges the receive buffer; without privileges less is granted. Returns false if there is no
+ * UDP_GRO, so that each call receives one datagram. */
 static bool make_room(int fd)
 {
     const int bytes = SOCKET_BYTES, one = 1;

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* values per run: 4 MiB of fp32 amortise it; below MIN_RUN reading files becomes slow */
+/* values per run, at most: 4 MiB of fp32 amortise a run; at least: smaller pieces make reading
+ * files slow */
 enum { MAX_RUN = 1 << 20, MIN_RUN = 1 << 16 };
 
 enum role { X, CODES, EXPONENT, ABSMAX, STATUS };
@@ -121,7 +122,7 @@ static int check_status(struct card_cast *c, double until)
     return -EIO;
 }
 
-/* The kernels ignore the rest of the last beat. */
+/* Clears the rest of the last beat, which kernels ignore. */
 static void clear_tail(struct card_cast *c, enum role role, size_t n)
 {
     const size_t held = ((role == X ? 32 : c->width) * n + 7) / 8;

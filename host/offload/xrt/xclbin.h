@@ -19,7 +19,7 @@ enum {
     XCLBIN_WHY_BYTES = 192,
     XCLBIN_UUID_BYTES = 16,
     XCLBIN_UUID_TEXT = 37, /* 8-4-4-4-12 digits and 0 */
-    XCLBIN_SECTIONS = 64,  /* limits, as below */
+    XCLBIN_SECTIONS = 64,  /* this and those below are limits */
     XCLBIN_UNITS = 64,
     XCLBIN_BANKS = 256,
     XCLBIN_ARGS = 1024, /* of all units */

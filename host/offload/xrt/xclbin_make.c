@@ -79,7 +79,7 @@ static void hash(uint64_t h[2], const void *bytes, size_t n)
     }
 }
 
-/* Makes version 8 (free format) from the whole file. */
+/* Makes a UUID of version 8 (free format) from the whole file. */
 static void make_uuid(const uint8_t *file, size_t bytes, uint8_t uuid[XCLBIN_UUID_BYTES])
 {
     uint64_t h[2] = {0xcbf29ce484222325, 0x6c62272e07bb0142};

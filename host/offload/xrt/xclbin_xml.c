@@ -8,7 +8,7 @@ static bool starts(const char *at, const char *end, const char *with)
     return (size_t)(end - at) >= n && !memcmp(at, with, n);
 }
 
-/* Returns the address after the first `what`, or NULL. */
+/* Returns the address after the first `what` from `at` on, or NULL. */
 static const char *behind(const char *at, const char *end, const char *what)
 {
     for (; at < end; at++)

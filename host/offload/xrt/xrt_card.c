@@ -31,7 +31,8 @@ static int failed(struct xrt_card *card, int code, const char *format, ...)
     return code;
 }
 
-/* Another XRT than at compile time may still work: the C API is old and stable. */
+/* Only reports a version of XRT other than that at compile time. It may still work, because the C
+ * API is old and stable. */
 static void check_drift(const struct xrt_library *l)
 {
     const char *loaded = l->loaded();

@@ -47,8 +47,8 @@ int xrt_card_check(const char *name, const char *xclbin, char *why);
  * silent. */
 bool xrt_card_cannot_be(int rc);
 
-/* Without loading a container, for xrt_card_about() and card->uuid, the loaded container's (all 0:
- * none). */
+/* Opens a card without loading a container, for xrt_card_about() and for card->uuid, which is that
+ * of the container it has (all 0: none). */
 int xrt_card_look(struct xrt_card *card, const char *name, double timeout_s);
 
 void xrt_card_close(struct xrt_card *card); /* legal when zeroed; never blocks long */

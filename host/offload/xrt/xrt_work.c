@@ -28,16 +28,16 @@ struct xrt_work {
     struct xrt_kernel *kernels[N_KERNELS];
 };
 
-static _Atomic int n_lost; /* not returned yet */
+static _Atomic int n_lost; /* abandoned calls that have not returned yet */
 /* calls in progress, during which a signal handler may end the process */
 static _Atomic int n_busy;
 
-static pid_t owner; /* has opened devices */
+static pid_t owner; /* process that has opened devices */
 
-/* Ends the process without XRT's exit handlers while a thread is in XRT: they would unload its
- * code, or wait for it. The program's own handlers were registered later, so they have run, or
- * their work is done (MPI). Does the same in a forked child, which lacks XRT's threads, for which
- * some handlers wait. */
+/* An exit handler: if a thread is in XRT, ends the process before XRT's own handlers, which would
+ * unload its code or wait for it. The program's handlers were registered later, so they have run,
+ * or their work is done (MPI). It does the same in a forked child, which lacks the threads for
+ * which some handlers of XRT wait. */
 static void leave(int status, void *arg)
 {
     (void)arg;
@@ -47,7 +47,8 @@ static void leave(int status, void *arg)
     _exit(status);
 }
 
-/* Several times: XRT may register handlers in the first call of some kinds. */
+/* Registers leave() several times, because XRT may register handlers in the first call of each
+ * kind. */
 static void register_leave(enum xrt_work_kind kind)
 {
     static _Atomic int times[XRT_WORK_CLOSE + 1];
