@@ -7,10 +7,11 @@
  *     even   2^bits values: the ends of 2^bits - 1 equal intervals of -scale .. scale; none is 0
  *            code: | number of the value, counted from the lowest |
  *
- * A number between two values is rounded at random. The probability of up is its distance from the
- * lower value in steps, so the expected decoded value is the number. A number that equals a value,
- * except for rounding errors, always gets it. Each operation is rounded to fp32 by itself: every
- * machine in IEEE mode gives the same bits. No result is inf or nan unless an argument is.
+ * A number between two values is rounded up or down at random. The probability of rounding up is
+ * its distance from the lower value, in steps, so the expected decoded value is the number itself.
+ * A number that differs from a value only by rounding errors is always rounded to that value. Each
+ * operation is rounded to fp32 by itself: every machine in IEEE mode gives the same bits. No result
+ * is inf or nan unless an argument is.
  *
  * Sums over a bucket use 16 partial sums: element i is added to lane i mod 16, and level_join()
  * adds the lanes. Source: Alistarh, Grubic, Li, Tomioka, Vojnovic, "QSGD", NIPS 2017; the 1-bit
@@ -119,7 +120,7 @@ LEVEL_FN float level_norm(float squares, float max, struct level_power p)
     return most > max ? most : max;
 }
 
-/* Return `times` standard deviations, about 0, of n numbers. squares, p: as in level_norm(). */
+/* Return `times` the standard deviation about 0 of n numbers. squares, p: as in level_norm(). */
 LEVEL_FN float level_deviations(float times, float squares, float n, struct level_power p)
 {
     const float deviation = level_sqrt(squares) / level_sqrt(n);
@@ -137,7 +138,7 @@ struct level_grid {
     struct level_power power;
     float most; /* the scale, times power.up */
     float half; /* steps from 0 to the scale: s, or half the number of intervals */
-    float per;  /* steps in 1, divided by power.up */
+    float per;  /* steps per unit, divided by power.up */
     float step; /* size of a step, times power.up */
     float top;  /* sign: largest level, s; even: number of the last value */
 };
@@ -162,8 +163,8 @@ LEVEL_FN float level_at_most(float at, float top)
     return at < top ? at : top;
 }
 
-/* Round `at` randomly to a neighbouring integer; to the lower one if `at` exceeds it by at most
- * `slack`, the bound on rounding errors. */
+/* Round `at` randomly to a neighbouring integer; if one is at most `slack` away, always to that.
+ * slack: the bound on rounding errors. */
 LEVEL_FN uint32_t level_draw(float at, float slack, uint32_t random)
 {
     const int32_t low = (int32_t)(at + slack);

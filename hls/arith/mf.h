@@ -43,7 +43,7 @@ enum mf_round {
 };
 
 /* Result for a value beyond the largest finite one, after rounding as if exponents had no upper
- * end. */
+ * limit. */
 enum mf_overflow {
     MF_SATURATE, /* the largest finite value, also for an infinite input; nan stays nan */
     MF_INF       /* inf; fn: nan */
@@ -234,8 +234,8 @@ MF_FN int mf_holds(struct mf_fmt to, struct mf_fmt from)
     return mf_same(to, from) || (to.fn == 0 && to.m >= from.m && to.e >= from.e + from.fn);
 }
 
-/* Convert a code, exactly, into a format that holds its own. Codes of two formats can so be
- * added. */
+/* Convert a code exactly into a format that holds all numbers of its own (mf_holds()). So codes of
+ * two formats can be added. */
 MF_FN uint32_t mf_widen(struct mf_fmt to, struct mf_fmt from, uint32_t code)
 {
     return mf_pack(to, mf_unpack(from, code), MF_NEAREST, MF_INF, 0u);

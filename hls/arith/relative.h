@@ -1,8 +1,8 @@
 /* relative.h : all arithmetic of gradients that are sent as multiples of a quantile, in one
- * definition for C and CUDA. They may first be divided by their weights.
+ * definition for C and CUDA. Gradients may first be divided by their weights.
  *
  *     d = g / (|w| + eps), or g     q = a quantile of |d|     top = largest value of the format
- *     sent     d * (top / q) / share         share: number of such values that fit one sum
+ *     sent     d * (top / q) / share         share: values of magnitude q that one sum can hold
  *     back     v * (q / top) * (|w| + eps)   v: the decoded sum; without the last factor if d is g
  *
  * Each operation is rounded to fp32 by itself, in this order: every machine in IEEE mode gives the

@@ -39,9 +39,10 @@ struct vec_quotient {
     float divisor;
 };
 
-/* Return an equal computation whose product overflows fp32 only if the quotient does. Halves the
- * divisor and lowers the shift until the format's largest number times 2^shift fits fp32, or the
- * divisor is at most 1. No code loses a bit: the smallest product stays above 2^-149. */
+/* Return a shift and divisor with the same quotient, whose product overflows fp32 only if the
+ * quotient does. Halves the divisor and lowers the shift until the format's largest number times
+ * 2^shift fits fp32, or the divisor is at most 1. No code loses a bit: the smallest product stays
+ * above 2^-149. */
 MF_FN struct vec_quotient vec_quotient_of(struct mf_fmt f, int shift, float divisor)
 {
     struct vec_quotient q = {shift, divisor};

@@ -52,7 +52,7 @@ CRC32C_FN uint64_t pkt_get_uint(const uint8_t *bytes, int n_bytes)
     return value;
 }
 
-/* h.header_crc is ignored. */
+/* Write h to bytes[64] with a new header_crc; h.header_crc is ignored. */
 CRC32C_FN void pkt_put(struct pkt_header h, uint8_t *bytes)
 {
 #define PKT_FIELD(NAME, name, at, n_bytes, what) pkt_put_uint(bytes + at, h.name, n_bytes);

@@ -11,8 +11,8 @@
  * A rank is "in" when its contribution to the chunk being filled has been added. It sends chunk c+1
  * only after it has the result of chunk c. So once all ranks are in c+1, none needs the result of
  * c, and only then is that overwritten. Registration of a job puts its slots into DONE(2^32 - 1)
- * without a kept result. Chunks are compared only for equality. A slot's one accumulator and one
- * kept result belong to the caller; the verdict says what to do with them.
+ * without a kept result. Chunk numbers are compared only for equality. A slot's one accumulator and
+ * one kept result belong to the caller; the verdict says what to do with them.
  *
  * The RTL is checked against this file, and the card's C model uses it.
  * tests/hls/test_slot_search.c searches all interleavings. */
@@ -38,8 +38,8 @@ struct slot {
     enum slot_state state;
     /* 1 if a result is kept: of `chunk` in DONE, of `chunk` - 1 in FILLING */
     uint32_t kept;
-    uint32_t chunk; /* the one being filled, or the last one that was */
-    /* bit r: rank r is in `chunk`. All are in DONE, none after registration */
+    uint32_t chunk; /* being filled, or filled last */
+    /* bit r: rank r is in `chunk`. In DONE all ranks are, but after registration none */
     uint64_t bitmap;
     struct slot_desc desc;      /* of the first contribution to `chunk`, in FILLING */
     struct slot_desc kept_desc; /* of the kept result */
@@ -80,7 +80,8 @@ SLOT_FN uint64_t slot_everyone(unsigned n_ranks)
     return ~(uint64_t)0 >> ((64u - n_ranks) & 63u);
 }
 
-/* rank < n_ranks, n_ranks: 1 to 64. Only the verdicts SLOT_ADD_* change s. */
+/* Return what to do with a contribution. rank < n_ranks, n_ranks: 1 to 64. s changes only if the
+ * verdict is one of SLOT_ADD_*. */
 SLOT_FN enum slot_verdict slot_take(struct slot *s, unsigned n_ranks, unsigned rank, uint32_t chunk,
                                     struct slot_desc desc)
 {

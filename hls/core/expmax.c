@@ -2,8 +2,8 @@
  * clock. */
 #include "hls/core/expmax.h"
 
-/* As bits, inf and nan are larger than all finite values. Only the first `left` of 16 magnitudes
- * count. */
+/* Return the larger of so_far and the magnitudes in b, compared as bits: inf and nan are above all
+ * finite values. Only the first `left` of 16 magnitudes count. */
 static uint32_t absmax_of(struct beat b, uint32_t left, uint32_t so_far)
 {
     uint32_t max = so_far;

@@ -6,7 +6,7 @@
 enum { QUANT_REFUSED = 1 }; /* status: illegal fmt, shift or saturate; nothing else was written */
 enum { QUANT_MAX_SHIFT = 1 << 20 };
 
-/* Encode: codes = x * 2^shift, rounded once to nearest.
+/* Encode: codes = x * 2^shift, each rounded once to nearest.
  *   x          [ceil(n / 16)] beats of fp32
  *   codes      [ceil(n * width / 512)] beats, out: n codes, then zero codes; width: bits of a code
  *   fmt        byte of the format (beat.h)

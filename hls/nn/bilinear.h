@@ -26,7 +26,8 @@ MF_FN struct bilinear bilinear_at(int to, int n_from, int n_to)
     return b;
 }
 
-/* Return the weight of source pixel `from` in pixel `to`, one of whose two sources it must be. */
+/* Return the weight of source pixel `from` in pixel `to`. `from` must be one of the two sources of
+ * `to`. */
 MF_FN float bilinear_share(int to, int from, int n_from, int n_to)
 {
     const struct bilinear b = bilinear_at(to, n_from, n_to);
@@ -48,7 +49,8 @@ MF_FN int bilinear_end(int from, int n_from, int n_to)
     return end < n_to ? end : n_to;
 }
 
-/* Rounds every operation. Callers interpolate first along lines, then between lines. */
+/* Return a and b mixed; every operation is rounded. Callers interpolate first along lines, then
+ * between lines. */
 MF_FN float bilinear_mix(float a, float b, float part)
 {
 #ifdef __CUDA_ARCH__

@@ -8,8 +8,8 @@ enum { CONV_BLOCK_VALUES = 28000, CONV_BLOCK_PRODUCTS = 1000000, CONV_BLOCK_STEP
 
 /* Return the number of pixels per block, a multiple of CONV_BLOCK_STEP. A pixel has `row` values,
  * each of which takes part in `other` products. A block has at most CONV_BLOCK_VALUES values and
- * CONV_BLOCK_PRODUCTS products, unless `least` (a multiple of CONV_BLOCK_STEP, or 0) pixels or one
- * step are more. */
+ * CONV_BLOCK_PRODUCTS products, unless `least` pixels (a multiple of CONV_BLOCK_STEP, or 0) or
+ * CONV_BLOCK_STEP pixels have more. */
 MF_FN int conv_block_pixels(int row, int other, int least)
 {
     const int products = CONV_BLOCK_PRODUCTS / other;

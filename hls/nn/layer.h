@@ -100,7 +100,7 @@ MF_FN size_t layer_norm_run(size_t n)
     return n / LAYER_NORM_RUNS + (n % LAYER_NORM_RUNS != 0);
 }
 
-/* Local response normalisation sums LRN_REACH channels on either side, too. */
+/* Local response normalisation sums a channel and LRN_REACH channels on either side. */
 enum { LRN_REACH = 2, LRN_CHANNELS = 2 * LRN_REACH + 1 };
 
 /* an LSTM with peepholes and a projection (layers.def) */
@@ -119,7 +119,7 @@ enum { MOMENTS_SCRATCH = 4096 };
 
 struct nn_result {
     double loss_sum; /* sum of the losses of the labels that count */
-    int n_labels;    /* that count: one per sample, or one per pixel */
+    int n_labels;    /* labels that count: one per sample, or one per pixel */
     int n_correct;   /* that were predicted */
     int n_top;       /* among the NN_TOP largest logits */
     int n_edits;     /* ctc: edits between decoded and wanted transcripts */

@@ -44,8 +44,8 @@ PHILOX_FN struct view view_choose(struct augment a, uint64_t seed, uint64_t epoc
     return v;
 }
 
-/* Return the line (or column) of the image, which has n, that position `at` shows, or -1 for the
- * black border. at: from -crop to n + crop - 1. */
+/* Return which of the image's n lines (or columns) appears at position `at`, or -1 for the black
+ * border. at: from -crop to n + crop - 1. */
 PHILOX_FN int view_line(int reflect, int at, int n)
 {
     if (at >= 0 && at < n)

@@ -1,5 +1,5 @@
-/* algo_check.h : checks an algorithm's sums against its documented order of additions, its traffic
- * against the formulas, on ranks of any kind. */
+/* algo_check.h : checks an algorithm's sums and traffic on ranks of any kind. Sums must follow the
+ * documented order of additions, and traffic the formulas. */
 #ifndef ALGO_CHECK_H
 #define ALGO_CHECK_H
 #include "algo_formulas.h"
@@ -15,9 +15,9 @@
 enum { ALGO_CHECK_MAX = 256, ALGO_CHECK_WIDEST = 4, ALGO_CHECK_CANARY = 0x5a };
 static const uint64_t algo_check_seed = 20240607;
 
-/* Computed by each process. */
+/* Buffers. Each process has its own and computes all expected sums itself. */
 struct algo_world {
-    /* ranks share a process: the lowest fills this for all */
+    /* the ranks share a process and this struct, which the lowest rank fills */
     bool shared;
     int n_ranks;
     size_t n_most;                                         /* elements */
@@ -77,7 +77,7 @@ static inline void add_by_rank(const struct algo_world *w, const struct vec_sum 
     add_in_order(w, s, vectors, order, n_vectors, 0, n, last, out);
 }
 
-/* Part j in a ring's order: by ranks j + 1, j + 2, ..., j. */
+/* Add each part j in a ring's order: ranks j + 1, j + 2, ..., j. */
 static inline void add_by_ring(const struct algo_world *w, const struct vec_sum *s,
                                uint8_t *const *vectors, int n_vectors, size_t n, bool last,
                                uint8_t *out)
@@ -134,8 +134,8 @@ static inline double max_of_ranks(const struct algo_rank *t, double x)
     return max;
 }
 
-/* Run `by` once; expect sums, bytes and rounds of `a`. They differ where algo_here() substitutes
- * one. */
+/* Run `by` once; expect sums, bytes and rounds of `a`. `by` differs from `a` where algo_here()
+ * substitutes another algorithm. */
 static inline void run_once(const struct algo_rank *t, const struct algo *a, const struct algo *by,
                             int k, const struct codec *codec, size_t n, const char *what)
 {
@@ -292,7 +292,7 @@ static inline void test_partials(const struct algo_rank *t)
                 test_combination(t, a, k, &rows[r], r == 1 ? VEC_KAHAN : VEC_NEAREST);
 }
 
-/* Ranges longer than a block of accumulators, messages longer than one MPI call. */
+/* Test ranges longer than a block of accumulators, and messages longer than one MPI call. */
 static inline void test_long_and_chunked(const struct algo_rank *t)
 {
     const struct algo *a;

@@ -25,7 +25,7 @@ static inline void attack_overhear(struct attack *a, const uint8_t *frame, size_
     a->n_kept += a->n_kept < ATTACK_KEPT;
 }
 
-/* Well-formed, with a key that no job has. */
+/* Write a well-formed frame with a key that no job has. */
 static inline size_t attack_forge(struct attack *a, uint8_t *out)
 {
     uint8_t payload[22 * PKT_BEAT_BYTES];

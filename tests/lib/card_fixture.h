@@ -13,7 +13,7 @@ static struct {
     uint8_t bytes[CARD_FRAME_BYTES];
 } sent[MAX_OUT];
 static int n_out;
-static uint64_t n_in, n_sent; /* n_sent: taken or not */
+static uint64_t n_in, n_sent; /* n_sent: also frames that sent[] has no room for */
 static struct card *card;
 
 static void take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)

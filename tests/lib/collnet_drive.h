@@ -18,7 +18,8 @@ struct drive {
     const void *coll, *net;
 };
 
-/* DRIVE_SAME: where all versions have the same arguments. */
+/* Call a function of the plugin's table. DRIVE_SAME is for functions that have the same arguments
+ * in all versions. */
 #define DRIVE_COLL(d, v_, expr) ((const struct collnet_v##v_ *)(d)->coll)->expr
 #define DRIVE_NET(d, v_, expr)  ((const struct net_v##v_ *)(d)->net)->expr
 #define DRIVE_SAME(d, WHICH, expr)       \
@@ -30,7 +31,7 @@ struct drive {
      : (d)->v == 11 ? WHICH(d, 11, expr) \
                     : WHICH(d, 12, expr))
 
-/* Load the plugin, in the build folder, as NCCL 2.30 does, except for the version. */
+/* Load the plugin from the build folder as NCCL 2.30 does, but with the tables of version v. */
 static inline bool drive_load(struct drive *d, int v)
 {
     char self[PATH_MAX], path[PATH_MAX + 64], name[64];

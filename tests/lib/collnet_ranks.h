@@ -114,7 +114,7 @@ static inline void ranks_stop_card(void)
     ranks_shared->card = 0;
 }
 
-/* Returns the number of failed ranks, without killed ones. */
+/* Returns the number of failed ranks, not counting killed ones. */
 static inline int ranks_run(int n_ranks, int v, void (*body)(struct drive *d))
 {
     int failed = 0, status;
@@ -164,7 +164,7 @@ static inline int ranks_connect(struct drive *d, void **comm)
     ranks_meet();
     for (int r = 0; r < ranks_n; r++)
         handles[r] = ranks_shared->handles[r];
-    /* The plugin must neither adopt nor change this mode. Some CPUs have no traps. */
+    /* The plugin must neither adopt nor change this mode. On some CPUs traps cannot be enabled. */
     fesetround(ranks_own % 2 ? FE_UPWARD : FE_TONEAREST);
     feenableexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_INEXACT);
     const int traps = fegetexcept();

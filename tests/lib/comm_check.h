@@ -80,7 +80,7 @@ static inline void test_gather_pass(struct comm *c, size_t bytes)
         for (size_t i = 0; i < bytes; i++)
             CHECK(all[(size_t)r * bytes + i] == byte_of(r, 0, i), "byte %zu of rank %d", i, r);
     memset(mine, 0, sizeof mine);
-    for (int r = 1; r < c->n_ranks; r++) /* and back */
+    for (int r = 1; r < c->n_ranks; r++) /* rank 0 returns them */
         if (c->rank == 0 || c->rank == r)
             CHECK(comm_pass(c, 0, r, c->rank ? mine : all + (size_t)r * bytes, bytes) == 0, "pass");
     for (size_t i = 0; i < bytes && c->rank > 0; i++)

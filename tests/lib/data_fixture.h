@@ -36,13 +36,14 @@ struct fixture {
     struct fixture_file files[FIXTURE_FILES_MAX];
 };
 
-/* Identifies its place: neighbours, rows, channels and images differ. */
+/* Return a value that depends on the place, so that neighbours, rows, channels and images
+ * differ. */
 static inline uint8_t fixture_pixel(size_t image, size_t row, size_t col, size_t channel)
 {
     return (uint8_t)((image * 2654435761u + row * 40503u + col * 1299721u + channel * 7919u) >> 3);
 }
 
-/* Runs of four: the first images are not class-balanced. */
+/* Return a class. Four images in a row share it, so the first images are not class-balanced. */
 static inline uint8_t fixture_label(size_t image)
 {
     return (uint8_t)((image / 4 * 7 + 3) % 10);
@@ -82,7 +83,7 @@ static inline void fixture_remove(const struct fixture *x, const char *name)
     CHECK(remove(path) == 0, "%s", path);
 }
 
-/* x: zeroed except gz. kind: in a spec. */
+/* Make the folder. x: all zero except gz. kind: the data's kind, as in a spec. */
 static inline void fixture_open_dir(struct fixture *x, const char *kind)
 {
     const char *tmp = getenv("TMPDIR");

@@ -1,4 +1,4 @@
-/* dump_fixture.h : makes a folder like --dump-gradients and runs a benchmark on it. */
+/* dump_fixture.h : makes a folder as --dump-gradients does, and runs a benchmark on it. */
 #ifndef DUMP_FIXTURE_H
 #define DUMP_FIXTURE_H
 #include "check.h"

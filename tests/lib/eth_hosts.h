@@ -115,7 +115,7 @@ static inline void sum_ip(uint8_t *frame)
     be16(frame + 24, ~ether_sum(0, frame + 14, head));
 }
 
-/* The sum is never 0; the IP header has 20 bytes. */
+/* Fill in the UDP checksum; 0 is sent as 0xffff. The IP header must have 20 bytes. */
 static inline void sum_udp(uint8_t *frame)
 {
     const size_t n = of_be16(frame + 38);

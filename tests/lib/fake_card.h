@@ -1,5 +1,5 @@
-/* fake_card.h : is a minimal card controlled by datagrams (hls/card/lease.def), a thread of
- * test_fpga_eth.c, that loses datagrams, lies or stays silent on request. */
+/* fake_card.h : imitates a card controlled by datagrams (hls/card/lease.def), in a thread of
+ * test_fpga_eth.c. On request it loses datagrams, lies or stays silent. */
 #ifndef FAKE_CARD_H
 #define FAKE_CARD_H
 #include "check.h"
@@ -83,8 +83,8 @@ static size_t answer_to(const struct lease_message *m, uint8_t *to)
     return n;
 }
 
-/* Send every answer to m that a stranger without its secret and number could forge, then those that
- * lack one of the two, in all versions and with every status. */
+/* Send forged answers to m, as strangers could: with a wrong secret, a wrong sequence number or
+ * both, in several versions and with every status. */
 static void forge(const struct lease_message *m, const struct sockaddr_in *to)
 {
     static const uint8_t versions[] = {LEASE_VERSION, 0, LEASE_VERSION + 1, 255};
@@ -141,7 +141,8 @@ static bool card_up(void)
     return true;
 }
 
-/* 0.1 s late. Until then the system rejects datagrams by ICMP, which any host could forge. */
+/* Start the card 0.1 s late. Until then the system rejects datagrams by ICMP, which any host could
+ * forge. */
 static void *be_late_card(void *arg)
 {
     usleep(100000);

@@ -19,7 +19,7 @@ struct fake_card_path {
     MPI_Comm mpi;
     uint32_t seed, step, stage;
     bool over;  /* abandoned in this step */
-    int closed; /* it stays closed for these steps */
+    int closed; /* steps for which it stays closed */
     int abandoned, sums, max, forged;
     uint64_t digest;
     uint8_t all[1 << 16]; /* codes of a bucket, of all ranks */

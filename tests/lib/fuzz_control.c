@@ -5,7 +5,7 @@
  *         tests/lib/fuzz_control.c host/control/c*.c sim/shell_c.c sim/frame_queue.c sim/card_*.c
  *         build/libnarrowcast.a -lz -ldl -lm
  *
- * This command builds a search; test_sim_control.c replays. An input: (length u8, peer u8,
+ * This command builds a fuzzer; test_sim_control.c replays inputs. An input: (length u8, peer u8,
  * bytes)...; length 0: the peer leaves. Aborts if an invariant fails after an input. */
 #include "card_frames.h"
 #include "control/control.h"

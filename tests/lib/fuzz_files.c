@@ -10,7 +10,7 @@
  *     ./fuzz_files -max_len=20000 -artifact_prefix="$PWD/" "$PWD/corpus"
  *     (absolute: it works in a folder of its own)
  *
- * These commands search from the inputs that test_fuzz_files.c mutates.
+ * These commands fuzz, starting from the inputs that test_fuzz_files.c mutates.
  *
  * An input: byte 0: the kind, then
  *     CHECKPOINT  the file except its last 4 bytes
@@ -133,7 +133,7 @@ static void fuzz_checkpoint(const uint8_t *data, size_t n)
     fuzz_put("checkpoint", file, n + 4);
     struct checkpoint_plan plan = fuzz_plan;
     const int rc = checkpoint_in_open(&in, "checkpoint", &fuzz_plan, plan.run);
-    if (!rc && file[8] == 3) { /* version 3 has no run id: is written as version 4 */
+    if (!rc && file[8] == 3) { /* has no run id, so it would be written as version 4 */
         file_in_close(&in);
     } else if (!rc) {
         uint8_t sections[FUZZ_SECTIONS_BYTES];

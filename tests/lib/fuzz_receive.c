@@ -6,7 +6,7 @@
  *         tests/lib/fuzz_receive.c host/offload/window/window*.c host/offload/window/frame.c
  *         build/libsim.a build/libnarrowcast.a -lm
  *
- * This command builds a search; test_fuzz_receive.c replays.
+ * This command builds a fuzzer; test_fuzz_receive.c replays inputs.
  *
  * An input: byte 0, bits 1..0: kind of datagram; bit 2: changed length; bit 3: sent to the
  * multicast group, if any. Then
@@ -89,8 +89,8 @@ static void start_work(void)
     }
 }
 
-/* Rank 0 takes its datagrams, then the job runs for a tick. Datagrams that reach rank 0 in it wait
- * for the next call and are remembered. */
+/* Let both ranks take their datagrams, then run the network for a tick. Datagrams that reach rank 0
+ * during the tick wait for the next call and are remembered. */
 static void go_on(void)
 {
     bool moved;

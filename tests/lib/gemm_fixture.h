@@ -1,5 +1,5 @@
-/* gemm_fixture.h : makes matrices of odd shapes and a slow reference of the low-precision products,
- * by mf.h, operation by operation. */
+/* gemm_fixture.h : makes matrices of odd shapes and computes slow reference products in low
+ * precision, each operation by mf.h. */
 #ifndef GEMM_FIXTURE_H
 #define GEMM_FIXTURE_H
 #include "check.h"
@@ -73,11 +73,12 @@ static inline uint32_t slow_product(const struct gemm_rule *r, float a, float b)
     if (x.kind != MF_FINITE || y.kind != MF_FINITE)
         v.kind = x.kind == MF_NAN || y.kind == MF_NAN || zero ? MF_NAN : MF_INFINITE;
     if (v.kind == MF_NAN)
-        v.negative = 0; /* seen where m = 0: nan is inf */
+        v.negative = 0; /* matters if m = 0, where nan becomes inf with this sign */
     return mf_pack(r->fmt, v, MF_NEAREST, r->overflow, 0);
 }
 
-/* Add any fp32 c. Bits of the smaller term below the 126 kept ones become one sticky bit. */
+/* Return the code of c + s for any fp32 c. Bits that are shifted out of the smaller term become one
+ * sticky bit. */
 static inline uint32_t slow_last(const struct gemm_rule *r, float c, uint32_t s)
 {
     struct mf_num x = mf_unpack(mf_fp32(), gemm_bits(c)), y = mf_unpack(r->fmt, s);

@@ -47,8 +47,8 @@ static inline const struct dev_library *gpu_fixture_need(const char *path)
 }
 
 /* Choose the library and set NARROWCAST_CUDA, which gpu_open() of host/vec reads. With a GPU the
- * real library must work; the emulator needs a machine without one or hidden GPUs
- * (CUDA_VISIBLE_DEVICES). Skips the test if there is no library. */
+ * real library must work. The emulator is used only if there is no GPU or CUDA_VISIBLE_DEVICES
+ * hides all. Skips the test if there is no library. */
 static inline const struct dev_library *gpu_fixture_choose(void)
 {
     const char *b = getenv("B"), *set = getenv("NARROWCAST_CUDA");

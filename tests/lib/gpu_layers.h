@@ -1,6 +1,6 @@
 /* gpu_layers.h : holds tensors with guarded borders on the GPU and compares them bit for bit. A
- * context has one math type; values are floats that it holds, so that nn_cpu sees the same
- * numbers. */
+ * context has one math type. All values are floats that this type can represent, so nn_cpu gets the
+ * same numbers. */
 #ifndef GPU_LAYERS_H
 #define GPU_LAYERS_H
 #include "check.h"
@@ -33,7 +33,7 @@ struct layers {
 };
 
 static const enum nn_math layers_maths[] = {NN_FP32, NN_FP16, NN_BF16};
-/* of passes with weights: only there the last differs from NN_FP16 */
+/* for passes with weights; in all others NN_FP16_PURE equals NN_FP16 */
 static const enum nn_math layers_par_maths[] = {NN_FP32, NN_FP16, NN_BF16, NN_FP16_PURE};
 enum { LAYERS_PAR_MATHS = sizeof layers_par_maths / sizeof *layers_par_maths };
 static const char *const layers_names[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};

@@ -106,7 +106,8 @@ struct place {
 
 static const size_t list_lengths[] = {0, 1, 31, 33, 255, 513, 1505, 64};
 
-/* Codes have unit_bytes bytes per unit. tidy: as a reducer does. Returns the number of vectors. */
+/* Choose places. Codes have unit_bytes bytes per unit. tidy: align vectors as a reducer does.
+ * Returns the number of vectors. */
 static inline int lay_out(size_t unit, size_t unit_bytes, bool tidy, struct place list[LIST])
 {
     size_t x = 0, codes = 0;

@@ -52,7 +52,8 @@ static void compare(const struct vec_sum *s, const char *what, const uint8_t *wa
 static uint8_t want_out[ROOM];
 static uint64_t want_acc[ROOM / 8];
 
-/* Place packed[r] + 1 `skew` bytes after an aligned address; odd skew: one more on odd ranks. */
+/* Copy the codes at packed[r] + 1 to `skew` bytes after an aligned address. If skew is odd, add r %
+ * 3 bytes, so that ranks differ in alignment. */
 static void place(const struct vec_sum *s, int p, size_t n, unsigned skew)
 {
     for (int r = 0; r < p; r++) {
@@ -62,7 +63,8 @@ static void place(const struct vec_sum *s, int p, size_t n, unsigned skew)
     }
 }
 
-/* Sum, and accumulate + finish with, for exact rules, the wide partial sums between them. */
+/* Check sum(), then accumulate() with the wide partial sums that it leaves, then finish(), then
+ * sum() in place. */
 static void check_sum(const struct vec_sum *s, int p, size_t n, int shift, unsigned skew)
 {
     const struct mf_fmt out = s->out;

@@ -1,5 +1,5 @@
-/* jobs_alike.h : check_jobs(): jobs of every algorithm and kind of codec on ranks of any kind and
- * on virtual ranks have bit-identical means, equal bytes and rounds. */
+/* jobs_alike.h : runs jobs of every algorithm and kind of codec on ranks of any kind, and on
+ * virtual ranks (check_jobs()). Means must be bit-identical, and bytes and rounds equal. */
 #ifndef JOBS_ALIKE_H
 #define JOBS_ALIKE_H
 #include "base/err.h"

@@ -21,7 +21,7 @@ struct slow {
     struct mf_fmt f;
     uint32_t n;         /* finite magnitudes: codes 0 .. n-1 */
     long double *value; /* [n+1], ascending; NULL: too many */
-    /* callers ask for neighbours in turn */
+    /* slow_find()'s last result: callers often ask for values nearby */
     uint32_t at;
 };
 
@@ -45,7 +45,8 @@ static inline int slow_lowest(struct mf_fmt f)
     return 2 - (1 << (f.e - 1));
 }
 
-/* A number even where the format has inf or nan. */
+/* Return the magnitude of code mag. Codes of inf and nan also give a number, as if exponents went
+ * on. */
 static inline long double slow_magnitude(struct mf_fmt f, uint32_t mag)
 {
     uint32_t per_binade = 1u << f.m, field = mag / per_binade, frac = mag % per_binade;
@@ -86,7 +87,7 @@ static inline void slow_close(struct slow *s)
     free(s->value);
 }
 
-/* The largest k with value[k] <= a; a is below value[n]. */
+/* Return the largest k with value[k] <= a; a is below value[n]. */
 static inline uint32_t slow_find(struct slow *s, long double a)
 {
     if (!(s->value[s->at] <= a && a < s->value[s->at + 1])) {
@@ -114,7 +115,7 @@ static inline bool slow_goes_up(long double a, long double low, long double high
     return a + a > low + high || (a + a == low + high && tie_goes_up);
 }
 
-/* n if it overflows. */
+/* Return the rounded magnitude's code, or n if it overflows. */
 static inline uint32_t slow_mag_listed(struct slow *s, long double a, enum mf_round round,
                                        uint32_t random)
 {

@@ -23,7 +23,7 @@ static inline void point(void *all, size_t element_bytes, void *list[N_LAYERS])
     }
 }
 
-/* A hash of all three, with seed 20. */
+/* Return a gradient: a hash of the arguments, with seed 20. */
 static inline float grad_of(int rank, uint64_t step, int i)
 {
     uint64_t h = 20 + (uint64_t)rank * 1000003 + step * 7919 + (uint64_t)i * 2654435761u;

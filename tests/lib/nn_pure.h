@@ -1,4 +1,4 @@
-/* nn_pure.h : is the setup of tests of --precision fp16-pure, with e5m10 values by mf.h. */
+/* nn_pure.h : sets up tests of --precision fp16-pure and makes e5m10 values with mf.h. */
 #ifndef NN_PURE_H
 #define NN_PURE_H
 #include <string.h>

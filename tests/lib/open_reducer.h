@@ -12,7 +12,7 @@ struct reducer_words {
     uint64_t seed;
 };
 
-/* layers [n_layers]. group (may be NULL): K of the algorithm's :K, or 0. */
+/* layers [n_layers]. *group: set to K if the algorithm is NAME:K, else to 0; group may be NULL. */
 static inline struct reducer *open_reducer_of(struct comm *c, const struct reducer_words *words,
                                               const struct reducer_layer *layers, int n_layers,
                                               int *group)

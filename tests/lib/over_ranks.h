@@ -12,7 +12,7 @@
 enum { OVER_MAX = 8 };
 static _Atomic int *over_met;
 
-/* Wait, outside the transport, for all ranks. Once per run. */
+/* Wait, outside the transport, for all ranks. Call it once per run. */
 static inline void over_meet(int n_ranks)
 {
     atomic_fetch_add(over_met, 1);
@@ -20,8 +20,8 @@ static inline void over_meet(int n_ranks)
         usleep(1000);
 }
 
-/* body's return value is the exit status; failed CHECKs count too. Returns the number of failed
- * ranks, without killed ones. */
+/* Run body on each rank. A rank fails if body returns nonzero or a CHECK failed. Returns the number
+ * of failed ranks, not counting killed ones. */
 static inline int over_run(int n_ranks, int (*body)(const struct nc_transport *t, void *ctx),
                            void *ctx)
 {

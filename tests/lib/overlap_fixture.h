@@ -1,5 +1,5 @@
-/* overlap_fixture.h : runs each step as a whole, and overlapped: gradients appear piece by piece
- * while buckets travel, means are handed out one by one. */
+/* overlap_fixture.h : runs each step as a whole, and again overlapped. Overlapped, gradients appear
+ * piece by piece while buckets travel, and means are handed out one by one. */
 #ifndef OVERLAP_FIXTURE_H
 #define OVERLAP_FIXTURE_H
 #include "check.h"

@@ -29,7 +29,7 @@ static inline double slow_round(double x, int bits)
     return fabs(rounded) >= 65536 ? copysign(INFINITY, x) : rounded;
 }
 
-/* Bits below fp8's are cut off. */
+/* Return x as fp8, without the bits that do not fit. */
 static inline uint8_t slow_byte(double x)
 {
     uint8_t code = signbit(x) ? 0x80 : 0;

@@ -115,7 +115,7 @@ static inline uint32_t search_add(struct search *s, const void *state)
 
 /* ---- called by a model's next(); the name has printf arguments ---- */
 
-/* One to itself is ignored. */
+/* Report a transition; one from a state to itself is ignored. */
 static inline __attribute__((format(printf, 3, 4))) void
 search_to(struct search *s, const void *state, const char *name, ...)
 {
@@ -182,7 +182,8 @@ static inline void search_trace(struct search *s, uint32_t i, bool bad)
     free(path);
 }
 
-/* *one: the first. Paths mostly lead to later states, so a few passes in reverse order suffice. */
+/* Return the number of stuck states; *one: set to the first. Paths mostly lead to later states, so
+ * a few passes in reverse order suffice. */
 static inline size_t search_stuck(const struct search *s, uint32_t *one)
 {
     uint8_t *can = search_room(NULL, s->n);

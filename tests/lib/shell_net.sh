@@ -51,7 +51,8 @@ on() {
         --scale aps-tight --schedule const --deadline 600 --card-deadline 120 --log "$dir/log$run" "$@" >"$dir/out$run" 2>"$dir/err$run"
 }
 checksum() { sed -n 's/^weights checksum //p' "$dir/out$1"; }
-# through RUN WANTED STEPS LABEL: has this checksum, and all steps came through the card
+# through RUN WANTED STEPS LABEL: fails unless RUN has checksum WANTED and all STEPS steps came
+# through the card
 through() {
     [ "$(checksum "$1")" = "${2:?}" ] || fail "$4: checksum '$(checksum "$1")', wanted '$2'"
     grep -q "^offload  *$3 of $3 steps; 0 buckets" "$dir/out$1" || fail "$4: not all steps by the card"

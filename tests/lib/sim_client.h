@@ -95,7 +95,7 @@ static inline int64_t client_counter(struct client *c, uint32_t index)
     return client_read(c, REG_COUNTER_LO);
 }
 
-/* -1: unknown name. */
+/* Return the number called `name`, or -1 if there is none. */
 static inline int64_t client_wire(struct client *c, const char *name)
 {
     struct simlink answer;
@@ -107,7 +107,7 @@ static inline int64_t client_wire(struct client *c, const char *name)
 }
 
 struct client_job {
-    uint32_t index, base, slots, chunk; /* chunk: the next of all slots */
+    uint32_t index, base, slots, chunk; /* chunk: the next one, the same in all slots */
     uint64_t key;
     int udp[CLIENT_RANKS];
     uint64_t resent;
@@ -124,7 +124,7 @@ static inline void client_op(struct client_ops *o, uint32_t at, uint32_t value)
     pkt_put_uint(o->bytes + 8 * o->n++ + 4, value, 4);
 }
 
-/* Use one batch. Returns the card's STATUS, or -1. */
+/* Register the job with one batch of operations. Returns the card's STATUS, or -1. */
 static inline int client_register(struct client *c, struct client_job *j)
 {
     struct simlink where, done;
@@ -190,7 +190,7 @@ static inline void client_send(struct client_job *j, uint32_t rank, uint32_t slo
     (void)!send(j->udp[rank], frame, n, 0);
 }
 
-/* Return the right result's slot in the job; -1: another chunk's. */
+/* Check a result. Return its slot in the job, or -1 if it belongs to another chunk. */
 static inline int client_check(const struct client_job *j, uint32_t rank, const uint8_t *bytes,
                                size_t n, uint32_t beats)
 {
@@ -214,7 +214,8 @@ static inline int client_check(const struct client_job *j, uint32_t rank, const 
     return h.slot - (int)j->base;
 }
 
-/* One chunk of every slot, until all ranks have all results. Returns 0, or -1 on a timeout. */
+/* Send one chunk of every slot, repeatedly, until all ranks have all results. Returns 0, or -1 on a
+ * timeout. */
 static inline int client_chunk(struct client_job *j, uint32_t beats, double again_s)
 {
     uint64_t got[CLIENT_RANKS] = {0}, all = ((uint64_t)1 << j->slots) - 1;

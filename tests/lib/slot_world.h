@@ -5,9 +5,9 @@
  *         key again, slot_take() --result--> rank has n
  *
  * The network keeps all packets ever sent, and may deliver each at any time, in any order,
- * repeatedly or never. It may also lose all at once: a state that is not stuck then is not stuck
- * after losing some. The FIFO does the same with its frames, which covers every real FIFO; losing
- * them all is its running empty.
+ * repeatedly or never. It may also lose all at once: if that leaves no state stuck, losing some
+ * leaves none stuck. The FIFO does the same with its frames, which covers every real FIFO; one that
+ * runs empty has lost all.
  *
  * A tag beside each sum records its content (epoch of the job and packet); the rules never read it.
  * All contributions have equal descriptions, as if their checksums had collided: only the slot can
@@ -25,7 +25,7 @@ enum { TAG_FOREIGN = 200, TAG_OTHER_DESC, TAG_WRONG };
 enum { IN_BITMAP = 1, IN_SUM = 2, TO_SEND = 4, CELL_BITS = 3 };
 enum { CELL_FILLING = 1, CELL_KEPT = 2, CELL_DESC = 4 };
 
-/* A rule does slot_take's task. row: receives the cell of the verdict's sum and kept result. */
+/* A rule decides like slot_take(). row: receives the cell of the verdict's sum and kept result. */
 typedef enum slot_verdict slot_rule(struct slot *cells, unsigned cell, unsigned *row,
                                     unsigned n_ranks, unsigned rank, uint32_t chunk,
                                     struct slot_desc desc);
@@ -40,7 +40,7 @@ struct world_config {
     uint8_t restarts;    /* of the card */
     int8_t start;        /* of the first epoch; not 0: the chunk before it is done */
     bool fifo;           /* between the checks and the slot */
-    bool masks;          /* results are sent later than decided */
+    bool masks;          /* results are sent some time after the decision */
     bool pings;          /* ranks ask for a slot's state and act on the answer */
     bool disagree;       /* rank 1 sends other content as packet 1 of the first epoch */
     /* one order of equal ranks represents all; traces renumber them at each step */
@@ -55,11 +55,11 @@ struct world_rank {
     uint8_t epoch; /* whose key it has */
     uint8_t abandoned;
     uint8_t in_card;           /* CELL_BITS for each cell */
-    uint8_t submitted, places; /* next_free: packets that have a slot; the slots */
+    uint8_t submitted, places; /* next_free: packets with a slot; bit n: packet n's slot */
     /* pings: latest answer in flight: 1 + PONG_KINDS * packet + enum pong_says; 0: none */
     uint8_t pong, zero;
-    /* A bit for each tag. In the network: contributions, right and wrong results, refusals. In the
-     * FIFO: waiting. */
+    /* A bit for each tag. In the network: contributions (sent), right and wrong results, refusals.
+     * In the FIFO: waiting contributions. */
     uint16_t sent, right, wrong, refused, waiting;
 };
 struct world_cell {
@@ -128,8 +128,8 @@ static inline void put_slot(const struct world_config *c, struct world *w, int j
         set_in_card(w, world_first(c, job) + k, cell, IN_BITMAP, s->bitmap >> k & 1);
 }
 
-/* Set a cell as a registration of the job does; if the first chunk is not 0, as the chunk before it
- * does. The sum's memory holds arbitrary content. */
+/* Set a cell to its state after registration of the job or, if the first chunk is not 0, to its
+ * state after the chunk before. The sum's memory holds arbitrary content. */
 static inline void world_clear(const struct world_config *c, struct world *w, int job, int cell,
                                int start)
 {

@@ -60,15 +60,16 @@ static inline uint8_t *page_end(int which, size_t bytes)
     return ends[which] - bytes;
 }
 
-/* 24 bits, in units of 2^-32 of the format's smallest value, as a shift makes it from a
- * subnormal. */
+/* Return the x for which x * 2^shift is rest / 2^32 of the format's smallest value. rest has 24
+ * significant bits, so x is exact. */
 static inline float vec_rest(struct mf_fmt f, uint32_t rest, int shift)
 {
     return (float)ldexp(rest, 1 - mf_bias(f) - f.m - 32 - shift);
 }
 
-/* A remainder at the threshold of stochastic rounding: its upper bits equal those of `word`,
- * element i's random bits (not above), or, in odd elements, are one larger. */
+/* Return a remainder at the threshold of stochastic rounding. word: the random bits of element i.
+ * The upper 24 bits are those of word, which rounds down, or in odd elements one more, which rounds
+ * up. */
 static inline uint32_t vec_rest_near(uint32_t word, size_t i)
 {
     const uint32_t below = word & 0xffffff00u;

@@ -1,4 +1,5 @@
-/* cmd_card.c : runs `narrowcast card`, with simulated cards' control server (host/control). */
+/* cmd_card.c : runs `narrowcast card`, with the same control server as simulated cards
+ * (host/control). */
 #include "app/app.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -59,7 +60,7 @@ struct server {
     uint16_t port;
 };
 
-/* Reports a failure with the reason, which messages of the control server lack. */
+/* Reports a failure with the card's reason, because the control server's messages lack it. */
 static int card_failed(const struct server *s, int rc)
 {
     return ERR(rc, "%s", s->nic.card.why);
@@ -78,7 +79,7 @@ static int open_all(struct server *s, const struct card_options *o)
     char name[80], at[INET_TEXT], frames[INET_TEXT];
     uint32_t ip;
     uint16_t port;
-    const bool whole = !strncmp(o->xrt, "xrt", 3); /* a name as info lists them */
+    const bool whole = !strncmp(o->xrt, "xrt", 3); /* a name as `narrowcast info` lists it */
     snprintf(name, sizeof name, "%s%s", whole ? "" : "xrt:", o->xrt);
     TRY(inet_parse(o->listen, &ip, &port));
     s->listener = inet_listen(ip, &port, 64);

@@ -84,8 +84,8 @@ static int ask_all(struct fpga_link *link, double until, struct counts *c)
     return 0;
 }
 
-/* Reads a card controlled with datagrams, which has only the responder around it. Does not count
- * this reader's lease. */
+/* Reads a card that is controlled with datagrams: its counters and those of its leases, without
+ * this reader's own lease. */
 static int ask_eth(struct fpga *card, struct counts *c)
 {
     struct fpga_op ops[OPS], own[] = {{.at = LEASE_REG_LIVE, .read = true},

@@ -3,10 +3,11 @@
 #define SIM_COUNTERS_H
 #include <stdbool.h>
 
-/* Reads and prints the counters. where: "HOST:PORT" to ask over TCP, or "eth://HOST:PORT" for
- * datagrams, which reach the leases' counters instead of those of the process around the card. The
- * card's own counters are of one clock; the others are read later. json: print one line of JSON
- * instead of a table. Returns 0 or a negative errno that has been reported. */
+/* Reads and prints the counters. where: "HOST:PORT" to ask over TCP, or "eth://HOST:PORT" to ask
+ * with datagrams. Over TCP the counters of the process around the card are read too, with datagrams
+ * those of its leases. The card's own counters are all read at one clock, the others later. json:
+ * print one line of JSON instead of a table. Returns 0 or a negative errno that has been
+ * reported. */
 int sim_counters(const char *where, bool json);
 
 #endif

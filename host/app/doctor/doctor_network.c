@@ -9,7 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* bytes: HEADERS of IPv4 and UDP before a frame; USUAL packet with headers */
+/* bytes: HEADERS: IPv4 and UDP headers before a frame; USUAL: a usual packet with headers */
 enum { HEADERS = 28, USUAL = HEADERS + PKT_BEAT_BYTES * (1 + PKT_USUAL_BEATS) };
 /* Linux's default, enough for 64 in-flight packets of a card */
 enum { LEAST_BYTES = 212992 };

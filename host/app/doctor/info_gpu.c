@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Adds the version and path of one of NVIDIA's libraries, or that the GPU library has not loaded
- * it. ask: a function of that library, for version(). */
+/* Adds the version and path of one of NVIDIA's libraries, or the fact that the GPU library has not
+ * loaded it. ask: a function of that library, for version(). */
 static void library(struct info *info, const char *name, const char *file, const char *ask,
                     void (*version)(void *ask, char *text, size_t size))
 {

@@ -22,7 +22,7 @@ int uncast_xrt(struct codes_in *in, int shift, struct file_out *out, const char 
 
 /* ---- options of --on xrt ---- */
 
-/* name, metavar, fallback and help of a row; values are NULL if not given */
+/* first fields of an option's row; an option that is not given is NULL */
 #define CARD_WORDS_CARD                                                                            \
     "card", "xrt[:BDF]", NULL,                                                                     \
         "The card to use with --on xrt: xrt for the first one, xrt:1 for the second, xrt:65:00.1 " \

@@ -23,7 +23,7 @@ struct bytes {
     size_t n;
 };
 
-/* Reads to the end, or more than `most` bytes. */
+/* Reads to the end, or until it has more than `most` bytes. */
 static int read_on(struct file_in *in, size_t most, struct bytes *b)
 {
     for (size_t room = 1 << 20, got; b->n <= most; room = b->n) {
@@ -249,8 +249,8 @@ static int count_values(const struct codec *codec, const struct bytes *codes, co
     return 0;
 }
 
-/* codec_decode_all() reads codes of a sum. Wide sums are made from the one addend first; else the
- * addend's codes are also those of the sum. */
+/* codec_decode_all() reads codes of a sum, here of one addend. If sums are wide, that sum is made
+ * first; else its codes are those of the addend. */
 static int decode(const struct codec *codec, struct whole *w, const uint8_t *codes, float *x)
 {
     const struct codec_part part = {.layer = &w->layer};

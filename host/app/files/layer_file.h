@@ -4,7 +4,7 @@
 #define LAYER_FILE_H
 #include "codec/codec.h"
 
-/* Returns whether elements are encoded independently. */
+/* Returns whether the codec encodes each element independently. */
 bool layer_file_is_minifloat(const char *codec);
 
 /* Casts a file. codec: settled for one rank, and seeded. weights: file of the layer's weights, or

@@ -42,7 +42,8 @@ struct sim_sum {
 /* ---- the job on the card ---- */
 
 /* Returns the clocks that a rank waits between frames, so that these do not arrive faster than the
- * card adds them and sends results. Compares the clocks that a slot needs for all ranks. */
+ * card adds them and sends results. Compares the clocks in which one slot's packets of all ranks
+ * arrive, are added, and leave as results. */
 static uint32_t gap_of(const struct sim_sum *j)
 {
     const uint32_t n_ranks = (uint32_t)j->n_ranks;

@@ -15,11 +15,11 @@ int sim_sum_open(const struct vec_sum *sum, int n_ranks, const char *engine, con
                  struct sim_sum **out);
 void sim_sum_close(struct sim_sum *c); /* accepts NULL */
 
-/* sums = parts[0] + ... + parts[n_ranks - 1]. Each vector has n packed codes from a byte on. After
- * an error the card is unusable. */
+/* sums = parts[0] + ... + parts[n_ranks - 1]. Each vector has n packed codes and begins at a byte.
+ * After an error the card is unusable. */
 int sim_sum_add(struct sim_sum *c, const uint8_t *const *parts, size_t n, uint8_t *sums);
 
-/* Returns the codes of a batch. sim_sum_add() is fastest if n is a multiple. */
+/* Returns the number of codes of a batch. sim_sum_add() is fastest if its n is a multiple of it. */
 size_t sim_sum_most(const struct sim_sum *c);
 
 /* Describes clocks, beats, time at CARD_MHZ, and simulated MB/s of received frames. */

@@ -1,5 +1,5 @@
-/* plot.h : declares the parts of `narrowcast plot`: JSON lines become series, and these a table or
- * a gnuplot chart.
+/* plot.h : declares the parts of `narrowcast plot`: JSON lines become series, and series become a
+ * table or a gnuplot chart.
  *
  *     KIND -> plot_kinds[]
  *     FILE... -> lines -> kind->row() -> plot_add() -> plot_table(), plot_chart()
@@ -120,7 +120,7 @@ int plot_series_of(struct plot *p, const char *name);
 /* A series of an earlier file is not shared: the new one is "NAME (2)". */
 int plot_series_here(struct plot *p, const struct plot_file *f, const char *name);
 int plot_tick_of(struct plot *p, const char *name);
-/* Never shared: "NAME (2)" if there is a bar NAME. */
+/* Makes a new bar, called "NAME (2)" if there is a bar NAME. */
 int plot_tick_new(struct plot *p, const char *name);
 
 /* Adds a point to series s at the layer of the row. Returns s if it is negative. */

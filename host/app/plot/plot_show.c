@@ -370,7 +370,7 @@ int plot_chart(const struct plot *p, const char *title, const char *path)
 
 /* ---- a chart in a page ----
  *
- * gnuplot names shapes alike in all charts, so only a page's first chart defines them. */
+ * gnuplot gives shapes the same names in all charts, so only a page's first chart defines them. */
 
 static bool begins_with(const char *line, const char *word)
 {

@@ -21,7 +21,7 @@ static bool chosen(struct plot *p, const char *layer)
     return found;
 }
 
-/* A row of a later step discards all earlier points of the file. */
+/* Says whether to draw a row. A row of a later step discards all earlier points of the file. */
 enum { NO_LAYER, LEFT_OUT, DRAWN };
 static int of_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
 {

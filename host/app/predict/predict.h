@@ -71,8 +71,8 @@ struct predict_time_row {
     double bytes, seconds, bps; /* bytes of fp32; bps 0: no limit */
 };
 
-/* Curves from long all-reduces of an algorithm and type ("": any), as in struct cost_rates and
- * cost_cluster; unknown without points. */
+/* Curves fitted to long all-reduces of an algorithm and type ("": any), with the meaning that they
+ * have in struct cost_rates and cost_cluster. A curve without points is unknown. */
 struct predict_messages {
     char algo[PREDICT_WORD], type[PREDICT_WORD];
     struct cost_curve port_s, unhidden, card_s;
@@ -109,7 +109,8 @@ int predict_rates_write(const struct predict_rates *r);
  * rate, or 0 without any. */
 struct cost_rates predict_rates_of(const struct predict_rates *r, const struct codec *codec);
 
-/* Returns PREDICT_ADD for sums measured by addend, PREDICT_SUM for all at once. */
+/* Returns PREDICT_ADD for rules that are measured one addend at a time, PREDICT_SUM for those
+ * measured with all addends at once. */
 enum predict_kind predict_adds(const struct vec_sum *sum);
 
 /* ---- measuring one core, in CPU time (predict_measure.c) ---- */
@@ -122,7 +123,7 @@ int predict_measure(const struct predict *p, double budget_s, struct predict_rat
  * frames for this MTU. Sets port_s [2]. */
 int predict_measure_ports(int mtu, double budget_s, double *port_s);
 
-/* Multiplies times by the ranks that share a core. */
+/* Multiplies times by the number of ranks that share a core. */
 void predict_share_core(struct cost_rates *rates, double ranks);
 
 /* ---- all-reduces (predict_settle.c) ---- */
@@ -144,8 +145,8 @@ int predict_settle(const struct predict_options *o, const char *algo, const char
 struct predict_messages predict_messages_of(const struct predict_rates *r, const char *algo,
                                             const char *type);
 
-/* Fits these numbers to the measured all-reduces: the median of the values with which the formulas
- * give each time.
+/* Fits these numbers to the measured all-reduces. For each time, finds the value with which the
+ * formulas give that time; the result is the median.
  *
  *     latency      short ones over any link    card answer   short ones through a card
  *     port rate    long ones without a limit   card rate     long ones through a card

@@ -10,8 +10,8 @@ static const double no_limit_bps = 1e15;
 
 enum fitted { LATENCY, PORT, UNHIDDEN, CARD_RTT, CARD };
 
-/* Returns the formulas' seconds with x for the fitted number. Negative: no such all-reduce, or no
- * memory. */
+/* Returns the seconds that the formulas give if the fitted number is x; negative if there is no
+ * such all-reduce, or no memory. */
 static double formula(const struct predict_options *o, const struct predict_rates *r,
                       const struct predict_time_row *row, enum fitted what, double x)
 {
@@ -54,8 +54,8 @@ static double formula(const struct predict_options *o, const struct predict_rate
     return cost_step(&job, &cluster, &cost) < 0 ? -1 : cost.step_s;
 }
 
-/* Finds the value up to `most` with which the formula, which grows with it, gives the row's
- * time. */
+/* Finds the value, at most `most`, with which the formula gives the row's time. The formula grows
+ * with the value. */
 static double meet(const struct predict_options *o, const struct predict_rates *r,
                    const struct predict_time_row *row, enum fitted what, double most)
 {
@@ -126,7 +126,7 @@ static double median_of(const struct predict_options *o, const struct predict_ra
     return n % 2 ? found[n / 2] : (found[n / 2 - 1] + found[n / 2]) / 2;
 }
 
-/* Returns 0 if there is none. */
+/* Returns the next larger length, or 0 if there is none. */
 static double next_length(const struct predict_rates *r, double bytes)
 {
     double next = 0;

@@ -80,7 +80,8 @@ static int best_of(const struct predict *p, const struct rival *of, int n_ranks,
     return 0;
 }
 
-/* *seconds: the best fp32 all-reduce minus the rival's best; 0 if one does not exist */
+/* *seconds: time of the best fp32 all-reduce minus that of the rival's best; 0 if either is
+ * missing */
 static int ahead(const struct predict *p, const struct rival *of, int n_ranks, double link_bps,
                  double *seconds)
 {

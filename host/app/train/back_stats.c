@@ -1,6 +1,6 @@
-/* back_stats.c : writes for --stats one line for each layer of the backward pass, without the scale
- * of gradients: a power of two, which only shifts the bins. One list therefore shows the underflow
- * with and without it. */
+/* back_stats.c : writes for --stats one line for each layer of the backward pass. Exponents are
+ * those of unscaled gradients: the scale is a power of two, which only shifts the bins. One list
+ * therefore shows the underflow with and without it. */
 #include "app/train/back_stats.h"
 #include "app/train/train.h"
 #include "base/jsonl.h"
@@ -46,7 +46,7 @@ static void put_bins(struct jsonl *j, const struct scale_tally *c, int lower)
 static int write_layer(const struct train *t, struct jsonl *j, int i, const struct nn_back *b)
 {
     const struct scale_tally *c = b->tally;
-    /* --quant rounds as if values carried a factor, which they do not */
+    /* with --quant, values are rounded as if multiplied by 2^shift, but stored without it */
     const int shift = t->round.of[ROUND_ACT_GRAD].rule.shift, lifted = ilogbf(b->carried) + shift;
     const int bin = t->least_exponent + TALLY_BIAS - shift; /* lowest bin without underflow */
     const double finite = below(c, TALLY_BINS), n = finite + c->zero + c->bins[TALLY_BINS - 1],

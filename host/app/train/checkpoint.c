@@ -66,7 +66,7 @@ int checkpoint_check(struct train *t)
 
 struct saving {
     struct checkpoint_out out;
-    int rc; /* of the file; after an error all ranks still go on */
+    int rc; /* result of writing the file; after an error all ranks go on */
 };
 
 static void write_part(struct saving *f, const uint8_t *part, size_t bytes)

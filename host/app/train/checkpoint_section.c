@@ -192,7 +192,7 @@ const struct checkpoint_section checkpoint_sections[] = {
      .bytes = weights_bytes,
      .get = weights_get,
      .put = weights_put},
-    /* holds all optimiser states; the name must stay for older files */
+    /* holds all optimiser states, not only velocities; older files need this name */
     {.name = "velocities",
      .in_common = true,
      .bytes = states_bytes,

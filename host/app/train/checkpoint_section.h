@@ -12,8 +12,8 @@ struct checkpoint_section {
     bool in_common; /* emulated ranks share the state (train.owner) */
     /* Returns the bytes of a part, the same on all ranks and throughout the run; 0: no section. */
     size_t (*bytes)(const struct train *t);
-    /* get copies the state to host memory, put back. put must refuse untrusted bytes that would do
-     * more harm than wrong numbers. */
+    /* get copies the state to host memory; put copies it back, and must refuse untrusted bytes that
+     * would do more harm than wrong numbers. */
     int (*get)(struct train *t, void *to);
     int (*put)(struct train *t, const void *from);
 };

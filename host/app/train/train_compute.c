@@ -88,7 +88,7 @@ struct nn_result train_compute(struct train *t, bool early)
     return all;
 }
 
-/* ---- agreement of all ranks; holds errors again ---- */
+/* ---- agreement of all ranks, after which errors are held again ---- */
 
 int train_agree(struct train *t, int rc)
 {

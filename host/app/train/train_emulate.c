@@ -133,7 +133,7 @@ int train_emulate_join(struct train *t)
     t->stats = t->nn->alloc(ctx, t->n_stats * train_weight_bytes(t));
     if (!t->grads || !t->stats)
         return -ENOMEM;
-    /* count_fp32() still needs the zeros before this */
+    /* the weights' part of host must stay zero for count_fp32() */
     real *start = t->host + t->n_weights;
     TRY(nn_model_get(t->model, start, t->owner->stats, t->n_stats));
     return nn_model_put(t->model, t->stats, start, t->n_stats);

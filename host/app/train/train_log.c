@@ -21,7 +21,7 @@ void train_run_id_set(struct train *t)
     snprintf(t->run_id, sizeof t->run_id, "%016" PRIx64, id);
 }
 
-/* Returns whether this run will do or repeat the line's step or test. */
+/* Returns whether the step or test of the line is still ahead of this run, which may repeat it. */
 static bool is_ahead(const struct train *t, const char *line)
 {
     uint64_t step;
@@ -41,7 +41,7 @@ static bool is_ahead(const struct train *t, const char *line)
 static int check_run(const struct train *t, const char *option, const char *path, const char *line)
 {
     static const char begin[] = "{\"kind\":\"run\",";
-    char id[TRAIN_RUN_ID] = ""; /* 16 digits, as in %16 */
+    char id[TRAIN_RUN_ID] = ""; /* as many digits as %16 below reads */
     char of[8] = "";            /* empty in files of older versions */
     if (strncmp(line, begin, strlen(begin)) || !strchr(line, '\n'))
         return ERR(-EINVAL, "cannot append to '%s': it is not a log of narrowcast", path);

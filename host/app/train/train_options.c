@@ -318,7 +318,8 @@ const struct opt_command emulate_command = {
     .more = list_tables,
 };
 
-/* Clears the defaults of minifloat's options for other codecs, which refuse only given ones. */
+/* With another codec, clears the defaults of minifloat's options, because it refuses those that
+ * have a value. */
 static void forget_formats(struct train_options *o, const struct opt_parsed *p)
 {
     const char *rest;
