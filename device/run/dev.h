@@ -9,7 +9,7 @@
  * - A launcher (a function with a stream) enqueues work on its stream and returns 0, or reports an
  *   error and returns a negative errno. It does not allocate or wait. Its memory arguments may
  *   be reused when the stream has completed the work. Structs passed as pointers to const are
- *   copied before it returns.
+ *   copied before the launcher returns.
  * - n may be any number, also 0. Results do not depend on a grid's shape.
  * - A process uses one device. Any thread may call these functions, with streams of its own. */
 #ifndef DEV_H
@@ -58,6 +58,7 @@ struct dev_run_ops {
     /* urgent: kernels go before those of other streams. */
     int (*stream_open)(bool urgent, struct dev_stream **out);
     void (*stream_close)(struct dev_stream *s);
+    /* Copy between any two kinds of memory. */
     int (*copy)(void *dst, const void *src, size_t bytes, struct dev_stream *s);
     int (*zero)(void *p, size_t bytes, struct dev_stream *s);
     /* Wait until all work is done. Return 0 or the first failure on the device. */

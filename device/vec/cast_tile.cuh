@@ -1,9 +1,10 @@
 /* cast_tile.cuh : casts fp32 to packed codes, all spans of a list in one launch. cast.cu casts the
  * floats as they are, ratio.cu transforms them first.
  *
- * The launch's argument, of type FROM, transforms. FROM::PER_SM blocks fit the registers of a
- * multiprocessor. FROM::span is its state for one span, made by one thread. span.made(element, x)
- * returns the values to cast for x, the four elements from index `element` on. */
+ * The transformation is an argument of the launch, of type FROM. FROM::PER_SM blocks fit the
+ * registers of a multiprocessor. FROM::span is its state for one span, made by one thread.
+ * span.made(element, x) returns the values to cast for x, the four elements from index `element`
+ * on. */
 #ifndef CAST_TILE_CUH
 #define CAST_TILE_CUH
 #include "device/vec/cast_item.cuh"

@@ -69,8 +69,8 @@ struct dev_vec_ops {
                          size_t n_elems, struct dev_stream *s);
     int (*levels_decode)(const struct levels_rule *r, float divisor, const struct vec_out *outs,
                          int n_outs, size_t n_elems, struct dev_stream *s);
-    /* Set every span to the sum of the parts. A span's codes are as far from `base` as each part's
-     * from the part. */
+    /* Set every span to the sum of the parts. A span's codes begin at some offset from `base`, its
+     * addends at the same offset from the beginning of each part. */
     int (*levels_sum)(const struct levels_rule *r, const uint8_t *const *parts, int n_parts,
                       struct vec_span *spans, int n_spans, size_t n_elems, const uint8_t *base,
                       struct dev_stream *s);

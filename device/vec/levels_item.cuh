@@ -64,8 +64,9 @@ CAST_FN uint32_t word_get(const uint8_t *from)
     return from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
 }
 
-/* e: a multiple of 4. in: the lane has elements. The whole warp calls these functions, with
- * neighbouring groups of four elements in neighbouring lanes. */
+/* Codes of elements e to e + 3 of a bucket. e: a multiple of 4. in: the lane has elements. The
+ * whole warp calls these functions, with neighbouring groups of four elements in neighbouring
+ * lanes. */
 
 CAST_FN void codes_put(uint8_t *codes, uint32_t e, uint32_t bits, const uint32_t code[4], bool in)
 {

@@ -8,10 +8,10 @@
  *                    and applies the shift
  *     odd widths     a warp reads the 4 * width words of 128 codes, each lane picks its four
  *
- * The launch's argument, of type TO, transforms. TO::PER_SM blocks (TO::PER_SM_ANY for any width)
- * fit the registers of a multiprocessor. TO::span is its state for one span, made by one thread if
- * TO::LOOKS. span.made(element, x) returns the results for x, the four values from index `element`
- * on. */
+ * The transformation is an argument of the launch, of type TO. TO::PER_SM blocks (TO::PER_SM_ANY
+ * for any width) fit the registers of a multiprocessor. TO::span is its state for one span, made by
+ * one thread if TO::LOOKS. span.made(element, x) returns the results for x, the four values from
+ * index `element` on. */
 #ifndef UNCAST_TILE_CUH
 #define UNCAST_TILE_CUH
 #include "device/vec/cast_list.cuh"
@@ -47,7 +47,7 @@ struct uncast_shift {
     float divisor, times; /* times: 1 / divisor if that is exact, else 0 */
 };
 
-/* 0 unless x is a power of two and both are normal. */
+/* Return 1 / x, or 0 unless x is a power of two and both numbers are normal. */
 static __host__ __device__ inline float exact_inverse(float x)
 {
     uint32_t bits;

@@ -42,8 +42,8 @@
  * connection that committed it (rules: sharing.def) and is stopped when that closes. A connection
  * without a job is closed after 10 s without a request.
  *
- * Only the program that started the card may send BUS_ and MEM_ messages (access over PCIe), and
- * FRAME and RUN unless the card listens on a network. */
+ * Only the program that started the card may send BUS_ and MEM_ messages (access over PCIe). It may
+ * also send FRAME and RUN, unless the card listens on a network. */
 #ifndef SIMLINK_H
 #define SIMLINK_H
 #include <stdint.h>

@@ -23,7 +23,8 @@ struct fiber {
  * uses memory only where it is touched. f must not move. Reports -ENOMEM. */
 int fiber_init(struct fiber *f, size_t stack_bytes, void (*run)(void *arg), void *arg);
 
-/* Free the stack of f (initialized or all zero), whatever its state, but not its own. */
+/* Free the stack of f (initialized or all zero), whatever its state. A fiber must not free its own
+ * stack. */
 void fiber_fini(struct fiber *f);
 
 /* Suspend `from`, which is running, and continue `to`. Returns when a fiber switches back. */

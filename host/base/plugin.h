@@ -25,7 +25,7 @@ enum { PLUGIN_WHY_BYTES = 384 };
  * the reason in why [PLUGIN_WHY_BYTES] if the named file cannot be read. */
 int plugin_find(const struct plugin *p, char path[PATH_MAX], bool *beside, char *why);
 
-/* Load path, with those missing dependencies that p->fetch can find, until the process ends.
+/* Load path until the process ends, with those missing dependencies that p->fetch can find.
  * *table: the object's table. Returns 0, or a code with the reason in why [PLUGIN_WHY_BYTES]:
  * -ENOENT (no such library), -ELIBACC (it lacks a dependency) or -ELIBBAD (it belongs to another
  * build). */

@@ -24,7 +24,7 @@ void progress_say(struct progress *p, const char *format, ...)
 enum { PROGRESS_TIME = 32 };
 const char *progress_time(double seconds, char text[PROGRESS_TIME]);
 
-/* On a terminal, so that other output starts in column 0. */
+/* Clear the line on a terminal, so that other output starts in column 0. */
 void progress_clear(struct progress *p);
 
 #endif

@@ -19,7 +19,7 @@ struct ration {
     double began, rest_until; /* rest_until is 0 while not resting */
 };
 
-/* Return true while the work rests; then sets rest_until to 0. */
+/* Return true while the work rests. After the rest, set rest_until to 0. */
 static inline bool ration_rests(struct ration *r, double now)
 {
     if (now >= r->rest_until)

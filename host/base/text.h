@@ -41,7 +41,7 @@ int number_print(char *to, size_t size, int digits, double x);
 /* ---- specs NAME or NAME:REST, which choose a row of a table; parts NAME.REST ---- */
 
 /* Return true if the spec has this name, with *rest set to the text after the colon, or NULL
- * without one. */
+ * without one. Otherwise *rest is unchanged. */
 static inline bool word_has_name(const char *word, const char *name, const char **rest)
 {
     const size_t length = strcspn(word, ":");

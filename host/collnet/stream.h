@@ -49,6 +49,7 @@ void stream_send(struct stream *s, struct stream_message *m, uint64_t tag, const
                  size_t bytes);
 void stream_recv(struct stream *s, struct stream_message *m, uint64_t tag, void *buf, size_t bytes);
 
+/* Move as many bytes as possible without blocking. */
 void stream_turn(struct stream *s);
 
 /* Cancel a message that is not done. One that is partly moved breaks the stream. */

@@ -149,6 +149,7 @@ int comm_missing(struct comm *c);
  * card path. Returns like a collective, or reports -EINVAL if n is too large. */
 int comm_vote(struct comm *c, uint64_t *bits, size_t n);
 
+/* Totals of this rank since the job was opened. */
 struct comm_count {
     /* Payload sent to other ranks. A collective's payload counts once. */
     uint64_t sent_bytes;

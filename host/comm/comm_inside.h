@@ -90,7 +90,7 @@ struct comm {
     bool threads; /* comm_threads() */
     int rank, n_ranks;
     double deadline_s;
-    /* Longest message, bytes, since MPI counts in int. Tests make it small. */
+    /* Longest message, bytes: limited because MPI counts in int. Tests make it small. */
     size_t chunk_bytes;
     /* n_req: places with a message posted and not yet waited for. room: places allocated. */
     size_t n_req, room;

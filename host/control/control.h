@@ -44,8 +44,8 @@ void control_attach(struct control *control, int peer, control_bus *bus, void *a
 int control_read(struct control *control, int peer, uint64_t at, uint32_t *value);
 int control_write(struct control *control, int peer, uint64_t at, uint32_t value);
 
-/* Return the bytes missing from a peer's next message or, until that is complete, from its header.
- * A caller that never reads more leaves later messages in the socket. */
+/* Return the bytes missing from a peer's next message or, while its header is incomplete, from the
+ * header. A caller that never reads more leaves later messages in the socket. */
 size_t control_wants(const struct control *control, int peer);
 
 /* Process bytes from a peer. Returns 0, or 1 if it must be disconnected (it has quit, or an error

@@ -51,6 +51,7 @@ int control_jobs_init(struct control_jobs *j, const struct control_ops *ops, voi
 int control_jobs_read(struct control_jobs *j, int peer, uint64_t at, uint32_t *value);
 int control_jobs_write(struct control_jobs *j, int peer, uint64_t at, uint32_t value);
 
+/* Stop all jobs of a peer. */
 int control_jobs_end(struct control_jobs *j, int peer);
 
 /* Return the number of running jobs, and whether this peer has one. */

@@ -158,9 +158,9 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
 /* Gradients on GPUs (device "cuda").
  *
  * Each rank uses one GPU: number (rank on its machine) modulo the number of visible GPUs
- * (CUDA_VISIBLE_DEVICES). Ranks may share a GPU. nc_allreduce() takes device pointers into its
- * memory and writes the means there before it returns. Kernels that write the gradients must have
- * finished before the call (cudaStreamSynchronize), unless nc_ready_on() names their stream.
+ * (CUDA_VISIBLE_DEVICES). Ranks may share a GPU. nc_allreduce() takes device pointers into that
+ * GPU's memory and writes the means there before it returns. Kernels that write the gradients must
+ * have finished before the call (cudaStreamSynchronize), unless nc_ready_on() names their stream.
  *
  * libnarrowcast_cuda.so is loaded at run time from NARROWCAST_CUDA=PATH, the program's folder or
  * the loader's path. Results are bit-identical to those on the CPU. NARROWCAST_GPU_TRANSPORT=nccl,

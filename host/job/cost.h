@@ -94,8 +94,8 @@ int cost_step(const struct cost_job *job, const struct cost_cluster *cluster, st
 /* Return TCP's payload on a link, bytes per second. */
 double cost_payload_s(double bps, int mtu);
 
-/* Return the seconds of `bytes` at payload_s bytes per second, less the burst tokens left in *sum,
- * which it uses. */
+/* Return the seconds of `bytes` at payload_s bytes per second. Uses the burst tokens left in
+ * *sum. */
 double cost_wire_s(const struct cost_cluster *cluster, struct cost *sum, double bytes,
                    double payload_s);
 

@@ -10,7 +10,8 @@
 
 enum job_if { JOB_NO, JOB_YES, JOB_AUTO };
 
-/* Specs as in `narrowcast train --help`. Ranks may spell an option differently. */
+/* Specs as in `narrowcast train --help`. Ranks may spell an option differently, but must mean the
+ * same. */
 struct job_spec {
     struct codec_spec codec;
     const char *quantise; /* large or all; NULL or auto: the codec's default */
@@ -34,7 +35,7 @@ struct job_spec {
 struct job {
     struct comm *comm;  /* owned by the caller; must outlive the job */
     struct codec codec; /* settled */
-    /* Checksum of the specs' meaning. Jobs with equal tags make equal bits. */
+    /* Checksum of the specs' meaning. Equal tags make equal bits from equal gradients. */
     uint32_t tag;
     bool leaves_small;       /* small layers travel in fp32 */
     const struct algo *algo; /* for gradients that cards do not add */

@@ -141,6 +141,7 @@ struct nn_result nn_model_eval(struct nn_model *m, const struct nn_batch *b);
  * classes. */
 const uint32_t *nn_model_confusion(const struct nn_model *m, int *n_classes);
 
+/* Return the code of the backend's first failure in a pass, or 0. */
 int nn_model_failed(const struct nn_model *m);
 
 /* A node's output, for statistics; i counts nodes in forward order, without the input. */

@@ -180,9 +180,9 @@ void graph_param(struct nn_model *m, struct node *node, const char *name, const 
                  size_t n, enum graph_role role);
 /* Set the last param's columns (struct nn_param). Default: one column. */
 void graph_columns(struct nn_model *m, size_t column, size_t stride);
-/* Set the node's window, except its dilation, which must be set before, and output shape. Pixels
- * left over at the end of a side are dropped (REST_OUT) or covered by a window that reaches over
- * the end (REST_IN). Sets m->too_small if the image is smaller than a window. */
+/* Set the node's window and output shape; the caller has set the dilation. Pixels left over at the
+ * end of a side are dropped (REST_OUT) or covered by a window that reaches over the end (REST_IN).
+ * Sets m->too_small if the image is smaller than a window. */
 enum graph_rest { REST_OUT, REST_IN };
 void graph_window(struct nn_model *m, struct node *node, int out_c, int k, int stride, int pad,
                   enum graph_rest rest);

@@ -57,11 +57,11 @@ struct nn_setup {
     bool watched;
     /* nn_round: tensors to round, and the backend that computes */
     const struct round_setup *round;
-    /* this field and those below are for the model. Factor on channels and hidden units; 0: 1 */
+    /* width, block and loss are for the model; factor on channels and hidden units; 0: 1 */
     double width;
-    /* residual blocks; NULL: plain */
+    /* form of residual blocks; NULL: plain */
     const struct nn_block *block;
-    /* loss of the heads; NULL: the network's */
+    /* loss of the heads; NULL: the network's own */
     const struct nn_loss *loss;
     /* for error messages: the option that reduces the number of images in memory; NULL: none */
     const char *fewer;

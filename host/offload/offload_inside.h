@@ -83,8 +83,8 @@ void offload_leave(struct offload *o);
  * last failure. */
 int offload_reach(struct offload *o, double budget_s);
 
-/* Tries all cards when the path is opened for the first time. Returns 0, or -ENXIO after reporting
- * a card that cannot exist. */
+/* Tries all cards for the first time. Returns 0, or -ENXIO after reporting a card that cannot
+ * exist. */
 int offload_reach_first(struct offload *o, double budget_s);
 
 /* Returns why some card does not take part, for a message. */

@@ -54,7 +54,8 @@ struct pmpi_comm *pmpi_takes(const void *send, const void *recv, int count, MPI_
                              MPI_Op op, MPI_Comm comm);
 /* Release the state of a communicator that will be freed. Collective. */
 void pmpi_leave(MPI_Comm comm);
-/* Call it before the first communicator is used; pmpi_leave_all() at the end, for those left. */
+/* Call pmpi_comm_begin() before the first communicator is used, and pmpi_leave_all() at the end,
+ * for communicators that were not freed. */
 void pmpi_comm_begin(void);
 void pmpi_leave_all(void);
 /* Sum send over the ranks into recv. Calls for one communicator must not overlap. Returns

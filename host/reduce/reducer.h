@@ -1,7 +1,8 @@
 /* reducer.h : all-reduces the gradients of a step, with one exponent per layer and layers fused
  * into buckets.
  *
- * If a layer has inf or nan on any rank, all ranks skip the step.
+ * All exponents of a step go in one message; with overlap each bucket has its own. If a layer has
+ * inf or nan on any rank, all ranks skip the step.
  *
  *     reducer_begin -> reducer_ready, from the last layers to the first, as backward makes them
  *                   -> reducer_next, as long as it hands out means -> reducer_finish

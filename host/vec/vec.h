@@ -148,7 +148,7 @@ void vec_scan_encode_each(const struct vec_ops *ops, const struct vec_cast *cast
 void vec_decode_each(const struct vec_ops *ops, struct mf_fmt fmt, const struct vec_out *spans,
                      int n_spans, float divisor);
 
-/* The plain backend: loops over hls/arith/mf.h. The reference for all other backends. */
+/* The plain backend: loops over hls/arith/mf.h. All other backends give its bits. */
 extern const struct vec_ops vec_plain;
 
 /* Returns the CPU backend with this CPU's widest instructions. NARROWCAST_ISA=scalar, avx2, avx512

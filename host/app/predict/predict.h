@@ -180,7 +180,7 @@ struct predict_group {
     bool has[PREDICT_LIST]; /* for each of p->algos: possible with some n_ranks */
 };
 
-/* Finds the groups of a type; returns their number. */
+/* Finds the groups of a type, in the order of p->algos; returns their number. */
 int predict_groups(const struct predict *p, const char *type,
                    struct predict_group out[PREDICT_LIST]);
 

@@ -1,4 +1,5 @@
-/* checkpoint.h : saves and resumes the whole state of a run, bit for bit. */
+/* checkpoint.h : saves and resumes the whole state of a run, bit for bit (--save, --resume). Rank 0
+ * reads and writes the file. */
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H
 

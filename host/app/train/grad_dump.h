@@ -16,7 +16,7 @@ struct train;
 int grad_dump_open(struct train *t);
 void grad_dump_close(struct train *t);
 
-/* Writes this rank's files if t->state.step is selected. */
+/* Writes this rank's gradients, on rank 0 also the weights, if t->state.step is selected. */
 int grad_dump_step(struct train *t);
 
 #endif

@@ -11,7 +11,7 @@ struct train;
 struct reducer_step;
 struct grad_stats;
 
-/* Without --stats no effect. */
+/* Allocates memory and, on rank 0, opens the file of --stats. No effect without --stats. */
 int grad_stats_open(struct train *t);
 void grad_stats_close(struct train *t);
 

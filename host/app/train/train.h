@@ -142,6 +142,7 @@ bool train_is_emulated(const struct train *t);
  * open. */
 int train_emulate_fits(struct train *t, const struct reducer_layer *layers);
 
+/* Sets up what an emulated rank shares with its owner, and its own parts. */
 int train_emulate_join(struct train *t);
 void train_emulate_leave(struct train *t);
 
@@ -161,6 +162,7 @@ void train_emulate_time(struct train *t, struct report_step *step);
 
 /* ---- CPU or GPU (train_device.c) ---- */
 
+/* Fills t->setup from the options of number formats, blocks and loss. */
 int train_device_settle(struct train *t);
 /* Opens the backend that has the job's gradients. All ranks call it after job_settle(). */
 int train_device_open(struct train *t);

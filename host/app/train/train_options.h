@@ -46,8 +46,8 @@ struct train_options {
 enum { TRAIN_BITS = 1 };
 /* The same if the chosen optimiser uses the option. */
 enum { TRAIN_TAKEN = 2 };
-/* TRAIN_BITS of options that older checkpoints do not have. Checkpoints have a line only for a
- * value that is not the default. */
+/* As TRAIN_BITS, for options that older checkpoints do not have: a checkpoint has a line for the
+ * option only if its value is not the default, so older ones can be resumed. */
 enum { TRAIN_LATER = 4 };
 
 enum { TRAIN_LINES_MAX = 8192 }; /* of opt_lines(), bytes; longer lines are refused */

@@ -59,8 +59,8 @@ void record_run(const struct train *t, const char *option, struct jsonl *log);
 
 int record_step(struct train *t, const struct report_step *step);
 int record_epoch(struct train *t, const struct report_epoch *epoch);
-/* Writes the last line of a run that is done or stopped. Arguments: bytes of a step, means over
- * ranks: as sent, and for the same data in fp32. */
+/* Writes the last line of a run that is done or stopped, if there is a log. Arguments: bytes of a
+ * step, means over ranks; the second of the same data in fp32. */
 int record_end(struct train *t, double mean_sent_bytes, double mean_fp32_bytes);
 
 /* Report a finished step, which t->state already counts, or epoch. */

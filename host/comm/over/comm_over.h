@@ -1,5 +1,7 @@
 /* comm_over.h : connects ranks over the caller's own transport (struct nc_transport), without MPI.
- * comm.h says how calls fail. */
+ *
+ * A failed call of the transport, or a passed deadline, does not end the process (comm.h). One rank
+ * prints the missing ones; from then on every call of every rank returns a negative errno. */
 #ifndef COMM_OVER_H
 #define COMM_OVER_H
 #include "comm/comm.h"

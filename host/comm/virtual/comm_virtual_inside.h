@@ -150,6 +150,8 @@ int virtual_far_take(struct comm_virtual *v, struct virtual_rank **r, size_t *pl
  * message of a rank may be in flight between processes. */
 int virtual_far_collect(struct comm_virtual *v, const struct virtual_call *call);
 
+/* Tells the other processes that a rank has abandoned the card path in the step that ends with this
+ * vote. */
 int virtual_far_abandon(struct comm_virtual *v, uint64_t vote);
 /* Forgets, after this vote, which processes abandoned the card path. Only the first call for a vote
  * does something. abandoned: bit mask of ranks. No message may be in flight between processes. */
@@ -167,6 +169,7 @@ void virtual_wake(struct virtual_rank *r);
 
 /* Mark a message of r as done, and wake r if it waited for that. */
 void virtual_end_message(struct virtual_rank *r, struct virtual_message *m);
+/* Mark all messages between processes that are done. */
 void virtual_end_far(struct comm_virtual *v);
 /* wait: as in virtual_far_progress(). */
 void virtual_progress(struct comm_virtual *v, bool wait);

@@ -11,8 +11,9 @@
  *          | 0  1  0 -1 |        | 0    0   1  |
  *
  * A transformed tile has 16 points, and each point's sum over channels is a matrix product over a
- * cached block of tiles. dx is computed from dy and weights rotated by 180 degrees. The rotated dw
- * is the sum over tiles of F(3x3, 2x2) of the 4x4 pixels of dy, with the 2x2 pixels of x as filter.
+ * cached block of tiles. dx is computed the same way from dy and weights rotated by 180 degrees.
+ * The rotated dw is the sum over tiles of F(3x3, 2x2) of the 4x4 pixels of dy, with the 2x2 pixels
+ * of x as filter.
  *
  * Sums run over channels (for dw over tiles) in order with fused multiply-adds, so bits are equal
  * for every instruction set and batch size. Rounding errors are about those of GEMM

@@ -99,9 +99,8 @@ INLINE void spread_tile(const struct winograd_tiles *t, unsigned inside, const f
     }
 }
 
-/* Prefetch the pixels that the tile below reads and this one does not: two in each of two lines.
- * They are needed one line of tiles later, and stay cached until then along with the products'
- * data. */
+/* Prefetch the pixels that the tile below reads in addition to this tile's: two in each of two
+ * lines. Needed one line of tiles later, they stay cached along with the products' data. */
 INLINE void fetch_below(const struct winograd_tiles *t, const float *below)
 {
     const ptrdiff_t line = (ptrdiff_t)t->image.c * t->image.w;

@@ -36,8 +36,8 @@ struct sample_ops {
     const char *name; /* for messages, "images" */
     enum nn_target_kind target;
     unsigned augments; /* AUGMENT_*; a label map moves with its image */
-    bool scales;
-    bool tells_bits; /* report the loss in bits per label, as for texts */
+    bool scales;       /* supports dataset_scale() */
+    bool tells_bits;   /* report the loss in bits per label, as for texts */
     /* Called once after loading: keep `subset` training samples (0: all) and prepare the rest. */
     int (*settle)(struct dataset *d, size_t subset);
     /* Write samples index[0] to index[n-1] to x [n, dataset_shape]. augment may be NULL. */

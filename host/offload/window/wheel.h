@@ -59,7 +59,7 @@ static inline void wheel_remove(struct wheel_timer *t)
     t->next = t->prev = NULL;
 }
 
-/* Sets or moves a timer to time `at`, at least the next tick. */
+/* Sets or moves a timer to time `at`, but not before the next tick. */
 static inline void wheel_add(struct wheel *w, struct wheel_timer *t, double at)
 {
     wheel_remove(t);

@@ -116,8 +116,8 @@ void window_take(struct window *w, struct window_end *end, const uint8_t *bytes,
 void window_take_group(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n,
                        double now);
 
-/* Receives a limited number of datagrams per card. *drained: none is left. Returns true if any
- * came. */
+/* Handles datagrams from all cards, at most a fixed number per card. *drained: none is left.
+ * Returns true if any came. */
 bool window_receive(struct window *w, double now, bool *drained);
 
 /* Starts work. No packet may be in flight. */
@@ -160,16 +160,16 @@ void window_take_first_pong(struct window *w, struct window_slot *s, const struc
 
 void window_time_start(struct window *w, double now);
 
-/* A turn begins. If this process was stopped since the last one and could not receive, moves all
- * deadlines by the pause. */
+/* Notes that a turn begins. If this process was stopped since the last one and could not receive,
+ * moves all deadlines by the pause. */
 void window_time_look(struct window *w, double now);
 
-/* The slot's packet was sent for the first time. */
+/* Notes that the slot's packet was sent for the first time. */
 void window_time_sent(struct window *w, struct window_slot *s, double now);
 
 void window_time_answered(struct window *w, struct window_slot *s, double now);
 
-/* The card has sent any datagram. */
+/* Notes that the card has sent any datagram. */
 void window_time_heard(struct window_end *end);
 
 void window_time_pong(struct window *w, struct window_slot *s, const struct pkt_header *h,

@@ -46,9 +46,9 @@ struct wire_options {
 };
 
 /* Opens a wire bound to one address of this host. Returns 0, or a negative errno with the reason in
- * why, like the functions below: -ENOENT, -ELIBACC or -ELIBBAD (libfabric's library is missing,
- * does not load, or belongs to another build), -EINVAL (o->local is no address or interface here),
- * or -ENODATA (no such provider, or it lacks such datagrams). */
+ * why (so do all functions with `why`): -ENOENT, -ELIBACC or -ELIBBAD (libfabric's library is
+ * missing, does not load, or belongs to another build), -EINVAL (o->local is no address or
+ * interface here), or -ENODATA (no such provider, or without such datagrams). */
 int wire_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES]);
 
 /* Opens a receiver for the card's datagrams to the multicast group:port, joined at the interface of
@@ -56,7 +56,7 @@ int wire_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_
 int wire_join(const struct wire_options *o, uint32_t group, uint16_t port, struct wire *out,
               char why[WIRE_WHY_BYTES]);
 
-/* Returns 0 if the provider exists or is NULL. */
+/* Returns 0 if the provider exists. NULL is legal. */
 int wire_check(const char *provider, char why[WIRE_WHY_BYTES]);
 
 /* ---- wires of libnarrowcast_fabric.so ---- */

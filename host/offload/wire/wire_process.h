@@ -23,8 +23,8 @@ void wire_process_close(struct wire_process *p); /* and all its wires; NULL is l
 struct wire wire_process_of(struct wire_process *p, int rank);
 
 /* Sends the queued frames, one of each rank in turn, and runs the card until it is idle. Adds to
- * *time. Returns 1, 0 if no frame was queued, or a negative errno, reported here or, if -ECHILD, by
- * the card. */
+ * *time. Returns 1, 0 if no frame was queued, or a negative errno after reporting. -ECHILD: the
+ * card has reported the cause. */
 int wire_process_run(struct wire_process *p, struct wire_process_time *time);
 
 #endif

@@ -57,11 +57,11 @@ struct xrt_library {
     int (*buffer)(struct xrt_kernel *kernel, int arg, size_t bytes, struct xrt_buffer **out,
                   void **map, char *why);
     void (*buffer_close)(struct xrt_buffer *buffer);
-    /* Copies the first bytes to the card or from it. */
+    /* Copies the first `bytes` bytes of a buffer to the card or from it. */
     int (*sync)(struct xrt_buffer *buffer, bool to_card, size_t bytes, char *why);
 
     /* Runs a kernel with all its arguments to its end. Returns -ETIMEDOUT after timeout_s, -EIO if
-     * it has failed; then the kernel can only be closed. */
+     * it has failed. After either error the kernel can only be closed. */
     int (*run)(struct xrt_kernel *kernel, const struct xrt_value *args, int n_args,
                double timeout_s, char *why);
 };

@@ -7,8 +7,8 @@
 #include "vec/list/levels_pack.h"
 #include "vec/list/vec_levels.h"
 
-/* Faster loops for the sign scheme, with the results of levels_codes(). They encode the first
- * elements of n and return how many: a multiple of LEVELS_BLOCK / 2, or 0. */
+/* An includer may define faster loops for the sign scheme, with the results of levels_codes(). They
+ * encode the first elements of n and return how many: a multiple of LEVELS_BLOCK / 2, or 0. */
 #ifndef LEVELS_BY_HAND
 #define LEVELS_BY_HAND(bits, grid, clip, x, n, at, key, codes) 0
 #endif

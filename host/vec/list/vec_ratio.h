@@ -8,7 +8,7 @@ struct vec_ops;
 
 /* One CPU backend (conventions: struct vec_ops). w: [n] weights; NULL: none, and eps is unused. */
 struct vec_ratio {
-    /* out[n] = relative_sent(x). share: 1 to 2^31. */
+    /* out[n] = relative_sent(x / (|w| + eps)), without w relative_sent(x). share: 1 to 2^31. */
     void (*send)(const float *x, const float *w, size_t n, float eps, struct relative_scale s,
                  float share, float *out);
 
