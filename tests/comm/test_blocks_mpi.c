@@ -78,12 +78,58 @@ static int flood(struct comm *c, void *ctx)
     return 0;
 }
 
-static void test_flood(void)
+static uint8_t content(int from, int to, int tag, size_t i)
+{
+    return (uint8_t)(31 * from + 7 * to + 101 * tag + (int)i);
+}
+
+/* Sends two tags, short and long, and receives them in the other order. Odd ranks post receives
+ * late, so that messages come early. */
+static int two_tags(struct comm *c, void *ctx)
+{
+    enum { LONG = 9000 };
+    static const int tags[] = {COMM_TAG_DATA, COMM_TAG_SUM};
+    static uint8_t out[COMM_CHECK_MAX][COMM_CHECK_MAX][2][LONG],
+        in[COMM_CHECK_MAX][COMM_CHECK_MAX][2][LONG];
+    struct comm_batch batch = {0};
+    const int me = c->rank;
+    (void)ctx;
+    for (int round = 0; round < 8; round++) {
+        const size_t bytes[] = {round % 2 ? LONG : 1, round % 3 ? 17 : LONG};
+        const size_t places = 4 * (size_t)c->n_ranks;
+        CHECK(comm_batches_begin(c, places) == 0, "begin");
+        batch = (struct comm_batch){.n_places = places};
+        for (int r = 0; r < c->n_ranks; r++)
+            for (int t = 0; t < 2 && r != me; t++) {
+                for (size_t i = 0; i < bytes[t]; i++)
+                    out[me][r][t][i] = content(me, r, tags[t], i);
+                CHECK(comm_batch_send(c, &batch, tags[t], r, out[me][r][t], bytes[t]) == 0, "send");
+            }
+        for (int i = 0; i < 20 * (me % 2); i++)
+            comm_yield(c);
+        for (int r = 0; r < c->n_ranks; r++)
+            for (int t = 1; t >= 0 && r != me; t--)
+                CHECK(comm_batch_recv(c, &batch, tags[t], r, in[me][r][t], bytes[t]) == 0, "recv");
+        CHECK(comm_wait(c) == 0, "wait");
+        for (int r = 0; r < c->n_ranks; r++)
+            for (int t = 0; t < 2 && r != me; t++)
+                for (size_t i = 0; i < bytes[t]; i++)
+                    if (in[me][r][t][i] != content(r, me, tags[t], i)) {
+                        CHECK(false, "round %d, %d to %d, tag %d, byte %d", round, r, me, tags[t],
+                              (int)i);
+                        break;
+                    }
+    }
+    return 0;
+}
+
+static void test_orders(void)
 {
     struct comm_virtual *v;
     if (comm_virtual_open(6, processes, &v) < 0)
         exit(1);
     CHECK(comm_virtual_run(v, flood, NULL) == 0, "flood");
+    CHECK(comm_virtual_run(v, two_tags, NULL) == 0, "two tags");
     comm_virtual_close(v);
 }
 
@@ -104,7 +150,7 @@ int main(void)
     const int p = processes->n_ranks;
     for (int n = p; n <= COMM_CHECK_MAX; n++)
         check_ranks(n, n <= p + 1 || n == 2 * p || n == 7);
-    test_flood();
+    test_orders();
     test_too_few();
     comm_close(processes);
     DONE();
