@@ -151,8 +151,9 @@ int comm_vote(struct comm *c, uint64_t *bits, size_t n);
 
 /* Totals of this rank since the job was opened. */
 struct comm_count {
-    /* Payload sent to other ranks. A collective's payload counts once. */
-    uint64_t sent_bytes;
+    /* Payload sent to other ranks. A collective's payload counts once. near_bytes: the part of it
+     * that did not leave the process, for virtual ranks between processes. */
+    uint64_t sent_bytes, near_bytes;
     /* Point-to-point rounds: one per wait for neighbours. */
     uint64_t rounds;
     double wait_s; /* seconds */

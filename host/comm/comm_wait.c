@@ -25,6 +25,13 @@ static size_t chunk_of(const struct comm *c, size_t left)
     return left < c->chunk_bytes ? left : c->chunk_bytes;
 }
 
+static void count_sent(struct comm *c, int to, size_t bytes)
+{
+    c->count.sent_bytes += bytes;
+    if (to >= c->near && to < c->near + c->n_near)
+        c->count.near_bytes += bytes;
+}
+
 int comm_send(struct comm *c, int to, const void *buf, size_t bytes)
 {
     const char *at = buf;
@@ -34,7 +41,7 @@ int comm_send(struct comm *c, int to, const void *buf, size_t bytes)
         TRY(c->ops->send(c, c->n_req, COMM_TAG_DATA, to, at, n));
         c->n_req++;
     }
-    c->count.sent_bytes += bytes;
+    count_sent(c, to, bytes);
     return 0;
 }
 
@@ -128,7 +135,7 @@ int comm_batch_send(struct comm *c, struct comm_batch *batch, int tag, int to, c
                     size_t bytes)
 {
     const char *at = buf;
-    c->count.sent_bytes += bytes;
+    count_sent(c, to, bytes);
     for (size_t left = bytes, n; left > 0; left -= n, at += n) {
         n = left < c->chunk_bytes ? left : c->chunk_bytes;
         TRY(c->ops->send(c, take_place(c, batch), tag, to, at, n));
@@ -205,7 +212,11 @@ void comm_larger_i8(size_t n, int8_t *into, const void *x)
 static int reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what)
 {
     TRY(c->ops->reduce(c, how, x, n, what));
-    c->count.sent_bytes += c->n_ranks > 1 ? n * comm_reduce_bytes(how) : 0;
+    const size_t bytes = c->n_ranks > 1 ? n * comm_reduce_bytes(how) : 0;
+    c->count.sent_bytes += bytes;
+    /* of a process with virtual ranks, one takes part */
+    if (c->n_near == c->n_ranks || (c->n_near > 0 && c->rank != c->near))
+        c->count.near_bytes += bytes;
     return 0;
 }
 

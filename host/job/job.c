@@ -147,22 +147,41 @@ static int copy_layers(const struct job *j, const struct reducer_layer *layers, 
     return 0;
 }
 
-/* If no algorithm was named, chooses one message for short steps of CPU gradients. Not with cards,
- * which answer packets, or overlap, which sends buckets as they become ready. */
+/* Returns K if the K virtual ranks of each process should add their codes first, because one wide
+ * sum and its result are shorter than K codes and results; else 0. */
+static int blocks_to_group(const struct job *j)
+{
+    const int here = comm_n_here(j->comm), processes = comm_n_processes(j->comm);
+    const struct vec_sum *sum = codec_sum(&j->codec);
+    if (processes == 1 || here * processes != comm_n_ranks(j->comm) || !sum ||
+        sum->rule != VEC_EXACT)
+        return 0;
+    const size_t wide = 8 * vec_wide_bytes(sum, 1), in = mf_width(sum->in),
+                 out = mf_width(sum->out);
+    return wide + out < (size_t)here * (in + out) ? here : 0;
+}
+
+/* If no algorithm was named, chooses one for CPU gradients. One message for short steps, but not
+ * with cards, which answer packets, or overlap, which sends buckets as they become ready. */
 static int choose_algo(const struct job *j, const struct reducer_layer *own, int n_layers,
-                       const struct algo **out)
+                       const struct algo **out, int *group)
 {
     const int n_ranks = comm_n_ranks(j->comm);
     struct reducer_bytes bytes;
     *out = j->algo;
-    if (!j->chooses || j->algo != &algo_direct || j->cards.where || j->overlap || j->on_gpu ||
-        j->low_memory)
+    *group = j->group;
+    if (!j->chooses || j->algo != &algo_direct || j->on_gpu || j->low_memory)
         return 0;
     TRY(reducer_measure(j->comm, &j->codec, j->algo, j->group, j->bucket_bytes, own, n_layers,
                         false, &bytes));
-    if (reducer_short_pays(n_ranks, reducer_short_bytes(&j->codec, &algo_gather_sum, n_ranks,
-                                                        n_layers, bytes.sent)))
+    if (!j->cards.where && !j->overlap &&
+        reducer_short_pays(n_ranks, reducer_short_bytes(&j->codec, &algo_gather_sum, n_ranks,
+                                                        n_layers, bytes.sent))) {
         *out = &algo_gather_sum;
+    } else if (blocks_to_group(j)) {
+        *out = &algo_group_scatter_exact;
+        *group = blocks_to_group(j);
+    }
     return 0;
 }
 
@@ -171,7 +190,7 @@ static int open_reducer(struct job *j, const struct reducer_layer *layers, int n
 {
     struct reducer_layer *own;
     TRY(copy_layers(j, layers, n_layers, &own));
-    int rc = choose_algo(j, own, n_layers, &j->algo);
+    int rc = choose_algo(j, own, n_layers, &j->algo, &j->group);
     if (rc == 0)
         rc = (j->low_memory ? reducer_open_low : reducer_open)(
             j->comm, &j->codec, j->algo, j->group, j->bucket_bytes, own, n_layers, &j->reducer);
@@ -184,10 +203,11 @@ int job_measure(const struct job *j, const struct reducer_layer *layers, int n_l
 {
     struct reducer_layer *own;
     const struct algo *algo;
+    int group;
     TRY(copy_layers(j, layers, n_layers, &own));
-    int rc = choose_algo(j, own, n_layers, &algo);
+    int rc = choose_algo(j, own, n_layers, &algo, &group);
     if (rc == 0)
-        rc = reducer_measure(j->comm, &j->codec, algo, j->group, j->bucket_bytes, own, n_layers,
+        rc = reducer_measure(j->comm, &j->codec, algo, group, j->bucket_bytes, own, n_layers,
                              j->low_memory, out);
     free(own);
     return rc;

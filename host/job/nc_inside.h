@@ -30,9 +30,8 @@ struct nc {
     uint64_t step;                              /* key of random bits */
     char path[sizeof((struct job *)0)->device]; /* of steps that cards do not add */
     int n_layers;
-    size_t *n;            /* [n_layers] elements */
-    uint32_t layers_tag;  /* checksum */
-    uint64_t sent_before; /* bytes sent before the step in flight */
+    size_t *n;           /* [n_layers] elements */
+    uint32_t layers_tag; /* checksum */
     enum nc_type type;
     bool *handed; /* [n_layers] by nc_ready() */
     int n_handed;

@@ -4,16 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Returns the bytes that this process has sent to others and to cards. */
-static uint64_t sent(const struct nc *nc)
-{
-    uint64_t bytes = comm_counted(nc->comm).sent_bytes;
-    for (int k = 0; k < nc->n_blocks; k++)
-        if (nc->blocks[k].job.offload)
-            bytes += offload_card_path.counted(nc->blocks[k].job.offload).sent_bytes;
-    return bytes;
-}
-
 /* Sums up the reports of all blocks. start_s: clock at which the process began to wait for them. */
 static void report_blocks(const struct nc *nc, double start_s, struct nc_report *out)
 {
@@ -29,10 +19,8 @@ static void report_blocks(const struct nc *nc, double start_s, struct nc_report 
         report.underflow += s->lost.underflow;
         report.saturated += s->lost.saturated;
     }
-    if (nc->virtual) { /* blocks wait at the same time, and some send to others of this process */
-        report.sent_bytes = sent(nc) - nc->sent_before;
+    if (nc->virtual) /* blocks wait at the same time */
         report.comm_s = fmax(0, clock_s() - start_s - report.codec_s);
-    }
     *out = report;
 }
 
@@ -59,7 +47,6 @@ int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *report)
         return nc_leave_refused(nc, rc);
     nc_type_in(nc, 0, nc->n_layers);
     const double start_s = clock_s();
-    nc->sent_before = sent(nc);
     rc = nc_each(nc, run);
     return nc_leave(nc, rc < 0 ? rc : report_step(nc, start_s, report));
 }
@@ -86,7 +73,6 @@ int nc_iallreduce(struct nc *nc, const void *grads)
     memset(nc->handed, 0, (size_t)nc->n_layers * sizeof *nc->handed);
     nc->n_handed = 0;
     nc->under_way = true;
-    nc->sent_before = sent(nc);
     for (int k = 0; k < nc->n_blocks; k++)
         reducer_begin(nc->blocks[k].job.reducer, nc->step, nc->blocks[k].fp32);
     return nc_leave(nc, 0);

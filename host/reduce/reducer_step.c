@@ -50,7 +50,8 @@ static int card_path_is_open(const struct reducer *r)
 
 static uint64_t sent(const struct reducer *r)
 {
-    return comm_counted(r->comm).sent_bytes +
+    const struct comm_count count = comm_counted(r->comm);
+    return count.sent_bytes - count.near_bytes +
            (r->card_path ? r->card_path->counted(r->card_path_arg).sent_bytes : 0);
 }
 

@@ -158,6 +158,9 @@ int main(int argc, char **argv)
         o.round = i == 1 ? "stochastic" : NULL;
         test_same(i == 3 ? 4 : 6, o);
     }
+    struct nc_options o = nc_options_default();
+    o.format = "e4m3", o.scale = "aps", o.bucket_bytes = 500;
+    test_same(BLOCKS_MAX, o); /* 2 and 4 processes add their blocks first */
     test_plain();
     test_refused();
     MPI_Finalize();

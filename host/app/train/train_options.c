@@ -56,11 +56,11 @@ static const struct opt opts[] = {
      OPT_SIZE, AT(batch), 1, 1 << 20, TRAIN_BITS},
     {"blocks", "V", "0",
      "Cut each batch into V equal blocks, and treat each block as a rank of its own: it has its "
-     "own cast, batch-norm moments and random draws. Weights and logs (except for times) then do "
-     "not depend on the number of processes, which may be anything from 1 to V, and a run may be "
-     "resumed on another number of processes. Fast if the number of processes divides V; the "
-     "number of messages grows with the square of V. For a card each block is a rank. 0: one block "
-     "per process.",
+     "own cast, batch-norm moments and random draws. Weights and logs (except for times and bytes "
+     "sent) then do not depend on the number of processes, which may be anything from 1 to V, and "
+     "a run may be resumed on another number of processes. Fewest bytes travel if the number of "
+     "processes divides V, since a process then adds its blocks first; the number of messages "
+     "grows with the square of V. For a card each block is a rank. 0: one block per process.",
      OPT_INT, AT(blocks), 0, 4096, 0},
     {"micro", "N", "1",
      "Split each rank's share of a batch into N passes, and add their gradients in fp32 before the "

@@ -165,8 +165,9 @@ static void print_until(const struct train *t, double sent_bytes)
 
 static void print_bytes(const struct train *t, double sent_bytes, double fp32_bytes)
 {
-    printf("bytes          %.0f a step and rank, against %.0f in fp32 by %s", sent_bytes,
-           fp32_bytes, t->job.algo->name);
+    const struct algo *algo = t->job.algo == &algo_group_scatter_exact ? &algo_direct : t->job.algo;
+    printf("bytes          %.0f a step and %s, against %.0f in fp32 by %s", sent_bytes,
+           t->o->blocks ? "process" : "rank", fp32_bytes, algo->name);
     printf(fp32_bytes > 0 ? " (%.3f)\n" : "\n", sent_bytes / fp32_bytes);
 }
 
@@ -247,7 +248,8 @@ int report_end(struct train *t)
     progress_clear(&r->progress);
     if (t->rank > 0)
         return 0;
-    bytes[0] /= t->n_ranks, bytes[1] /= t->n_ranks;
+    const int senders = t->o->blocks ? comm_n_processes(t->comm) : t->n_ranks;
+    bytes[0] /= senders, bytes[1] /= senders;
     if (!t->stopped_by) {
         say_why_no_loss(t, &r->last);
         print_table(t, bytes[0], bytes[1]);

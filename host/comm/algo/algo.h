@@ -148,6 +148,8 @@ extern const struct algo algo_direct_ipc, algo_direct_nccl, algo_group_scatter_i
     algo_group_scatter_nccl, algo_group_master_ipc, algo_group_master_nccl, algo_native_nccl;
 /* group-scatter in one node, whose card (algo_call.node) adds as long as it works. */
 extern const struct algo algo_group_scatter_card;
+/* group-scatter for exact sums, else direct: the bits of direct, for codecs settled for it. */
+extern const struct algo algo_group_scatter_exact;
 /* Variant by_memory of gather. */
 extern const struct algo algo_gather_memory;
 

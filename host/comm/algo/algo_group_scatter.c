@@ -133,3 +133,31 @@ const struct algo algo_group_scatter = {
     .by_ipc = &algo_group_scatter_ipc,
     .device_codes = true,
 };
+
+/* ---- algo_group_scatter_exact ---- */
+
+static bool is_wide(const struct reduce_op *f)
+{
+    return f->ops->wide_bytes(f, f->unit) > 0;
+}
+
+static size_t exact_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks, int group)
+{
+    return is_wide(f) ? scatter_scratch_bytes(f, n, n_ranks, group)
+                      : algo_direct.scratch_bytes(f, n, n_ranks, 0);
+}
+
+static int exact_run(struct comm *c, const struct algo_call *call)
+{
+    struct algo_call flat = *call;
+    flat.group = 0;
+    return is_wide(&call->op) ? scatter_run(c, call) : algo_direct.run(c, &flat);
+}
+
+const struct algo algo_group_scatter_exact = {
+    .name = "group-scatter",
+    .grouped = true,
+    .check = scatter_check,
+    .scratch_bytes = exact_scratch_bytes,
+    .run = exact_run,
+};

@@ -123,6 +123,8 @@ static int open_rank(struct comm_virtual *v, int index)
     r->comm.rank = v->lowest + index;
     r->comm.n_ranks = v->n_ranks;
     r->comm.deadline_s = HUGE_VAL;
+    if (v->between)
+        r->comm.near = v->lowest, r->comm.n_near = v->n_here;
     TRY(comm_init(&r->comm));
     return fiber_init(&r->fiber, STACK_BYTES, virtual_live, r);
 }
@@ -130,6 +132,7 @@ static int open_rank(struct comm_virtual *v, int index)
 static void place(struct comm_virtual *v, int n_ranks, struct comm *below)
 {
     v->n_ranks = v->n_here = n_ranks;
+    v->between = below != NULL;
     if (!below || below->n_ranks == 1)
         return;
     v->below = below;

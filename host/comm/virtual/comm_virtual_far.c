@@ -98,7 +98,6 @@ static int post_part(struct comm_virtual *v, struct virtual_part part, bool send
               : b->ops->recv(b, at, COMM_TAG_FAR, process, buf, bytes));
     v->parts[at] = part;
     v->free_from = at + 1;
-    b->count.sent_bytes += sends ? bytes : 0;
     return 0;
 }
 
