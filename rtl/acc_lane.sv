@@ -146,6 +146,7 @@ module acc_lane #(
 
   // Array elements let a simulation run one piece of code for all lanes; a vector's slices are a
   // third slower. Verilator takes no <= to them in a loop, so term_q is read above its assignment.
+  // verilator lint_off BLKSEQ
   always_ff @(posedge clk_i) begin
     if (sum_en_i)
       for (int i = 0; i < Lanes; i++)

@@ -145,6 +145,8 @@ module fp_encode #(
                       mag[2:0]})};
   endfunction
 
+  // Arrays and the order of the statements: see acc_lane.
+  // verilator lint_off BLKSEQ
   always_ff @(posedge clk_i) begin
     if (en4_i)
       for (int i = 0; i < Lanes; i++)

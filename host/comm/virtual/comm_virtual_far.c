@@ -74,7 +74,7 @@ void virtual_far_drop(struct comm_virtual *v)
         struct virtual_far *m = v->parts[at].m;
         if (m && !m->early && --m->n_left == 0) /* early ones are in a list */
             free(m);
-        v->parts[at] = (struct virtual_part){NULL};
+        v->parts[at] = (struct virtual_part){.m = NULL};
     }
     for (int p = 0; v->streams && p < v->below->n_ranks; p++) {
         free_list(v->streams[p].wanted);
@@ -268,7 +268,7 @@ int virtual_far_take(struct comm_virtual *v, struct virtual_rank **r, size_t *pl
         const struct virtual_part part = v->parts[v->taken_to];
         if ((!part.m && !part.from) || !b->ops->done(b, v->taken_to, 1))
             continue;
-        v->parts[v->taken_to] = (struct virtual_part){NULL};
+        v->parts[v->taken_to] = (struct virtual_part){.m = NULL};
         v->free_from = v->taken_to < v->free_from ? v->taken_to : v->free_from;
         if (!part.m) {
             TRY(take_head(v, part.from));
