@@ -236,7 +236,7 @@ $(B)/o/host/app/main.o: private FLAGS += -DAPP_COMMIT='"$(shell cat $(B)/commit)
 $(B)/o/%.o: %.c $(B)/flags
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'cc    $<')
-	$(Q)$(if $(filter host/comm/% host/pmpi/% tests/%_mpi.c bench/allreduce/bench_allreduce.c bench/allreduce/bench_native.c,$<),OMPI_CC='$(CC)' $(MPICC),$(CC)) $(FLAGS) $(werror) \
+	$(Q)$(if $(filter host/comm/% host/pmpi/% tests/%_mpi.c bench/allreduce/bench_allreduce.c bench/allreduce/bench_native.c bench/allreduce/bench_blocks.c,$<),OMPI_CC='$(CC)' $(MPICC),$(CC)) $(FLAGS) $(werror) \
 	    $(call isa,$<) $(if $(filter $(LIB) $(LOADED) $(COLLNET),$<),$(LIB_FLAGS)) $(if $(filter $(PMPI),$<),-fPIC) $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) $(if $(filter sim/xrt/% %/fpga_xrt.c,$<),-isystem $(XRT)) -MMD -MP -c $< -o $@
 $(B)/libnarrowcast.a: $(call obj,$(LIB))
 	$(Q)rm -f $@; ar rcs $@ $^

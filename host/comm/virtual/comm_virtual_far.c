@@ -230,9 +230,10 @@ static int take_head(struct comm_virtual *v, struct virtual_stream *s)
         TRY(check_bytes(&m->head, head.bytes));
     } else {
         m = new_message(head, NULL, 0);
-        if (!m || !(m->early = buf_alloc(head.bytes))) {
+        if (!m || !(m->early = malloc(head.bytes))) { /* not zeroed: long bodies come early often */
             free(m);
-            return -ENOMEM;
+            return ERR(-ENOMEM, "cannot receive %llu bytes: out of memory",
+                       (unsigned long long)head.bytes);
         }
         append(&s->early, m);
     }

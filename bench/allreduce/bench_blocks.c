@@ -1,0 +1,177 @@
+/* bench_blocks.c : times the mean of V blocks of gradients (nc_options.blocks) against fp32: each
+ * process adds its blocks and MPI_Allreduce adds the processes, by the fastest of its algorithms. */
+#include "allreduce_peer.h"
+#include "base/clock.h"
+#include "bench/measure.h"
+#include <narrowcast.h>
+
+static const char usage[] =
+    "usage: mpirun -np P bench_blocks [V [MIB [REPS [FORMAT[/RESULT]...]]]]\n"
+    "\n"
+    "  V         blocks of all processes [4 P]\n"
+    "  MIB       fp32 gradients of a block [64]\n"
+    "  REPS      runs of each contender, in turn [5]\n"
+    "  FORMAT    as narrowcast train --format, with scale aps [e5m2 e4m3 e3m4 e3m0/e3m0]\n"
+    "\n"
+    "Prints, per format, the median time of a step on the slowest process, its ratio to fp32's, "
+    "and\n"
+    "the bytes that a process sends.\n"
+    "\n"
+    "  bench/netlab.sh -n 4 -r 1gbit -- bash -c 'mpirun $NETLAB_MPI -np 4 build/bench_blocks 16 "
+    "64'\n";
+
+static int rank, n_ranks;
+
+static double of_slowest(double seconds)
+{
+    double all;
+    MPI_Allreduce(&seconds, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return all;
+}
+
+static void *must(void *p)
+{
+    if (!p)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    return p;
+}
+
+/* Adds the blocks of this process, then those of all processes. */
+static double fp32_step(const struct peer *peer, float *const *blocks, int n_blocks, float *sum,
+                        float *all, size_t n, float factor)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double start = clock_s();
+    memcpy(sum, blocks[0], n * sizeof *sum);
+    for (int b = 1; b < n_blocks; b++)
+        for (size_t i = 0; i < n; i++)
+            sum[i] += blocks[b][i];
+    peer_run(peer, sum, all, n);
+    for (size_t i = 0; i < n; i++)
+        all[i] *= factor;
+    return of_slowest(clock_s() - start);
+}
+
+static double nc_step_s(struct nc *nc, float *const *blocks, struct nc_report *report)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double start = clock_s();
+    if (nc_allreduce(nc, blocks, report) != 0)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    return of_slowest(clock_s() - start);
+}
+
+static struct nc *open_format(const char *word, int n_all, size_t n, char text[32])
+{
+    const struct nc_layer layer = {.name = "gradients", .n = n};
+    struct nc_options o = nc_options_default();
+    struct nc *nc = NULL;
+    snprintf(text, 32, "%s", word);
+    char *slash = strchr(text, '/');
+    if (slash)
+        *slash = 0, o.out_format = slash + 1;
+    o.format = text;
+    o.scale = "aps";
+    o.blocks = n_all;
+    if (nc_open(&o, &layer, 1, &nc) < 0)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    return nc;
+}
+
+/* Returns the fastest of MPI's algorithms, each tried once. */
+static const struct peer *fastest(struct peers *peers, float *const *blocks, int n_blocks,
+                                  float *sum, float *all, size_t n)
+{
+    const struct peer *best = peers->peer;
+    for (int i = 0; i < peers->n; i++) {
+        struct peer *p = &peers->peer[i];
+        p->seconds = fp32_step(p, blocks, n_blocks, sum, all, n, 1);
+        best = p->seconds < best->seconds ? p : best;
+    }
+    return best;
+}
+
+enum { FORMATS_MAX = 16 };
+
+static int run(int n_all, size_t n, int reps, const char *const *words, int n_words)
+{
+    struct nc *nc[FORMATS_MAX];
+    char text[FORMATS_MAX][32];
+    struct nc_report report[FORMATS_MAX];
+    struct peers peers;
+    double *s = must(calloc((size_t)(n_words + 1) * (size_t)reps, sizeof *s));
+    peers_open(&peers, NULL);
+    for (int f = 0; f < n_words; f++)
+        nc[f] = open_format(words[f], n_all, n, text[f]);
+    const int n_blocks = nc_n_blocks(nc[0]);
+    float **blocks = must(calloc((size_t)n_blocks, sizeof *blocks));
+    float *sum = must(measure_alloc(n * sizeof *sum)), *all = must(measure_alloc(n * sizeof *all));
+    for (int b = 0; b < n_blocks; b++) {
+        blocks[b] = must(measure_alloc(n * sizeof **blocks));
+        for (size_t i = 0; i < n; i++)
+            blocks[b][i] = (float)((i * 37 + (size_t)b * 11) % 61) * 0.01f - 0.3f;
+    }
+    const struct peer *mpi = fastest(&peers, blocks, n_blocks, sum, all, n);
+    for (int i = -1; i < reps; i++) { /* the first is not counted */
+        const double t = fp32_step(mpi, blocks, n_blocks, sum, all, n, 1.0f / (float)n_all);
+        if (i >= 0)
+            s[i] = t;
+        for (int f = 0; f < n_words; f++) {
+            const double own = nc_step_s(nc[f], blocks, &report[f]);
+            if (i >= 0)
+                s[(f + 1) * reps + i] = own;
+        }
+    }
+    const double base = measure_median(s, (size_t)reps);
+    if (rank == 0)
+        printf("%d blocks in %d processes, %.1f MiB each, median of %d\n%-12s %9.1f ms  by %s\n",
+               n_all, n_ranks, (double)n / (1 << 18), reps, "fp32 of MPI", 1e3 * base, mpi->name);
+    for (int f = 0; f < n_words; f++) {
+        const double own = measure_median(s + (f + 1) * reps, (size_t)reps);
+        if (rank == 0)
+            printf("%-12s %9.1f ms  %.2f times as fast, %.1f MB sent, by %s\n", words[f], 1e3 * own,
+                   base / own, 1e-6 * (double)report[f].sent_bytes, report[f].path);
+        nc_close(nc[f]);
+    }
+    peers_close(&peers);
+    for (int b = 0; b < n_blocks; b++)
+        free(blocks[b]);
+    free(blocks), free(sum), free(all), free(s);
+    return 0;
+}
+
+/* Returns argument i, `standard` if it was not given, or -1 if it is not a number. */
+static double number(int argc, char **argv, int i, double standard)
+{
+    char *end;
+    if (i >= argc)
+        return standard;
+    const double x = strtod(argv[i], &end);
+    return *argv[i] && !*end ? x : -1;
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const standard[] = {"e5m2", "e4m3", "e3m4", "e3m0/e3m0"};
+    const char *words[FORMATS_MAX];
+    int level;
+    if (argc > 1 && !strcmp(argv[1], "--help"))
+        return fputs(usage, stdout) < 0;
+    peers_prepare();
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
+    const double v = number(argc, argv, 1, 4 * n_ranks), mib = number(argc, argv, 2, 64),
+                 reps = number(argc, argv, 3, 5);
+    const int n_words = argc > 4 ? argc - 4 : 4;
+    for (int i = 0; i < n_words && i < FORMATS_MAX; i++)
+        words[i] = argc > 4 ? argv[4 + i] : standard[i];
+    int rc = 2;
+    if (v >= n_ranks && v <= 4096 && reps >= 1 && reps <= 1000 && mib > 0 && mib < 1 << 20 &&
+        n_words <= FORMATS_MAX)
+        rc = run((int)v, (size_t)(mib * (1 << 18)), (int)reps, words, n_words);
+    else if (rank == 0)
+        fputs(usage, stderr);
+    MPI_Finalize();
+    return rc;
+}
