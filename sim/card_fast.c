@@ -1,5 +1,4 @@
-/* card_fast.c : Computes the sums of the card's C model with host/vec. Keeps the payloads, and adds
- * all when the last one has come.
+/* card_fast.c : Adds the C model's payloads with host/vec, once a slot's last one has come.
  *
  *     parts of all ranks --vec sum, overflow to inf--> no inf, no nan: this is the result, status 0
  *                                                  \-> else check each element: is an addend inf
@@ -28,7 +27,6 @@ static void fast_add(struct card *card, uint32_t slot, const struct card_shape *
     memcpy(part_of(card, slot, rank), payload, (size_t)shape->in_beats * BEAT_SIZE);
 }
 
-/* True if bytes[n], whole beats, have a code beyond the largest finite one. */
 static int any_beyond(const uint8_t *bytes, size_t n, struct beat_fmt f)
 {
     const uint32_t most = mf_max(f.fmt);
@@ -63,7 +61,6 @@ static inline uint8_t mark_of(int8_t magnitude, uint8_t negative, int8_t most, i
     return magnitude > most ? which : 0;
 }
 
-/* ORs the codes' marks into marks[n]. */
 static void mark(const uint8_t *bytes, size_t n, struct beat_fmt f, uint8_t *marks)
 {
     const uint32_t most = mf_max(f.fmt), nan = mf_inf(f.fmt) + (f.fmt.fn ? 0 : 1);
@@ -86,7 +83,6 @@ static void mark(const uint8_t *bytes, size_t n, struct beat_fmt f, uint8_t *mar
     }
 }
 
-/* Replaces marked codes with the largest finite ones of their sign. */
 static void clip(uint8_t *bytes, size_t n, struct beat_fmt f, const uint8_t *marks)
 {
     const uint32_t most = mf_max(f.fmt);
@@ -108,8 +104,7 @@ static void clip(uint8_t *bytes, size_t n, struct beat_fmt f, const uint8_t *mar
     }
 }
 
-/* Applies the overflow rule to n sums, whose addends begin at byte `at` of each part. Returns their
- * PKT_STATUS bits. */
+/* at: byte of each part at which the n addends begin. Returns PKT_STATUS bits. */
 static uint32_t settle(const uint8_t *const *parts, size_t at, uint32_t n_parts,
                        const struct card_shape *shape, size_t n, uint8_t *kept)
 {

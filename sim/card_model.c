@@ -16,7 +16,7 @@ static void count(struct card *card, unsigned counter)
     card->live[counter]++;
 }
 
-/* Decides whether to lose a frame for tests, by xorshift64 (the RTL has another stream). */
+/* Loses frames for tests, by xorshift64. The RTL has another stream. */
 static int lost(struct card *card, uint32_t probability)
 {
     uint64_t x = card->random ? card->random : 0x9e3779b97f4a7c15u;
@@ -27,8 +27,6 @@ static int lost(struct card *card, uint32_t probability)
     return (uint32_t)(x >> 32) < probability;
 }
 
-/* ---- frames out ---- */
-
 static void put_header(const struct card *card, struct pkt_header h, uint8_t *bytes)
 {
 #define PKT_FIELD(NAME, name, at, n_bytes, what) pkt_put_uint(bytes + at, h.name, n_bytes);
@@ -37,7 +35,7 @@ static void put_header(const struct card *card, struct pkt_header h, uint8_t *by
                  PKT_HEADER_CRC_BYTES);
 }
 
-/* Sends a frame to rank h.rank or to the job's group. Fills in magic, len and header_crc. */
+/* Fills in magic, len and header_crc of h. */
 static void send(struct card *card, const struct card_job *job, struct pkt_header h,
                  const uint8_t *payload, uint32_t beats, unsigned counter)
 {
@@ -94,7 +92,7 @@ static void pong(struct card *card, const struct visit *v)
     send(card, v->job, h, zeros, v->payload_beats, CNT_OUT_PONG);
 }
 
-/* Sends the kept result; to the group without key, because other hosts see it. */
+/* The group gets the result without key, because other hosts see it. */
 static void result(struct card *card, const struct visit *v, uint16_t rank)
 {
     struct slot_desc desc = v->slot->s.kept_desc;
@@ -112,8 +110,6 @@ static void result(struct card *card, const struct visit *v, uint16_t rank)
     h.payload_crc = v->slot->kept_crc;
     send(card, v->job, h, v->slot->kept, v->slot->kept_beats, CNT_OUT_RESULT);
 }
-
-/* ---- checks ---- */
 
 /* arrives() and belongs() return 1, or 0 after counting why. */
 static int arrives(struct card *card, struct visit *v, const uint8_t *bytes, size_t n)
@@ -182,8 +178,6 @@ static int shape_of(const struct visit *v, struct card_shape *shape)
     shape->out_beats = h->beats * out / wider;
     return h->beats % (wider / (in < out ? in : out)) == 0 && v->payload_beats == shape->in_beats;
 }
-
-/* ---- the slot ---- */
 
 static void contribute(struct card *card, struct visit *v, const struct card_shape *shape)
 {

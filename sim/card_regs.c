@@ -60,8 +60,8 @@ static int may_start(const struct card *card)
     return 1;
 }
 
-/* Starts or stops a job. A refused commit changes nothing. A running job must be stopped, which
- * clears its slots, before its index is used again. */
+/* A refused commit changes nothing. Only stopping a job, which clears its slots, frees its
+ * index. */
 static void commit_job(struct card *card, uint32_t start)
 {
     struct card_regs *r = &card->regs;
@@ -95,7 +95,7 @@ static void commit_rank(struct card *card)
     card->job[r->job_index].port[r->rank.index] = (uint16_t)r->rank.port;
 }
 
-/* Returns the variable of a register that only stores; NULL for others. */
+/* Returns the variable of a register that only stores, else NULL. */
 static uint32_t *plain(struct card_regs *r, uint32_t at)
 {
     switch (at) {

@@ -24,7 +24,7 @@ static void sum_add(uint64_t *acc, const struct card_shape *shape, int first,
     }
 }
 
-/* Rounds acc into `kept`. Returns PKT_STATUS bits. */
+/* Returns PKT_STATUS bits. */
 static uint32_t sum_emit(const uint64_t *acc, const struct card_shape *shape, uint8_t *kept,
                          uint32_t beats)
 {

@@ -2,9 +2,9 @@
  *
  *     frames out:  a b c a b c a b c  --> 3 messages  aaa bbb ccc  --> the kernel cuts each
  *
- * With UDP_SEGMENT, route look-up, checksum and queueing happen once per message instead of per
- * datagram, in order for each receiver. With UDP_GRO, datagrams of one sender may arrive as one
- * message. Nothing is fragmented: datagrams too long for the path are refused and counted. */
+ * UDP_SEGMENT saves route look-up, checksum and queueing of each datagram, and keeps the order for
+ * each receiver. With UDP_GRO, datagrams of one sender may arrive as one message. Datagrams too
+ * long for the path are refused and counted, never fragmented. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/inet.h"
@@ -29,7 +29,7 @@ enum {
     TRIES = 32
 };
 
-/* Datagrams to one receiver. All have the first one's length, except a shorter last one. */
+/* Datagrams to one receiver, of equal length except a shorter last one. */
 struct message {
     struct sockaddr_in to;
     unsigned n;
@@ -46,8 +46,7 @@ struct message {
 struct datagrams {
     int fd;
     struct frame_queue out;
-    /* full: frames lost without room. refused: datagrams that the system refused, for example to
-     * an unreachable receiver. */
+    /* full: frames lost without room. refused: datagrams that the system refused */
     uint64_t came, empty, sent, full, refused;
     struct mmsghdr in_msg[MESSAGES_IN];
     struct iovec in_at[MESSAGES_IN];
@@ -56,14 +55,14 @@ struct datagrams {
         struct cmsghdr header; /* for alignment */
         char bytes[CMSG_SPACE(sizeof(int))];
     } in_part[MESSAGES_IN];
-    /* send single datagrams: a message was refused, so the system may not be able to cut it */
+    /* send single datagrams, because the system refused a message, perhaps unable to cut it */
     bool one_each;
     struct message out_message[AT_ONCE];
     struct mmsghdr out_msg[AT_ONCE];
     uint8_t bytes[MESSAGES_IN][IN_BYTES];
 };
 
-/* Returns the length of the datagrams joined into message i; the last may be shorter. */
+/* Returns the length of the datagrams joined into message i. */
 static size_t part_of(struct datagrams *d, int i)
 {
     struct msghdr *m = &d->in_msg[i].msg_hdr;
@@ -105,7 +104,6 @@ static int net_receive(void *net, net_take *take, void *arg)
     return count;
 }
 
-/* Returns one of the n messages, or a new one. */
 static struct message *message_for(struct datagrams *d, unsigned *n, const struct queued_frame *f)
 {
     for (unsigned i = 0; i < *n && !d->one_each; i++) {
@@ -232,8 +230,6 @@ static void net_close(void *net)
     free(d);
 }
 
-/* ---- opening ---- */
-
 static int bind_to(int fd, uint32_t ip, uint16_t *port)
 {
     struct sockaddr_in at = {
@@ -245,8 +241,8 @@ static int bind_to(int fd, uint32_t ip, uint16_t *port)
     return 0;
 }
 
-/* Without privileges the system grants shorter buffers. Multicast leaves through the interface of
- * the card's address, with the default TTL of 1. */
+/* Without privileges the system grants shorter buffers. Multicast leaves through the interface with
+ * the card's address; its TTL is 1. */
 static void set_options(int fd, uint32_t ip)
 {
     const struct in_addr from = {.s_addr = htonl(ip)};

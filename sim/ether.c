@@ -46,8 +46,6 @@ uint32_t ether_sum(uint32_t sum, const uint8_t *bytes, size_t n)
     return sum;
 }
 
-/* ---- neighbours ---- */
-
 static struct ether_neighbour *find(struct ether *e, uint32_t ip)
 {
     for (int i = 0; i < ETHER_NEIGHBOURS && ip; i++)
@@ -56,7 +54,7 @@ static struct ether_neighbour *find(struct ether *e, uint32_t ip)
     return NULL;
 }
 
-/* Returns an entry for a new neighbour: one that never answered, else the least recently used. */
+/* Chooses a neighbour that never answered, else the least recently used. */
 static struct ether_neighbour *replace(struct ether *e)
 {
     struct ether_neighbour *oldest = e->neighbour;
@@ -66,7 +64,7 @@ static struct ether_neighbour *replace(struct ether *e)
     return oldest;
 }
 
-/* Learns mac if ip was asked for and has not answered; else returns false. */
+/* Learns mac only if ip was asked for and has not answered. */
 static bool answers(struct ether *e, uint32_t ip, const uint8_t *mac)
 {
     struct ether_neighbour *n = find(e, ip);
@@ -84,8 +82,6 @@ static void doubt(struct ether *e, uint32_t ip, const uint8_t *mac)
     if (n && memcmp(n->mac, mac, 6))
         n->known = false;
 }
-
-/* ---- frames in ---- */
 
 static void put_ether(const struct ether *e, const uint8_t *to_mac, uint32_t type, uint8_t *frame)
 {
@@ -129,7 +125,7 @@ static enum ether_fate take_arp(struct ether *e, const uint8_t *arp, size_t n, u
     return ETHER_REPLY;
 }
 
-/* ip: a whole packet of `total` bytes, `head` of them header, to this card. */
+/* ip: a whole packet to this card. */
 static enum ether_fate take_echo(struct ether *e, const uint8_t *mac, const uint8_t *ip,
                                  size_t head, size_t total, uint8_t *reply, size_t *reply_n)
 {
@@ -208,8 +204,6 @@ enum ether_fate ether_take(struct ether *e, const uint8_t *frame, size_t n, stru
         return take_echo(e, from, ip, head, total, reply, reply_n);
     return ip[9] == UDP ? take_datagram(e, ip, head, total, udp) : ETHER_OTHER;
 }
-
-/* ---- frames out ---- */
 
 size_t ether_put(struct ether *e, uint32_t ip, uint16_t port, const uint8_t *payload, size_t n,
                  uint8_t *frame, int *asked)

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns NULL without memory; p is then unchanged. */
 static void *grow(void *p, size_t need, size_t size, size_t *room)
 {
     if (need <= *room)
@@ -16,8 +15,7 @@ static void *grow(void *p, size_t need, size_t size, size_t *room)
     return grown;
 }
 
-/* Moves the waiting frames to the front once at least as many have left. This moves each frame once
- * on average. */
+/* Moves waiting frames only if as many have left, so that each moves once on average. */
 static void close_up(struct frame_queue *q)
 {
     const size_t left = q->n - q->first;

@@ -22,7 +22,7 @@ static uint64_t address(const struct kernel_run *r, int arg)
     return value(r, arg) | (uint64_t)value(r, arg + 4) << 32;
 }
 
-/* Return the memory of an argument's beats or word; NULL: outside card memory. */
+/* NULL: outside card memory. */
 static struct beat *beats_at(const struct kernel_run *r, int arg, uint64_t beats)
 {
     return bank_at(r->bank, address(r, arg), beats * BEAT_SIZE);
@@ -55,8 +55,6 @@ static bool ends(const struct kernel_run *r, int status_arg, uint32_t status)
         *to = status;
     return false;
 }
-
-/* ---- reduce_mm ---- */
 
 static struct mm_run mm_run_of(const struct kernel_run *r)
 {
@@ -115,8 +113,6 @@ static bool reduce_step(struct kernel_run *r)
     return r->at < run.beats;
 }
 
-/* ---- expmax ---- */
-
 static bool expmax_ends(const struct kernel_run *r)
 {
     struct beat most = {{r->absmax}};
@@ -149,8 +145,6 @@ static bool expmax_step(struct kernel_run *r)
     r->at += some;
     return r->at < n ? true : expmax_ends(r);
 }
-
-/* ---- quant, unquant ---- */
 
 static bool quant_start(struct kernel_run *r)
 {
@@ -202,8 +196,6 @@ static bool unquant_step(struct kernel_run *r)
     r->at += some;
     return r->at < n ? true : ends(r, ARG_UNQUANT_status, 0);
 }
-
-/* ---- all kernels ---- */
 
 static const struct {
     bool (*start)(struct kernel_run *r);

@@ -30,7 +30,7 @@ void pcie_fini(struct pcie *p)
     *p = (struct pcie){0};
 }
 
-/* Opens kernels and memory at the first message, which most cards never get. */
+/* Opens kernels and memory at the first message, because most cards get none. */
 static int show(struct pcie *p)
 {
     if (p->shown)
@@ -44,8 +44,6 @@ static int show(struct pcie *p)
     p->shown = true;
     return 0;
 }
-
-/* ---- the bus ---- */
 
 static int shell_read(const struct pcie *p, uint32_t at, uint32_t *value)
 {
@@ -64,7 +62,6 @@ static int shell_write(struct pcie *p, uint32_t at, uint32_t value)
     return 0;
 }
 
-/* Returns the kernel with a register at this address, or -1. */
 static int kernel_at(uint64_t address, uint32_t *at)
 {
     for (int i = 0; i < N_KERNELS; i++)
@@ -75,7 +72,7 @@ static int kernel_at(uint64_t address, uint32_t *at)
     return -1;
 }
 
-/* Returns 0, NO_ANSWER, or -EIO after reporting, like control_jobs_read(). */
+/* Returns 0, NO_ANSWER, or -EIO after reporting. */
 static int bus_read(struct pcie *p, uint64_t address, uint32_t *value)
 {
     uint32_t at = 0;

@@ -2,7 +2,7 @@
  *
  *     net --> faults --> pcap --> queue --> card --> pcap --> faults --> net
  *
- * Polls sockets between steps of a few clocks while the card is busy, else sleeps in ppoll(). */
+ * While the card is busy, polls sockets every few clocks, else sleeps in ppoll(). */
 #include "sim/serve.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -26,7 +26,7 @@
 enum {
     STEP_CLOCKS = 48,
     MAX_WAITING = 8192,
-    /* for Ethernet frames, which stand for those in a switch with its smaller buffers */
+    /* for Ethernet frames, because a switch has smaller buffers */
     MAX_AT_THE_WIRE = 256,
     TURN_DATAGRAMS = 512,
     TURNS = 16,
@@ -68,8 +68,6 @@ static double now_s(void)
 {
     return (double)now_ns() * 1e-9;
 }
-
-/* ---- frames ---- */
 
 static void reach_card(struct server *s, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
@@ -144,8 +142,6 @@ static void report(void *arg, struct text *to)
     report_faults(&s->out_faults, "out", to);
 }
 
-/* ---- the loop ---- */
-
 /* Returns how long to sleep, ns; UINT64_MAX: until an event. */
 static uint64_t patience(const struct server *s, int busy)
 {
@@ -164,7 +160,6 @@ static uint64_t patience(const struct server *s, int busy)
     return wait;
 }
 
-/* Returns 1 while the card is busy. */
 static int clock_card(struct server *s)
 {
     const uint64_t start = now_ns(), ticks = s->ops->ticks(s->shell);
@@ -174,8 +169,7 @@ static int clock_card(struct server *s)
     return !quiet;
 }
 
-/* Receives frames early, so that those without room are lost and counted here, but not so many that
- * a flood stops the card. */
+/* Frames without room are lost and counted here. A limit keeps a flood from stopping the card. */
 static int take_all(struct server *s)
 {
     int n = 0, got = 1;
@@ -184,7 +178,7 @@ static int take_all(struct server *s)
     return n;
 }
 
-/* Waits for work, serves connections and control. Returns 1 to end. */
+/* Returns 1 to end. */
 static int attend(struct server *s, int busy, int blocked)
 {
     struct pollfd polls[CONNECTIONS_POLLS + 3] = {
@@ -204,8 +198,8 @@ static int attend(struct server *s, int busy, int blocked)
     return s->connections.owner_left;
 }
 
-/* While datagrams keep coming, yields instead of sleeping, so that senders can run, and serves
- * connections every TURNS turns. */
+/* While datagrams keep coming, yields to senders instead of sleeping, and serves connections every
+ * TURNS turns. */
 static int loop(struct server *s)
 {
     int rc = 0, busy = 1, blocked = 0, lively = 0, turn = 0;
@@ -224,8 +218,6 @@ static int loop(struct server *s)
     }
     return rc < 0 ? rc : 0;
 }
-
-/* ---- opening ---- */
 
 /* Replaces the host's address *ip with the card's own, and sets its MAC. */
 static int parse_addresses(const struct serve_options *o, uint32_t *ip, uint8_t mac[6])
@@ -273,7 +265,7 @@ static int open_net(struct server *s, const struct serve_options *o)
                            : tap_open(o->tap, s->mac, s->ip, s->port, &s->net);
 }
 
-/* Opens control over datagrams. TCP control, which would bypass its rules, is off then. */
+/* TCP control would bypass the rules of datagrams, so it is off. */
 static int open_control(struct server *s, const struct serve_options *o)
 {
     uint16_t port = (uint16_t)o->control;

@@ -1,5 +1,5 @@
-/* tap.c : Carries a card's frames over a TAP interface, so that other hosts reach the card at its
- * own IP. In raw mode the card itself handles ARP, IP and UDP. */
+/* tap.c : Carries a card's frames over a TAP interface, at the card's own IP. In raw mode the card
+ * itself handles ARP, IP and UDP. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "sim/ether.h"

@@ -92,8 +92,6 @@ static void bind(struct mm *s)
     s->m_awaddr = model_port(s->model, "m_awaddr_o", NULL);
 }
 
-/* ---- memory, and one clock ---- */
-
 static bool is_full(const struct bursts *q)
 {
     return q->put - q->get == MAX_BURSTS;
@@ -109,7 +107,6 @@ static void add(struct bursts *q, uint64_t at, unsigned len)
     q->of[q->put++ % MAX_BURSTS] = (struct burst){at, len + 1};
 }
 
-/* Returns true at the burst's end. */
 static bool next(struct bursts *q)
 {
     struct burst *b = first(q);
@@ -169,8 +166,6 @@ static void tick(struct mm *s)
     s->answers -= answered;
 }
 
-/* ---- registers ---- */
-
 static int bus_is_dead(uint32_t at)
 {
     return ERR(-EIO, "register 0x%03x of reduce_mm does not answer", at);
@@ -215,8 +210,6 @@ static int bus_read(struct mm *s, uint32_t at, uint32_t *value)
     }
     return bus_is_dead(at);
 }
-
-/* ---- struct kernel_ops ---- */
 
 static void mm_close(void *kernel)
 {

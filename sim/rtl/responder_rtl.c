@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    /* far more than any request needs, even one that waits until a job has stopped */
+    /* far more than any request needs, even one that waits for a job to stop */
     MAX_CLOCKS = 1 << 20,
     RESET_CLOCKS = 4
 };
@@ -68,8 +68,6 @@ static void bind(struct responder *r)
     r->rresp = model_port(m, "m_rresp_i", NULL);
 }
 
-/* ---- one clock ---- */
-
 /* The card accepts a request at once, and answers in the next clock. */
 static int tick(struct responder *r)
 {
@@ -126,8 +124,6 @@ static int settle(struct responder *r)
     }
     return ERR(-EIO, "the card's control does not finish");
 }
-
-/* ---- calls ---- */
 
 int responder_take(struct responder *r, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {

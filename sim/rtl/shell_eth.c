@@ -54,8 +54,6 @@ struct eth {
     struct shell_eth_counts counts;
 };
 
-/* ---- the wire ---- */
-
 static const uint8_t preamble[PREAMBLE] = {0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0xd5};
 
 static void moved(struct eth *s)
@@ -177,8 +175,6 @@ static void tick(struct eth *s)
     if (takes)
         took(s);
 }
-
-/* ---- struct shell_ops ---- */
 
 static void tick_any(void *s)
 {
@@ -319,8 +315,8 @@ static struct shell_run eth_run(void *shell, struct frame_queue *in, uint64_t ma
     return r;
 }
 
-/* Advances the leases by real time, however slow the clock. Not while frames are queued, which may
- * include a KEEP. */
+/* Advances the leases by real time, however slow the clock, unless queued frames may include a
+ * KEEP. */
 static void pulse(struct eth *s)
 {
     const double now = clock_s();

@@ -37,8 +37,6 @@ struct rtl {
     struct control_time total;
 };
 
-/* ---- one clock ---- */
-
 static void offer(struct rtl *s)
 {
     const struct queued_frame *f = s->in ? frame_queue_first(s->in) : NULL;
@@ -152,8 +150,6 @@ static void bind(struct rtl *s)
     s->bus.eval = settle;
     s->bus.tick = tick_any;
 }
-
-/* ---- struct shell_ops ---- */
 
 static void rtl_close(void *shell)
 {

@@ -26,7 +26,6 @@ __attribute__((weak)) double sc_time_stamp()
     return 0;
 }
 
-// Returns the clock's port: clk_i, or ap_clk of Vitis' names.
 static uint8_t *clock_of(VERILATED *top)
 {
 #define PORT(port, width)                                    \

@@ -18,8 +18,6 @@ static const char *environment(const char *name, const char *fallback)
     return value && *value ? value : fallback;
 }
 
-// ---- the process ----
-
 static Faults read_faults()
 {
     const std::string name = environment("NARROWCAST_SIM_FAULT", "");
@@ -42,7 +40,7 @@ static Faults read_faults()
     return f;
 }
 
-// Returns the path two folders above this library (build/xrt/lib), else the name to find in PATH.
+// Looks two folders above this library (build/xrt/lib), else in PATH.
 static std::string program()
 {
     static const char name[] = "narrowcast-sim";
@@ -101,8 +99,6 @@ void Board::stop()
     std::lock_guard<std::mutex> held(lock);
     link.reset();
 }
-
-// ---- the container ----
 
 void Board::load(const axlf *container)
 {

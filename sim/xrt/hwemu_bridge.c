@@ -1,11 +1,10 @@
 /* hwemu_bridge.c : Forwards calls of XRT's libxrt_hwemu to narrowcast-sim, as the simulator in a
- * container for hardware emulation.
+ * container for hardware emulation, whose simulate.sh starts it.
  *
  *     libxrt_hwemu <--socket, protocol buffers--> this <--hls/card/simlink.h--> narrowcast-sim
  *
- * The container's simulate.sh starts it. It connects to /tmp/$USER/$EMULATION_SOCKETID. A call has
- * 9 bytes with its length, 5 bytes with its number, and the fields of a message. Answers have no
- * number.
+ * The socket is /tmp/$USER/$EMULATION_SOCKETID. A call has 9 bytes with its length, 5 bytes with
+ * its number, and the fields of a message. Answers have no number.
  * usage: hwemu NARROWCAST-SIM [ITS OPTION...] */
 #include "base/buf.h"
 #include "base/err.h"
@@ -37,14 +36,13 @@ enum {
     CALL_ENVIRONMENT = 20
 };
 
-/* a message's fields by number; each is a number, or bytes in the message */
+/* fields by number; each is a number, or bytes in the message */
 struct fields {
     uint64_t number[FIELDS];
     const uint8_t *bytes[FIELDS];
     size_t n[FIELDS];
 };
 
-/* Reads a varint, 7 bits per byte. Returns false if it does not end. */
 static bool take_number(const uint8_t **at, const uint8_t *end, uint64_t *value)
 {
     *value = 0;
@@ -128,8 +126,7 @@ static int read_registers(struct card_link *card, uint64_t address, uint8_t *to,
     return 0;
 }
 
-/* Executes a call and fills *a, which has room. Returns 0, 1 at the end, or a negative errno if the
- * card has refused the call or is gone. */
+/* a: has room. Returns 0, 1 at the end, or a negative errno. */
 static int obey(struct card_link *card, uint32_t number, const struct fields *f, struct answer *a)
 {
     int rc = 0;

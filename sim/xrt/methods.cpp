@@ -64,8 +64,6 @@ std::shared_ptr<Board> board(const Device *device)
     return b;
 }
 
-// ---- the device ----
-
 void open_context(Device *d, const unsigned char *uuid, unsigned ip, bool shared)
 {
     board(d)->open_context(uuid, ip, shared);
@@ -176,8 +174,6 @@ void close_device(Device *d)
     state().noop_close(d);
 }
 
-// ---- the system ----
-
 unsigned n_cards()
 {
     const char *text = getenv("NARROWCAST_SIM_CARDS");
@@ -236,8 +232,6 @@ std::shared_ptr<void> get_userpf_device(const System *system, unsigned id)
     state().opened[device.get()] = {b, state().handle_of(device.get())};
     return device;
 }
-
-// ---- at load ----
 
 #define SHIM(rest)       "_ZN8xrt_core4shimINS_11device_pcieEE" rest
 #define SHIM_CONST(rest) "_ZNK8xrt_core4shimINS_11device_pcieEE" rest

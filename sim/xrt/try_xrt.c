@@ -1,6 +1,5 @@
 /* try_xrt.c : Tests a card with the kernels of hls/card/kernels.def by XRT's C API only.
  *
- * tests/offload/test_xrt_device.sh runs it.
  * usage: try XCLBIN WHAT [N] */
 #include "hls/card/kernels.h"
 #include "hls/arith/mf.h"
@@ -120,8 +119,7 @@ static long pages(void)
     return n;
 }
 
-/* Runs reduce_mm n times, e4m3 to e5m2, with 3 parts of 5 beats and new codes. This process must
- * not grow after the 500th run. */
+/* This process must not grow after the 500th run. */
 static int runs(const char *xclbin, unsigned n)
 {
     enum { PARTS = 3, BEATS = 5, STRIDE = 7, FMT = 0x43, OUT_FMT = 0x52 };
@@ -161,7 +159,6 @@ static int runs(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* Tests card memory: largest buffer, one byte more, bounds, reuse. */
 static int memory(const char *xclbin, unsigned n)
 {
     const size_t all = (size_t)1 << 30;

@@ -60,7 +60,7 @@ struct server {
     uint16_t port;
 };
 
-/* Reports a failure with the card's reason, because the control server's messages lack it. */
+/* Prints the card's reason, which the control server does not know. */
 static int card_failed(const struct server *s, int rc)
 {
     return ERR(rc, "%s", s->nic.card.why);
@@ -93,7 +93,7 @@ static int open_all(struct server *s, const struct card_options *o)
         return card_failed(s, rc);
     if ((rc = control_open(&xrt_nic_control, &s->nic, true, report, s, &s->control)))
         return card_failed(s, rc);
-    /* before this line a signal ends the process at once */
+    /* until here a signal ends the process at once */
     TRY(s->signals = stop_fd());
     connections_init(&s->connections, s->control, s->listener, s->ip, s->port);
     printf("listening on %s, frames go to %s\n", inet_text(ip, port, at),
@@ -123,7 +123,6 @@ static int serve(struct server *s)
     }
 }
 
-/* Stops running jobs, and closes the connections that own them. */
 static void close_all(struct server *s)
 {
     if (s->control) {

@@ -48,7 +48,6 @@ static void counter_ops(struct fpga_op ops[OPS])
     }
 }
 
-/* done: number of executed operations. */
 static int take_counters(const struct fpga_op ops[OPS], size_t done, struct counts *c)
 {
     if (done < OPS)
@@ -84,8 +83,7 @@ static int ask_all(struct fpga_link *link, double until, struct counts *c)
     return 0;
 }
 
-/* Reads a card that is controlled with datagrams: its counters and those of its leases, without
- * this reader's own lease. */
+/* Subtracts this reader's own lease. */
 static int ask_eth(struct fpga *card, struct counts *c)
 {
     struct fpga_op ops[OPS], own[] = {{.at = LEASE_REG_LIVE, .read = true},
@@ -106,7 +104,6 @@ static int ask_eth(struct fpga *card, struct counts *c)
     return 0;
 }
 
-/* Splits the next "name value" line off *at. */
 static bool next_wire(char **at, char **name, char **value)
 {
     char *line = strsep(at, "\n"), *space = line ? strchr(line, ' ') : NULL;

@@ -71,7 +71,6 @@ static void print(const char *check, const struct doctor_finding *f, bool json)
     (void)jsonl_end(&j); /* main() checks standard output */
 }
 
-/* Returns whether a check failed. */
 static bool print_all(const struct doctor *d, const struct doctor_finding *cards, bool json)
 {
     bool failed = cards->grade == DOCTOR_FAIL;
@@ -85,7 +84,7 @@ static bool print_all(const struct doctor *d, const struct doctor_finding *cards
     return failed;
 }
 
-/* All ranks call it. Returns 0, 1 if a check failed, or a negative errno. */
+/* All ranks call it. Returns 1 if a check failed. */
 static int examine(struct comm *c, int level, const struct doctor_options *o)
 {
     struct info mine = {.n = 0};

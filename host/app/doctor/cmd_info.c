@@ -71,8 +71,6 @@ int cmd_info(int argc, char **argv)
     return o.json ? print_json(&info) : print_table(&info);
 }
 
-/* ---- the build: compiler, backends, libraries ---- */
-
 const char *app_commit = "unknown";
 
 void info_build(struct info *info)
@@ -98,8 +96,6 @@ void info_build(struct info *info)
     info_add(info, "simulated card", "%s",
              beside("narrowcast-sim", path) == path ? path : "not built");
 }
-
-/* ---- cards that XRT knows, and the container for them ---- */
 
 enum { MAX_CARDS = 16 };
 static const double look_s = 5;

@@ -58,8 +58,6 @@ void doctor_mend(struct doctor_finding *f, const char *format, ...)
     text_clean(f->mend);
 }
 
-/* ---- facts and clock differences, gathered on rank 0 ---- */
-
 enum { ROUNDS = 5 };
 
 void doctor_lines(const struct info *info, char lines[DOCTOR_BYTES])
@@ -95,7 +93,6 @@ static double wall_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Uses the shortest of several rounds. */
 static int compare_clock(struct comm *c, int r, double *ahead_s, double *sure_s)
 {
     double theirs, least_s = HUGE_VAL;

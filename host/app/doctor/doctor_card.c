@@ -7,7 +7,7 @@
 
 enum { ELEMENTS = 4096 };
 
-/* Reduces a layer of ones, whose mean is 1. All ranks call it. */
+/* All ranks call it. */
 static int add_ones(struct job *job, bool *by_card, bool *right)
 {
     float ones[ELEMENTS];
@@ -70,7 +70,7 @@ static void keep_error(void *arg, bool error, const char *line)
         err_note("narrowcast: warning: %s", line);
 }
 
-/* A card that cannot exist or does not answer is a finding, not an error. */
+/* A missing or silent card is a finding, not an error. */
 static int open_job(struct comm *c, struct job *job, struct doctor_finding *f, bool *is_open)
 {
     const struct reducer_layer layers[] = {{.name = "ones", .n = ELEMENTS}};

@@ -9,8 +9,6 @@ static const char *host(const struct doctor *d, int rank)
     return doctor_fact(d, rank, "host");
 }
 
-/* ---- the job and its programs ---- */
-
 static void launcher(const struct doctor *d, struct doctor_finding *f)
 {
     const double started = doctor_number(d, 0, "started");
@@ -108,7 +106,7 @@ static void instructions(const struct doctor *d, struct doctor_finding *f)
     doctor_say(f, DOCTOR_OK, "%s, %s", doctor_fact(d, 0, "vec backend"), doctor_fact(d, 0, "CPU"));
 }
 
-/* Returns a rank whose CPU has AVX-512 but whose OpenBLAS uses older kernels, or -1. */
+/* Returns a rank with AVX-512 whose OpenBLAS uses older kernels, or -1. */
 static int slow_products(const struct doctor *d)
 {
     static const char *const wide[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
@@ -169,8 +167,6 @@ static void mpi(const struct doctor *d, struct doctor_finding *f)
                !strcmp(doctor_fact(d, 0, "MPI threads"), "many") ? "any"
                                                                  : "any thread, one at a time");
 }
-
-/* ---- the machine ---- */
 
 /* list: such as "0-3,8" */
 enum { CPU_MAX = 1024 };

@@ -14,7 +14,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* Adds a fact that differs between builds of one version. */
+/* This fact differs between builds of one version. */
 static void program(struct info *info)
 {
     uint8_t block[1 << 16];
@@ -50,7 +50,6 @@ static void instructions(struct info *info)
         info_add(info, "NARROWCAST_ISA", "%s", wish);
 }
 
-/* as a list such as "0-3,8" */
 static void cpus(struct info *info)
 {
     char list[INFO_VALUE] = "";
@@ -72,7 +71,7 @@ static void cpus(struct info *info)
     info_add(info, "n CPUs", "%d", CPU_COUNT(&set));
 }
 
-/* of the cgroup: "200000 100000" means 2 */
+/* cpu.max "200000 100000" means 2 CPUs */
 static void quota(struct info *info)
 {
     double limit, period;
@@ -99,8 +98,6 @@ static void limits(struct info *info)
     info_add(info, "verbs", "%s", access("/sys/class/infiniband", F_OK) ? "no" : "yes");
 }
 
-/* Adds the buffer size that a card's socket would get, and the datagrams lost since boot because
- * buffers were full. */
 static void sockets(struct info *info)
 {
     struct wire_socket_room room;

@@ -9,7 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* bytes: HEADERS: IPv4 and UDP headers before a frame; USUAL: a usual packet with headers */
+/* bytes of IPv4 and UDP headers; of a usual packet with headers */
 enum { HEADERS = 28, USUAL = HEADERS + PKT_BEAT_BYTES * (1 + PKT_USUAL_BEATS) };
 /* Linux's default, enough for 64 in-flight packets of a card */
 enum { LEAST_BYTES = 212992 };
@@ -40,7 +40,6 @@ void doctor_sockets(const struct doctor *d, struct doctor_finding *f)
                doctor_number(d, 0, "receive buffer") / 1024);
 }
 
-/* 0: down, or the loopback */
 static int mtu_of(const struct info_fact *fact)
 {
     const char *at = strstr(fact->value, "MTU ");
@@ -51,7 +50,6 @@ static int mtu_of(const struct info_fact *fact)
     return sscanf(at, "MTU %d", &mtu) == 1 ? mtu : 0;
 }
 
-/* Returns a rank's largest MTU, or 0. *name: set to that interface. */
 static int longest(const struct doctor *d, int rank, const char **name)
 {
     const struct info *info = &d->ranks[rank];
@@ -114,13 +112,11 @@ void doctor_clocks(const struct doctor *d, struct doctor_finding *f)
     }
 }
 
-/* ---- space for MPI: a segment per rank in /dev/shm, and files in TMPDIR ---- */
-
 static const double mib = 1 << 20;
-/* measured with Open MPI 4.1.4 and 5.0.7 and their PMIx */
+/* measured with Open MPI 4.1.4 and 5.0.7: a segment per rank in /dev/shm, and PMIx files in
+ * TMPDIR */
 static const double segment_4_mib = 4, segment_5_mib = 16, tmpdir_mib = 9;
 
-/* Adds the free bytes of a folder as fact `key`; "none" if it is not writable. */
 static void room_of(struct info *info, const char *key, const char *folder)
 {
     struct statvfs s;

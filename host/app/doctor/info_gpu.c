@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Adds the version and path of one of NVIDIA's libraries, or the fact that the GPU library has not
- * loaded it. ask: a function of that library, for version(). */
+/* ask: a function of NVIDIA's library `file`, passed to version(). */
 static void library(struct info *info, const char *name, const char *file, const char *ask,
                     void (*version)(void *ask, char *text, size_t size))
 {
@@ -69,8 +68,8 @@ static void device(struct info *info)
     library(info, "NCCL", "/libnccl.so", "ncclGetVersion", version_nccl);
 }
 
-/* Plans, in every math, a convolution that adds its dx to another one. Lists each math in which
- * cuDNN first makes dx separately, or has no engine. */
+/* Lists each math in which cuDNN cannot add a convolution's dx to another one at once, or has no
+ * engine. */
 static void additions(struct info *info)
 {
     static const char *const names[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};

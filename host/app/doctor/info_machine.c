@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Reads the first line of folder/name/leaf; "" if unreadable. */
 static void read_line(const char *folder, const char *name, const char *leaf, char *to, size_t size)
 {
     char path[512];

@@ -22,7 +22,6 @@ static int said(const struct card_cast *c, int rc)
     return rc ? ERR(rc, "%s", c->why) : 0;
 }
 
-/* Reads the whole file first if the scale depends on the largest value. */
 static int find_shift(struct card_cast *c, const struct codec *codec, struct file_in *in,
                       int *shift)
 {
@@ -88,8 +87,6 @@ int uncast_xrt(struct codes_in *in, int shift, struct file_out *out, const char 
     card_cast_close(&c);
     return rc;
 }
-
-/* ---- options of --on xrt ---- */
 
 int card_words_check(const char *on, const char *card, const char *xclbin)
 {

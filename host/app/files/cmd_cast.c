@@ -155,7 +155,6 @@ static int settle(const struct cast_options *o, struct codec *codec)
     return strcmp(o->on, "xrt") ? 0 : cast_xrt_check(codec, o->round);
 }
 
-/* Passes options of minifloats on only if given. */
 static int cast_layer(const struct cast_options *o, const struct opt_parsed *p)
 {
 #define GIVEN(name, word) opt_given(&command, p, name) ? (word) : NULL

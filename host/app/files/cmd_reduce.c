@@ -75,7 +75,7 @@ struct reduce_job {
     struct codes_in *in; /* [n_in] */
     int n_in;
     struct file_out out;
-    /* a block of codes of at most 32 bits: first of the addends, later of the sum */
+    /* a block of codes, at most 32 bits each: of the addends, then of the sum */
     uint8_t *codes;
     void *acc;
 };

@@ -36,8 +36,6 @@ int codes_in_read(struct codes_in *in, uint8_t *codes, size_t *n)
     return 0;
 }
 
-/* ---- values to cast, and their shift ---- */
-
 int cast_in_read(struct file_in *in, float *x, size_t most, size_t *n)
 {
     size_t got;
@@ -57,8 +55,6 @@ int cast_in_shift(const struct codec *codec, const char *path, uint32_t largest,
     *shift = codec_shift(codec, exponent);
     return 0;
 }
-
-/* ---- the next codes of all files to add ---- */
 
 int reduce_read(struct codes_in *in, int n_in, size_t n_blocks, uint8_t *const *to, size_t *n)
 {

@@ -16,14 +16,11 @@ bool layer_file_is_minifloat(const char *codec)
     return word_has_name(codec, codec_minifloat.name, &rest);
 }
 
-/* ---- whole files ---- */
-
 struct bytes {
     uint8_t *at;
     size_t n;
 };
 
-/* Reads to the end, or until it has more than `most` bytes. */
 static int read_on(struct file_in *in, size_t most, struct bytes *b)
 {
     for (size_t room = 1 << 20, got; b->n <= most; room = b->n) {
@@ -55,8 +52,7 @@ static int start_file(struct file_out *out, const char *path, const void *from, 
     return file_out_write(out, from, bytes);
 }
 
-/* Writes both files or none, unless the disk fails between the commits. path2: NULL for one
- * file. */
+/* The disk may still fail between the two commits. */
 static int write_files(const char *path, const struct bytes *b, const char *path2,
                        const struct bytes *b2)
 {
@@ -81,9 +77,6 @@ static bool all_finite(const struct bytes *b)
            0x7f800000;
 }
 
-/* ---- a layer ---- */
-
-/* a layer, its reduce op, and its padded length */
 struct whole {
     struct codec_layer layer;
     struct codec_call call;
@@ -119,8 +112,7 @@ static int read_weights(const struct codec *codec, const char *path, struct byte
     return 0;
 }
 
-/* Checks that the state is a regular file or does not exist, and is none of the other files.
- * others: ends with NULL. */
+/* others: ends with NULL. */
 static int check_state(const char *path, const char *const *others)
 {
     struct stat st, other;
@@ -136,8 +128,7 @@ static int check_state(const char *path, const char *const *others)
     return 0;
 }
 
-/* Reads the state (zeros without a file) and allocates the next. Refuses inf and nan, whose bits
- * residuals and step counts never have. */
+/* Refuses inf and nan, whose bits residuals and step counts never have. */
 static int read_state(const char *path, size_t bytes, struct bytes *was, uint8_t **next)
 {
     if (!bytes)
@@ -222,8 +213,6 @@ int layer_file_cast(const struct codec *codec, const char *in, const char *weigh
     return rc;
 }
 
-/* ---- decoding ---- */
-
 static int count_values(const struct codec *codec, const struct bytes *codes, const char *path,
                         uint64_t count, struct whole *w)
 {
@@ -249,8 +238,7 @@ static int count_values(const struct codec *codec, const struct bytes *codes, co
     return 0;
 }
 
-/* codec_decode_all() reads codes of a sum, here of one addend. If sums are wide, that sum is made
- * first; else its codes are those of the addend. */
+/* codec_decode_all() reads codes of a sum, which equal its only addend's unless sums are wide. */
 static int decode(const struct codec *codec, struct whole *w, const uint8_t *codes, float *x)
 {
     const struct codec_part part = {.layer = &w->layer};

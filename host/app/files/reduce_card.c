@@ -77,8 +77,6 @@ int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct
     return rc;
 }
 
-/* ---- the HLS core in C (hls/core/reduce.c) ---- */
-
 struct hls_job {
     uint8_t **parts, *result; /* [n_in] a block, in whole beats */
     struct beat *in, *out;    /* the same as beats */
@@ -145,8 +143,6 @@ int reduce_hls(const struct vec_sum *sum, struct codes_in *in, int n_in, struct 
     close_buffers(&j, n_in);
     return rc;
 }
-
-/* ---- a card in this machine, some MiB per run ---- */
 
 /* An Alveo needs seconds to load a container; a card in Verilator adds 4 MB/s. */
 static const double open_s = 60, run_s = 120;

@@ -1,9 +1,7 @@
-/* sim_sum.c : adds vectors of codes with a simulated card, as a job with a rank and a window
- * (offload/window/window.h) for each.
+/* sim_sum.c : adds vectors of codes on a simulated card, with a rank and a window for each.
  *
- * One thread advances all windows, and runs the card when these have nothing left to send. Ranks
- * take turns to send a frame. A batch has at most as many packets as the card has slots; the next
- * one follows when all results are back. */
+ * One thread advances all windows, and runs the card when these have nothing left to send. A batch
+ * has at most as many packets as the card has slots. */
 #include "app/files/sim_sum.h"
 #include "app/files/codes_in.h"
 #include "base/buf.h"
@@ -39,11 +37,8 @@ struct sim_sum {
     uint8_t *parts[PKT_MAX_RANKS], *sums[PKT_MAX_RANKS];
 };
 
-/* ---- the job on the card ---- */
-
-/* Returns the clocks that a rank waits between frames, so that these do not arrive faster than the
- * card adds them and sends results. Compares the clocks in which one slot's packets of all ranks
- * arrive, are added, and leave as results. */
+/* A rank waits this many clocks between frames, so that the card keeps up with adding and sending
+ * results. */
 static uint32_t gap_of(const struct sim_sum *j)
 {
     const uint32_t n_ranks = (uint32_t)j->n_ranks;
@@ -132,10 +127,7 @@ void sim_sum_close(struct sim_sum *j)
     free(j);
 }
 
-/* ---- batches ---- */
-
-/* Advances all windows as far as they can send or receive. Returns 1 if some wait for the card, 0
- * if all are done, or a negative errno. */
+/* Returns 1 if some windows wait for the card, 0 if all are done, or a negative errno. */
 static int turn_all(struct sim_sum *j)
 {
     int busy = 0;

@@ -255,8 +255,6 @@ bool page_fact(int i, const struct page_run *r, const char **name, struct text *
     return true;
 }
 
-/* ---- the command of a log's first line ---- */
-
 /* Quotes the word for a shell if necessary. */
 static void add_word(struct text *to, const char *word)
 {
@@ -272,8 +270,7 @@ static void add_word(struct text *to, const char *word)
     text_add(to, "'");
 }
 
-/* A value that was not given is the default, or below the option's range (--epochs with
- * --steps). */
+/* A value below the option's range was not given (--epochs with --steps). */
 static bool is_default(const struct opt *o, const char *value)
 {
     struct train_options defaults = {0};

@@ -13,8 +13,6 @@ static bool is_true(const struct jsonl_in *in, const char *key)
     return jsonl_in_raw(in, key, word, sizeof word) && !strcmp(word, "true");
 }
 
-/* ---- a line of each kind ---- */
-
 static void take_text(const struct jsonl_in *in, const char *key, char to[PAGE_WORD])
 {
     to[0] = '\0';
@@ -36,7 +34,7 @@ static int take_run(struct page_run *r, const struct jsonl_in *in)
     take_text(in, "used_offload", r->used_offload);
     if (r->n_begun == 0)
         plot_word(in, "date", r->date);
-    /* until a line of kind `end` follows */
+    /* unset until a line of kind `end` follows */
     r->reason[0] = r->end_date[0] = r->added_by[0] = '\0';
     r->packets = r->mean_sent_bytes = (double)NAN;
     if (r->n_begun++ == 0)
@@ -128,8 +126,6 @@ static int take(struct page_run *r, const struct jsonl_in *in)
         r->n_stats++, r->stats_step = plot_real(in, "step");
     return 0;
 }
-
-/* ---- the file ---- */
 
 int page_run_read(struct page_run *r, const char *path)
 {

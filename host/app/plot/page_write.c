@@ -27,9 +27,7 @@ static const char style[] =
     "@media(prefers-color-scheme:dark){body{color:#e2e4e8;background:#17191c}"
     ".by,summary{color:#9aa0a6}}";
 
-/* ---- text ---- */
-
-/* Returns the bytes of the character; 0: not UTF-8, or not allowed in a page. */
+/* Returns 0 for a character that is not UTF-8 or not allowed in a page. */
 static int character(const char *at)
 {
     unsigned code = 0;
@@ -64,9 +62,7 @@ void page_put(const char *text, FILE *to)
     put(text, true, to);
 }
 
-/* ---- facts ---- */
-
-/* Returns whether file i is a column: a log, or statistics if there are no logs. */
+/* Statistics have a column only without logs. */
 static bool is_column(const struct page *page, int i)
 {
     bool logs = false;
@@ -75,7 +71,6 @@ static bool is_column(const struct page *page, int i)
     return !logs || page->runs[i].n_steps + (uint64_t)page->runs[i].n_epochs > 0;
 }
 
-/* Leaves out a row that is empty for all runs. Returns false after the last. */
 static bool fact_row(const struct page *page, int row, FILE *to)
 {
     const char *name = NULL;
@@ -137,8 +132,6 @@ static void commands(const struct page *page, FILE *to)
     free(words);
 }
 
-/* ---- charts ---- */
-
 static int numbers(const struct plot *p, FILE *to)
 {
     char *text = NULL;
@@ -155,7 +148,6 @@ static int numbers(const struct plot *p, FILE *to)
     return 0;
 }
 
-/* lines: keeps the error message if the chart cannot be drawn. */
 static int draw(const struct plot *p, int number, struct err_lines *lines, FILE *to)
 {
     struct err_lines *before = err_turn(lines);
@@ -169,8 +161,8 @@ static int draw(const struct plot *p, int number, struct err_lines *lines, FILE 
     return rc;
 }
 
-/* Writes a chart and its numbers, or only these if it cannot be drawn, with the reason if gnuplot
- * refused it. *number: charts drawn so far. *missing: set without gnuplot. */
+/* Writes only the numbers if the chart cannot be drawn, with the reason if gnuplot refused it.
+ * *missing: set without gnuplot. */
 static int chart(struct plot *p, int *number, bool *missing, FILE *to)
 {
     const size_t each = plot_thin(p, POINTS_MAX);

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes `to` safe for tables and gnuplot: replaces characters that move a cursor, end a text or
- * call a program. */
+/* Replaces characters that move a cursor, end a text or call a program. */
 static void clean(char to[PLOT_NAME], const char *from)
 {
     snprintf(to, PLOT_NAME, "%s", from);
@@ -150,7 +149,7 @@ static int by_x(const void *a, const void *b)
     return p->order > q->order ? 1 : -1;
 }
 
-/* Sorts the points. Keeps the last point of equal x; for shares adds them. */
+/* Keeps the last point of equal x, but adds shares. */
 static void finish(struct plot_series *s, bool shares)
 {
     size_t n = 0;
@@ -176,8 +175,6 @@ void plot_close(struct plot *p)
         free(p->series[i].point);
     p->n_series = 0;
 }
-
-/* ---- lines ---- */
 
 double plot_real(const struct jsonl_in *in, const char *key)
 {
@@ -205,8 +202,6 @@ void plot_run_name(struct plot_file *f, const struct jsonl_in *in)
         snprintf(f->of, sizeof f->of, "%.20s: %.60s", f->name, codec);
 }
 
-/* ---- files ---- */
-
 struct plot_file plot_file_in(const struct plot *p, const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
@@ -220,7 +215,6 @@ const char *plot_file_name(const struct plot_file *f)
     return f->of[0] ? f->of : f->name;
 }
 
-/* Returns 1, 0 without a row of the kind, or a negative errno. */
 static int read_file(struct plot *p, const char *path)
 {
     struct plot_file f = plot_file_in(p, path);

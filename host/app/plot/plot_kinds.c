@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- parts of an all-reduce: bench_allreduce --layers --json ---- */
+/* Rows of bench_allreduce --layers --json. */
 
 static int phases_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
 {
@@ -35,9 +35,7 @@ static int phases_row(struct plot *p, struct plot_file *f, const struct jsonl_in
     return 1;
 }
 
-/* ---- round-off: bench_error --json ---- */
-
-/* x is the size of groups, or the number of ranks without groups. */
+/* Rows of bench_error --json. x is the size of groups, or without groups the number of ranks. */
 static int roundoff_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
 {
     static const char *const errors[] = {"l2", "median", "mean"};
@@ -59,8 +57,6 @@ static int roundoff_row(struct plot *p, struct plot_file *f, const struct jsonl_
     }
     return 1;
 }
-
-/* ---- predicted times: narrowcast predict --json ---- */
 
 static int predict_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
 {

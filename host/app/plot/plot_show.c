@@ -10,15 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- the table ---- */
-
 static int by_size(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-/* Returns all x [*n] in rising order, which the caller frees; NULL: no memory. */
+/* The caller frees the result; NULL: no memory. */
 static double *all_x(const struct plot *p, size_t *n)
 {
     double *x = malloc((p->n_points + 1) * sizeof *x);
@@ -69,8 +67,6 @@ void plot_table(const struct plot *p, FILE *to)
     free(x);
 }
 
-/* ---- gnuplot ---- */
-
 enum { TICKS_SHOWN = 30, DOTS_MAX = 200, LEVEL_MAX = 12 };
 
 static void data(const struct plot *p, FILE *to)
@@ -87,9 +83,8 @@ static void data(const struct plot *p, FILE *to)
     }
 }
 
-/* Quotes a text. Single quotes split it into texts joined by dots, because gnuplot ends a text at a
- * doubled quote that is first or follows another. Blanks replace line ends, which would end the
- * command, and characters that would spoil SVG. */
+/* Splits the text at single quotes, because gnuplot ends a text at a doubled quote that is first or
+ * follows another. Line ends would end the command, and some characters would spoil SVG. */
 static void quoted(const char *text, FILE *to)
 {
     fputc('\'', to);
@@ -104,8 +99,6 @@ static void quoted(const char *text, FILE *to)
     fputc('\'', to);
 }
 
-/* Writes slanted names on the x axis, as many as are readable. Bars get all names, nearly level if
- * few. */
 static void ticks(const struct plot *p, FILE *to)
 {
     const int each = p->kind->bars ? 1 : 1 + p->n_ticks / TICKS_SHOWN;
@@ -130,7 +123,6 @@ static void colours(FILE *to)
     fprintf(to, "set linetype cycle %d\n", N);
 }
 
-/* Bars without a value are not drawn. */
 static bool is_drawn(const struct plot *p, const struct plot_series *s)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -178,7 +170,6 @@ static struct range range_of(const struct plot *p, bool of_y)
     return r;
 }
 
-/* Widens an axis whose values are all equal. Logarithms need values above 0. */
 static void axis(char name, struct range r, bool log, bool from_zero, FILE *to)
 {
     char least[32], most[32];
@@ -225,7 +216,6 @@ static bool ends_with(const char *text, const char *end)
     return n > k && !strcmp(text + n - k, end);
 }
 
-/* Copies gnuplot's last line without "line N: " to to[size]; "": none. */
 static void last_line(FILE *said, char *to, size_t size)
 {
     char line[256];
@@ -241,8 +231,8 @@ static void last_line(FILE *said, char *to, size_t size)
     }
 }
 
-/* Runs gnuplot on descriptors, because it takes some file names for commands: program, output,
- * messages. Returns its status or a negative errno; -ENOENT unreported without gnuplot. */
+/* Passes descriptors, because gnuplot takes some file names for commands. -ENOENT is not
+ * reported. */
 static int run_gnuplot(int from, int to, int said)
 {
     /* -d: without the user's settings */
@@ -268,7 +258,6 @@ static int run_gnuplot(int from, int to, int said)
     return status;
 }
 
-/* Reports gnuplot's message as an error, or as a warning if there is a chart. */
 static int ask_gnuplot(int from, int to)
 {
     char line[256];
@@ -286,7 +275,6 @@ static int ask_gnuplot(int from, int to)
     return rc;
 }
 
-/* *script: set to a temporary file, rewound. */
 static int write_script(const struct plot *p, const struct plot_look *look, FILE **script)
 {
     FILE *f = tmpfile();
@@ -319,7 +307,7 @@ int plot_draw(const struct plot *p, const struct plot_look *look, FILE **chart)
     return rc;
 }
 
-/* Checks the chart's end, because gnuplot does not report a full disk. Rewinds the file. */
+/* gnuplot does not report a full disk. */
 static bool is_whole(FILE *chart, bool svg)
 {
     const char *const end = svg ? "</svg>" : "IEND";
@@ -368,9 +356,7 @@ int plot_chart(const struct plot *p, const char *title, const char *path)
     return ERR(-EIO, "cannot write '%s': gnuplot stopped midway: is the disk full?", path);
 }
 
-/* ---- a chart in a page ----
- *
- * gnuplot gives shapes the same names in all charts, so only a page's first chart defines them. */
+/* gnuplot gives shapes the same names in all charts, so only a page's first chart defines them. */
 
 static bool begins_with(const char *line, const char *word)
 {
@@ -394,7 +380,7 @@ static void put(struct held *h, const char *line)
         fputs(line, h->to);
 }
 
-/* Copies the chart from <svg> on. Returns -EIO unreported if the chart is incomplete. */
+/* Returns -EIO unreported if the chart is incomplete. */
 static int plot_svg_copy(FILE *from, bool first, FILE *to)
 {
     struct held h = {.to = to};

@@ -21,7 +21,7 @@ static bool chosen(struct plot *p, const char *layer)
     return found;
 }
 
-/* Says whether to draw a row. A row of a later step discards all earlier points of the file. */
+/* A row of a later step discards all earlier points of the file. */
 enum { NO_LAYER, LEFT_OUT, DRAWN };
 static int of_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
 {
@@ -73,7 +73,6 @@ int plot_model_exponents_row(struct plot *p, struct plot_file *f, const struct j
     return s < 0 ? s : add_bins(p, s, in);
 }
 
-/* Returns the exponent with this share of the values below it. */
 static double exponent_at(const double *bins, size_t n, double first, double share)
 {
     double all = 0, below = 0;
@@ -135,9 +134,8 @@ int plot_error_row(struct plot *p, struct plot_file *f, const struct jsonl_in *i
     return by_layer(p, f, in, "l2", 100);
 }
 
-/* ---- --stats: the backward pass, as in Fig. 1 of Zhao et al., "Adaptive Loss Scaling" ----
- *
- * A series for each step; layers in backward order. */
+/* A series for each step, layers in backward order, as in Fig. 1 of Zhao et al., "Adaptive Loss
+ * Scaling". */
 
 static int point(struct plot *p, struct plot_file *f, const struct jsonl_in *in, const char *word,
                  double y)
@@ -166,8 +164,6 @@ int plot_scale_back_row(struct plot *p, struct plot_file *f, const struct jsonl_
     TRY(point(p, f, in, "carried", plot_real(in, "carried")));
     return 1;
 }
-
-/* ---- --log ---- */
 
 /* Also reads `run` lines. */
 static bool is_of(struct plot_file *f, const struct jsonl_in *in, const char *kind)
@@ -213,8 +209,7 @@ int plot_bytes_row(struct plot *p, struct plot_file *f, const struct jsonl_in *i
     return curve(p, f, in, "step", "step", "sent_bytes", 100 / f->fp32_bytes);
 }
 
-/* parts of a step's time; casting and sending exclude overlapped time, so each second counts
- * once */
+/* Casting and sending exclude overlapped time, so that each second counts once. */
 enum { INPUT, COMPUTING, BOTH, CASTING, SENDING, EXPOSED, PARTS };
 static const char *const parts[PARTS] = {
     "data",    "forward, backward, update", "the same, beside the all-reduce",

@@ -219,8 +219,8 @@ static int settle(const struct predict_options *o, const struct opt_parsed *pars
     return card_rate(o, p);
 }
 
-/* Every named format must work with some algorithm and number of ranks, every named algorithm with
- * some format, and one default format. */
+/* Every named format and algorithm must work in some combination. One of the default formats is
+ * enough. */
 static int check_words(const struct predict *p, bool named_formats, bool named_algos)
 {
     struct predict_way way;

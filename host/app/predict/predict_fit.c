@@ -10,8 +10,8 @@ static const double no_limit_bps = 1e15;
 
 enum fitted { LATENCY, PORT, UNHIDDEN, CARD_RTT, CARD };
 
-/* Returns the seconds that the formulas give if the fitted number is x; negative if there is no
- * such all-reduce, or no memory. */
+/* Returns the formulas' seconds if the fitted number is x; negative without such an all-reduce or
+ * memory. */
 static double formula(const struct predict_options *o, const struct predict_rates *r,
                       const struct predict_time_row *row, enum fitted what, double x)
 {
@@ -54,8 +54,7 @@ static double formula(const struct predict_options *o, const struct predict_rate
     return cost_step(&job, &cluster, &cost) < 0 ? -1 : cost.step_s;
 }
 
-/* Finds the value, at most `most`, with which the formula gives the row's time. The formula grows
- * with the value. */
+/* Finds the value for which the formula, which grows with it, gives the row's time. */
 static double meet(const struct predict_options *o, const struct predict_rates *r,
                    const struct predict_time_row *row, enum fitted what, double most)
 {
@@ -101,7 +100,6 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The algo and type of m are "" for any. */
 static bool is_of(const struct predict_messages *m, const char *algo, const char *type)
 {
     return (!*m->algo || !strcmp(m->algo, algo)) && (!*m->type || !strcmp(m->type, type));
@@ -126,7 +124,6 @@ static double median_of(const struct predict_options *o, const struct predict_ra
     return n % 2 ? found[n / 2] : (found[n / 2 - 1] + found[n / 2]) / 2;
 }
 
-/* Returns the next larger length, or 0 if there is none. */
 static double next_length(const struct predict_rates *r, double bytes)
 {
     double next = 0;
@@ -136,7 +133,7 @@ static double next_length(const struct predict_rates *r, double bytes)
     return next;
 }
 
-/* Fits a point per length. In a full curve a new point replaces the last, to keep the longest. */
+/* In a full curve a new point replaces the last, to keep the longest. */
 static struct cost_curve curve_of(const struct predict_options *o, const struct predict_rates *r,
                                   const struct predict_messages *m, enum fitted what, double most)
 {

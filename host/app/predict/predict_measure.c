@@ -2,7 +2,7 @@
  *
  *     formats x algorithms x ranks -> tasks, each once -> CPU seconds a byte -> rows, as in a file
  *
- * Measures the CPU time of this thread, so that other work on the machine matters little. */
+ * Time is CPU time of this thread, on which other work has little effect. */
 #include "app/predict/predict.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -15,8 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Arrays exceed a core's caches. Chunks let a slow cast stop in time, with codes that stay in the
- * cache, as in the reducer. */
+/* Arrays exceed a core's caches. A slow cast can stop after any chunk, whose codes fit the
+ * cache. */
 enum { FLOATS = 4 << 20, CHUNK = 1 << 18, PARTS = 8 };
 enum { LARGEST = 12 }; /* values are less than 2^(1 - LARGEST) */
 
@@ -39,8 +39,6 @@ struct ground {
     uint8_t *out;   /* [4 CHUNK] */
     size_t at;      /* next chunk, in floats */
 };
-
-/* ---- choice of tasks ---- */
 
 static void want(struct tasks *t, const struct codec *codec, enum predict_kind kind,
                  struct mf_fmt fmt)
@@ -75,8 +73,6 @@ static void want_type(struct tasks *t, const struct predict *p, const char *type
         }
 }
 
-/* ---- a task ---- */
-
 /* Values span 16 powers of two, like gradients. */
 static void fill(struct ground *g)
 {
@@ -89,7 +85,6 @@ static void fill(struct ground *g)
     memset(g->out, 0xff, CHUNK * sizeof *g->x);
 }
 
-/* Repeats the codes of one chunk of x. */
 static void fill_codes(struct ground *g, const struct task *t)
 {
     const struct vec_cast cast = {.fmt = t->fmt};
@@ -99,7 +94,6 @@ static void fill_codes(struct ground *g, const struct task *t)
         memcpy(g->codes + i * bytes, g->codes, bytes);
 }
 
-/* One part for each addend. Returns the bytes of all parts. */
 static size_t add_chunk(struct ground *g, const struct task *t, size_t at)
 {
     const bool in_place = t->kind == PREDICT_ADD && !t->sum.acc.e;
@@ -181,7 +175,7 @@ int predict_measure(const struct predict *p, double budget_s, struct predict_rat
     return rc;
 }
 
-/* ---- bytes of messages a second over 127.0.0.1 ----
+/* Messages go over 127.0.0.1:
  *
  *     to ranks    TCP, 64 KiB at a time
  *     to a card   UDP over the wire of jobs (offload/wire/wire.h), in frames of the card's length
@@ -190,13 +184,12 @@ int predict_measure(const struct predict *p, double budget_s, struct predict_rat
 
 enum { PIECE = 64 << 10, FRAMES = 32, BUFFER = 16 << 20 };
 
-/* exceed a core's caches */
+/* longer than a core's caches */
 struct buffers {
     uint8_t *from, *to; /* [BUFFER] */
     size_t sent, got;   /* positions */
 };
 
-/* Returns a socket on a free port of 127.0.0.1, or a negative errno unreported. */
 static int bound(int type, struct sockaddr_in *name)
 {
     socklen_t size = sizeof *name;
@@ -244,7 +237,6 @@ static size_t drain(struct buffers *b, int fd)
     return bytes;
 }
 
-/* send() sends once; returns 0 or a negative errno. */
 struct sender {
     int (*send)(const struct sender *s, struct buffers *b);
     int fd;

@@ -18,8 +18,7 @@ static bool format_of(const char *word, size_t length, struct mf_fmt *out)
     return rc == 0;
 }
 
-/* Classifies a row of bench_cast by its name. *counts: bytes moved for each byte that cost.h
- * counts. Names, and the bytes counted:
+/* Classifies a row of bench_cast by its name. *counts: bytes moved per byte that cost.h counts:
  *
  *     "fp32 -> FMT", "FMT -> fp32"     bytes of fp32
  *     "FMT += FMT nearest"             addends, 2 of 3 bytes moved
@@ -66,7 +65,6 @@ static void take_cast(const struct jsonl_in *in, struct predict_rates *r)
         r->rows[r->n_rows++] = row;
 }
 
-/* Reads a row of predict --json: the message rate of a core. */
 static void take_port(const struct jsonl_in *in, struct predict_rates *r)
 {
     char to[8];
@@ -163,7 +161,7 @@ int predict_rates_write(const struct predict_rates *r)
     return 0;
 }
 
-/* Returns the seconds per byte of this format, else of the kind's slowest format. */
+/* Falls back on the kind's slowest format. */
 static double seconds_of(const struct predict_rates *r, enum predict_kind kind, struct mf_fmt fmt)
 {
     double slowest = 0;

@@ -28,7 +28,7 @@ int predict_settle(const struct predict_options *o, const char *algo, const char
                               .chooses = !strcmp(algo, "auto")};
     const char *to = strchr(type, '/');
     snprintf(format, sizeof format, "%.*s", (int)strcspn(type, "/"), type);
-    /* fp32 is the baseline, without the others' scale and sum */
+    /* fp32 is the baseline, to which scale and sum do not apply */
     const struct codec_spec plain = {.format = format},
                             narrow = {.format = format,
                                       .scale = o->scale,

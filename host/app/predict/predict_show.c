@@ -53,8 +53,6 @@ int predict_cost(const struct predict *p, const char *algo, const char *type, co
     return 1;
 }
 
-/* ---- the best of a group ---- */
-
 /* a type and group to compare with fp32, whose sums may be rounded in any way */
 struct rival {
     const char *type, *rounding;
@@ -80,8 +78,7 @@ static int best_of(const struct predict *p, const struct rival *of, int n_ranks,
     return 0;
 }
 
-/* *seconds: time of the best fp32 all-reduce minus that of the rival's best; 0 if either is
- * missing */
+/* *seconds: the best fp32 time minus the rival's; 0 if either is missing. */
 static int ahead(const struct predict *p, const struct rival *of, int n_ranks, double link_bps,
                  double *seconds)
 {
@@ -92,8 +89,8 @@ static int ahead(const struct predict *p, const struct rival *of, int n_ranks, d
     return 0;
 }
 
-/* Finds the link speed up to which the rival is faster than fp32: 0 for no link, infinite for all.
- * A rival that is faster at all is faster on slow links. */
+/* *bps: 0 if never faster, infinite if always. A rival that is faster at all is faster on slow
+ * links. */
 static const double slowest_bps = 1e5, fastest_bps = 1e14;
 static int break_even(const struct predict *p, const struct rival *of, int n_ranks, double *bps)
 {
@@ -116,8 +113,6 @@ static int break_even(const struct predict *p, const struct rival *of, int n_ran
     *bps = low;
     return 0;
 }
-
-/* ---- text ---- */
 
 static void print_bps(double bps, char text[24])
 {
@@ -197,7 +192,7 @@ static int print_row(const struct predict *p, const char *type, const struct pre
         return 0;
     }
     printf("  %-16s", p->algos.word[narrow.algo]);
-    /* such as one rank, where a step takes no time */
+    /* for example one rank, whose step takes no time */
     if (fp32.algo < 0 || narrow.cost.step_s == 0) {
         printf(" %8s %10s\n", "-", "-");
         return 0;
@@ -231,8 +226,6 @@ static int print_tables(const struct predict *p)
             TRY(print_groups(p, p->links.word[l], p->formats.word[f]));
     return 0;
 }
-
-/* ---- JSON ---- */
 
 static int json_cost(const struct predict *p, const char *algo, const struct rival *of, int n_ranks,
                      double link_bps)
@@ -319,9 +312,6 @@ int predict_show(const struct predict *p)
     return p->o->json ? print_json(p) : print_tables(p);
 }
 
-/* ---- the rates ---- */
-
-/* from the shortest all-reduce to the longest */
 static void say_speeds(const struct cost_curve *c)
 {
     for (int i = 0; i < c->n; i++)

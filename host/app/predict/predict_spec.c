@@ -26,8 +26,6 @@ int predict_spec(const char *option, const char *text, struct predict_list *out)
     }
 }
 
-/* ---- ranks ---- */
-
 static int one_rank(const char *text, const char *at, char **end, int *out)
 {
     const long n = *at >= '0' && *at <= '9' ? strtol(at, end, 10) : 0;
@@ -57,14 +55,11 @@ int predict_ranks(const char *text, int *ranks, int *n)
     return *at ? ERR(-EINVAL, "--ranks '%s': need \"2..4096\", \"256\" or \"4,6,100\"", text) : 0;
 }
 
-/* ---- numbers with a unit ---- */
-
 struct unit {
     const char *name;
     double value;
 };
 
-/* Returns false unless text is a sensible positive number with one of the units. */
 static bool read_unit(const char *text, const struct unit *units, int n_units, double *out)
 {
     char *end;
@@ -112,8 +107,6 @@ double predict_label_bps(const char *label)
     snprintf(word, sizeof word, "%.*s", (int)strcspn(label, ", "), label);
     return READ_UNIT(word, units, &bps) ? bps : 0;
 }
-
-/* ---- layers: from a file, of a network, or one ---- */
 
 static int read_layer(const char *path, int line_no, char *line, size_t *n)
 {

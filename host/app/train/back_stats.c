@@ -1,6 +1,6 @@
-/* back_stats.c : writes for --stats one line for each layer of the backward pass. Exponents are
- * those of unscaled gradients: the scale is a power of two, which only shifts the bins. One list
- * therefore shows the underflow with and without it. */
+/* back_stats.c : writes a line of --stats for each layer of the backward pass. Bins are of unscaled
+ * gradients. The scale, a power of two, only shifts them, so one list shows the underflow with and
+ * without it. */
 #include "app/train/back_stats.h"
 #include "app/train/train.h"
 #include "base/jsonl.h"
@@ -17,7 +17,6 @@ static double below(const struct scale_tally *c, int end)
     return n;
 }
 
-/* Finds the lowest bin with 1 / SMALL_SHARE of the values in or below it. */
 static int small_bin(const struct scale_tally *c, double n)
 {
     int bin = 0;
@@ -46,7 +45,7 @@ static void put_bins(struct jsonl *j, const struct scale_tally *c, int lower)
 static int write_layer(const struct train *t, struct jsonl *j, int i, const struct nn_back *b)
 {
     const struct scale_tally *c = b->tally;
-    /* with --quant, values are rounded as if multiplied by 2^shift, but stored without it */
+    /* --quant rounds values as if multiplied by 2^shift, but stores them without it */
     const int shift = t->round.of[ROUND_ACT_GRAD].rule.shift, lifted = ilogbf(b->carried) + shift;
     const int bin = t->least_exponent + TALLY_BIAS - shift; /* lowest bin without underflow */
     const double finite = below(c, TALLY_BINS), n = finite + c->zero + c->bins[TALLY_BINS - 1],

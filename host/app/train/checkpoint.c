@@ -1,5 +1,4 @@
-/* checkpoint.c : moves the sections of a run from all ranks to the file of rank 0, and back, one
- * part of one section at a time. */
+/* checkpoint.c : moves sections of a run between all ranks and the file of rank 0, part by part. */
 #include "app/train/checkpoint.h"
 #include "app/train/checkpoint_file.h"
 #include "app/train/checkpoint_section.h"
@@ -16,7 +15,7 @@ struct kit {
     uint8_t *part; /* for the largest part */
 };
 
-/* Returns whether this rank leaves a shared section to the owner. */
+/* Returns whether the owner moves the section for this rank. */
 static bool is_leads(const struct train *t, const struct checkpoint_section *s)
 {
     return t->owner && s->in_common;
@@ -61,8 +60,6 @@ int checkpoint_check(struct train *t)
 {
     return t->rank > 0 ? 0 : file_out_check(t->o->save);
 }
-
-/* ---- saving ---- */
 
 struct saving {
     struct checkpoint_out out;
@@ -112,10 +109,7 @@ int checkpoint_save(struct train *t, int *file_rc)
     return rc;
 }
 
-/* ---- loading ---- */
-
-/* Loads a section, rank 0's part first. After a read error rank 0 still sends bytes to the others;
- * all learn of the error after the section. */
+/* After a read error rank 0 still sends bytes; all ranks learn of the error after the section. */
 static int load_section(struct train *t, const struct checkpoint_section *s, uint8_t *part,
                         struct file_in *in)
 {

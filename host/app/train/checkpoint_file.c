@@ -20,8 +20,6 @@ struct checkpoint_head {
     uint32_t version, text_bytes, n_ranks, n_entries;
 };
 
-/* ---- writing ---- */
-
 static int put_head(struct checkpoint_out *out, const struct checkpoint_plan *plan)
 {
     struct checkpoint_head head = {
@@ -68,8 +66,6 @@ void checkpoint_out_discard(struct checkpoint_out *out)
     file_out_discard(&out->file);
 }
 
-/* ---- reading ---- */
-
 static int damaged(const struct file_in *in, const char *why)
 {
     return ERR(-EINVAL, "cannot resume '%s': %s", in->path, why);
@@ -110,7 +106,7 @@ static int check_crc(struct file_in *in, uint64_t *bytes)
     return file_in_rewind(in);
 }
 
-/* Returns the value, or the option's default: a text may omit options at their default. */
+/* A text may omit options at their default. */
 static const char *or_default(const struct opt_difference *differ, const char *value)
 {
     const int row = opt_find(&train_command, differ->name, strlen(differ->name));
@@ -119,8 +115,8 @@ static const char *or_default(const struct opt_difference *differ, const char *v
                : train_command.opts[row].fallback;
 }
 
-/* Compares the text with this run's. Sizes, counts and indices are compared before use, because a
- * right checksum does not prove that narrowcast wrote the file. */
+/* Compares sizes, counts and indices before use, because a right checksum does not prove that
+ * narrowcast wrote the file. */
 static int check_text(struct file_in *in, uint32_t text_bytes, const char *mine)
 {
     struct opt_difference differ;
@@ -151,7 +147,6 @@ static bool same_name(const struct checkpoint_entry *a, const struct checkpoint_
     return !memcmp(a->name, b->name, sizeof a->name);
 }
 
-/* mine: the section expected here, or NULL. */
 static int wrong_section(struct file_in *in, const struct checkpoint_plan *plan,
                          const struct checkpoint_entry *mine, const struct checkpoint_entry *theirs)
 {
@@ -168,7 +163,6 @@ static int wrong_section(struct file_in *in, const struct checkpoint_plan *plan,
                name, mine ? mine->name : "the end");
 }
 
-/* mine: NULL if the run has no more sections. */
 static int check_section(struct file_in *in, const struct checkpoint_plan *plan,
                          const struct checkpoint_entry *mine)
 {

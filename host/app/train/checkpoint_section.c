@@ -7,8 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- progress ---- */
-
 struct position {
     uint64_t step, skipped, skipped_in_row;
     double loss_scale;        /* fp16 */
@@ -49,8 +47,6 @@ static int position_put(struct train *t, const void *from)
     nn_model_loss_scale(t->model)->n_good = (uint32_t)p.loss_scale_good;
     return 0;
 }
-
-/* ---- weights, and the states of the optimiser, array after array ---- */
 
 static size_t weights_bytes(const struct train *t)
 {
@@ -104,8 +100,6 @@ static int states_put(struct train *t, const void *from)
     return 0;
 }
 
-/* ---- a rank's sums of the epoch so far, and its batch-norm statistics ---- */
-
 static size_t sums_bytes(const struct train *t)
 {
     return sizeof t->state.sums;
@@ -142,8 +136,6 @@ static int stats_put(struct train *t, const void *from)
     return nn_model_put(t->model, t->stats, from, t->n_stats);
 }
 
-/* ---- a rank's scales of layers ---- */
-
 static size_t scales_bytes(const struct train *t)
 {
     return t->n_scales * sizeof *t->scales;
@@ -166,8 +158,6 @@ static int scales_put(struct train *t, const void *from)
                        t->o->resume, (double)t->scales[i]);
     return 0;
 }
-
-/* ---- a rank's codec state ---- */
 
 static size_t codec_bytes(const struct train *t)
 {

@@ -12,8 +12,7 @@
 
 static const double DEADLINE_S = 60; /* until the options are read */
 
-/* ---- ranks that are fibers of a process: `emulate`, and train --blocks ---- */
-
+/* ranks that are fibers of this process, for `emulate` and train --blocks */
 struct emulation {
     const struct train_options *o;
     struct train *ranks; /* of this process */
@@ -114,10 +113,8 @@ int cmd_train(int argc, char **argv)
     return rc;
 }
 
-/* ---- `narrowcast emulate` ---- */
-
-/* Refuses to run under mpirun, where every process would write the same files. Rank 0 prints the
- * error; the others wait, because mpirun kills all ranks once one fails. */
+/* Under mpirun all processes would write the same files. Ranks other than 0 wait, because mpirun
+ * kills all once one fails. */
 static int check_alone(void)
 {
     static const struct timespec patience = {.tv_sec = 2};

@@ -4,7 +4,7 @@
  *              gradients -> fp64 sum on rank 0
  *     after    rank 0: means against fp64 means, updates against weights; writes the lines
  *
- * Vectors are processed in pieces to save memory with many ranks in one process. */
+ * Pieces of vectors save memory with many ranks in one process. */
 #include "app/train/grad_stats.h"
 #include "app/train/back_stats.h"
 #include "app/train/grad_stats_inside.h"
@@ -69,7 +69,7 @@ bool grad_stats_due(const struct train *t)
     return t->o->stats && t->state.step % t->o->stats_every == 0;
 }
 
-/* Copies *k elements of layer i, from element `at` on, from a backend array to `to`. */
+/* Copies a piece of layer i from element `at` on; *k: its elements. */
 static int fetch(struct train *t, const real *from, int i, size_t at, float *to, size_t *k)
 {
     const size_t left = t->params[i].n - at;
@@ -88,8 +88,7 @@ static int fetch_means(struct train *t, int i, size_t at, float *to, size_t *k)
     return t->nn->wait(nn_model_ctx(t->model));
 }
 
-/* Finds the exponents of all layers. Ignores backend errors, which the training loop reports, to
- * keep the ranks in step. */
+/* Ignores backend errors, which the training loop reports, to keep the ranks in step. */
 static int find_exponents(struct train *t, struct grad_stats *s)
 {
     for (int i = 0; i < t->n_params; i++) {
@@ -213,8 +212,6 @@ int grad_stats_after(struct train *t, double lr, const struct reducer_step *redu
         *file_rc = grad_outputs_write(t, s);
     return 0;
 }
-
-/* ---- counts over a gradient ---- */
 
 static_assert(sizeof(struct grad_counts) == GRAD_COUNTS * sizeof(double), "counts are doubles");
 

@@ -8,7 +8,7 @@
 
 enum { LIST_BYTES = GRAD_BINS * 16 };
 
-/* Appends c's bins over the non-empty bins of `range`. Returns the first exponent, else 0. */
+/* Returns the first exponent. */
 static int list_of(const struct grad_counts *range, const struct grad_counts *c, struct text *to)
 {
     int first = 0, end = GRAD_BINS;
@@ -23,7 +23,7 @@ static int list_of(const struct grad_counts *range, const struct grad_counts *c,
     return first < end ? first + GRAD_EXPONENT_MIN : 0;
 }
 
-/* Both lists cover the exponents that occur on any rank. Returns the first. */
+/* Both lists cover the exponents that occur on any rank. */
 static int put_bins(struct jsonl *j, const struct grad_counts *own, const struct grad_counts *all)
 {
     char list[LIST_BYTES];
@@ -97,8 +97,6 @@ int grad_stats_write_network(struct train *t, struct grad_stats *s, double lr, b
     put_outcome(j, &s->network, skipped);
     return jsonl_end(j);
 }
-
-/* ---- outputs of nodes, and their running variances ---- */
 
 int grad_outputs_open(struct train *t, struct grad_stats *s)
 {

@@ -8,7 +8,7 @@ int train_all(struct train *t)
         rc = train_run(t);
     if (rc == 0) {
         rc = t->ends_early ? 0 : report_end(t);
-        /* after the table: a failed final save */
+        /* reports a failed final save after the table */
         rc = train_agree(t, rc < 0 ? rc : t->pending);
     }
     if (t->saved_early)

@@ -41,7 +41,6 @@ static int check_emulated(const struct train_options *o, const struct words *w)
     return 0;
 }
 
-/* Refuses options of other optimisers. */
 static int check_taken(const struct train_options *o, const struct words *w)
 {
     for (int i = 0; i < w->command->n_opts; i++) {

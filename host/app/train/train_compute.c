@@ -20,8 +20,8 @@ static void feed_micro(struct train *t, uint64_t epoch, uint64_t at, int m)
     trace_add(t->trace, TRACE_MAIN, "input", -1, start_s);
 }
 
-/* Queues micro-batch m unless it is queued, and prefetches the next. Emulated ranks prefetch only
- * within their share: after it the feed serves the next rank. */
+/* Queues micro-batch m and the next. Emulated ranks prefetch only within their share, because the
+ * feed then serves the next rank. */
 static void feed_ahead(struct train *t, int m)
 {
     const uint64_t step = t->state.step, epoch = step / t->steps_per_epoch,
@@ -88,8 +88,6 @@ struct nn_result train_compute(struct train *t, bool early)
     return all;
 }
 
-/* ---- agreement of all ranks, after which errors are held again ---- */
-
 int train_agree(struct train *t, int rc)
 {
     rc = comm_agree(t->comm, rc);
@@ -97,8 +95,6 @@ int train_agree(struct train *t, int rc)
     err_hold();
     return rc;
 }
-
-/* ---- --memory low ---- */
 
 /* Recomputes the same gradients, as random bits depend only on keys. Statistics go to scratch. */
 static void compute_again(void *ctx)

@@ -1,5 +1,4 @@
-/* train_emulate.c : runs the ranks of a training as fibers of one process that share the network
- * (README.md, "Emulated ranks").
+/* train_emulate.c : runs ranks of a training as fibers of one process that share the network.
  *
  *     shared, owned by rank 0: data, network, weights, velocities
  *     each rank's own:         gradients, batch-norm statistics, sums, codes, state of its codec */
@@ -43,7 +42,6 @@ static int measure(const struct train *t, const struct reducer_layer *layers,
     return 0;
 }
 
-/* where: suffix such as " of the GPU". */
 static int fits_in(const struct train *t, uint64_t each, uint64_t common, uint64_t free_bytes,
                    const char *where)
 {
@@ -72,7 +70,6 @@ static int fits_in(const struct train *t, uint64_t each, uint64_t common, uint64
     return 0;
 }
 
-/* Refuses fp32 steps of an algorithm that does not add in rank order. */
 static int check_low(const struct train *t)
 {
     if (t->low_memory && t->job.algo->needs && (t->o->first_epochs_fp32 || t->o->first_steps_fp32))

@@ -23,7 +23,6 @@ static int average_stats(struct train *t)
     return nn_model_put(t->model, t->stats, t->host, t->n_stats);
 }
 
-/* Returns the number of queued images. */
 static size_t feed_test(struct train *t, size_t first, size_t end)
 {
     const size_t left = end - first,
@@ -46,7 +45,6 @@ static void count_confusions(struct train *t)
         t->confusion[i] += confusion[i];
 }
 
-/* The ranks' parts differ by at most one image. */
 static struct tested test_share(struct train *t)
 {
     const size_t n = t->data->n_test, rank = (size_t)t->rank, n_ranks = (size_t)t->n_ranks;
@@ -88,7 +86,7 @@ static int compare_ranks(struct train *t, uint32_t checksum)
     return comm_check_equal(t->comm, t->lines, strlen(t->lines), "the set of options");
 }
 
-/* Returns sum / n, or nan (never -nan) without labels. */
+/* Returns nan, never -nan, without labels. */
 static double mean(double sum, double n)
 {
     return n > 0 && !isnan(sum) ? sum / n : (double)NAN;
@@ -127,8 +125,6 @@ int train_epoch_end(struct train *t, bool keep)
         t->pending = rc;
     return 0;
 }
-
-/* ---- means over classes ---- */
 
 struct segmentation segmentation_of(const double *confusion, int classes)
 {

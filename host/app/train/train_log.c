@@ -21,7 +21,7 @@ void train_run_id_set(struct train *t)
     snprintf(t->run_id, sizeof t->run_id, "%016" PRIx64, id);
 }
 
-/* Returns whether the step or test of the line is still ahead of this run, which may repeat it. */
+/* Returns whether this run may repeat the line's step or test. */
 static bool is_ahead(const struct train *t, const char *line)
 {
     uint64_t step;
@@ -108,8 +108,6 @@ int train_log_open(const struct train *t, const char *option, const char *path, 
     return rc;
 }
 
-/* ---- names of written files ---- */
-
 int train_files_check(const struct train_options *o)
 {
     const char *const files[][2] = {{"log", o->log},       {"trace", o->trace},
@@ -118,7 +116,7 @@ int train_files_check(const struct train_options *o)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (files[i][1] && !*files[i][1])
             return ERR(-EINVAL, "--%s '': need the name of a file", files[i][0]);
-    /* would overwrite one another, or a checkpoint */
+    /* these files would overwrite one another, or a checkpoint */
     for (int i = 0; i < 3; i++)
         for (int j = i + 1; j < 5; j++) {
             const char *a = files[i][1], *b = files[j][1];

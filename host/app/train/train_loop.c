@@ -56,8 +56,7 @@ static void count_taken(struct train *t, const struct nn_result *mine)
     t->state.sums.labels += mine->n_labels;
 }
 
-/* Updates each layer when its mean arrives. Emulated ranks update at the end: others still read the
- * weights. */
+/* Emulated ranks update at the end, because others still read the weights. */
 static int reduce_and_update(struct train *t, double lr, struct reducer_step *reduced)
 {
     const char *name = reducer_overlaps(t->job.reducer) ? "wait" : "reduce";
@@ -78,8 +77,8 @@ static int reduce_and_update(struct train *t, double lr, struct reducer_step *re
     return train_is_emulated(t) ? train_emulate_update(t, lr, reduced->skipped) : 0;
 }
 
-/* Overlaps nothing in steps with dumps or statistics, which need the gradients before the
- * all-reduce, or with several micro-batches, whose gradients are complete only after the last. */
+/* Dumps and statistics need the gradients before the all-reduce; several micro-batches complete
+ * them only at the end. */
 static int compute_and_update(struct train *t, double lr, struct nn_result *mine,
                               struct reducer_step *reduced)
 {

@@ -107,7 +107,7 @@ static int open_data(struct train *t)
     return 0;
 }
 
-/* Compares the contents of the data, since file names may differ. */
+/* File names of equal data may differ. */
 static int same_data(struct train *t)
 {
     const uint32_t crc = train_data_crc(t);
@@ -163,7 +163,7 @@ static int open_own(struct train *t)
     return train_means_open(t);
 }
 
-/* Returns the reducer's layers, which the caller frees; NULL: no memory. */
+/* The caller frees the layers. */
 static struct reducer_layer *layers_of(const struct train *t)
 {
     struct reducer_layer *layers = buf_alloc((size_t)t->n_params * sizeof *layers);
@@ -204,7 +204,6 @@ static int open_job(struct train *t)
     return rc;
 }
 
-/* Counts the bytes of an fp32 step with an all-reduce of zeros. */
 static int count_fp32(struct train *t)
 {
     struct reducer_step step;

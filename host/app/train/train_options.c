@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define AT(field) offsetof(struct train_options, field)
-/* fields of a row that is a headline or has no range */
+
 #define GROUP(headline) headline, NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0
 #define TEXT(name, metavar, fallback, field, mark, help) \
     name, metavar, fallback, help, OPT_TEXT, AT(field), 0, 0, mark
@@ -318,8 +318,7 @@ const struct opt_command emulate_command = {
     .more = list_tables,
 };
 
-/* With another codec, clears the defaults of minifloat's options, because it refuses those that
- * have a value. */
+/* Clears minifloat's defaults, because other codecs refuse its options. */
 static void forget_formats(struct train_options *o, const struct opt_parsed *p)
 {
     const char *rest;

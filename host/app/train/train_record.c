@@ -21,8 +21,7 @@ bool report_shows_cer(const struct train *t)
     return t->data->samples->target == NN_TRANSCRIPT;
 }
 
-/* False with at most NN_TOP classes, where the share is always 1, and for pixels and transcripts,
- * which have none. */
+/* With at most NN_TOP classes the share is always 1; pixels and transcripts have none. */
 bool report_shows_top(const struct train *t)
 {
     return t->data->n_classes > NN_TOP && !t->confusion && !report_shows_cer(t);

@@ -7,13 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-/* % of the time in the all-reduce */
 static double reduce_percent(const struct report_time *time)
 {
     return time->seconds > 0 ? 100 * (time->comm_s + time->codec_s) / time->seconds : 0;
 }
 
-/* % of casting, sending and adding that overlapped compute */
 static double hidden_percent(const struct report_time *time)
 {
     const double all_s = time->hidden_s + time->exposed_s;

@@ -31,7 +31,7 @@ int train_trace_start(struct train *t)
     return 0;
 }
 
-/* Gathers spans in blocks, oldest first. out: NULL drops those of other ranks. */
+/* out: NULL drops other ranks' spans. */
 static int gather(struct train *t, struct file_out *out, uint64_t *lost)
 {
     struct trace_span *mine = t->trace_block, *all = mine + BLOCK;
