@@ -1,5 +1,4 @@
-/* model_build.c : appends nodes with their shapes to a model; params are numbered in forward
- * order. */
+/* model_build.c : appends nodes with their shapes to a model. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +7,7 @@
 #include "hls/arith/philox.h"
 #include "nn/model_graph.h"
 
-/* Make room for one item; the capacity is a power of two. Returns NULL if memory is short. */
+/* The capacity is a power of two. */
 static void *grown(void *list, int n, size_t item_bytes)
 {
     const size_t room = n ? 2 * (size_t)n : 1;
@@ -126,7 +125,7 @@ int graph_width(const struct nn_model *m, int channels)
     return graph_width_of(m, channels, 1);
 }
 
-/* Return the number of window positions along a side; 0: too small. */
+/* Return 0 if the image is too small. */
 static int walked(int size, struct nn_window g, enum graph_rest rest)
 {
     const int stride = g.stride, way = size + 2 * g.pad - window_reach(g) - 1;

@@ -1,6 +1,6 @@
 /* model_plan.c : allocates every node's memory once, so that passes allocate nothing. Activation
- * gradients share buffers: a tensor's buffer is taken when its last reader passes a gradient back,
- * and freed when the tensor's own node has used it. */
+ * gradients share buffers: a tensor takes one when its last reader passes a gradient back, and
+ * frees it when the tensor's own node has used it. */
 #include <assert.h>
 #include <stdlib.h>
 #include "base/err.h"
@@ -34,7 +34,6 @@ static int get_acts(struct nn_model *m, size_t n, real **out)
     return 0;
 }
 
-/* Take and grow a free buffer; the list has one per node. */
 static int take(struct nn_model *m, size_t n)
 {
     int b = 0;
@@ -47,9 +46,9 @@ static int take(struct nn_model *m, size_t n)
     return b;
 }
 
-/* Decide, backward from the heads, where each gradient is, and which nodes overwrite it or add to
- * it. An addend's gradient stays in the sum's buffer, which the addend's node will overwrite; the
- * other summand gets a copy. */
+/* Decide, backward from the heads, which buffer each gradient is in, and whether a
+ * node overwrites it or adds to it. An addend's gradient stays in the sum's buffer;
+ * the other summand gets a copy. */
 static void share_buffers(struct nn_model *m)
 {
     for (const struct graph_head *head = m->heads; head < m->heads + m->n_heads; head++) {
@@ -147,13 +146,13 @@ static int put_start_values(struct nn_model *m, uint64_t seed)
     return rc;
 }
 
-/* A norm's few params join its convolution's, which saves a call per norm. */
+/* A norm's few params join its convolution's group, which saves a call per norm. */
 static int group_params(struct nn_model *m)
 {
     m->groups = calloc((size_t)m->n_params + 1, sizeof *m->groups);
     if (!m->groups)
         return ERR(-ENOMEM, "cannot plan %d layers: no memory", m->n_params);
-    int end = m->n_params; /* later params are grouped */
+    int end = m->n_params; /* params from here on are grouped */
     for (int i = m->n_nodes - 1; i > 0; i--) {
         const struct node *node = &m->nodes[i];
         if (node->n_params == 0 ||

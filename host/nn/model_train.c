@@ -33,7 +33,6 @@ static struct nn_result finish(struct nn_model *m, int n_heads, bool eval)
     return all;
 }
 
-/* Find or reserve a record; NULL if all are used. */
 static struct graph_record *record_of(struct nn_model *m, int batch, bool marks)
 {
     for (int i = 0; i < m->n_records; i++)
@@ -55,7 +54,7 @@ static int make_record(struct nn_model *m, struct graph_record *r)
     return m->ops->record_end(m->ctx, &r->record);
 }
 
-/* Returns false if there is no record; the second pass of a kind makes it. */
+/* The second pass of a kind makes its record. */
 static bool play(struct nn_model *m, int batch, bool marks)
 {
     struct graph_record *r = m->no_records || m->watch ? NULL : record_of(m, batch, marks);
@@ -73,8 +72,8 @@ static bool play(struct nn_model *m, int batch, bool marks)
     return m->ops->record_play(m->ctx, r->record) == 0;
 }
 
-/* After a second without a mark, wait for all work: then all marks are set unless the backend has
- * failed. */
+/* After a second without a mark, wait for all work. Then all marks are set
+ * unless the backend has failed. */
 static void await(struct nn_model *m, struct graph_ready *r)
 {
     const double patience_s = 1;

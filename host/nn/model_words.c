@@ -1,6 +1,6 @@
 /* model_words.c : exchanges a pass's words (inputs and outputs except tensors) with the backend.
- * They form one block in backend memory, with a copy of the same layout on the host. Parts of it
- * are copied once before and once after a pass, so kernels never access host memory.
+ * One block in backend memory and its copy on the host have the same layout. Parts are copied once
+ * before and once after a pass, so kernels never access host memory.
  *
  *   key | scale_now | refresh | labels | lengths | scales | results | tallies | confusion
  *   |--------------- uploaded before a pass -------------|
@@ -11,7 +11,7 @@
 
 enum { ALIGN = 64 };
 
-/* Reserve bytes of a block. Returns NULL for 0 bytes, or if base is NULL, to measure the block. */
+/* Return NULL for 0 bytes, or if base is NULL to measure the block. */
 static void *place(uint8_t *base, size_t *at, size_t bytes)
 {
     uint8_t *p = base && bytes ? base + *at : NULL;
@@ -19,7 +19,6 @@ static void *place(uint8_t *base, size_t *at, size_t bytes)
     return p;
 }
 
-/* Return 0 if the first head makes no matrix or has too many classes. */
 static size_t confusion_bytes(const struct nn_model *m)
 {
     const size_t n = (size_t)m->nodes[m->heads[0].node].window.out.c;

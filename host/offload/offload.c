@@ -1,4 +1,4 @@
-/* offload.c : Reads the options, opens and closes the card path. */
+/* offload.c : Reads options, opens and closes the card path. */
 #include "offload/offload.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -84,7 +84,6 @@ static int read_options(struct offload *o, const struct offload_options *words)
     return 0;
 }
 
-/* Fails on all ranks if a needed card did not join. */
 static int settle_members(struct offload *o, bool needed)
 {
     const bool first = comm_rank(o->comm) == 0;

@@ -5,7 +5,6 @@
 
 static const double reach_s = 0.2;
 
-/* Reopens the path if a card is back. */
 static int regain(struct offload *o)
 {
     const bool first = comm_rank(o->comm) == 0;
@@ -30,7 +29,6 @@ static int path_begin(void *card_path)
     return o->open && o->n_members == o->n_cards ? 1 : regain(o);
 }
 
-/* Tells the others if this rank has its own reason to abandon the step. */
 static int drive(struct offload *o)
 {
     int rc = offload_drive(o, true);

@@ -1,4 +1,4 @@
-/* offload_drive.c : Drives the window until its work is done or the step must be abandoned. */
+/* offload_drive.c : Drives the window until its work is done or the step is abandoned. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -8,12 +8,12 @@
 #include <time.h>
 
 enum { SPINS = 10, YIELDS = 30 };
-/* Time between polls of MPI and of control connections. Polls cost time, so it is longer while
- * packets arrive. */
+/* time between polls of MPI and control connections; longer while packets
+ * arrive, because polls cost time */
 static const double idle_look_s = 1e-3, busy_look_s = 8e-3;
 
 /* Ranks and the card may share cores. Sleeping lets packets accumulate for one receive call.
- * Blocking in poll() was slower, since it wakes the rank for each packet. */
+ * Blocking in poll() was slower, because it wakes the rank for each packet. */
 static void pause_between_polls(struct comm *c, unsigned n_idle)
 {
     const unsigned n_here = (unsigned)comm_n_here(c);
@@ -26,8 +26,7 @@ static void pause_between_polls(struct comm *c, unsigned n_idle)
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
 }
 
-/* Lets the lowest rank that is not late print the late ones. Returns the error of
- * comm_missing(). */
+/* The lowest rank that is not late prints the late ones. */
 static int end_with_stragglers(struct offload *o)
 {
     const uint64_t missing = window_missing(o->window);

@@ -5,7 +5,6 @@
  *            a new key, a secret     -- both, job, slots --->  all ping each card at full length
  *     (with a group: every rank also joins it; a rank or card that cannot join ends it for all)
  *     all ranks agree that every pong came, and on the longest frames that all paths take
- *
  * A card that fails here is no error: rank 0 keeps the reason and tries again later. A failure of
  * MPI is an error, and a lack of memory aborts the job. */
 #include "base/clock.h"
@@ -21,18 +20,18 @@
 
 static const double register_s = 2, stop_s = 0.2;
 
-/* Raw messages between ranks, which all run the same program. */
+/* Ranks exchange these as raw bytes, because all run the same program. */
 struct hello {
     int n_members, members[OFFLOAD_MAX_CARDS]; /* 0: the path stays closed */
-    /* a card has a loopback address (127.x.x.x), which other hosts cannot reach */
+    /* a card has a loopback address (127.x.x.x), out of reach for other hosts */
     bool on_this_host;
     uint32_t beats;
-    /* addresses to which frames go and from which they come */
+    /* addresses of the cards' frames */
     struct fpga_rank cards[OFFLOAD_MAX_CARDS];
 };
 struct reply {
-    /* joined: this rank is in the group, else group_failed has the reason. bound: it has a wire to
-     * every card, else `unbound` is the card without one. */
+    /* joined: in the group, else group_failed has the reason. bound: has a wire to every card, else
+     * `unbound` is the card without one. */
     bool bound, joined;
     int unbound;
     char host[64], why[WIRE_WHY_BYTES], group_failed[WIRE_WHY_BYTES];
@@ -59,7 +58,7 @@ static void greet(const struct offload *o, struct hello *hello)
     }
 }
 
-/* True if all ranks could bind their wires. Else sets o->why and o->blamed. */
+/* If false, sets o->why and o->blamed. */
 static bool all_bound(struct offload *o, const struct hello *hello, const struct reply *replies)
 {
     for (int r = 0; r < comm_n_ranks(o->comm); r++) {
@@ -78,7 +77,6 @@ static bool all_bound(struct offload *o, const struct hello *hello, const struct
     return true;
 }
 
-/* Abandons the group if a rank could not join it or a card cannot send to it. */
 static void look_at_group(struct offload *o, const struct reply *replies)
 {
     char why[WIRE_WHY_BYTES + 16] = {0};
@@ -153,7 +151,7 @@ static void bind_wires(struct offload *o, const struct hello *hello, struct repl
     mine->joined = !o->group.ip || !offload_group_join(o, hello->cards, mine->group_failed);
 }
 
-/* terms->registered: all ranks are bound and all cards have a job. */
+/* Sets terms->registered if all ranks are bound and all cards have a job. */
 static int agree_terms(struct offload *o, const struct hello *hello, const struct reply *mine,
                        struct terms *terms)
 {
@@ -178,7 +176,6 @@ static int agree_terms(struct offload *o, const struct hello *hello, const struc
     return 0;
 }
 
-/* Returns 1 if every rank got every card's pong, 0 if not, or a negative errno. */
 static int try_window(struct offload *o, const struct hello *hello, const struct terms *terms)
 {
     struct window_card cards[OFFLOAD_MAX_CARDS];

@@ -1,10 +1,10 @@
-/* offload_members.c : Tracks on rank 0 which of the user's cards take part. Their states change
- * only between steps.
+/* offload_members.c : Tracks on rank 0 which cards take part. Their
+ * states change only between steps.
  *
  *     out  --retry, it answers-->  reached  --all join-->  in  --abandoned-->  out (1, 2 .. 10 s)
  *
- * The others take over the share of a card that goes out: all ranks restart at packet 0 under new
- * keys. */
+ * The others take over the share of a card that goes out: all ranks
+ * restart at packet 0 under new keys. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/inet.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* failed attempts use at most 1/SPARED of the time */
+/* Failed attempts use at most 1/SPARED of the time. */
 enum { MAX_RETRY_S = 10, SPARED = 10 };
 
 static int reach(struct offload *o, int i, double timeout_s)
@@ -27,7 +27,6 @@ static int reach(struct offload *o, int i, double timeout_s)
     return card->ops->address(card, &o->frames_at[i].ip, &o->frames_at[i].port, timeout_s);
 }
 
-/* Marks the card as out until its next attempt. The reason stays in cards[i].why. */
 static void put_off(struct offload *o, int i, double spent_s)
 {
     struct offload_retry *retry = &o->retry[i];
@@ -47,7 +46,7 @@ int offload_reach(struct offload *o, double budget_s)
         o->retry[i].rc = reach(o, i, left > 0.05 ? left : 0.05);
         if (o->retry[i].rc) {
             snprintf(o->why, sizeof o->why, "%s", o->cards[i].why);
-            /* the budget is exceeded only if a name service does not answer */
+            /* over budget: a name service does not answer */
             put_off(o, i, clock_s() - start > budget_s ? clock_s() - start : 0);
         } else {
             n++;
@@ -141,8 +140,6 @@ void offload_say_state(struct offload *o)
         say_closed(o);
 }
 
-/* ---- sums to a group ---- */
-
 /*     every rank can join, every card can send to it:  jobs use the group
  *     a rank receives nothing, or sums differ:         each rank gets its own frames, for good */
 
@@ -165,7 +162,7 @@ int offload_group_parse(const char *words, struct fpga_rank *out)
             "'%s' is not a group: %sneed an IPv4 address, such as 239.1.1.1 or 239.1.1.1:5000",
             words, inet_hint(words));
     const uint32_t ip = ntohl(found.s_addr);
-    /* A card's shell treats .255 as a broadcast. */
+    /* a card's shell treats .255 as a broadcast */
     if (ip >> 28 != PKT_GROUPS || (ip & 255) == 255)
         return ERR(-EINVAL,
                    "'%s' is not a group: need an address of 224.0.0.0/4 that does not end in 255",

@@ -15,7 +15,7 @@ struct reason {
     char why[OFFLOAD_WHY_BYTES];
 };
 
-/* Blames a NAT if the card saw packets of an abandoning rank from an unregistered address. */
+/* A NAT is likely if the card saw an abandoning rank's packets from an unregistered address. */
 static void look_for_nat(struct offload *o, int card, const struct reason *reasons)
 {
     struct fpga *f = &o->cards[card];

@@ -1,9 +1,9 @@
-/* cpu_adamw.c : steps AdamW block by block, one operation at a time, each rounded if there is a
- * rule. A running mean is one operation. */
+/* cpu_adamw.c : steps AdamW block by block, one operation at a time (a running mean is one),
+ * each rounded if there is a rule. */
 #include <math.h>
 #include "nn/cpu/cpu_ops.h"
 
-/* Update the running means. The mean of squares is stored as its root. Values whose squares would
+/* The mean of squares is stored as its root. Values whose squares would
  * overflow fp32 are scaled down first. */
 CPU_HOT static void means(const struct optim_options *o, size_t n, const real *g, real *m, real *s)
 {

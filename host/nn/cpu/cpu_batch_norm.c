@@ -1,8 +1,8 @@
-/* cpu_batch_norm.c : normalises batches, fused with the addition and ReLU that follow. A line is m
- * pixels, w = c * m values. Loops run over a line's w independent lanes, so they vectorise for any
- * c; each channel's factors are repeated m times. Sums are real within a tile of lines, and double
- * across tiles. A tile's variance is taken about its own mean, and tiles are merged (Chan, Golub,
- * LeVeque 1983), so digits do not cancel and memory is read once. */
+/* cpu_batch_norm.c : normalises batches, fused with the addition and ReLU that follow. Loops run
+ * over lines of m pixels (w = c * m values) with each channel's factors repeated m times, so they
+ * vectorise for any c. Sums are real within a tile of lines, and double across tiles. A tile's
+ * variance is taken about its own mean, and tiles are merged (Chan, Golub, LeVeque 1983), so digits
+ * do not cancel and memory is read once. */
 #include <math.h>
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
@@ -42,9 +42,8 @@ int cpu_batch_norm_plan(void *ctx, int c, size_t *scratch_bytes)
     return 0;
 }
 
-/* Up to TILE_LINES lines of w values, or one shorter line at the end. */
 struct tile {
-    size_t at; /* first element */
+    size_t at;
     int lines, w;
 };
 
@@ -68,7 +67,6 @@ static void spread(int c, int w, const double *value, real *lane)
             lane[j + i] = (real)value[i];
 }
 
-/* Add lanes to their channels' sum [c]. */
 static void fold(int c, int w, const real *lane, double *sum)
 {
     for (int j = 0; j < w; j += c)
@@ -76,7 +74,6 @@ static void fold(int c, int w, const real *lane, double *sum)
             sum[i] += (double)lane[j + i];
 }
 
-/* Set acc [w] to the sums over a tile's lines. */
 CPU_HOT static void tile_sum(struct tile t, const real *restrict x, real *restrict acc)
 {
     x += t.at;
@@ -86,7 +83,6 @@ CPU_HOT static void tile_sum(struct tile t, const real *restrict x, real *restri
             acc[j] += x[j];
 }
 
-/* Set acc [w] to the sums of (x - mean)^2. */
 CPU_HOT static void tile_squares(struct tile t, const real *restrict x, const real *restrict mean,
                                  real *restrict acc)
 {
@@ -109,7 +105,7 @@ void cpu_sum_rows(size_t n, int c, const real *x, real *sum)
     }
 }
 
-/* Compute mean [c] and var [c] (biased) of x [n][c]. */
+/* var: biased. */
 static void moments(size_t n, int c, const real *x, double *mean, double *var,
                     struct scratch_norm *s)
 {
@@ -143,10 +139,10 @@ static void moments(size_t n, int c, const real *x, double *mean, double *var,
 
 struct lanes {
     const real *restrict mean, *restrict scale, *restrict shift;
-    const real *restrict outer; /* if swapped: gamma, which scale then lacks */
+    const real *restrict outer; /* if swapped: gamma, which scale lacks */
 };
 
-/* y = (x - mean) * scale + shift, then + addend, then ReLU. */
+/* y = relu((x - mean) * scale + shift + addend) */
 CPU_HOT static void tile_apply(struct tile t, const struct lanes *f, bool relu,
                                const real *restrict x, const real *restrict addend,
                                real *restrict y)
@@ -172,7 +168,7 @@ CPU_HOT static void tile_apply(struct tile t, const struct lanes *f, bool relu,
     }
 }
 
-/* y = (addend + (x - mean) * scale) * outer + shift, then ReLU. */
+/* y = relu((addend + (x - mean) * scale) * outer + shift) */
 CPU_HOT static void tile_apply_swapped(struct tile t, const struct lanes *f, bool relu,
                                        const real *restrict x, const real *restrict addend,
                                        real *restrict y)
@@ -188,7 +184,7 @@ CPU_HOT static void tile_apply_swapped(struct tile t, const struct lanes *f, boo
         }
 }
 
-/* Spread factors over lane arrays 0 to 2, and gamma over 5. */
+/* Use lane arrays 0 to 2, and 5 for gamma. */
 static struct lanes lanes_of_norm(const struct nn_batch_norm *f, const real *mean,
                                   const real *inv_std, struct scratch_norm *s)
 {
@@ -246,13 +242,12 @@ CPU_HOT static void tile_mask(struct tile t, const real *restrict y, real *restr
         dy[j] = y[j] > 0 ? dy[j] : 0;
 }
 
-/* Return dy if tile_apply's sum is positive, so that the ReLU passed it, else 0. d: x - mean. */
+/* Return dy if the ReLU passed tile_apply's sum, else 0. d: x - mean. */
 static inline real passed(real d, real scale, real shift, real dy)
 {
     return d * scale + shift > 0 ? dy : 0;
 }
 
-/* Set sum and dot [w] to a tile's sums of dy and dy * (x - mean) where the ReLU passed. */
 CPU_HOT static void tile_sums(struct tile t, const struct lanes *f, bool relu,
                               const real *restrict x, const real *restrict dy, real *restrict sum,
                               real *restrict dot)
@@ -275,9 +270,8 @@ CPU_HOT static void tile_sums(struct tile t, const struct lanes *f, bool relu,
             }
 }
 
-/* Let g be dy where the ReLU passed, else 0. Sets dy to gamma * g, the addend's gradient, and sum,
- * dot and mix [w] to the sums of g, of g * (x - mean), and of g times the value that gamma
- * multiplies. */
+/* Let g be dy where the ReLU passed, else 0. Set dy to gamma * g, the addend's gradient. Sum g, g *
+ * (x - mean), and g times the value that gamma multiplies, into sum, dot and mix [w]. */
 CPU_HOT static void tile_sums_swapped(struct tile t, const struct lanes *f, bool relu,
                                       const real *restrict x, const real *restrict addend,
                                       real *restrict dy, real *restrict sum, real *restrict dot,
@@ -300,8 +294,8 @@ CPU_HOT static void tile_sums_swapped(struct tile t, const struct lanes *f, bool
         }
 }
 
-/* dx = scale * (dx where the ReLU passed - level - (x - mean) * slope). Works in place, because
- * compilers do not vectorise loops over pointers that may be equal. */
+/* dx = scale * (dx where the ReLU passed - level - (x - mean) * slope), in place because compilers
+ * do not vectorise loops over pointers that may be equal. */
 CPU_HOT static void tile_dx(struct tile t, const struct lanes *f, const real *restrict level,
                             const real *restrict slope, bool relu, const real *restrict x,
                             real *restrict dx)
@@ -327,7 +321,7 @@ void cpu_batch_norm_backward(void *ctx, const struct nn_batch_norm *f, size_t n,
     double *sum = s.d[0], *dot = s.d[1], *mix = s.d[2];
     real *level = s.lane[3], *slope = s.lane[4];
     struct lanes lanes = lanes_of_norm(f, f->mean, f->inv_std, &s);
-    bool relu = f->relu && !f->addend; /* with an addend only y tells whether it passed */
+    bool relu = f->relu && !f->addend; /* with an addend only y tells if the ReLU passed */
     size_t end = n * (size_t)f->c;
     memset(sum, 0, (size_t)f->c * sizeof *sum);
     memset(dot, 0, (size_t)f->c * sizeof *dot);

@@ -1,14 +1,13 @@
 /* cpu_conv.c : convolves with im2row and GEMM in cache-sized blocks of pixels, or with winograd.h
- * where it fits. A row has the k*k*c values under an output pixel's window, as k runs of k*c
- * neighbouring values.
+ * where it fits. A row has the k*k*c values under an output pixel's window.
  *
  *   forward    y [pixels][out] = rows(x) [pixels][k*k*in] * w^T
  *   backward   dw = dy^T * rows(x)
  *              drows = dy * w, added back to the pixels of dx they came from (row2im)
  *
  * For stride 1, dx is a convolution of dy with rotated weights, and the same rows of dy give the
- * rotated dw: dx = rows(dy) * turned(w), turned(dw) = x^T * rows(dy). One im2row serves both GEMMs,
- * and nothing is added back.
+ * rotated dw: dx = rows(dy) * turned(w), turned(dw) = x^T * rows(dy). One im2row serves both
+ * GEMMs, and nothing is added back.
  *
  * Blocks are small enough for OpenBLAS to multiply without packing (bench_train). */
 #include <string.h>
@@ -16,7 +15,6 @@
 #include "nn/cpu/cpu_ops.h"
 #include "nn/cpu/winograd.h"
 
-/* Return Winograd's kernels, or NULL to use im2row. */
 static const struct winograd_kernels *by_winograd(const struct cpu *cpu, const struct nn_window *g)
 {
     return winograd_fits(g) ? cpu->winograd : NULL;
@@ -85,7 +83,6 @@ static struct place place_of(const struct nn_window *g, size_t pixel)
     return (struct place){(int)(pixel / image), (int)(pixel % image / wide), (int)(pixel % wide)};
 }
 
-/* Advance by n pixels, at most to the line's end. */
 static inline void advance(const struct nn_window *g, struct place *p, int n)
 {
     p->x += n;
@@ -98,7 +95,7 @@ static inline void advance(const struct nn_window *g, struct place *p, int n)
     p->image++;
 }
 
-/* A window: its first pixel, perhaps outside the image, and the part inside. */
+/* A window: its first pixel, which may be outside the image, and the part inside. */
 struct span {
     ptrdiff_t start; /* elements */
     int y0, y1, x0, x1;
@@ -116,8 +113,7 @@ static inline struct span span_of(const struct nn_window *g, struct place p)
     };
 }
 
-/* Copy n runs of `size` values. Runs are short, so an inner loop over runs is cheaper than a memcpy
- * of each. */
+/* Runs are short, so an inner loop over runs is cheaper than a memcpy of each. */
 static inline void copy_runs(int n, int size, real *restrict to, ptrdiff_t to_pitch,
                              const real *restrict from, ptrdiff_t from_pitch)
 {
@@ -131,8 +127,6 @@ static inline void copy_runs(int n, int size, real *restrict to, ptrdiff_t to_pi
             to[i * to_pitch + j] = from[i * from_pitch + j];
 }
 
-/* Make the rows of n pixels of a line, from p on. Their windows may reach beyond the image's left
- * and right sides. */
 static inline void edge_rows(const struct nn_window *g, const real *x, struct place p, int n,
                              real *rows)
 {
@@ -145,7 +139,6 @@ static inline void edge_rows(const struct nn_window *g, const real *x, struct pl
     }
 }
 
-/* The same for windows that do not reach beyond the left and right sides. */
 static inline void inner_rows(const struct nn_window *g, const real *x, struct place p, int n,
                               real *rows)
 {
@@ -157,7 +150,6 @@ static inline void inner_rows(const struct nn_window *g, const real *x, struct p
         copy_runs(n, line, rows + ky * line, g->k * line, x + s.start + ky * pitch, g->stride * c);
 }
 
-/* Return the pixel's index in the batch, or -1 if it is outside the image. */
 static inline ptrdiff_t tap_at(const struct nn_window *g, struct place p, int ky, int kx)
 {
     const int y = p.y * g->stride - g->pad + ky * g->dilation,
@@ -199,8 +191,6 @@ static inline int clamp(int v, int low, int high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* Write the values under the windows of n output pixels from `first` on to rows [n][k*k*in.c];
- * zeros outside the image. */
 CPU_HOT static void im2row(const struct nn_window *g, const real *x, size_t first, int n,
                            real *rows)
 {
@@ -242,7 +232,7 @@ CPU_HOT static void row2im_add(const struct nn_window *g, const real *restrict r
     }
 }
 
-/* Write `to` [columns][rows] in order; the few lines that are read stay cached. */
+/* Write `to` in order: the few lines that are read stay cached. */
 static void transpose(int rows, int columns, const real *from, real *to)
 {
     for (int c = 0; c < columns; c++)
@@ -293,7 +283,6 @@ void cpu_conv_whole_forward(void *ctx, const struct nn_window *g, int batch, con
     }
 }
 
-/* Compute dx and dw from the rows of dy, for stride 1. */
 static void backward_turned(void *ctx, const struct nn_window *g, int batch, const real *x,
                             const real *w, const real *dy, real *dx, bool add, real *dw,
                             struct scratch s)
@@ -315,7 +304,6 @@ static void backward_turned(void *ctx, const struct nn_window *g, int batch, con
     turn_back(g, s.dweights, dw);
 }
 
-/* Compute dw from the rows of x, and dx unless NULL. */
 static void backward_rows(void *ctx, const struct nn_window *g, int batch, const real *x,
                           const real *w, const real *dy, real *dx, bool add, real *dw,
                           struct scratch s)

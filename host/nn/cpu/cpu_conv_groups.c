@@ -2,7 +2,7 @@
  *
  *   x [pixels][in.c] --part i--> [pixels][in.c / groups] --conv2d, group i's filters--> part i of y
  *
- * The copy costs little compared with im2row, which copies each value k*k times. */
+ * The copy is cheap beside im2row, which copies each value k*k times. */
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
 
@@ -32,7 +32,6 @@ static void put_part(size_t pixels, int n, const real *from, real *to, int pitch
         memcpy(to, from, (size_t)n * sizeof *to);
 }
 
-/* A group's x, dx and y (or dy), then its convolution's scratch. */
 struct parts {
     real *x, *dx, *y;
     void *scratch;

@@ -8,7 +8,7 @@
 #include "nn/cpu/cpu_ops.h"
 #include "hls/nn/squash.h"
 
-/* Scratch memory, in this order. "rows": the number of rows of all steps. */
+/* Scratch memory, in this order. rows: the number of rows of all steps. */
 struct packed {
     int rows;
     int *order;  /* [batch] sample at each place */
@@ -20,12 +20,12 @@ struct packed {
     real *m;     /* [rows][cells] o * tanh(c) */
     real *dm;    /* [batch][cells] */
     real *dc;    /* [batch][cells] of the next step */
-    real *zeros; /* [cells] */
+    real *zeros;
 };
 
-/* Kept from forward to backward, [rows] rows each. */
+/* Kept from forward to backward, for each row. */
 struct kept {
-    real *gates;      /* [4 cells] gates i f g o; backward: gradients of the gates' sums */
+    real *gates;      /* [4 cells] gates i f g o; backward: gradients of their sums */
     real *c, *tanh_c; /* [cells] */
 };
 
@@ -88,7 +88,6 @@ static struct packed packed_of(const struct nn_lstm *f, int batch, const int32_t
     return p;
 }
 
-/* Pack x [batch][steps][n] into rows [rows][n]. */
 static void pack(const struct packed *p, int steps, size_t n, const real *x, real *rows)
 {
     for (int t = 0; t < steps; t++)
@@ -96,7 +95,6 @@ static void pack(const struct packed *p, int steps, size_t n, const real *x, rea
             memcpy(rows, x + ((size_t)p->order[i] * (size_t)steps + (size_t)t) * n, n * sizeof *x);
 }
 
-/* Writes zeros after a sequence's end. */
 static void unpack(const struct packed *p, int steps, size_t n, int batch, const real *rows,
                    real *x)
 {
@@ -112,7 +110,7 @@ static void unpack(const struct packed *p, int steps, size_t n, int batch, const
         }
 }
 
-/* Flush values below 2^-100: unused cells and gradients halve at every step, and a CPU multiplies
+/* Flush values below 2^-100. Unused cells and gradients halve at every step, and a CPU multiplies
  * subnormals a hundred times slower. */
 static inline real live(real x)
 {
@@ -120,7 +118,8 @@ static inline real live(real x)
     return x < least && x > -least ? 0 : x;
 }
 
-/* zi to zo [c]: the gates' sums on entry, the gates on return. was [c]: previous step's cells. */
+/* zi to zo [c]: the gates' sums on entry, the gates on return. was
+ * [c]: the previous step's cells. */
 CPU_HOT static void cell(int c, const real *restrict peephole, const real *restrict was,
                          real *restrict zi, real *restrict zf, real *restrict zg, real *restrict zo,
                          real *restrict now, real *restrict tanh_c, real *restrict m)
@@ -138,9 +137,8 @@ CPU_HOT static void cell(int c, const real *restrict peephole, const real *restr
     }
 }
 
-/* zi to zo [c]: the gates on entry, the gradients of their sums on return. dc [c]: gradient of this
- * step's cells on entry, of the previous step's on return. m is recomputed for the projection's
- * gradient. */
+/* zi to zo [c]: the gates on entry, the gradients of their sums on return. dc [c]: the gradient of
+ * this step's cells on entry, of the previous step's on return. m is recomputed. */
 CPU_HOT static void cell_back(int c, const real *restrict peephole, const real *restrict was,
                               const real *restrict tanh_c, const real *restrict dm,
                               real *restrict zi, real *restrict zf, real *restrict zg,
@@ -172,7 +170,6 @@ CPU_HOT static void add_to(int c, const real *restrict a, real *restrict sum)
         sum[j] += a[j];
 }
 
-/* Return the previous step's cells for a row of step t; zeros for the first step. */
 static const real *before_of(const struct packed *p, const struct kept *k, int c, int t, int i)
 {
     return t ? k->c + (size_t)(p->first[t - 1] + i) * (size_t)c : p->zeros;
@@ -271,7 +268,7 @@ void cpu_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const int3
     sum_rows(f, &p, &k, dw);
     cpu_gemm(ctx, true, false, wide, f->in, p.rows, k.gates, wide, p.x, f->in, 0, dw->wx, f->in);
     cpu_gemm(ctx, true, false, f->out, c, p.rows, p.dr, f->out, p.m, c, 0, dw->wp, c);
-    /* Gather the r that each row after the first step has read. In dr they are not contiguous: a
+    /* In dr, the r that each later row has read is not contiguous: a
      * sample that ends leaves a gap. */
     pack(&p, f->steps, (size_t)f->out, y, p.dr);
     real *before = p.r;

@@ -11,7 +11,6 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* Return the kernels for 3x3 windows, or NULL to use GEMM. */
 static const struct winograd_kernels *take_winograd(const struct nn_setup *setup)
 {
 #ifndef NN_REAL_DOUBLE
@@ -162,7 +161,7 @@ static void cpu_feed_take(void *ctx, int slot, real *x)
     (void)ctx, (void)slot, (void)x;
 }
 
-/* Weak: only OpenBLAS has it. */
+/* Weak functions exist only in OpenBLAS. */
 extern void openblas_set_num_threads(int n) __attribute__((weak));
 
 void nn_cpu_threads(int n)
@@ -209,7 +208,6 @@ const struct nn_ops nn_cpu = {
     .optim = cpu_optim,
 };
 
-/* Weak: only OpenBLAS has them. */
 extern char *openblas_get_config(void) __attribute__((weak));
 extern char *openblas_get_corename(void) __attribute__((weak));
 
@@ -218,7 +216,7 @@ const char *blas_config(void)
     return openblas_get_config ? openblas_get_config() : "unknown, not OpenBLAS";
 }
 
-/* Return the newest kernels that this CPU can run; NULL: SSE3. */
+/* NULL: the CPU can run only SSE3. */
 static const char *best_core(void)
 {
     if (vec_isa_here(VEC_AVX512))

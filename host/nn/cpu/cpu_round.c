@@ -1,11 +1,10 @@
-/* cpu_round.c : rounds floats by casting them to a format and back, and rounds optimisers'
- * operations. */
+/* cpu_round.c : rounds floats by casting them to a format and back. */
 #include "nn/cpu/cpu_ops.h"
 #include "vec/vec.h"
 
 enum { ROUND_BLOCK = 2048 };
 
-/* Work in cache-sized blocks. y may be x. */
+/* y may be x. */
 static inline void round_floats(size_t n, const struct round_rule *rule, const float *x, float *y)
 {
     const struct vec_ops *vec = vec_best();
@@ -18,7 +17,7 @@ static inline void round_floats(size_t n, const struct round_rule *rule, const f
     }
 }
 
-/* for tests */
+/* Only tests have doubles. */
 static inline void round_doubles(size_t n, const struct round_rule *rule, const double *x,
                                  double *y)
 {

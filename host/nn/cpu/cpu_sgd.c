@@ -1,5 +1,4 @@
-/* cpu_sgd.c : steps SGD and LARS in one pass over each tensor, or block by block with each
- * operation rounded. */
+/* cpu_sgd.c : steps SGD and LARS in one pass over each tensor, or block by block if rounded. */
 #include <math.h>
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
@@ -16,8 +15,7 @@ static double norm2(size_t n, const real *x)
     return sqrt(((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7])));
 }
 
-/* Return LARS's factor on gradient and decay (You, Gitman, Ginsburg 2017, eq. 6); 1 if a norm is
- * zero. */
+/* Return LARS's factor on gradient and decay (You, Gitman, Ginsburg 2017, eq. 6). */
 static double local_rate(const struct cpu_part *p)
 {
     double w_norm = norm2(p->t->n, p->w), g_norm = norm2(p->t->n, p->g);

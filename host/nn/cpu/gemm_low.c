@@ -34,15 +34,15 @@ int gemm_low_parse(const char *word, struct gemm_rule *out)
     return 1;
 }
 
-/* Magnitudes are the bits of doubles without sign. */
+/* Magnitudes are a double's bits without the sign. */
 struct rounding {
-    /* half: half of the last kept bit's unit, minus one; keep: mask of bits kept; odd: 1 for m = 0,
+    /* half: half of the last kept bit's unit, minus one; keep: mask of kept bits; odd: 1 for m = 0,
      * where ties go to the larger magnitude */
     uint64_t half, keep, odd;
     unsigned drop;       /* mantissa bits dropped from a double */
     double magic;        /* 1.5 * 2^52 subnormal units */
-    int64_t small, max;  /* magnitudes of the smallest normal and largest finite */
-    int64_t beyond, nan; /* magnitudes of results: after overflow; of nan */
+    int64_t small, max;  /* magnitudes of the smallest normal and the largest finite number */
+    int64_t beyond, nan; /* magnitudes of results: after an overflow; of nan */
 };
 
 static double as_double(uint64_t bits)
@@ -83,7 +83,7 @@ static struct rounding rounding_of(const struct gemm_rule *rule)
         .max = value_bits(f, mf_max(f)),
         .beyond = rule->overflow == MF_SATURATE ? value_bits(f, mf_max(f))
                                                 : (int64_t)(f.fn ? QUIET : INF),
-        /* formats of m = 0 have no nan and use inf, as in hls/arith/mf.h */
+        /* formats of m = 0 have inf but no nan (hls/arith/mf.h) */
         .nan = (int64_t)(f.m == 0 ? INF : QUIET),
     };
 }
@@ -100,8 +100,7 @@ static inline double round_to(const struct rounding *k, double x)
 }
 
 /* Return x + y "rounded to odd": the last bit is set if anything was lost, so rounding to 24 bits
- * or fewer rounds the exact sum. Source: S. Boldo and G. Melquiond, 2008; D. E. Knuth's error of a
- * sum. */
+ * or fewer rounds the exact sum (S. Boldo and G. Melquiond, 2008; D. E. Knuth's error of a sum). */
 static double odd_sum(double x, double y)
 {
     const double s = x + y, back = s - x, lost = (x - (s - back)) + (y - back);
@@ -147,7 +146,6 @@ struct operands {
     const float *a, *b;
 };
 
-/* panel [deep][n] = rows p.. and columns j.. of op(b). */
 static void take_panel(const struct operands *o, int p, int deep, int j, int n, float *panel)
 {
     for (int q = 0; q < deep; q++)

@@ -38,8 +38,8 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-/* Blocks have few tiles, so that points stay cached, but more for many channels, since every block
- * reads all filters and sums. */
+/* A block has few tiles, so that points stay cached, but more for many channels, since every
+ * block reads all filters and sums. */
 static int block_of(const struct nn_window *g)
 {
     enum { MAX_TIMES = 8, CHANNELS = 64 };
@@ -84,7 +84,6 @@ static size_t all_tiles(struct nn_shape image, int batch)
     return (size_t)batch * (((size_t)image.h + 1) / 2) * (((size_t)image.w + 1) / 2);
 }
 
-/* The same tiles in an image of c channels. */
 static struct winograd_tiles of_channels(struct winograd_tiles t, const struct nn_window *g, int c)
 {
     t.image.c = c;
@@ -97,7 +96,7 @@ static int whole_rows(int n)
     return (n + WINOGRAD_ROWS - 1) / WINOGRAD_ROWS * WINOGRAD_ROWS;
 }
 
-/* Compute y from x, or dx from dy. Rows after the last tile are multiplied too, as zeros. */
+/* Rows after the last tile are multiplied too, as zeros. */
 static void convolve(const struct winograd_kernels *by, const struct winograd_tiles *from,
                      const struct winograd_tiles *to, const float *x, const struct scratch *s,
                      const float *bias, bool add, float *y)

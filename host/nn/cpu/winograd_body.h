@@ -1,6 +1,5 @@
-/* winograd_body.h : implements winograd_kernels.h for a vector type. The including file defines
- * LANES, vec, vec_load and so on, and how many sums stay in registers. Lanes are channels, so each
- * sum stays in one lane. */
+/* winograd_body.h : implements winograd_kernels.h for a vector type, which the including file
+ * defines (LANES, vec, vec_load and so on). Lanes are channels, so each sum stays in one lane. */
 #ifndef WINOGRAD_BODY_H
 #define WINOGRAD_BODY_H
 #include "nn/cpu/winograd_kernels.h"
@@ -15,7 +14,6 @@
 
 enum { LINE = 64 / sizeof(float) }; /* floats in a cache line */
 
-/* A tile's image and first pixel. */
 struct place {
     size_t image;
     int row, column;
@@ -39,15 +37,14 @@ INLINE void next_place(const struct winograd_tiles *t, struct place *p)
     p->image++;
 }
 
-/* Return a pixel's offset from the batch's first element; the pixel may be outside its image. */
+/* The pixel may be outside its image. */
 INLINE ptrdiff_t offset_of(const struct winograd_tiles *t, const struct place *p, int row,
                            int column)
 {
     return (((ptrdiff_t)p->image * t->image.h + row) * t->image.w + column) * t->image.c;
 }
 
-/* Return a mask of n x n pixels from (row, column) on: bit i is set if the i-th is inside the
- * image. */
+/* Return a mask of n x n pixels: bit i is set if the i-th is inside the image. */
 INLINE unsigned inside_of(const struct winograd_tiles *t, int row, int column, int n)
 {
     unsigned bits = 0;
@@ -74,8 +71,7 @@ INLINE void spread_line(const vec *from, vec *to)
     to[3] = vec_sub(from[1], from[3]);
 }
 
-/* inside: mask of the pixels to load. It is usually a constant, all pixels, so that no load needs a
- * test. */
+/* inside: mask of the pixels to load. For the usual constant, all pixels, loads need no test. */
 INLINE void spread_tile(const struct winograd_tiles *t, unsigned inside, const float *x, float *v)
 {
     const int c = t->image.c;
@@ -99,8 +95,8 @@ INLINE void spread_tile(const struct winograd_tiles *t, unsigned inside, const f
     }
 }
 
-/* Prefetch the pixels that the tile below reads in addition to this tile's: two in each of two
- * lines. Needed one line of tiles later, they stay cached along with the products' data. */
+/* Prefetch the two pixels in each of two lines that the tile below reads and this tile does not.
+ * They are needed a line of tiles later, and are still cached then. */
 INLINE void fetch_below(const struct winograd_tiles *t, const float *below)
 {
     const ptrdiff_t line = (ptrdiff_t)t->image.c * t->image.w;
@@ -166,7 +162,6 @@ INLINE void gather_line(const vec *from, vec *to)
     to[1] = vec_sub(vec_sub(from[1], from[2]), from[3]);
 }
 
-/* y [2][2] for one vector of channels */
 INLINE void gather_vec(const struct winograd_tiles *t, const float *m, vec y[4])
 {
     vec by_column[2][4], to[2];
@@ -217,7 +212,7 @@ INLINE void filter_line(const vec *from, vec *to)
     to[3] = from[2];
 }
 
-/* Write a vector of filters' 16 points, `point` apart. */
+/* Write filters' 16 points, `point` apart. */
 INLINE void filter_vec(vec tap[9], size_t point, float *u)
 {
     vec by_column[4][3], to[4];
@@ -234,7 +229,6 @@ INLINE void filter_vec(vec tap[9], size_t point, float *u)
     }
 }
 
-/* Return the address of column j of a row of u [k][n]. */
 static float *in_panel(int k, int n, float *u, int row, int j)
 {
     int first = 0, wide = PANEL(n);
@@ -257,8 +251,7 @@ static void filters_turned(int in, int out, const float *w, float *u)
         }
 }
 
-/* Lanes are filters, which are not contiguous in w, so blocks of LANES x LANES are transposed
- * first. */
+/* Lanes are filters, not contiguous in w, so blocks of LANES x LANES are transposed first. */
 static void filters_straight(int in, int out, const float *w, float *u)
 {
     float block[LANES][9][LANES]; /* input, tap, filter */
@@ -284,7 +277,7 @@ static void filters(int in, int out, const float *w, bool turned, float *u)
         filters_straight(in, out, w, u);
 }
 
-/* to [3] = from [4] transformed back by F(3, 2), with the 1/2 that own_line leaves out. */
+/* to [3] = from [4] transformed back by F(3, 2), with the 1/2 that own_line leaves out */
 INLINE void weight_line(const vec *from, vec *to)
 {
     const vec half = vec_set(0.5f), b = vec_mul(half, from[1]), c = vec_mul(half, from[2]),
@@ -324,8 +317,8 @@ static void weights(int in, int out, const float *sums, float *dw)
         }
 }
 
-/* PRODUCT defines `name`: o [rows][pitch] = a [rows][k] * u [k][columns vectors], with rows x
- * columns sums in registers. PRODUCT_ADD: o [rows] += a' b for a [n][a_pitch] and b [n][pitch]. */
+/* PRODUCT defines `name`: o [rows][pitch] = a [rows][k] * u [k][columns vectors], with the sums in
+ * registers. PRODUCT_ADD: o [rows] += a' b for a [n][a_pitch] and b [n][pitch]. */
 #define PRODUCT(name, rows, columns)                                                           \
     INLINE void name(int k, int pitch, const float *a, const float *u, float *o)               \
     {                                                                                          \

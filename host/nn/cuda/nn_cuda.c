@@ -1,5 +1,4 @@
-/* nn_cuda.c : fills the GPU's backend table. A context's passes run on one stream. The first failed
- * launch is reported and kept for wait(). */
+/* nn_cuda.c : fills the GPU's backend table. The first failed launch is reported. */
 #include "nn/cuda/nn_cuda.h"
 #include <stdlib.h>
 #include "base/err.h"
@@ -87,7 +86,6 @@ static void cuda_copy_later(void *ctx, void *dst, const void *src, size_t bytes)
     cuda_keep(c, c->run->copy(dst, src, bytes, c->stream));
 }
 
-/* Copies in either direction and waits. */
 static void cuda_copy(void *ctx, void *dst, const void *src, size_t bytes)
 {
     struct cuda *c = ctx;
@@ -121,7 +119,7 @@ static int cuda_record_begin(void *ctx)
     return c->run->graph_begin(c->stream);
 }
 
-/* A failure while recording is dropped: nothing ran. */
+/* A failure while recording is dropped, because nothing ran. */
 static int cuda_record_end(void *ctx, void **record)
 {
     struct cuda *c = ctx;

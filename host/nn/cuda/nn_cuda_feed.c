@@ -1,11 +1,11 @@
-/* nn_cuda_feed.c : brings images to the GPU: as floats (halves in pure fp16) when used, or as bytes
- * ahead of time.
+/* nn_cuda_feed.c : brings images to the GPU as floats (halves in pure fp16) when
+ * used, or as bytes ahead of time.
  *
  *   images --gather--> pinned --copy stream--> bytes --feed kernel, context's stream--> activations
  *              (waits until the previous       (waits for the copy;
  *               copy has left)                  the next copy waits for it)
  *
- * The kernel's parameters for a batch precede its images, in the same copy. */
+ * A batch's parameters for the kernel precede its images, in the same copy. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static size_t image_bytes(const struct cuda *c)
     return (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
-/* parts of a slot; their alignment */
+/* offsets in a slot, bytes */
 enum { KEYS = 0, WHICH = 2 * sizeof(uint64_t), ALIGN = 256 };
 static size_t images_at(const struct cuda *c)
 {

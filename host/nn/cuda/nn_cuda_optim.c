@@ -1,5 +1,4 @@
-/* nn_cuda_optim.c : steps an optimiser on the GPU with one launch for all tensors. The step's
- * parameters are copied when they change. */
+/* nn_cuda_optim.c : steps an optimiser on the GPU with one launch for all tensors. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/err.h"
@@ -12,7 +11,7 @@ struct plan {
     struct optim_tensor *list; /* [n_tensors] device */
     float *scratch;            /* device */
     struct optim_step *step;   /* [1] device */
-    /* [STEPS] pinned, used in turn: the last may still be in transfer */
+    /* [STEPS] pinned, used in turn: the last may be in transfer */
     struct optim_step *steps;
     int last; /* last one used; -1: none */
 };

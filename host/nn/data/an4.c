@@ -19,7 +19,7 @@ enum { TEXT_MAX = 64 << 20, ID_MAX = 200 };
 struct lines {
     struct datafile f;
     char *text;
-    size_t bytes, at, start; /* end and start of the last line */
+    size_t bytes, at, start; /* end and start of the last line read */
 };
 
 static const char where[] =
@@ -49,7 +49,6 @@ static void lines_close(struct lines *l)
     datafile_close(&l->f);
 }
 
-/* Return a line without its end, or NULL after the last. */
 static const char *lines_next(struct lines *l, size_t *n)
 {
     if (l->at == l->bytes)
@@ -63,7 +62,6 @@ static const char *lines_next(struct lines *l, size_t *n)
     return line;
 }
 
-/* Copy a path of letters, digits and _ - . / */
 static int take_id(struct lines *l, const char *line, size_t n, char *id)
 {
     size_t good = 0;
@@ -79,7 +77,7 @@ static int take_id(struct lines *l, const char *line, size_t n, char *id)
     return 0;
 }
 
-/* Turn words before "(name)" into letters, without <s> and </s>. */
+/* Words precede "(name)"; <s> and </s> are dropped. */
 static int take_words(const struct lines *l, const char *line, size_t n, const char *id,
                       uint8_t *letters, size_t *n_letters)
 {

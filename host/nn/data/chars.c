@@ -1,6 +1,5 @@
-/* chars.c : splits a text into windows of characters, each to be predicted from those before it.
- * Classes are the byte values that occur, in order, one-hot encoded. The last tenth is the test
- * set.
+/* chars.c : splits a text into windows of characters, each predicted from those before it. Classes
+ * are the byte values that occur, in order, one-hot encoded. The last tenth is the test set.
  *
  *   text    F i r s t _ C i t i z e n ...      consecutive windows of CHARS_WINDOW
  *   input   F i r s t _ C i ...                each starts with an empty memory

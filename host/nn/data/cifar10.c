@@ -17,7 +17,6 @@ enum {
     N_MAX = 1000000
 };
 
-/* Turn planes [c, h, w] into pixels [h, w, c]. */
 static void interleave(const uint8_t *planes, uint8_t *pixels)
 {
     for (int i = 0; i < PLANE; i++)

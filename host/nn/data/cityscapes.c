@@ -1,4 +1,5 @@
-/* cityscapes.c : reads the unpacked folders of Cityscapes.
+/* cityscapes.c : reads the unpacked folders of Cityscapes
+ * (www.cityscapes-dataset.com, Cordts et al. 2016).
  *
  *   DIR/leftImg8bit/{train,val}/CITY/STEM_leftImg8bit.png      RGB (or .ppm)
  *   DIR/gtFine/{train,val}/CITY/STEM_gtFine_labelTrainIds.png  grey: class 0..18, 255 does not
@@ -6,8 +7,7 @@
  *
  * cityscapesScripts' createTrainIdLabelImgs makes labelTrainIds from labelIds. Samples are square
  * crops: several of each training image at random places, keyed by the image's number; tiles of
- * test (val) images, in which each pixel counts once. Source: www.cityscapes-dataset.com, Cordts et
- * al. 2016. */
+ * test (val) images, in which each pixel counts once. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +112,6 @@ static void free_list(struct dirent **list, int n)
     free(list);
 }
 
-/* Sort the names. Returns how many, or -errno (reported). */
 static int list_folder(const char *path, struct dirent ***list)
 {
     const int n = scandir(path, list, is_visible, by_name);
@@ -152,7 +151,6 @@ static int check_pair(const struct scene *s, size_t side)
     return 0;
 }
 
-/* Returns false if the file is no image. */
 static bool name_labels(struct scene *s)
 {
     const char *name = s->name[0], *end = strstr(name, image_end);
@@ -165,8 +163,8 @@ static bool name_labels(struct scene *s)
     return true;
 }
 
-/* crops: random crops of the image; 0: tiles. *number: the next image's number, incremented with
- * crops. */
+/* crops: random crops of the image; 0: tiles. *number: the next image's
+ * number, incremented with crops. */
 static int add_file(struct crops *to, struct scene *s, int crops, uint32_t *number)
 {
     if (!name_labels(s))
@@ -191,7 +189,7 @@ static int add_city(struct crops *to, const char *dir, const char *set, const ch
     snprintf(s.dir[0], PATH_MAX, "%.*s/leftImg8bit/%s/%s", most, dir, set, city);
     snprintf(s.dir[1], PATH_MAX, "%.*s/gtFine/%s/%s", most, dir, set, city);
     if (!is_folder(s.dir[0]))
-        return 0; /* not a city but, for example, an archive */
+        return 0; /* not a city: an archive, for example */
     const int n = list_folder(s.dir[0], &files);
     int rc = n < 0 ? n : 0;
     for (int i = 0; rc == 0 && i < n; i++) {
@@ -218,7 +216,6 @@ static int add_set(struct crops *to, const char *dir, const char *set, int crops
     return rc;
 }
 
-/* Cuts ",N" off the end. Returns N, or -1 if there is none. */
 static long cut_number(char *word)
 {
     char *comma = strrchr(word, ',');

@@ -21,7 +21,7 @@ int datafile_err(const struct datafile *f, uint64_t at, const char *format, ...)
     return ERR(-EINVAL, "'%s' offset %llu: %s", f->path, (unsigned long long)at, text);
 }
 
-/* path: the last tried. Returns a descriptor or -errno; prints nothing. */
+/* path: the last tried. Prints nothing. */
 static int open_any(const char *dir, const char *const *names, char path[PATH_MAX])
 {
     for (; *names; names++)

@@ -35,8 +35,8 @@ const char dataset_help[] = "One of"
 
 enum { SOURCE_GUESS = 384 };
 
-/* Suggest a source with a similar name, or that of a well-known data set (idx for mnist). If spec
- * is a path, only its last part is compared. */
+/* A well-known data set (mnist) suggests its source (idx). Of a path,
+ * only the last part is compared. */
 static const char *guess_source(const char *spec, char guess[SOURCE_GUESS])
 {
     enum { N = sizeof sources / sizeof *sources, SHORTEST = 3 };
@@ -185,7 +185,7 @@ void dataset_batch(const struct dataset *d, bool test, const uint32_t *index, in
     d->samples->labels(d, test, index, n, augment, labels, lengths);
 }
 
-/* Fisher-Yates, inside out: it needs no earlier order, so epochs are independent. */
+/* Fisher-Yates, inside out, needs no earlier order, so epochs are independent. */
 void dataset_order(uint64_t seed, uint64_t epoch, size_t n, uint32_t *order)
 {
     struct draw draw = draw_open(seed, DRAW_ORDER, epoch, 0);

@@ -1,4 +1,4 @@
-/* feed.c : queues batches. Each is uploaded, or made on the host, before its step begins. */
+/* feed.c : queues batches, each uploaded, or made on the host, before its step begins. */
 #include "nn/data/feed.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -44,8 +44,8 @@ static int take_memory(struct feed *f)
     return f->by_host && !f->x ? -ENOMEM : 0;
 }
 
-/* Returns 0, the backend's failure, or -ENOSYS if it does not accept bytes or the samples have
- * none. */
+/* Return 0, the backend's failure, or -ENOSYS if it does not accept
+ * bytes or the samples have none. */
 static int open_backend(struct feed *f)
 {
     struct nn_feed setup = {
@@ -215,7 +215,6 @@ static bool is(const char *part, size_t n, const char *word)
     return strlen(word) == n && !memcmp(part, word, n);
 }
 
-/* Return N of "cutout[:N]", or 0 if malformed. */
 static int read_side(const char *part, size_t n)
 {
     static const char name[] = "cutout:";

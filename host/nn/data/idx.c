@@ -15,8 +15,7 @@ static uint32_t be32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Read and check a header: magic number, then sizes [n_dims], of which sizes[0] is the count. kind:
- * "image" or "label". */
+/* sizes[0] is the count. */
 static int read_header(struct datafile *f, const char *kind, unsigned n_dims, uint32_t *sizes)
 {
     uint8_t b[16];
@@ -50,7 +49,6 @@ static int check_side(const struct datafile *f, uint64_t at, uint32_t side, cons
     return 0;
 }
 
-/* Nothing may follow the n elements. */
 static int read_body(struct datafile *f, size_t n, size_t each, uint8_t **data)
 {
     uint64_t at = datafile_at(f);
@@ -62,7 +60,6 @@ static int read_body(struct datafile *f, size_t n, size_t each, uint8_t **data)
     return datafile_end(f);
 }
 
-/* Read y [n], each a class. */
 static int read_labels(struct datafile *f, size_t n, uint16_t **y)
 {
     const uint64_t at = datafile_at(f);
@@ -104,7 +101,7 @@ static const char where[] =
     "in this folder: train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, "
     "t10k-labels-idx1-ubyte";
 
-/* File names as published, and as some programs unpack them. */
+/* Names as published, and as some programs unpack them. */
 static const char *const names[2][2][3] = {
     {{"train-images-idx3-ubyte", "train-images.idx3-ubyte", NULL},
      {"train-labels-idx1-ubyte", "train-labels.idx1-ubyte", NULL}},

@@ -1,7 +1,7 @@
 /* picture.c : tells picture formats apart by their first bytes, and decodes PNM.
  *
  *   P5 (grey) or P6 (RGB)  width  height  levels  one white space  pixels
- *   # starts a comment in the header, up to the end of its line */
+ *   # starts a comment in the header, up to the line's end */
 #include "nn/data/picture.h"
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,6 @@ static size_t skip_space(const uint8_t *bytes, size_t n, size_t at)
     return at;
 }
 
-/* Return 0 if there is no number, or it is too large. */
 static int next_number(const uint8_t *bytes, size_t n, size_t *at)
 {
     int v = 0;

@@ -1,9 +1,8 @@
-/* png.c : decodes PNG files: chunks, a zlib stream of lines, and the filters of lines.
+/* png.c : decodes PNG files (PNG Specification, Third Edition, www.w3.org/TR/png): chunks, of which
+ * IDATs have one zlib stream of filtered lines.
  *
  *   signature | length 4 | type 4 | data | crc 4 | ...  IHDR, [PLTE], IDAT..., IEND; others
- *   line: filter 1 byte, then pixels minus the filter's prediction from left, above, left above
- *
- * Source: PNG Specification (Third Edition), www.w3.org/TR/png. */
+ *   line: filter 1 byte, then pixels minus the filter's prediction from left, above, left above */
 #include <stdlib.h>
 #include <string.h>
 #include "base/err.h"
@@ -152,7 +151,6 @@ static uint8_t paeth(int left, int above, int corner)
     return (uint8_t)(a <= b && a <= c ? left : b <= c ? above : corner);
 }
 
-/* above is NULL for the first line. */
 static void unfilter(int filter, size_t n, size_t c, const uint8_t *above, uint8_t *x)
 {
     for (size_t i = 0; i < n; i++) {

@@ -1,5 +1,4 @@
-/* sample_images.c : normalises, augments and scales images with labels or label maps; takes
- * subsets. */
+/* sample_images.c : normalises, augments and scales images with labels or label maps. */
 #include "base/err.h"
 #include "hls/nn/bilinear.h"
 #include "nn/data/sample_images.h"
@@ -9,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Keep the first n / n_classes images of every class, in order. */
+/* Keep every class's first n / n_classes images, in order. */
 static int take_subset(struct dataset *d, size_t n)
 {
     size_t quota = n / (size_t)d->n_classes, image = (size_t)d->h * (size_t)d->w * (size_t)d->c;
@@ -103,7 +102,7 @@ static void scale_line(int c, int to, const struct bilinear *across, const real 
                                       (float)x[across[col].second * c + i], across[col].part);
 }
 
-/* Scale x [from] to y [to]. Lines of x are scaled when needed, and two are kept. */
+/* Lines of x are scaled when needed; two are kept. */
 static void scale_image(struct nn_shape from, const real *x, struct nn_shape to, real *y)
 {
     struct bilinear across[DATASET_SCALED_MAX];
@@ -178,8 +177,6 @@ const struct sample_ops sample_images = {
     .bytes_for_gpu = images_for_gpu,
 };
 
-/* ---- images with label maps ---- */
-
 static int maps_settle(struct dataset *d, size_t subset)
 {
     if (subset > d->n_train)
@@ -190,7 +187,6 @@ static int maps_settle(struct dataset *d, size_t subset)
     return 0;
 }
 
-/* Pixels outside the image have no label. */
 static void fill_map(const struct dataset *d, const uint8_t *map, struct view v, int32_t *labels)
 {
     for (int row = 0; row < d->h; row++) {

@@ -1,4 +1,4 @@
-/* sample_speech.c : makes batches of utterances: subsets, normalised bands, joined frames. */
+/* sample_speech.c : makes batches of utterances. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +119,6 @@ static int speech_settle(struct dataset *d, size_t subset)
     return 0;
 }
 
-/* x: [frames][SPEECH_FEATURES], neighbouring frames in order of time. */
 static void fill(const struct speech *s, const float *energies, int frames, real *x)
 {
     for (int t = 0; t < frames; t++)

@@ -16,7 +16,7 @@ enum { SHAPES_MIN = 2, SHAPES_MAX = 5, RADIUS_MIN = 10, RADIUS_MAX = 24 };
 enum { N_DEFAULT = 4000, SEED_DEFAULT = 1 };
 enum shape_class { BACKGROUND, DISC, RING, RECTANGLE, CROSS, TRIANGLE, CLASSES };
 
-/* Rational cosine and sine of rotations: c / h, s / h. */
+/* c / h and s / h are rational cosines and sines. */
 static const struct turn {
     int c, s, h;
 } turns[] = {{1, 0, 1},    {24, 7, 25}, {12, 5, 13}, {15, 8, 17}, {4, 3, 5},   {20, 21, 29},
@@ -70,7 +70,6 @@ static bool is_inside(const struct shape *s, int dy, int dx)
     }
 }
 
-/* Interpolated between random values on a grid. */
 static void paint_background(struct draw *draw, int *image)
 {
     int grid[GRID][GRID];

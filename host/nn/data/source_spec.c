@@ -3,7 +3,6 @@
 #include "base/err.h"
 #include <stdlib.h>
 
-/* Returns the number's end, or NULL. */
 static const char *parse_u64(const char *s, uint64_t *out)
 {
     if (*s < '0' || *s > '9')

@@ -1,6 +1,5 @@
 /* synthetic.c : generates images of ten classes that no linear model can tell apart. A class is a
- * smooth random pattern on a torus. An image shows it shifted, possibly negated, with random
- * contrast and noise:
+ * smooth random pattern on a torus, shifted and perhaps negated in each image:
  *
  *   pixel = 128 +- contrast * pattern(y + dy, x + dx) + noise
  *
@@ -31,8 +30,8 @@ static void blur(struct pattern *p)
         }
 }
 
-/* Make white noise, blurred three times (nearly Gaussian), with mean zero and largest magnitude
- * PEAK. */
+/* White noise, blurred three times, is nearly Gaussian. Its mean is
+ * zero, its largest magnitude PEAK. */
 static void make_pattern(uint64_t seed, uint32_t class, struct pattern *p)
 {
     struct draw draw = draw_open(seed, DRAW_PATTERN, 0, class);
@@ -71,7 +70,7 @@ static void make_image(const struct pattern *p, struct draw *draw, uint8_t *x)
     }
 }
 
-/* Classes in turn. set: 0: training, 1: test. */
+/* Classes take turns. set: 0: training, 1: test. */
 static int make_set(const struct pattern *patterns, uint64_t seed, uint32_t set, size_t n,
                     uint8_t **x, uint16_t **y)
 {

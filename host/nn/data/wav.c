@@ -12,8 +12,8 @@
 
 enum { HEAD = 12, CHUNK = 8, FORMAT = 16, PCM = 1, BITS = 16 };
 
-/* True if the size was unknown when the file was written, as to a pipe: ffmpeg leaves 0xffffffff,
- * sox 0x7ffff000, others 0. Files read here are shorter. */
+/* A program that writes to a pipe cannot know the size: ffmpeg leaves 0xffffffff, sox 0x7ffff000,
+ * others 0. Files read here are shorter. */
 static bool is_unknown(size_t size)
 {
     return size == 0 || size >= 0x7ffff000;

@@ -1,5 +1,4 @@
-/* layer_add.c : adds two tensors. The sum's gradient becomes the addend's; the other tensor gets a
- * copy. */
+/* layer_add.c : adds two tensors. */
 #include <assert.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"

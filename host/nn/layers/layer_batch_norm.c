@@ -1,4 +1,4 @@
-/* layer_batch_norm.c : makes batch norm a node; the CPU passes are in cpu_batch_norm.c. */
+/* layer_batch_norm.c : makes batch norm a node (CPU passes: cpu_batch_norm.c). */
 #include "nn/model_graph.h"
 
 int graph_batch_norm(struct nn_model *m, int in, const char *name, int addend, bool relu)
@@ -27,7 +27,7 @@ static int norm_node_plan(struct nn_model *m, const struct node *node, size_t *s
     return m->ops->batch_norm_plan(m->ctx, node->window.in.c, scratch_bytes);
 }
 
-/* Gammas (zero-gamma norms: 0) and running variances start at 1. */
+/* Gammas, except of zero-gamma norms, and running variances start at 1. */
 static void norm_node_draw(const struct nn_model *m, const struct node *node, uint64_t seed,
                            real *weights, real *stats)
 {

@@ -1,5 +1,5 @@
-/* layer_bilinear.c : scales images up bilinearly (hls/nn/bilinear.h). The backward pass sums each
- * input pixel's contributions in a fixed order. */
+/* layer_bilinear.c : scales images up bilinearly (hls/nn/bilinear.h). Backward sums each input
+ * pixel's contributions in a fixed order. */
 #include <assert.h>
 #include <string.h>
 #include "hls/nn/bilinear.h"

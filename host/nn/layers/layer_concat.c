@@ -51,7 +51,6 @@ const struct layer_kind layer_concat = {
     .backward = concat_node_backward,
 };
 
-/* Copy [n][c] values. pitch: values from pixel to pixel. */
 CPU_HOT static void copy_channels(size_t n, size_t c, const real *restrict from, size_t from_pitch,
                                   real *restrict to, size_t to_pitch)
 {

@@ -1,4 +1,4 @@
-/* layer_conv.c : makes conv2d a node; the CPU passes are in cpu_conv.c and cpu_conv_groups.c. */
+/* layer_conv.c : makes conv2d a node (CPU passes: cpu_conv.c and cpu_conv_groups.c). */
 #include <assert.h>
 #include "nn/model_graph.h"
 

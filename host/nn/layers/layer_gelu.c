@@ -1,4 +1,4 @@
-/* layer_gelu.c : applies the GELU (hls/nn/gelu.h); backward reads the input. */
+/* layer_gelu.c : applies the GELU (hls/nn/gelu.h). */
 #include "hls/nn/gelu.h"
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"

@@ -1,12 +1,11 @@
-/* layer_layer_norm.c : normalises the channels of each pixel or time step (order of sums:
- * hls/nn/layer.h).
+/* layer_layer_norm.c : normalises the channels of each pixel or time step (Ba, Kiros, Hinton 2016,
+ * "Layer Normalization"; eps as in PyTorch; order of sums: hls/nn/layer.h).
  *
  *     v = (x - mean) / sqrt(variance + eps)      y = gamma v + beta
  *     g = gamma dy      dx = (g - mean(g) - v mean(g v)) / sqrt(variance + eps)
  *     dgamma = sum of dy v over the rows      dbeta = sum of dy
  *
- * Backward recomputes v, which is cheaper than reading it. Source: Ba, Kiros, Hinton 2016, "Layer
- * Normalization"; eps as in PyTorch. */
+ * Backward recomputes v, which is cheaper than reading it. */
 #include <math.h>
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
@@ -136,7 +135,6 @@ int cpu_layer_norm_plan(void *ctx, size_t max_n, int c, size_t *scratch_bytes)
     return 0;
 }
 
-/* dx may be NULL. */
 CPU_HOT static void layer_norm_row_back(size_t c, real eps, const real *x, const real *gamma,
                                         const real *dy, real *dx, bool add,
                                         const struct layer_norm_sums *s)

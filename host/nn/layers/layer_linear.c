@@ -1,5 +1,4 @@
-/* layer_linear.c : computes fully connected layers: on the CPU one GEMM forward and two
- * backward. */
+/* layer_linear.c : computes fully connected layers. */
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"

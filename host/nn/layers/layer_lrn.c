@@ -3,8 +3,8 @@
  *     s_i = 1 + alpha/5 * (sum of x_j^2, |i - j| <= 2)      y_i = x_i / s_i^(3/4)
  *     dx_i = dy_i / s_i^(3/4) - x_i * alpha * 3/10 * (sum of dy_j * y_j / s_j, |i - j| <= 2)
  *
- * The power 3/4 is two square roots, so bits do not depend on a libm. Backward recomputes s, which
- * is cheaper than reading it. */
+ * The power 3/4 is two square roots, so bits do not depend on a libm. Backward recomputes s,
+ * which is cheaper than reading it. */
 #include <math.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"
@@ -42,11 +42,10 @@ const struct layer_kind layer_lrn = {
 #define ROOT sqrtf
 #endif
 
-/* LRN_LANES: channels per block. BESIDE: channels read on each side, since backward needs the
- * neighbours' neighbours. */
+/* BESIDE: channels read on each side, since backward needs the neighbours' neighbours. */
 enum { LRN_LANES = 96, BESIDE = 2 * LRN_REACH };
 
-/* Copy channels from first - BESIDE on to v [n + 2 * BESIDE]; those outside 0 to c-1 are zeros. */
+/* Channels outside 0 to c-1 are zeros. */
 static inline void read_beside(int c, int first, int n, const real *x, real *v)
 {
     for (int j = 0; j < n + 2 * BESIDE; j++) {
@@ -55,14 +54,12 @@ static inline void read_beside(int c, int first, int n, const real *x, real *v)
     }
 }
 
-/* Set sum[j] to the sum of LRN_CHANNELS elements of v from j on. */
 static inline void sum_beside(int n, const real *restrict v, real *restrict sum)
 {
     for (int j = 0; j < n; j++)
         sum[j] = ((v[j] + v[j + 1]) + (v[j + 3] + v[j + 4])) + v[j + 2];
 }
 
-/* Compute s [n] from x [n + 2 * LRN_REACH]. */
 static inline void scales(int n, real share, const real *restrict x, real *restrict s)
 {
     real square[LRN_LANES + 2 * BESIDE];

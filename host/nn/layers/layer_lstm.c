@@ -1,4 +1,4 @@
-/* layer_lstm.c : makes an LSTM a node; the CPU passes are in cpu_lstm.c. */
+/* layer_lstm.c : makes an LSTM a node (CPU passes: cpu_lstm.c). */
 #include <math.h>
 #include <stdio.h>
 #include "hls/arith/philox.h"
@@ -97,7 +97,7 @@ static void lstm_node_backward(struct nn_model *m, const struct node *node, int 
                           node->kept, m->scratch);
 }
 
-/* Terms of dx are gates' gradients, which include later time steps' contributions. */
+/* Gates' gradients include later time steps' contributions. */
 static double lstm_node_terms(const struct node *node)
 {
     return LSTM_GATES * node->cells;

@@ -91,7 +91,7 @@ static size_t at(struct nn_shape s, int y, int x)
     return ((size_t)y * (size_t)s.w + (size_t)x) * (size_t)s.c;
 }
 
-/* Run `body` with patch p and index o of an output pixel's first element. */
+/* p: patch of an output pixel, o: index of its first element. */
 #define EACH_PIXEL(g, body)                       \
     for (int oy = 0; oy < (g)->out.h; oy++)       \
         for (int ox = 0; ox < (g)->out.w; ox++) { \
@@ -117,7 +117,7 @@ void cpu_pool_max_forward(void *ctx, const struct nn_window *g, int batch, const
 }
 
 /* Pass back the gradients of up to POOL_LANES channels from c on, each to the first pixel with the
- * maximum. left: gradients of channels whose maximum is not found yet, else 0. */
+ * maximum. left: gradients not passed back yet, else 0. */
 CPU_HOT static void max_back(const struct nn_window *g, struct patch p, int c, const real *x,
                              const real *y, const real *dy, real *dx)
 {

@@ -19,8 +19,7 @@ static struct nn_target class_target(const struct node *node)
 const struct loss_kind loss_class = {
     .name = "cross-entropy", .target = class_target, .smooths = true, .pass = class_pass};
 
-/* Count logits that rank before z[label]; equal ones rank in order of their classes. Returns NN_TOP
- * or more if one is nan. */
+/* Equal logits rank in order of their classes. Return NN_TOP or more if one is nan. */
 static int n_before(int classes, const real *z, int label)
 {
     int before = 0;
@@ -30,7 +29,6 @@ static int n_before(int classes, const real *z, int label)
     return before;
 }
 
-/* Return the mean of z - top, weighted with the smoothed target. */
 static double smoothed(int classes, double smoothing, const real *z, real top, int label)
 {
     double sum = 0;

@@ -47,9 +47,9 @@ struct ctc {
     const real *z;         /* [steps][classes] */
     const int32_t *labels; /* [n_labels] */
     double *a;             /* [steps][n_states] */
-    double *b, *b_behind;  /* [n_states] at a time step; at the next */
+    double *b, *b_behind;  /* [n_states] at a time step; at the next one */
     double *log_sum;       /* [steps] of exp(z) */
-    double *share;         /* [classes] each class's share of the paths at a time step */
+    double *share;         /* [classes] a class's share of the paths at a time step */
 };
 
 int cpu_ctc_plan(void *ctx, int max_batch, int steps, int classes, int targets,
@@ -74,7 +74,7 @@ static bool leaps(const struct ctc *c, int state)
     return state & 1 && state > 1 && c->labels[state / 2] != c->labels[state / 2 - 1];
 }
 
-/* Return log(e^x + e^y + e^z); nan stays nan. */
+/* Return log(e^x + e^y + e^z), or nan if one is nan. */
 static double log_sum3(double x, double y, double z)
 {
     const double top = fmax(x, fmax(y, z));
@@ -96,7 +96,6 @@ static void sum_exps(struct ctc *c)
     }
 }
 
-/* Returns the transcript's log probability. */
 static double paths_forward(struct ctc *c)
 {
     const double none = -(double)INFINITY;
@@ -133,7 +132,6 @@ static void step_back(struct ctc *c, int t)
                         s + 2 < n && leaps(c, s + 2) ? c->b_behind[s + 2] : none);
 }
 
-/* Write the gradient dz [steps][classes], times scale / batch. */
 static void paths_backward(struct ctc *c, double log_all, int batch, double scale, real *dz)
 {
     for (int t = c->steps - 1; t >= 0; t--) {
@@ -158,8 +156,7 @@ static bool has_path(const struct ctc *c)
     return need <= c->steps;
 }
 
-/* Write the likeliest path's transcript to found [steps] and return its length. Among
- * equal classes the first is taken. */
+/* Write the likeliest path's transcript to found [steps] and return its length. */
 static int decode(const struct ctc *c, int32_t *found)
 {
     int n = 0, before = 0;

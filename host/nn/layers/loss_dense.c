@@ -1,5 +1,4 @@
-/* loss_dense.c : computes softmax cross-entropy of each labelled pixel or time step, and confusion
- * matrices. */
+/* loss_dense.c : computes softmax cross-entropy of pixels or time steps, and confusion matrices. */
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"
@@ -15,7 +14,7 @@ static int dense_head_plan(struct nn_model *m, const struct node *node, size_t *
     return m->ops->dense_plan(m->ctx, m->max_batch * out.h * out.w, out.c, scratch_bytes);
 }
 
-/* Training makes no confusion matrix: weights change from batch to batch. */
+/* Training makes no confusion matrix, because weights change from batch to batch. */
 static void dense_pass(struct nn_model *m, const struct node *node, int batch, real *dy,
                        struct nn_result *result)
 {
@@ -45,8 +44,8 @@ static bool counts(int32_t label, int classes)
     return label >= 0 && label < classes;
 }
 
-/* Return the class predicted from logits z. place: the label's rank (cpu_softmax_row). With a nan
- * logit, return a class other than the label. */
+/* Return a class other than the label if a logit is nan. place: the
+ * label's rank (cpu_softmax_row). */
 static int taken_for(int classes, const real *z, int label, int place)
 {
     int best = 0;

@@ -89,7 +89,7 @@ void optim_close(struct optim *s)
     free(s);
 }
 
-/* Return x^n by multiplications only, for the same bits on every machine. */
+/* Multiply only, for the same bits on every machine. */
 static double power(double x, uint64_t n)
 {
     double y = 1;

@@ -1,4 +1,4 @@
-/* schedule.c : computes the learning rate of a step: warm-up, then a schedule from a table. */
+/* schedule.c : computes the learning rate of a step. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 enum { MAX_AT = sizeof((struct schedule *)0)->at / sizeof(double) };
 
-/* "0.5,0.75": ascending, between 0 and 1. Returns how many, or -EINVAL. */
+/* Return the number of fractions, or -EINVAL. */
 static int parse_fractions(const char *word, const char *list, double *at)
 {
     int n = 0;
@@ -31,7 +31,7 @@ static int parse_fractions(const char *word, const char *list, double *at)
     }
 }
 
-/* ---- readers of the rest of a spec: 0, or -EINVAL (reported) with *out unchanged ---- */
+/* ---- readers of the rest of a spec; on -EINVAL (reported) *out is unchanged ---- */
 
 static int read_step(const char *word, const char *rest, struct schedule *out)
 {
@@ -69,7 +69,7 @@ static int read_exp(const char *word, const char *rest, struct schedule *out)
     return 0;
 }
 
-/* ---- rates at a step; done: fraction of the run after warm-up, 0 to 1 ---- */
+/* ---- rates at a step; done: fraction of the run after warm-up ---- */
 
 static double rate_const(const struct schedule *s, double step, double done)
 {
@@ -111,8 +111,8 @@ static double rate_exp(const struct schedule *s, double step, double done)
     return s->lr * pow(s->gamma, floor(step / s->every));
 }
 
-/* SCHEDULE(name, syntax after the name, reader of the rest or NULL, true if the rate depends on the
- * run's length, help) */
+/* SCHEDULE(name, rest of the spec, its reader or NULL, true if the rate
+ * depends on the run's length, help) */
 #define SCHEDULES                                                                  \
     SCHEDULE(const, "", NULL, false, "")                                           \
     SCHEDULE(step, "[:A,B...]", read_step, true,                                   \

@@ -1,5 +1,4 @@
-/* round_ops.c : forwards calls other than passes to the backend, and makes rounded copies of
- * weights. */
+/* round_ops.c : forwards calls other than passes to the backend, and rounds copies of weights. */
 #include "nn/round/round_inside.h"
 #include "base/err.h"
 #include <assert.h>
@@ -101,7 +100,7 @@ static void round_download_async(void *ctx, void *dst, const void *src, size_t b
     r->below->download_async(r->ctx, dst, src, bytes);
 }
 
-/* Rounds all uploads: initial values, means over ranks, and checkpoints. */
+/* Initial values, means over ranks and checkpoints are rounded too. */
 static void round_upload(void *ctx, void *dst, const void *src, size_t bytes)
 {
     const struct rounder *r = ctx;

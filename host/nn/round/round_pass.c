@@ -1,4 +1,4 @@
-/* round_pass.c : rounds the tensors that layers.def lists for each of the backend's passes. */
+/* round_pass.c : rounds the tensors that layers.def lists for each pass. */
 #include "nn/round/round_inside.h"
 
 /* Watched gradients are counted first. */
@@ -9,7 +9,6 @@ static void round_gradient(const struct rounder *r, size_t n, real *dx)
     round_values(r, ROUND_ACT_GRAD, n, dx);
 }
 
-/* Return the rounded copy of a weight. */
 static const real *round_weight(const struct rounder *r, const real *w)
 {
     return w && r->narrow ? r->narrow + (w - r->weights) : w;
@@ -100,8 +99,7 @@ void round_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const in
         round_values(r, ROUND_ACT_GRAD, VALUES(batch, f->steps * f->out), dy);
 }
 
-/* Scaled gradients may have left the format at either end, so the product is rounded again. Watched
- * gradients were counted before. */
+/* Scaling may move gradients out of the format at either end, so they are rounded again. */
 
 void round_scale_by(void *ctx, size_t n, const float *k, const struct round_rule *rule, real *x)
 {

@@ -83,8 +83,6 @@ void round_pure(struct round_setup *out)
     }
 }
 
-/* ---- --loss-scale's spec ---- */
-
 #define FIXED_MAX 0x1p24
 
 static int scale_spec_refuse(const char *word)

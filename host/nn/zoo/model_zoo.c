@@ -32,8 +32,8 @@ static void build_lenet5(struct nn_model *m, int depth, int n_classes)
     graph_head(m, graph_linear(m, x, "classifier", n_classes, true), &loss_class, 1);
 }
 
-/* Append relu(x' + norm(conv(relu(norm(conv(x)))))); x' is x, or its shortcut if the image is
- * halved. */
+/* Return relu(x' + norm(conv(relu(norm(conv(x)))))). x' is x, or its
+ * shortcut if the image is halved. */
 static int basic_block(struct nn_model *m, int x, const char *name, int channels, int stride)
 {
     char conv1[40], norm1[40], conv2[40], norm2[40];
@@ -88,7 +88,6 @@ const char nn_width_help[] =
     "Factor on the channels and hidden units of every layer except the last, rounded to the "
     "nearest whole number of at least 1 (caffenet and alexnet: an even one). From 0.01 to 4.";
 
-/* A classifier is a head's last node with params. */
 static void mark_last(struct nn_model *m)
 {
     for (int h = 0; h < m->n_heads; h++) {
@@ -100,8 +99,7 @@ static void mark_last(struct nn_model *m)
     }
 }
 
-/* Return the side of the smallest square image that fits network i; 0 if none does or memory is
- * short. */
+/* Return 0 if network i fits no square image or memory is short. */
 static int smallest_side(const struct nn_model *m, size_t i)
 {
     const int c = m->nodes[0].window.out.c;

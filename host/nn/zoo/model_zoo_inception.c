@@ -1,7 +1,6 @@
 /* model_zoo_inception.c : builds networks of parallel branches: GoogLeNet and BN-Inception. A
- * block's branches read one tensor. The pooling branch is built last, so its backward pass writes
- * the gradient, to which the convolutions add. Images below STEM_SIDE are not halved before the
- * second layer. */
+ * block's pooling branch is built last, so its backward pass writes the gradient, to which the
+ * convolutions add. Images below STEM_SIDE are not halved before the second layer. */
 #include <stdio.h>
 #include "nn/model_graph.h"
 
@@ -13,7 +12,6 @@ static bool is_small(const struct nn_model *m)
     return in.h < STEM_SIDE || in.w < STEM_SIDE;
 }
 
-/* Padding keeps the size. */
 static int conv_layer(struct nn_model *m, int x, const char *block, const char *name, int channels,
                       int k, int stride, bool norm)
 {
@@ -26,7 +24,6 @@ static int conv_layer(struct nn_model *m, int x, const char *block, const char *
     return graph_batch_norm(m, x, text, NO_ADDEND, true);
 }
 
-/* The output has 192 channels at an eighth of the image's size, or half for small images. */
 static int two_layers(struct nn_model *m, bool norm)
 {
     int x = 0;
@@ -41,7 +38,7 @@ static int two_layers(struct nn_model *m, bool norm)
     return graph_pool_max_up(m, x, 3, 2, 0);
 }
 
-/* Filters: 1x1; 1x1 before 3x3, 3x3; 1x1 before 5x5, 5x5; 1x1 after the pooling. */
+/* Filters: 1x1; 1x1 before 3x3, 3x3; 1x1 before 5x5, 5x5; 1x1 after pooling. */
 struct plain_block {
     const char *name;
     int c1, reduce3, c3, reduce5, c5, pool;
@@ -60,7 +57,6 @@ static int inception_block(struct nn_model *m, int x, const struct plain_block *
     return graph_concat(m, branches, BRANCHES);
 }
 
-/* Averages windows of at most 5x5 pixels. */
 static int side_head(struct nn_model *m, int x, const char *name, int n_classes)
 {
     char text[32];
@@ -101,16 +97,16 @@ void graph_googlenet(struct nn_model *m, int depth, int n_classes)
         graph_head(m, sides[i], &loss_class, 0.3);
 }
 
-/* Filters: 1x1; 1x1 before 3x3, 3x3; 1x1 before two 3x3, each of them; 1x1 after the pooling.
- * Blocks that halve the image have 0 for the first and last. */
+/* Filters as in plain_block, with two 3x3 instead of a 5x5, each of c33. Blocks that halve the
+ * image have 0 for the first and last. */
 struct norm_block {
     const char *name;
     int c1, reduce3, c3, reduce33, c33, pool;
     bool is_max;
 };
 
-/* Append 3x3 max pooling to the size of a 3x3 convolution of stride 2. If the sides are even,
- * windows start at the first pixel and the last reaches beyond the image, as in Caffe. */
+/* The output has the size of a 3x3 convolution with stride 2. If the sides are even, windows start
+ * at the first pixel and the last reaches beyond the image, as in Caffe. */
 static int halving_pool(struct nn_model *m, int x)
 {
     const struct nn_shape s = m->nodes[x].window.out;

@@ -1,11 +1,10 @@
-/* model_zoo_plain.c : builds the larger networks: CaffeNet, AlexNet, VGG-19, LSTMs, wide ResNets,
- * FCN. */
+/* model_zoo_plain.c : builds the larger networks. */
 #include "nn/model_graph.h"
 #include <stdio.h>
 
-/* fewest pixels per matrix product. Filters are wide, so this makes a CPU 1.5 times as fast. */
+/* Filters are wide: blocks of at least 64 pixels per product make a CPU 1.5 times as fast. */
 enum { BLOCK = 64 };
-enum { GROUPS_MAX = 2 }; /* the channels between grouped layers are a multiple of it */
+enum { GROUPS_MAX = 2 }; /* divides the channels between grouped layers */
 
 static int conv_relu(struct nn_model *m, int x, const char *name, int channels, int k, int stride,
                      int pad, int groups)
@@ -25,9 +24,8 @@ static void classify(struct nn_model *m, int x, int n_classes)
     graph_head(m, graph_linear(m, x, "classifier", n_classes, true), &loss_class, 1);
 }
 
-/* AlexNet (Krizhevsky, Sutskever, Hinton 2012), in one piece instead of two halves. groups: of
- * conv2, conv4 and conv5; 2 corresponds to the halves. pool_first: pool before normalising, as
- * Caffe's reference network does. */
+/* AlexNet (Krizhevsky, Sutskever, Hinton 2012). groups: of conv2, conv4 and conv5; 2 corresponds to
+ * the paper's halves. pool_first: pool before normalising, as Caffe's reference network does. */
 static void eight_layers(struct nn_model *m, int groups, bool pool_first, int n_classes)
 {
     static const struct {
@@ -80,8 +78,6 @@ void graph_vgg19(struct nn_model *m, int depth, int n_classes)
     classify(m, x, n_classes);
 }
 
-/* ---- LSTMs, then a 1x1 convolution: a linear layer per step ---- */
-
 static void layers(struct nn_model *m, int n_layers, int cells, int n_classes,
                    const struct loss_kind *loss)
 {
@@ -117,7 +113,6 @@ static int conv_norm(struct nn_model *m, int x, const char *name, int number, in
     return graph_batch_norm(m, x, norm, addend, relu);
 }
 
-/* The same for a 3x3 window, with a ReLU. A dilation above 1 replaces the stride. */
 static int dilated_norm(struct nn_model *m, int x, const char *name, int number, int channels,
                         int stride, int dilation)
 {
@@ -131,8 +126,8 @@ static int dilated_norm(struct nn_model *m, int x, const char *name, int number,
 }
 
 /* relu(x' + residual(x)): two 3x3 convolutions, or 1x1, 3x3 with the stride ("v1.5", torchvision)
- * and 1x1 to four times the channels. x' is x, or where the shape changes, a 1x1 conv and norm of
- * x. Source: He, Zhang, Ren, Sun 2016, Fig. 5. */
+ * and 1x1 to four times the channels (He, Zhang, Ren, Sun 2016, Fig. 5). x' is x, or a 1x1 conv and
+ * norm of x where the shape changes. */
 static int block(struct nn_model *m, int x, const char *name, int channels, int stride,
                  int dilation, bool bottleneck)
 {
@@ -148,7 +143,7 @@ static int block(struct nn_model *m, int x, const char *name, int channels, int 
     return graph_ends_block(m, y);
 }
 
-/* Halves images of at least STEM_SIDE twice, others (CIFAR) not. */
+/* Images below STEM_SIDE (CIFAR) are not halved. */
 static int stem(struct nn_model *m)
 {
     const int width = graph_width(m, FIRST);
@@ -198,7 +193,6 @@ static int deep_stem(struct nn_model *m)
     return graph_pool_max(m, x, 3, 2, 1);
 }
 
-/* scaled up to the image's size */
 static int pixel_scores(struct nn_model *m, int x, const char *name, int n_classes)
 {
     const struct nn_shape in = m->nodes[0].window.out;
@@ -207,8 +201,7 @@ static int pixel_scores(struct nn_model *m, int x, const char *name, int n_class
 }
 
 /* Long, Shelhamer, Darrell 2015, as MMSegmentation's fcn_r50-d8: a ResNet-50 with a deep stem,
- * whose last two stages keep an eighth of the image's size. The head joins its convolutions' output
- * with its input. An auxiliary head reads the third stage. Our dropout zeroes single values,
+ * whose last two stages keep an eighth of the image's size. Our dropout zeroes single values,
  * MMSegmentation's whole channels. */
 void graph_fcn(struct nn_model *m, int depth, int n_classes)
 {
@@ -230,7 +223,6 @@ void graph_fcn(struct nn_model *m, int depth, int n_classes)
     graph_head(m, pixel_scores(m, side, "side.classifier", n_classes), &loss_dense, 0.4);
 }
 
-/* Adds x after the ReLU. */
 static int residual(struct nn_model *m, int x, const char *name, int channels)
 {
     int y = conv_norm(m, x, name, 1, channels, 3, 1, NO_ADDEND, true);
@@ -238,8 +230,8 @@ static int residual(struct nn_model *m, int x, const char *name, int channels)
     return graph_add(m, x, y);
 }
 
-/* David Page's ResNet-9 (DAWNBench 2018). The last pooling covers the largest square window (4x4 of
- * a 32x32 image). The classifier has no bias; its outputs are divided by 8. */
+/* David Page's ResNet-9 (DAWNBench 2018). The last pooling covers the largest square
+ * window (4x4 of a 32x32 image). */
 void graph_davidnet(struct nn_model *m, int depth, int n_classes)
 {
     (void)depth;

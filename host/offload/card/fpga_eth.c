@@ -1,8 +1,6 @@
 /* fpga_eth.c : Controls a card with datagrams of hls/card/lease.def to its own Ethernet port, under
- * a lease.
- *
- * A batch is split into requests. The card keeps no staged registers between them, so each ends
- * after a complete group of operations, and the next selects the job again. */
+ * a lease. The card keeps no staged registers between requests, so each ends after a complete group
+ * of operations, and the next selects the job again. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "hls/card/regs.h"
@@ -23,7 +21,7 @@ static const double close_s = 0.2;
 struct eth_card {
     struct sockaddr_in at;
     struct lease_link link;
-    double silence_s; /* that ends the lease */
+    double silence_s; /* after which the lease ends */
     struct lease_keeper *keeper;
 };
 
@@ -47,7 +45,6 @@ static int lease_is_over(struct fpga *card, const struct eth_card *e)
                        card->name, e->silence_s);
 }
 
-/* Returns 0 after DONE, else a negative errno with card->why. */
 static int ask(struct fpga *card, struct eth_card *e, struct lease_message *m,
                struct lease_message *answer, double until)
 {
@@ -70,7 +67,7 @@ static int ask(struct fpga *card, struct eth_card *e, struct lease_message *m,
     }
 }
 
-/* Sends CLOSE at least once, and waits for the answer until time `until`. */
+/* Sends CLOSE at least once. */
 static void let_go(struct eth_card *e, double until)
 {
     struct lease_message close = {.kind = LEASE_CLOSE}, answer;
@@ -126,15 +123,15 @@ static int eth_open(struct fpga *card, const char *name, double timeout_s)
     return rc;
 }
 
-/* True if a request may end after this operation: it leaves no register staged, and later
- * operations need no index that was set before it. */
+/* A request may end after this operation if it leaves no register staged, and later operations need
+ * no index that was set before it. */
 static bool is_whole(const struct fpga_op *op)
 {
     return op->read ? op->at == REG_COUNTER_HI : op->at == REG_RANK_COMMIT;
 }
 
-/* Fills a request with operations from ops[at] on, after `job`, the last JOB_INDEX, unless NULL.
- * Returns how many it takes, or 0 if a request may end after none that fits. */
+/* job: the last JOB_INDEX, sent first, or NULL. Returns the number of operations that fit, or 0 if
+ * a request may end after none of them. */
 static size_t fill(const struct fpga_op *ops, size_t at, size_t n, const struct fpga_op *job,
                    struct lease_message *m)
 {

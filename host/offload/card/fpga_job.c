@@ -4,8 +4,8 @@
  *         one batch: the job and JOB_COMMIT; if it is accepted: its ranks
  *
  * The host cannot read which indices and slots are taken, but a JOB_COMMIT that would touch another
- * job is refused: by the card, or, if the job belongs to another connection, by its control
- * program. Connections share the registers, so each attempt must be one batch. */
+ * job is refused: by the card, or by its control program if another connection has that job.
+ * Connections share the registers, so each attempt must be one batch. */
 #include "offload/card/fpga_job.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -63,8 +63,8 @@ struct wanted {
     uint32_t n_ranks, most_slots;
 };
 
-/* Tries one place. start: value for JOB_COMMIT. Writes the group's registers even without a group,
- * since another client's values may be staged. Returns an enum try_result or a negative errno. */
+/* start: value for JOB_COMMIT. Writes the group's registers even without a group, because another
+ * client's values may be staged. Returns an enum try_result or a negative errno. */
 static int try_job(struct fpga *card, const struct fpga_job *job, const struct wanted *want,
                    uint32_t start, double timeout_s)
 {
@@ -109,7 +109,6 @@ static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct
                                    card->name);
 }
 
-/* Returns STARTED with *job, STILL_STOPPING, TAKEN, or a negative errno. */
 static int try_all(struct fpga *card, const struct wanted *want, double until, struct fpga_job *job)
 {
     const uint32_t most = want->most_slots,

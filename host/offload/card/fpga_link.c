@@ -127,8 +127,6 @@ void fpga_link_close(struct fpga_link *l)
     *l = (struct fpga_link){0};
 }
 
-/* ---- a card that is reached through a link ---- */
-
 static int link_failed(struct fpga *card, int rc)
 {
     if (rc == -EPIPE)

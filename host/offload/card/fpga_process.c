@@ -17,7 +17,7 @@
 #define PROGRAM "narrowcast-sim"
 enum { MAX_WORDS = 16 };
 
-/* Exits with 127 if there is no simulator, like a shell. */
+/* Exits with 127 if there is no simulator, as a shell does. */
 static void become_card(int fd, const char *path, const char *const *words, bool silent)
 {
     char number[16];
@@ -28,7 +28,7 @@ static void become_card(int fd, const char *path, const char *const *words, bool
     int null = silent ? open("/dev/null", O_WRONLY) : -1;
     if (null >= 0)
         dup2(null, STDOUT_FILENO);
-    /* after these signals the run finishes its step and then closes the card */
+    /* after these signals the run finishes its step, then closes the card */
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGUSR1, SIG_IGN);
@@ -37,7 +37,6 @@ static void become_card(int fd, const char *path, const char *const *words, bool
     _exit(errno == ENOENT ? 127 : 126);
 }
 
-/* Waits up to 2 s, then kills the process. Returns its status or -1. */
 static int reap(struct fpga_process *card)
 {
     int status = 0;
@@ -117,9 +116,7 @@ void fpga_process_close(struct fpga_process *card)
     *card = (struct fpga_process){0};
 }
 
-/* ---- the backend "sim" ---- */
-
-/* for the Verilated core on a busy machine */
+/* The Verilated core starts slowly on a busy machine. */
 enum { START_S = 10 };
 
 static bool sim_name_fits(const char *name)
@@ -155,7 +152,6 @@ static void sim_close(struct fpga *card)
     free(sim);
 }
 
-/* If the connection was closed, returns how the process ended. */
 static int reason(struct fpga *card, int rc)
 {
     return rc == -EPIPE ? fpga_process_died(card->own, card->why) : rc;

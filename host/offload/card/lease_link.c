@@ -13,9 +13,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* until the first repetition; the longest after doubling */
+/* time until the first repetition; the longest after doubling */
 static const double first_s = 0.02, longest_s = 0.25;
-/* a wait whose deadline is over ends after this many datagrams, even if more are there */
+/* a wait whose deadline is over ends after this many datagrams */
 enum { MAX_HEARD = 256 };
 
 int lease_link_open(struct lease_link *l, const struct sockaddr_in *to)
@@ -40,8 +40,8 @@ void lease_link_close(struct lease_link *l)
     l->fd = -1;
 }
 
-/* Only the card knows m's secret, so no other host can forge an answer. Another version's
- * operations are unknown, so n is not compared then. */
+/* Only the card knows m's secret, so no other host can forge an answer. n is not compared if
+ * another version answers, because its operations are unknown. */
 static bool fits(const struct lease_message *m, const struct lease_message *answer)
 {
     return answer->kind == m->kind && answer->sequence == m->sequence &&
@@ -50,8 +50,8 @@ static bool fits(const struct lease_message *m, const struct lease_message *answ
             answer->status != LEASE_STATUS_DONE);
 }
 
-/* Returns 1 with the answer to m, else 0 or the socket's negative errno. Any host can cause this
- * errno with an ICMP message, so the caller keeps waiting. */
+/* Returns 1 with the answer to m, else 0 or the socket's negative errno, which any host can cause
+ * with an ICMP message, so the caller keeps waiting. */
 static int hear(struct lease_link *l, const struct lease_message *m, struct lease_message *answer,
                 double until)
 {
@@ -96,7 +96,7 @@ int lease_link_ask(struct lease_link *l, struct lease_message *m, struct lease_m
     return why;
 }
 
-/* KEEPs per silence_s; times more frequent until one is answered */
+/* KEEPs per silence_s; AGAIN times as many until one is answered */
 enum { TIMES = 5, AGAIN = 4 };
 
 struct lease_keeper {
@@ -107,7 +107,6 @@ struct lease_keeper {
     _Atomic bool lost;
 };
 
-/* Returns 1 after an answer, -1 if the thread must end, or 0 at `at`. */
 static int wait_until(struct lease_keeper *k, double at, struct lease_message *answer)
 {
     uint8_t bytes[LEASE_BYTES + 1];

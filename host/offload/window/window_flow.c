@@ -1,8 +1,7 @@
-/* window_flow.c : Sends packets as slots become free, and tells the flow which results are
- * complete. */
+/* window_flow.c : Sends packets as slots become free, and reports complete results to the flow. */
 #include "offload/window/window_inside.h"
 
-/* packets per call of need(); at least, per call of have() */
+/* packets per call of need(); minimum per call of have() */
 enum { AHEAD = 32, TOGETHER = 8 };
 
 void window_start(struct window *w, struct window_work work, double now)
@@ -15,7 +14,7 @@ void window_start(struct window *w, struct window_work work, double now)
     for (int i = 0; i < w->n_ends; i++) {
         struct window_end *end = &w->ends[i];
         const uint64_t n_ends = (uint64_t)w->n_ends, r = (uint64_t)i, n_slots = end->card.job.slots;
-        /* this card's first packet (m) in this work */
+        /* the card's first packet (m) in this work */
         const uint64_t first = w->base > r ? (w->base - r + n_ends - 1) / n_ends : 0;
         end->ready = NULL;
         for (uint64_t m = first; m < first + n_slots; m++)
@@ -44,7 +43,7 @@ void window_start_sum(struct window *w, const struct card_path_sum *sum, double 
                  now);
 }
 
-/* Returns the slot of packet i of this work. *m: the packet's number among its card's. */
+/* *m: the packet's number on its card. */
 static struct window_slot *slot_of(const struct window *w, uint64_t i, uint64_t *m)
 {
     const uint64_t n = w->base + i;
@@ -53,7 +52,7 @@ static struct window_slot *slot_of(const struct window *w, uint64_t i, uint64_t 
     return &end->slots[*m % end->card.job.slots];
 }
 
-/* Unless already done, calls need() for packet i and those after it, AHEAD at a time. */
+/* Calls need() for the next AHEAD packets, unless it was called for packet i. */
 static void need(struct window_work *work, uint64_t i)
 {
     const size_t want = ((size_t)i + 1) * work->per_packet;
@@ -90,7 +89,6 @@ void window_make_ready(struct window *w, struct window_slot *s, uint64_t m)
     end->last_ready = s;
 }
 
-/* Returns false if no slot is ready, too many packets are in flight, or the wire has no room. */
 static bool send_next(struct window *w, struct window_end *end, double now)
 {
     struct window_work *work = &w->work;
@@ -149,12 +147,11 @@ void window_have(struct window *w)
 /*     PING as long as the card and the route allow --x    no answer: again, then shorter ones
  *                                                <----   PONG of the same length: this passes
  *
- * No datagram is fragmented, in either direction. If a path carries only shorter frames later,
- * the card is abandoned for this step, and the next pings find the new length. */
+ * If a path carries only shorter frames later, the card is abandoned for this step, and the
+ * next pings find the new length. */
 
 enum { SURE = 3 }; /* repetitions of the longest ping before shorter ones */
 
-/* Returns the beats that the route is known to carry, at most config.beats. */
 static uint32_t known_beats(const struct window *w, const struct window_end *end)
 {
     const size_t most = end->card.wire.ops->most(end->card.wire.own);
@@ -162,7 +159,7 @@ static uint32_t known_beats(const struct window *w, const struct window_end *end
     return beats < w->config.beats ? (uint32_t)beats : w->config.beats;
 }
 
-/* Returns the beats of the next ping, at least those of the shortest frame. */
+/* Returns at least the beats of the shortest frame. */
 static uint32_t ping_beats(const struct window *w, const struct window_slot *s)
 {
     uint32_t beats = known_beats(w, s->end);

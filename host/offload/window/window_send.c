@@ -93,13 +93,12 @@ static void not_sent(struct window *w, const struct window_end *end, int rc)
 {
     if (rc != -EMSGSIZE && rc != -EAGAIN)
         window_lose(w, end, "cannot be reached: %s", strerror(-rc));
-    /* no failure for a ping: the next is shorter */
+    /* a ping may be too long: the next is shorter */
     else if (rc == -EMSGSIZE && w->work.kind != WINDOW_PING)
         window_lose(w, end, "can now be reached only with packets of at most %zu bytes",
                     end->card.wire.ops->most(end->card.wire.own));
 }
 
-/* Returns false if the wire has no room or not_sent() abandons the card. */
 static bool put_on_wire(struct window *w, struct window_end *end, const uint8_t *frame, size_t n)
 {
     int rc = end->card.wire.ops->send(end->card.wire.own, frame, n);

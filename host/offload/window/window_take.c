@@ -1,14 +1,14 @@
-/* window_take.c : Accepts answers to this rank's packets in flight, and counts and drops all other
- * datagrams:
+/* window_take.c : Accepts answers to this rank's packets in flight, and
+ * counts and drops other datagrams:
  *
  *     damaged   not a whole frame
  *     foreign   not of this job's key, rank or slots, or a wrong result
  *     stale     does not answer a packet in flight
  *
- * A result is accepted once, and only if it repeats job, slot, chunk, formats, tag and count of its
- * slot's frame. Results to the group carry no key. A host that sees one learns a tag that all ranks
- * already have, but cannot compute later tags. Ranks compare digests of accepted results before
- * these count. */
+ * A result is accepted once, and only if it repeats job, slot, chunk, formats, tag and count
+ * of its slot's frame. Results to the group carry no key. A host that sees one learns a tag
+ * that all ranks already have, but cannot compute later tags. Ranks compare digests of
+ * accepted results before these count. */
 #include "offload/window/frame.h"
 #include "offload/window/siphash.h"
 #include "offload/window/window_inside.h"
@@ -18,7 +18,7 @@ enum {
     MAX_TAKEN = 256, /* datagrams of a card per turn */
     /* sums in a row on this rank's own wire, after it asked for them */
     MAX_APART = 16,
-    /* wrong results from the group; a guess must match the 32 bits of a tag */
+    /* wrong results from the group; a guess must match a tag's 32 bits */
     MAX_FORGED = 64
 };
 
@@ -33,7 +33,7 @@ static bool is_open(const struct window_slot *s, const uint8_t *bytes)
            !memcmp(bytes + PKT_CHUNK_AT, s->frame + PKT_CHUNK_AT, PKT_CHUNK_BYTES);
 }
 
-/* True if the result repeats all header fields of the frame that it must, except op. */
+/* True if the result repeats the fields of the frame's header, except op. */
 static bool repeats(const struct window_slot *s, const uint8_t *bytes)
 {
     const uint32_t known = PKT_STATUS_PINF | PKT_STATUS_NINF | PKT_STATUS_OVERFLOW;
@@ -56,8 +56,8 @@ static void digest(struct window *w, const struct window_slot *s, const uint8_t 
     w->digest += siphash(w->config.secret + 2, both, sizeof both);
 }
 
-/* Abandons the card after MAX_APART sums in a row on the own wire: it answers, but this rank does
- * not receive the group. */
+/* After MAX_APART sums in a row on this rank's own wire, the card answers, but this
+ * rank does not receive the group. */
 static void hear(struct window *w, const struct window_slot *s, bool from_group)
 {
     w->apart = from_group ? 0 : w->apart + 1;
@@ -185,7 +185,6 @@ void window_take(struct window *w, struct window_end *end, const uint8_t *bytes,
     }
 }
 
-/* Clears *drained if more may be left. Returns true if any came. */
 static bool receive(struct window *w, struct window_end *end, const struct wire *wire,
                     void (*take)(struct window *, struct window_end *, const uint8_t *, size_t,
                                  double),

@@ -1,4 +1,4 @@
-/* window_time.c : Handles results that do not come. Decides when to ask a card, with a PING of 64
+/* window_time.c : Handles results that do not come: decides when to ask a card, with a PING of 64
  * bytes, for a slot's state, and what to do after the answer.
  *
  *     timer ran out -PING-> has this rank's part, not all:    others are late: wait, twice as long
@@ -16,12 +16,11 @@
 static const double first_s = 0.05, least_s = 0.01, most_s = 0.2, later_s = 0.002;
 enum {
     MAX_DOUBLED = 8,
-    /* if there is a result for a packet so many later, this packet or its result was probably
-     * lost */
+    /* once a packet so many later has its result, this packet or its result was probably lost */
     OVERTAKEN = 4,
     MAX_QUESTIONS = 8,
-    /* a card that answers pings but accepts no packets is abandoned after so many card deadlines, a
-     * silent one after one */
+    /* a card that answers pings but accepts no packets is abandoned after so many card
+     * deadlines, a silent one after one */
     TAKES_NONE = 2,
 };
 
@@ -30,8 +29,8 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-/* Returns the time in which an answer should come if no rank is late: at most most_s, so that one
- * slow round trip does not delay the recovery of later losses. */
+/* An answer should come in this time if no rank is late. It is at most most_s, so that one slow
+ * round trip does not delay the recovery of later losses. */
 static double timeout_s(const struct window_end *end)
 {
     const double t = smaller(end->rtt_s + 4 * end->var_s, most_s);
@@ -172,7 +171,7 @@ void window_time_due(struct window *w, struct window_slot *s, double now)
     else if (window_time_silent(w, end, now))
         window_lose(w, end, "has been silent for %.1f s", now - end->silent_since);
     else if (end->n_questions >= MAX_QUESTIONS && !s->echo)
-        /* enough pings are unanswered: only slots that have pinged before go on */
+        /* only slots that have pinged before go on, because enough pings are unanswered */
         wheel_add(&w->wheel, &s->timer, now + later_s);
     else if (w->missing && waited_s > w->config.deadline_s)
         w->state = WINDOW_STRAGGLER;

@@ -28,7 +28,7 @@ int wire_check(const char *provider, char why[WIRE_WHY_BYTES])
     return is_plain(provider) ? 0 : wire_plugin_check(provider, why);
 }
 
-/* ---- libnarrowcast_fabric.so, loaded once and until the process ends ---- */
+/* ---- libnarrowcast_fabric.so, loaded until the process ends ---- */
 
 static const struct plugin plugin = {
     "libnarrowcast_fabric.so", "NARROWCAST_FABRIC",    "where libfabric is (Debian: libfabric-dev)",

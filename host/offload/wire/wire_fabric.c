@@ -1,8 +1,6 @@
 /* wire_fabric.c : Implements libnarrowcast_fabric.so: a wire over a datagram endpoint of libfabric.
- *
- * Receives are posted in advance. A frame is injected if the provider injects that length, else
- * copied to a send buffer. A datagram that cannot leave is lost; the window recovers it. No other
- * file uses libfabric. */
+ * No other file uses libfabric. A frame is injected if the provider injects that length, else
+ * copied to a send buffer. A datagram that cannot leave is lost; the window recovers it. */
 #include "offload/wire/fabric_library.h"
 #include "offload/wire/wire_local.h"
 #include <arpa/inet.h>
@@ -29,7 +27,7 @@ struct fabric {
     void *desc; /* of `buffers`, if wanted */
     fi_addr_t card;
     struct sockaddr_in name;
-    /* bytes of the provider's prefix, of a buffer with it, of the longest datagram */
+    /* bytes of the provider's prefix; of a buffer with it; of the longest datagram */
     size_t prefix, room, most;
     uint8_t *buffers; /* [POSTED + SENDING][room] */
     struct fi_context2 contexts[POSTED + SENDING];
@@ -98,13 +96,12 @@ static int fabric_flush(void *wire)
     return 0;
 }
 
-/* Returns 1, 0 if there is no completion, or a negative errno. */
 static int read_more(struct fabric *f)
 {
     ssize_t n = fi_cq_read(f->rx, f->come, AT_ONCE);
     f->next_come = 0;
     f->n_come = n > 0 ? (int)n : 0;
-    /* a failed receive, perhaps of too long a datagram: post it again */
+    /* a receive failed, perhaps of too long a datagram: post it again */
     if (n == -FI_EAVAIL) {
         struct fi_cq_err_entry failed = {0};
         if (fi_cq_readerr(f->rx, &failed, 0) != 1 || !failed.op_context)
@@ -203,7 +200,7 @@ static struct fi_info *hints_for(const char *provider)
     return hints;
 }
 
-/* Returns the first description of a provider, or NULL. local NULL: any address. */
+/* local NULL: any address. */
 static struct fi_info *find(const char *provider, const char *local)
 {
     struct fi_info *hints = hints_for(provider), *all = NULL, *found = NULL;
@@ -245,7 +242,7 @@ static int make_buffers(struct fabric *f, const struct wire_options *o, char *wh
     f->most = smaller(smaller(o->frame_bytes, f->info->ep_attr->max_msg_size - f->prefix),
                       /* longer ones would be fragmented */
                       wire_most_to(o->card_ip, o->card_port));
-    /* more than the longest frame, to recognise longer datagrams */
+    /* larger than the longest frame, to recognise longer datagrams */
     f->room = (f->prefix + o->frame_bytes + 64 + 63) / 64 * 64;
     const size_t bytes = (POSTED + SENDING) * f->room;
     f->buffers = aligned_alloc(64, bytes);

@@ -25,7 +25,7 @@ struct wire_process {
     struct fpga_process *card;
     uint32_t gap;
     int n_ranks;
-    struct end ends[]; /* [n_ranks] */
+    struct end ends[];
 };
 
 static int put(struct frames *f, const uint8_t *bytes, size_t n)
@@ -108,7 +108,6 @@ static int failed(struct wire_process *p, int rc)
     return rc == -ECHILD ? rc : ERR(rc, "%s", why);
 }
 
-/* Returns how many frames it sent, or an error of fpga_link_say(). */
 static int give(struct wire_process *p)
 {
     int n_frames = 0;

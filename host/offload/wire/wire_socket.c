@@ -3,9 +3,9 @@
  *     sends of one length   a a a a b  -->  message aaaa, message b  --> kernel or NIC cuts it
  *     receives              c c c c    <--  message cccc             <-- kernel joins it
  *
- * UDP_SEGMENT cuts messages and UDP_GRO joins them, so route look-up, checksum and queueing are
- * done once per message (libfabric's udp provider: per datagram). The datagrams on the network are
- * the same. Nothing is fragmented: a datagram too long for the path is refused or lost. */
+ * UDP_SEGMENT cuts messages and UDP_GRO joins them, so route look-up, checksum and
+ * queueing are done once per message (libfabric's udp provider: per datagram). The
+ * datagrams on the network are the same. */
 #include "offload/wire/wire_socket.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -26,9 +26,9 @@ struct wire_socket {
     int fd;
     struct sockaddr_in name;
     bool one_each; /* the system does not cut messages */
-    /* bytes queued; length of frames, except a shorter last */
+    /* bytes queued; bytes per frame, except a shorter last one */
     size_t n_out, each;
-    /* bytes received; read; length of datagrams, except a shorter last */
+    /* bytes received; bytes read; bytes per datagram, except a shorter last one */
     size_t n_in, at, part;
     uint8_t out[MAX_BYTES], in[IN_BYTES];
 };
@@ -71,8 +71,8 @@ static bool is_too_long(const struct wire_socket *w, int rc)
     return (rc == -EMSGSIZE || rc == -EINVAL) && socket_most(w) < w->each;
 }
 
-/* A datagram that cannot leave for a reason other than its length or lack of room is lost; the
- * window recovers it. */
+/* A datagram that cannot leave for a reason other than its length or lack of room
+ * is lost; the window recovers it. */
 static int socket_flush(void *wire)
 {
     struct wire_socket *w = wire;
@@ -118,7 +118,6 @@ static int socket_send(void *wire, const uint8_t *bytes, size_t n)
     return 0;
 }
 
-/* Returns 1 with a message and its datagrams' length, 0 if there is none, or a negative errno. */
 static int read_more(struct wire_socket *w)
 {
     union {
@@ -186,8 +185,8 @@ static const struct wire_ops ops = {
     .close = socket_close,
 };
 
-/* Enlarges the receive buffer; without privileges less is granted. Returns false if there is no
- * UDP_GRO, so that each call receives one datagram. */
+/* Without privileges a smaller buffer is granted. Returns false if there is no UDP_GRO, so that
+ * each call receives one datagram. */
 static bool make_room(int fd)
 {
     const int bytes = SOCKET_BYTES, one = 1;
@@ -218,7 +217,7 @@ static struct sockaddr_in card_of(const struct wire_options *o)
                                 .sin_addr.s_addr = htonl(o->card_ip)};
 }
 
-/* Connects the socket, so that other hosts' datagrams do not arrive. */
+/* A connected socket gets no datagrams of other hosts. */
 static int open_socket(struct wire_socket *w, const struct wire_options *o, uint32_t local)
 {
     const struct sockaddr_in card = card_of(o);
@@ -280,8 +279,8 @@ static const struct wire_ops group_wire = {
     .close = socket_close,
 };
 
-/* Binds to the group's address, which a host's ranks share, and connects, so that other hosts'
- * datagrams do not arrive. */
+/* The host's ranks share the group's address. A connected socket
+ * gets no datagrams of other hosts. */
 static int join_group(struct wire_socket *w, const struct wire_options *o, uint32_t local)
 {
     const struct sockaddr_in card = card_of(o);

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* values per run, at most: 4 MiB of fp32 amortise a run; at least: smaller pieces make reading
- * files slow */
+/* values per run: 4 MiB of fp32 amortise a run; smaller pieces than
+ * MIN_RUN make reading files slow */
 enum { MAX_RUN = 1 << 20, MIN_RUN = 1 << 16 };
 
 enum role { X, CODES, EXPONENT, ABSMAX, STATUS };
@@ -122,15 +122,15 @@ static int check_status(struct card_cast *c, double until)
     return -EIO;
 }
 
-/* Clears the rest of the last beat, which kernels ignore. */
+/* Kernels ignore the rest of the last beat. */
 static void clear_tail(struct card_cast *c, enum role role, size_t n)
 {
     const size_t held = ((role == X ? 32 : c->width) * n + 7) / 8;
     memset((uint8_t *)buffer_of(c, role)->map + held, 0, bytes_of(c, role, n) - held);
 }
 
-/* values[n_args]: of arguments other than buffers. from, to: roles of the buffers copied to the
- * card before the run, and from it after. */
+/* values[n_args]: arguments other than buffers. from, to: roles of the buffers copied to the card
+ * before the run, and back after it. */
 static int run(struct card_cast *c, size_t n, const uint32_t *values, enum role from, enum role to,
                double until)
 {

@@ -12,7 +12,7 @@ enum {
 #include "hls/card/mm_regs.def"
     BURST = REDUCE_ROWS /* beats */
 };
-/* a run costs the host tens of microseconds, negligible with so many bytes */
+/* A run costs the host tens of microseconds, negligible with so many bytes. */
 enum { RUN_BYTES = 16 << 20, PART_BYTES = 1 << 20 };
 static const uint32_t memory_said_error = 1u << 31;
 
@@ -52,7 +52,6 @@ static size_t usual_beats(int n_parts)
     return (bytes < PART_BYTES ? bytes : PART_BYTES) / BEAT_SIZE;
 }
 
-/* Halves most_codes while memory is short, down to one burst. */
 static int find_room(struct card_mm *mm, size_t most_codes)
 {
     size_t beats = most_codes ? beats_of(mm, most_codes) : usual_beats(mm->n_parts);
@@ -98,7 +97,7 @@ void card_mm_close(struct card_mm *mm)
     xrt_card_close(&mm->card);
 }
 
-/* Pads each part with zero codes to whole beats. Returns the bytes of all. */
+/* Pads parts to whole beats with zero codes. Returns the bytes of all. */
 static size_t lay_parts(const struct card_mm *mm, const uint8_t *const *parts, size_t skip,
                         size_t n)
 {
@@ -128,7 +127,7 @@ static int check_status(struct card_mm *mm, double timeout_s)
     return -EIO;
 }
 
-/* n: at most run_codes. skip: bytes to skip in each part. */
+/* n: at most run_codes. skip: bytes of each part. */
 static int run_once(struct card_mm *mm, const uint8_t *const *parts, size_t skip, size_t n,
                     double until)
 {

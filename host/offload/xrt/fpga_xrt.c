@@ -1,8 +1,6 @@
 /* fpga_xrt.c : Implements libnarrowcast_xrt.so (xrt_library.h) with the C API of the Xilinx
- * runtime; no other file uses XRT.
- *
- * XRT reports causes of errors only in a log, by default on the console. Here the log is a file in
- * memory, whose last line becomes part of our message. */
+ * runtime. XRT reports causes of errors only in a log, by default on the console. Here the log is a
+ * file in memory, whose last line becomes part of our message. */
 #include "offload/xrt/xrt_library.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -57,7 +55,7 @@ static void open_log(void)
     }
 }
 
-/* Call before a call of XRT that may fail. */
+/* Must precede each call of XRT that may fail. */
 static void listen_to_xrt(void)
 {
     struct stat s;
@@ -114,8 +112,8 @@ static const char *loaded(void)
     return behind ? behind + 4 : "";
 }
 
-/* XRT up to version 2 ends the whole program with an exception if its driver is missing or does not
- * load. */
+/* XRT up to version 2 ends the program with an exception if its
+ * driver is missing or does not load. */
 static int look_for_driver(char *why)
 {
     const char *root = getenv("XILINX_XRT"), *mode = getenv("XCL_EMULATION_MODE");
@@ -170,7 +168,7 @@ static void device_close(struct xrt_device *d)
     free(d);
 }
 
-/* Uses the loaded driver's older interface: the C API has no such call. */
+/* Uses the loaded driver's older interface, because the C API has no such call. */
 static int device_about(struct xrt_device *d, struct xrt_about *out, char *why)
 {
     struct xclDeviceInfo2 info;

@@ -1,4 +1,4 @@
-/* xclbin.c : Reads a container: its header, its sections, and the three that are tables. */
+/* xclbin.c : Reads a container's header, its sections, and the three that are tables. */
 #include "offload/xrt/xclbin.h"
 #include "offload/xrt/xclbin_layout.h"
 #include "offload/xrt/xclbin_metadata.h"
@@ -14,7 +14,7 @@ struct table {
     uint64_t n;
 };
 
-/* Returns false without a terminating 0: XRT would read past the end. */
+/* Requires a terminating 0: XRT would read past the end. */
 static bool string_of(const uint8_t *from, size_t bytes, char *to)
 {
     const uint8_t *end = memchr(from, 0, bytes);
@@ -22,7 +22,7 @@ static bool string_of(const uint8_t *from, size_t bytes, char *to)
         return false;
     memcpy(to, from, (size_t)(end - from) + 1);
     for (; *to; to++)
-        if (*to < ' ' || *to > '~') /* not printable */
+        if (*to < ' ' || *to > '~')
             *to = '?';
     return true;
 }
@@ -80,7 +80,6 @@ static int read_sections(struct xclbin *x, char *why)
     return 0;
 }
 
-/* Returns 1, 0 if there is no such section, or -EINVAL if there are several. */
 static int section_of(const struct xclbin *x, uint32_t kind, struct xclbin_section *out, char *why)
 {
     int found = 0;
@@ -170,7 +169,7 @@ static int read_units(struct xclbin *x, char *why)
     return 0;
 }
 
-/* Refuses an index out of range, because XRT would use it. */
+/* XRT would use an index out of range. */
 static int read_connections(struct xclbin *x, char *why)
 {
     struct table t;

@@ -1,4 +1,4 @@
-/* xclbin_make.c : Makes a container of hls/card/kernels.def: tables, metadata, a bitstream. */
+/* xclbin_make.c : Makes a container of hls/card/kernels.def. */
 #include "offload/xrt/kernel_list.h"
 #include "offload/xrt/xclbin.h"
 #include "offload/xrt/xclbin_layout.h"
@@ -16,7 +16,7 @@ struct section {
     const void *data;
 };
 
-/* sized for the lists; zeroed by the caller */
+/* zeroed by the caller */
 struct tables {
     uint8_t memory[MEM_ENTRIES + N_KERNEL_BANKS * MEM_ENTRY];
     uint8_t layout[IP_ENTRIES + N_KERNELS * IP_ENTRY];
@@ -39,7 +39,7 @@ static void make_memory(struct tables *t)
     }
 }
 
-/* All are ap_ctrl_hs without interrupts: see xclbin_metadata.c. */
+/* All are ap_ctrl_hs without interrupts (xclbin_metadata.c). */
 static void make_layout(struct tables *t)
 {
     xclbin_put(t->layout, 4, N_KERNELS);
@@ -53,7 +53,6 @@ static void make_layout(struct tables *t)
     }
 }
 
-/* All buffers are in the first bank. */
 static void make_connections(struct tables *t)
 {
     uint32_t n = 0;
@@ -69,7 +68,7 @@ static void make_connections(struct tables *t)
     t->connections_bytes = CONNECTION_ENTRIES + (size_t)n * CONNECTION_ENTRY;
 }
 
-/* A 128-bit FNV-1a hash: two halves with different start values. */
+/* Two FNV-1a hashes with different start values. */
 static void hash(uint64_t h[2], const void *bytes, size_t n)
 {
     const uint8_t *b = bytes;
@@ -79,7 +78,7 @@ static void hash(uint64_t h[2], const void *bytes, size_t n)
     }
 }
 
-/* Makes a UUID of version 8 (free format) from the whole file. */
+/* Makes a UUID of version 8 (free format). */
 static void make_uuid(const uint8_t *file, size_t bytes, uint8_t uuid[XCLBIN_UUID_BYTES])
 {
     uint64_t h[2] = {0xcbf29ce484222325, 0x6c62272e07bb0142};
@@ -90,7 +89,7 @@ static void make_uuid(const uint8_t *file, size_t bytes, uint8_t uuid[XCLBIN_UUI
     uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
 }
 
-/* Writes no time: equal cards give equal files. */
+/* The header has no time, so that equal cards give equal files. */
 static void write_header(const struct xclbin_plan *plan, uint8_t *f, size_t bytes)
 {
     memcpy(f, XCLBIN_MAGIC, sizeof XCLBIN_MAGIC);

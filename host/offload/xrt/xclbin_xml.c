@@ -8,7 +8,7 @@ static bool starts(const char *at, const char *end, const char *with)
     return (size_t)(end - at) >= n && !memcmp(at, with, n);
 }
 
-/* Returns the address after the first `what` from `at` on, or NULL. */
+/* Returns the end of the first `what` from `at` on, or NULL. */
 static const char *behind(const char *at, const char *end, const char *what)
 {
     for (; at < end; at++)
@@ -27,7 +27,7 @@ static bool of_name(char c)
     return !blank(c) && c != '/' && c != '>' && c != '=' && c != '<' && c != '"' && c != '\'';
 }
 
-/* Finds the '>' that ends a tag, not in quotes. */
+/* A '>' in quotes does not end a tag. */
 static const char *tag_end(const char *at, const char *end)
 {
     char quote = 0;

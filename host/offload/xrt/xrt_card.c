@@ -1,5 +1,5 @@
-/* xrt_card.c : Controls a card in this machine through the Xilinx runtime. Every call has a
- * deadline. The library stays loaded until the process ends. */
+/* xrt_card.c : Controls a card in this machine through the Xilinx runtime. The library stays
+ * loaded until the process ends. */
 #include "offload/xrt/xrt_card.h"
 #include "base/err.h"
 #include "base/plugin.h"
@@ -31,8 +31,7 @@ static int failed(struct xrt_card *card, int code, const char *format, ...)
     return code;
 }
 
-/* Only reports a version of XRT other than that at compile time. It may still work, because the C
- * API is old and stable. */
+/* Another version of XRT than at compile time may work, because the C API is old and stable. */
 static void check_drift(const struct xrt_library *l)
 {
     const char *loaded = l->loaded();

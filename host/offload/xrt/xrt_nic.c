@@ -10,7 +10,7 @@
 static const double register_s = 2;
 enum { USUAL_PORT = 28259 }; /* "nc"; for a card without a port */
 
-/* Splits a name at '@'. *ip is 0 without an address. */
+/* *ip is 0 without an '@'. */
 static bool parse(const char *name, char device[64], uint32_t *ip)
 {
     const char *at = strchr(name, '@');
@@ -31,8 +31,8 @@ bool xrt_nic_name_fits(const char *name)
     return parse(name, device, &ip);
 }
 
-/* For other offsets XRT returns the error of a lost card, and a remote client's invalid request
- * must not make us abandon it. */
+/* XRT would return the error of a lost card, and a remote client's invalid
+ * request must not make us abandon it. */
 static bool is_register(uint32_t at)
 {
     switch (at) {

@@ -17,7 +17,7 @@ struct xrt_work {
     pthread_cond_t moved;
     pthread_t thread;
     enum stage stage;
-    bool lost; /* the caller waits no longer; the thread cleans up */
+    bool lost; /* the caller no longer waits; the thread cleans up */
     struct xrt_task task;
 
     /* used only by the thread */
@@ -34,9 +34,9 @@ static _Atomic int n_busy;
 
 static pid_t owner; /* process that has opened devices */
 
-/* An exit handler: if a thread is in XRT, ends the process before XRT's own handlers, which would
- * unload its code or wait for it. The program's handlers were registered later, so they have run,
- * or their work is done (MPI). It does the same in a forked child, which lacks the threads for
+/* If a thread is in XRT, ends the process before XRT's exit handlers, which would unload
+ * its code or wait for it. The program's handlers were registered later, so they have run,
+ * or their work is done (MPI). A forked child ends likewise: it lacks the threads for
  * which some handlers of XRT wait. */
 static void leave(int status, void *arg)
 {
@@ -47,8 +47,8 @@ static void leave(int status, void *arg)
     _exit(status);
 }
 
-/* Registers leave() several times, because XRT may register handlers in the first call of each
- * kind. */
+/* XRT may register handlers in the first call of each kind, so
+ * leave() is registered several times. */
 static void register_leave(enum xrt_work_kind kind)
 {
     static _Atomic int times[XRT_WORK_CLOSE + 1];
@@ -202,7 +202,7 @@ struct xrt_work *xrt_work_start(const struct xrt_library *library, const char *w
     return NULL;
 }
 
-/* Returns false after timeout_s. The lock is held. */
+/* The lock is held. Returns false after timeout_s. */
 static bool wait_done(struct xrt_work *w, double timeout_s)
 {
     const double until = clock_s() + fmin(timeout_s, 1e9);
