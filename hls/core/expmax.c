@@ -1,9 +1,8 @@
-/* expmax.c : finds the largest magnitude of a block of fp32, and its exponent, 16 values per
+/* expmax.c : finds the largest magnitude and the exponent of a block of fp32, 16 values per
  * clock. */
 #include "hls/core/expmax.h"
 
-/* Return the larger of so_far and the magnitudes in b, compared as bits: inf and nan are above all
- * finite values. Only the first `left` of 16 magnitudes count. */
+/* Magnitudes are compared as bits: inf and nan are above all finite values. */
 static uint32_t absmax_of(struct beat b, uint32_t left, uint32_t so_far)
 {
     uint32_t max = so_far;

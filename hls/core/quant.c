@@ -1,9 +1,7 @@
-/* quant.c : converts fp32 to packed codes and back, 16 values per clock. A beat of codes
- * corresponds to 2, 4 or 8 beats of fp32. */
+/* quant.c : converts fp32 to packed codes and back, 16 values per clock. */
 #include "hls/core/quant.h"
 
-/* Encode x into codes [16 * part, 16 * part + 16) of beat `to`. Only the first `left` values count;
- * the others become zero codes. */
+/* Values from `left` on become zero codes. */
 static struct beat quant_part(struct beat to, uint32_t part, struct beat x, uint32_t left,
                               struct beat_fmt f, int shift, enum mf_overflow overflow)
 {

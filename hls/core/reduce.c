@@ -1,5 +1,4 @@
-/* reduce.c : adds packed codes of k parts exactly: a beat of codes per clock. Then it rounds 32
- * sums per clock:
+/* reduce.c : adds packed codes of k parts exactly, a beat per clock, and rounds 32 sums per clock:
  *
  *     per block of 32 beats:   part 0 | part 1 | ... | part k-1  -> acc[32][128] -> round -> out
  *
@@ -17,7 +16,6 @@ struct rule {
     enum mf_overflow overflow;
 };
 
-/* first is 1: overwrite the row */
 static struct row row_add(struct row row, uint32_t first, struct beat b, struct beat_fmt f)
 {
     for (uint32_t i = 0; i < 128u; i++)
@@ -26,8 +24,7 @@ static struct row row_add(struct row row, uint32_t first, struct beat b, struct 
     return row;
 }
 
-/* Round 32 sums of a row, from sum 32 * pass on, to codes of beat `to`, from code 32 * part on.
- * Adds their PKT_STATUS bits to *status. */
+/* Round sums [32 * pass, 32 * pass + 32) of a row to codes from 32 * part on of beat `to`. */
 static struct beat row_round(struct row row, uint32_t pass, struct beat to, uint32_t part,
                              struct rule r, uint32_t *status)
 {

@@ -41,7 +41,6 @@ static bool has_said_all(const struct callers *c, int i)
     return c->at[i].got == c->bytes;
 }
 
-/* if its grace has passed */
 static void make_room(struct callers *c, double now)
 {
     c->full = !c->n || has_said_all(c, 0) || now - c->at[0].since_s < CALLERS_GRACE_S;
@@ -49,7 +48,6 @@ static void make_room(struct callers *c, double now)
         close(take(c, 0));
 }
 
-/* Per turn at most as many as there are places. */
 static void let_in(struct callers *c, double now)
 {
     c->full = false;
@@ -68,7 +66,6 @@ static void let_in(struct callers *c, double now)
     }
 }
 
-/* Returns false if the client has hung up or its greeting is overdue. */
 static bool hear(struct callers *c, int i, double now)
 {
     struct caller *a = &c->at[i];

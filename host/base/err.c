@@ -1,7 +1,4 @@
-/* err.c : prints one line per failure.
- *
- * Locks guard the held lines, their owner and the counts of omitted lines: several threads of a
- * rank may fail at once. */
+/* err.c : prints one line per failure, from any thread. */
 #include "base/err.h"
 #include "base/clock.h"
 #include "base/err_line.h"
@@ -46,8 +43,7 @@ static void put(const struct err_lines *err, bool error, const char *text)
 
 enum { TEXT_BYTES = 448 };
 
-/* A line may quote a file, a peer or a name: text_clean() keeps these from moving a cursor or
- * ending the line. */
+/* A line may quote untrusted text, which must not move a cursor or end the line. */
 static void write_line(char *text, size_t bytes, const char *format, va_list ap)
 {
     vsnprintf(text, bytes, format, ap);
@@ -130,7 +126,6 @@ void err_note(const char *format, ...)
     err_line(text);
 }
 
-/* *unsaid: omitted lines to report first */
 static bool may_say(uint64_t *unsaid)
 {
     const double now = clock_s();
@@ -217,8 +212,7 @@ struct err_lines *err_turn(struct err_lines *mine)
     return before;
 }
 
-/* ---- stderr whose reader may stop: wait for a limited time, then drop lines and count them
- * ---- */
+/* ---- stderr whose reader may stop: wait for a limited time, then drop and count lines ---- */
 
 /* The lock is free while a line is written: a child forked meanwhile needs it. */
 static struct {
@@ -227,8 +221,7 @@ static struct {
     uint64_t left_out, missing; /* in total; since the last line was written */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .patience_ms = 1000};
 
-/* Open stderr's pipe or terminal again, non-blocking: other processes share descriptor 2 and its
- * flags. Returns -1 if impossible. */
+/* Open stderr's pipe or terminal again: other processes share descriptor 2 and its flags. */
 static int open_again(mode_t mode)
 {
     return S_ISFIFO(mode) || S_ISCHR(mode)

@@ -1,4 +1,4 @@
-/* fiber.c : implements cooperative fibers with ucontext and the stack annotations of sanitizers and
+/* fiber.c : implements fibers with ucontext and the stack annotations of sanitizers and
  * valgrind. */
 #include "base/fiber.h"
 #include "base/err.h"
@@ -22,7 +22,6 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-/* on the stack that is being left */
 static void before_switch(struct fiber *from, const struct fiber *to)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -32,7 +31,7 @@ static void before_switch(struct fiber *from, const struct fiber *to)
 #endif
 }
 
-/* On the stack that was entered. The first switch away from a fiber reveals its stack's bounds. */
+/* The first switch away from a fiber reveals its stack's bounds. */
 static void after_switch(struct fiber *to)
 {
 #ifdef __SANITIZE_ADDRESS__

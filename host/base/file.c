@@ -56,7 +56,6 @@ static int out_failed(const struct file_out *out, int code)
     return ERR(-code, "cannot write '%s': %s", out->path, file_why(code));
 }
 
-/* Returns 0 or -errno, unreported. Stores the name in the folder. */
 static int open_folder(struct file_out *out, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -70,8 +69,7 @@ static int open_folder(struct file_out *out, const char *path)
     return rc;
 }
 
-/* Other processes, even ended ones, may have left files with such names. Returns the result of
- * make() or -errno. */
+/* Other processes, even ended ones, may have left files with such names. */
 static int with_temp_name(struct file_out *out, int (*make)(const struct file_out *))
 {
     for (int i = 0;; i++) {
@@ -98,8 +96,7 @@ static int give_name(const struct file_out *out)
     return linkat(AT_FDCWD, self, out->folder, out->temp, AT_SYMLINK_FOLLOW);
 }
 
-/* Open an unnamed file in the target's folder, or a named one if the file system lacks these.
- * Returns fd or -errno. */
+/* Some file systems lack unnamed files. */
 static int open_temp(struct file_out *out)
 {
     const int fd = openat(out->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
@@ -108,13 +105,12 @@ static int open_temp(struct file_out *out)
     return fd < 0 ? -errno : fd;
 }
 
-/* Open path itself if it is a device or pipe, else a new file to replace it. Returns fd or
- * -errno. */
+/* A device or pipe is opened itself; any other file gets a replacement. */
 static int open_out(struct file_out *out, const char *path)
 {
     struct stat st;
     const bool exists = !stat(path, &st);
-    if ((!exists && errno != ENOENT) || !*path) /* a name that is too long has failed */
+    if ((!exists && errno != ENOENT) || !*path)
         return -errno;
     if (exists && access(path, W_OK))
         return -errno;
@@ -170,7 +166,6 @@ int file_out_print(struct file_out *out, const char *format, ...)
     return note(out, n >= 0);
 }
 
-/* Returns 0 or -errno, unreported. */
 static int put_in_place(struct file_out *out)
 {
     if (!out->temp[0]) {
@@ -207,7 +202,7 @@ int file_out_commit(struct file_out *out)
 
 void file_out_discard(struct file_out *out)
 {
-    if (!out->path) /* zeroed */
+    if (!out->path)
         return;
     if (out->f)
         fclose(out->f);
@@ -234,19 +229,14 @@ void file_hold_standard(void)
             (void)open("/", O_PATH);
 }
 
-/* ---- do two names refer to one file? ---- */
-
 enum { LINKS_MAX = 40 };
 
-/* to: [PATH_MAX]. folder has n bytes. Returns false if it is too long. */
 static bool join(const char *folder, size_t n, const char *name, char *to)
 {
     const int length = snprintf(to, PATH_MAX, "%.*s/%s", (int)n, folder, name);
     return length > 0 && length < PATH_MAX;
 }
 
-/* Stores in to [PATH_MAX] the canonical name of path's target, which need not exist. Returns false
- * if there can be none: a missing folder, too many links, too long a name. */
 static bool place_of(const char *path, char *to)
 {
     char name[PATH_MAX], folder[PATH_MAX], link[PATH_MAX];
@@ -287,9 +277,7 @@ bool file_same(const char *a, const char *b)
     return one.st_dev == two.st_dev && one.st_ino == two.st_ino && !S_ISCHR(one.st_mode) && !given;
 }
 
-/* ---- files written directly, such as pipes ---- */
-
-enum { WAIT_S = 5 }; /* for the reader of a pipe or the lock of a file */
+enum { WAIT_S = 5 }; /* seconds, for the reader of a pipe or the lock of a file */
 static const struct timespec look_again = {.tv_nsec = 20000000};
 
 static bool lacks_reader(const char *path, int code)
@@ -330,9 +318,8 @@ int file_lock(int fd, bool waits)
     return 0;
 }
 
-/* Lock a regular file, then truncate it unless appending. Only an appending process waits for the
- * lock: a truncating one would remove what the other is about to finish. Returns fd, or -errno
- * after closing it. */
+/* Only an appending process waits for the lock: a truncating one would remove what the other is
+ * about to finish. Closes fd after a failure. */
 static int claim(int fd, bool append)
 {
     struct stat st;

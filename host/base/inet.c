@@ -88,7 +88,6 @@ static struct sockaddr_in address(uint32_t ip, uint16_t port)
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ip)};
 }
 
-/* Returns -errno. */
 static int closed(int fd)
 {
     const int rc = -errno;
@@ -101,7 +100,7 @@ int inet_listen(uint32_t ip, uint16_t *port, int most)
 {
     struct sockaddr_in at = address(ip, *port);
     socklen_t size = sizeof at;
-    const int one = 1; /* allows listening right after another server ended */
+    const int one = 1; /* to listen right after another server's end */
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) ||
         bind(fd, (const struct sockaddr *)&at, size) || listen(fd, most) ||
@@ -146,8 +145,6 @@ int inet_connect(uint32_t ip, uint16_t port, struct deadline *d)
         close(fd);
     return rc < 0 ? rc : fd;
 }
-
-/* ---- whole messages over a stream socket ---- */
 
 int sock_send(int fd, const void *buf, size_t bytes)
 {

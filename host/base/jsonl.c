@@ -7,7 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-/* only the first failure of a file */
 static int failed(struct jsonl *j, int code)
 {
     if (!j->failed)
@@ -37,7 +36,7 @@ int jsonl_close(struct jsonl *j)
     return f && fclose(f) ? failed(j, errno) : 0;
 }
 
-/* Invalid UTF-8, which JSON cannot contain, becomes U+FFFD. Control characters are escaped. */
+/* Invalid UTF-8, which JSON cannot contain, becomes U+FFFD. */
 static void quoted(FILE *f, const char *text)
 {
     unsigned code;

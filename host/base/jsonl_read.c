@@ -30,8 +30,7 @@ void jsonl_in_close(struct jsonl_in *in)
     *in = (struct jsonl_in){.path = in->path};
 }
 
-/* ---- JSON: each function gets the start of an item and returns its end, or NULL if it is another
- * ---- */
+/* ---- JSON: functions get the start of an item and return its end, or NULL for another ---- */
 
 static const char *spaces(const char *at)
 {
@@ -106,7 +105,6 @@ static const char *value_end(const char *at, int depth)
     }
 }
 
-/* The number of fields, or -1: not an object, or too many. */
 static int find_fields(struct jsonl_in *in)
 {
     const char *at = spaces(in->line);
@@ -114,7 +112,7 @@ static int find_fields(struct jsonl_in *in)
     if (*at != '{' || !value_end(at, 0) || *spaces(value_end(at, 0)))
         return -1;
     at = spaces(at + 1);
-    while (*at != '}') { /* known to be well-formed */
+    while (*at != '}') {
         if (n == JSONL_FIELDS_MAX)
             return -1;
         struct jsonl_field *f = &in->fields[n++];
@@ -130,7 +128,7 @@ static int find_fields(struct jsonl_in *in)
     return n;
 }
 
-/* Returns 1, 0 at the end or at a torn last line, or a negative errno that was reported. */
+/* Returns 0 at the end or at a torn last line, else 1 or an error. */
 static int read_line(struct jsonl_in *in)
 {
     size_t n = 0;
@@ -148,7 +146,7 @@ static int read_line(struct jsonl_in *in)
                    strerror(errno ? errno : EIO));
     in->line[n] = '\0';
     in->line_no++;
-    if (c == EOF && n > 0) /* complete except for its newline? */
+    if (c == EOF && n > 0)
         return find_fields(in) >= 0;
     return c != EOF;
 }
@@ -196,7 +194,6 @@ bool jsonl_in_raw(const struct jsonl_in *in, const char *key, char *to, size_t s
     return true;
 }
 
-/* *n: length of the escape after its backslash */
 static char unescape(const char *at, size_t *n)
 {
     static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* The number after `words` at the start of a line, or UINT64_MAX. */
 static uint64_t read_number(const char *path, const char *words)
 {
     const size_t n_words = strlen(words);
@@ -26,8 +25,7 @@ static uint64_t read_number(const char *path, const char *words)
     return n;
 }
 
-/* Memory left in the control group (version 2, as seen from inside). "max": no limit. Cached files
- * yield to other use, so they count as free. */
+/* Control group version 2. Cached files yield to other use, so they count as free. */
 static uint64_t group_available(void)
 {
     const uint64_t limit = read_number("/sys/fs/cgroup/memory.max", ""),

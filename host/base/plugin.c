@@ -9,11 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* most dependencies that may be missing */
 enum { LACKS_MAX = 16 };
 
-/* Returns NULL, or why the loader cannot read this file. Only regular files: opening a pipe would
- * wait for a writer. */
+/* Only regular files are accepted: opening a pipe would wait for a writer. */
 static const char *not_a_library(const char *path)
 {
     struct stat st;
@@ -98,9 +96,6 @@ int plugin_open(const struct plugin *p, const char *path, const void **table, ch
     return -ELIBACC;
 }
 
-/* ---- files in this program's folders ---- */
-
-/* with the final slash */
 static bool folder_of(char path[PATH_MAX])
 {
     char *slash = strrchr(path, '/');
@@ -109,7 +104,6 @@ static bool folder_of(char path[PATH_MAX])
     return slash;
 }
 
-/* Returns false if the path is too long, missing or not executable. */
 static bool is_there(char path[PATH_MAX], const char *name)
 {
     const size_t n = strlen(path), n_name = strlen(name) + 1;
@@ -126,7 +120,7 @@ static bool program_folder(char path[PATH_MAX])
     return folder_of(path);
 }
 
-/* the library's that contains this function, else the program's */
+/* folder of the library or, if linked statically, of the program */
 static bool library_folder(char path[PATH_MAX])
 {
     static const char here;

@@ -12,9 +12,8 @@
 
 enum { LINE_MAX_LEN = 256 };
 
-/* Returns a descriptor of stderr's terminal, which the caller closes, or -1. Under Open MPI's
- * mpirun, stderr is a pipe that mpirun copies to its own; if that is a terminal, lines can be
- * rewritten there. */
+/* Under Open MPI's mpirun, stderr is a pipe to mpirun's own stderr. If that is a terminal, lines
+ * can be rewritten there. The caller closes the descriptor. */
 static int find_terminal(void)
 {
     struct stat st;
@@ -66,7 +65,7 @@ bool progress_due(const struct progress *p)
     return p->on && clock_s() >= p->next_s;
 }
 
-/* columns available: a wrapped line could not be rewritten */
+/* A wrapped line could not be rewritten. */
 static int room(const struct progress *p)
 {
     struct winsize size;

@@ -1,5 +1,4 @@
-/* stop.c : turns signals into requests to stop. The signal is global, since the handler stores
- * it. */
+/* stop.c : turns signals into requests to stop. */
 #include "base/stop.h"
 #include "base/err.h"
 #include <signal.h>

@@ -63,7 +63,7 @@ void trace_add(struct trace *t, enum trace_row row, const char *name, int64_t nu
     pthread_mutex_unlock(&t->lock);
 }
 
-/* spans in the ring; the caller holds the lock */
+/* The caller holds the lock. */
 static size_t kept(const struct trace *t)
 {
     return t->n < t->room ? (size_t)t->n : t->room;
@@ -131,7 +131,7 @@ void trace_json_spans(struct file_out *out, int rank, const struct trace_span *s
     }
 }
 
-/* Every event ends with a comma, so a last one is needed: the count of lost spans. */
+/* Every event ends with a comma, so a last one is needed. */
 void trace_json_end(struct file_out *out, int n_ranks, uint64_t lost)
 {
     file_out_print(

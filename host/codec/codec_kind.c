@@ -1,5 +1,4 @@
-/* codec_kind.c : helps kinds of codec to refuse minifloat's options and to find the layers of a
- * range. */
+/* codec_kind.c : holds helpers that several kinds of codec share. */
 #include "codec/codec_kind.h"
 #include "base/err.h"
 

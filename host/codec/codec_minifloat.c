@@ -1,6 +1,5 @@
-/* codec_minifloat.c : casts to minifloats with a power-of-two scale per layer and step.
- *
- * Source: APS paper, Algorithm 1. */
+/* codec_minifloat.c : casts to minifloats with a power-of-two scale per layer and step. Source: APS
+ * paper, Algorithm 1. */
 #include "codec/codec_minifloat.h"
 
 static const struct vec_sum *sum(const struct codec *c)
@@ -28,9 +27,8 @@ struct codec codec_fp32(const struct codec *c, const struct codec_adder *by)
     return f;
 }
 
-/* Returns E = ceil(log2(P * max)) (none, const, aps) or t (aps-tight). If sums of groups are
- * rescaled, K * max replaces P * max. The overflow policy applies to layers with P * max > 2^126;
- * the clamp at -126 only leaves head-room. */
+/* The result is E = ceil(log2(P * max)), or t for aps-tight. K replaces P if sums of groups are
+ * rescaled. */
 static int exponent(const struct codec *c, uint32_t absmax_bits)
 {
     const struct minifloat *m = minifloat_of(c);
@@ -38,8 +36,7 @@ static int exponent(const struct codec *c, uint32_t absmax_bits)
                                        : mf_exp_up_times(absmax_bits, (uint32_t)m->share);
 }
 
-/* Returns bias - E for aps, top exponent - t for aps-tight (the bias, or 8 for e4m3fn), log2 K for
- * const, else 0. */
+/* The top exponent is the bias, or 8 for e4m3fn. README.md has the formulas. */
 static int shift(const struct codec *c, int8_t e)
 {
     const struct minifloat *m = minifloat_of(c);
@@ -68,7 +65,7 @@ static int guess(const struct codec *c)
     return scale == CODEC_APS || scale == CODEC_APS_TIGHT ? CODEC_NO_GUESS : shift(c, 0);
 }
 
-/* in every format, the codes of 8 elements are whole bytes */
+/* In every format, the codes of 8 elements are whole bytes. */
 static size_t unit(const struct codec *c, const struct codec_layer *layer)
 {
     (void)c, (void)layer;

@@ -1,18 +1,16 @@
-/* codec_onebit.c : implements 1bitSGD, which sends a sign per element and two means per bucket or
- * column.
+/* codec_onebit.c : implements 1bitSGD: a sign per element, and two means per bucket or column.
  *
  *    v = g + residual of g           q = mean of all v >= 0, or of all v < 0    residual = v - q
  *    w = sum of q + residual of w    q = the same of w, by the range's owner     residual = w - q
  *
- * Each rank keeps residuals between steps, also in checkpoints. residual=own keeps none of sums,
- * residual=none none at all. The mean of 100 steps over the same log-normal gradients of 4 ranks is
- * then off by 42 and 88 % instead of 15 % (tests/codec/test_codec_onebit_mpi.c).
+ * Residuals live across steps and checkpoints. Without those of sums (residual=own) or all
+ * (residual=none), the mean of 100 steps over the same log-normal gradients of 4 ranks is off by 42
+ * and 88 % instead of 15 % (tests/codec/test_codec_onebit_mpi.c).
  *
  * A column of a convolution [out][ky][kx][in] is the kx elements of one (out, ky, in), of a linear
  * layer [out][in] the outputs of one input; a bias or a norm is one column. A column of 3 weights
- * needs 12 bytes, as in fp32, while onebit:64 needs 0.25 bytes per element. Source: Seide, Fu,
- * Droppo, Li, Yu, "1-bit stochastic gradient descent", Interspeech 2014; the 1-bit study, section
- * 2. */
+ * needs 12 bytes, as in fp32; onebit:64 needs 0.25 bytes per element. Source: Seide, Fu, Droppo,
+ * Li, Yu, "1-bit stochastic gradient descent", Interspeech 2014; the 1-bit study, section 2. */
 #include "base/err.h"
 #include "codec/codec_kind.h"
 #include "vec/list/vec_signs.h"
@@ -54,7 +52,6 @@ static int read_bucket(const char *word, const char *at, size_t n, struct onebit
     return 0;
 }
 
-/* Parse "D", "column" or "residual=..." in [at, at + n), one of a comma-separated list. */
 static int read_option(const char *word, const char *at, size_t n, struct onebit *o)
 {
     if (*at >= '0' && *at <= '9')
@@ -105,7 +102,7 @@ static int onebit_settle(struct codec *c, const struct codec_adder *by)
     return 0;
 }
 
-/* A layer with unknown columns is one column. */
+/* A layer with unknown columns counts as one column. */
 static struct signs_rule rule_of(const struct codec *c, const struct codec_layer *layer)
 {
     const struct onebit *o = onebit_of(c);
@@ -127,7 +124,7 @@ static size_t state_bytes(const struct codec *c, const struct codec_layer *layer
     return (size_t)onebit_of(c)->keeps * layer->n * sizeof(float);
 }
 
-/* Residuals from element `at` on, of this rank's gradients (which = 0) or of sums (which = 1). */
+/* `which` selects the residuals of this rank's gradients (0) or of sums (1). */
 static struct signs_left left_of(const struct codec *c, const struct codec_layer *layer,
                                  size_t which, size_t at)
 {
@@ -189,7 +186,7 @@ static void decode(const struct codec *c, const struct vec_out *outs,
     }
 }
 
-/* All layers of a bucket have units of equal length, in elements and in bytes. */
+/* All layers of a bucket have units of equal length. */
 static size_t bytes_of(const struct reduce_op *f, size_t n)
 {
     const struct codec_call *call = f->ctx;

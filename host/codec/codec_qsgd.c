@@ -1,4 +1,4 @@
-/* codec_qsgd.c : implements QSGD, which sends one level per element and a scale per bucket.
+/* codec_qsgd.c : implements QSGD: one level per element, and a scale per bucket.
  *
  *    g --scale, sample--> codes ==values added in fp32, in rank order, by the range's owner==>
  *                                            --scale, sample--> codes --> mean = value / P
@@ -7,10 +7,10 @@
  *    levels=sign   a sign, and s = 2^(B-1) - 1 levels up to the scale
  *    levels=even   2^B values from -scale to scale, none of them 0 (B = 1: only these)
  *
- * Samples are unbiased and keyed by (seed, step, layer, rank, element); those of sums not by rank,
- * so any rank may own a range. An element needs B/8 + 4/D bytes; a layer's end is rounded up to 32
- * elements. With the study's buckets: 0.28125 bytes for qsgd:2, 0.5078 for qsgd:4, 1.0078 for
- * qsgd:8, 2.0005 for qsgd:16. Source: the 1-bit study, section 3; hls/arith/level.h. */
+ * Samples are unbiased and keyed by (seed, step, layer, rank, element). An element needs B/8 + 4/D
+ * bytes, with the study's buckets 0.28125 for qsgd:2, 0.5078 for qsgd:4, 1.0078 for qsgd:8, 2.0005
+ * for qsgd:16. A layer's end is rounded up to 32 elements. Source: the 1-bit study, section 3;
+ * hls/arith/level.h. */
 #include "base/err.h"
 #include "codec/codec_kind.h"
 #include "hls/arith/philox.h"
@@ -20,7 +20,7 @@
 #include <string.h>
 
 #define STAGE_SUM \
-    0x73756d73u /* "sums": random bits of sums, not keyed by rank: any rank may own a range */
+    0x73756d73u /* "sums": random bits of sums are not keyed by rank, as any rank may own a range */
 
 static const struct levels_rule *rule_of(const struct codec *c)
 {
@@ -31,7 +31,6 @@ static const struct {
     uint32_t bits, bucket;
 } defaults[] = {{1, 128}, {2, 128}, {4, 512}, {8, 512}, {16, 8192}};
 
-/* Parse B at the start. Returns the text after B, or NULL after reporting an error. */
 static const char *read_bits(const char *word, const char *rest, struct levels_rule *r)
 {
     char *end = NULL;
@@ -64,7 +63,6 @@ static bool is(const char *at, size_t n, const char *word)
     return n == strlen(word) && memcmp(at, word, n) == 0;
 }
 
-/* Parse "bucket=D", "norm=..." or "levels=..." in [at, at + n), after the comma. */
 static int read_option(const char *word, const char *at, size_t n, struct levels_rule *r)
 {
     if (n > 7 && memcmp(at, "bucket=", 7) == 0)
@@ -143,8 +141,7 @@ static size_t bytes_of(const struct reduce_op *f, size_t n)
     return levels_bytes(rule_of(call->codec), n);
 }
 
-/* Bytes not sent: a layer's last bucket travels only up to a multiple of LEVEL_BUCKET_UNIT
- * elements. */
+/* A layer's last bucket travels only up to a multiple of LEVEL_BUCKET_UNIT elements. */
 static size_t spared(const struct reduce_op *f, size_t n)
 {
     const struct codec_call *call = f->ctx;

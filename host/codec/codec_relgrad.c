@@ -4,8 +4,7 @@
  *    of=gradient: D = g
  *
  * group-scatter:K has the paper's two stages, native one (a packed MPI_Op). All ranks must have the
- * same weights. Users of narrowcast.h must set nc_layer.weights, except with of=gradient. Only the
- * parsing is not minifloat's. Source: fp8 paper, Algorithm 1. */
+ * same weights (nc_layer.weights), except with of=gradient. Source: fp8 paper, Algorithm 1. */
 #include "base/err.h"
 #include "base/text.h"
 #include "codec/codec_minifloat.h"
@@ -17,7 +16,6 @@ static bool is(const char *at, size_t n, const char *word)
     return n == strlen(word) && memcmp(at, word, n) == 0;
 }
 
-/* Parse the option in [at, at + n), after "relgrad:". Returns as quantile_read(). */
 static int read_word(const char *at, size_t n, struct quantile *q, bool *weights)
 {
     if (is(at, n, "of=weights") || is(at, n, "of=gradient")) {

@@ -1,12 +1,10 @@
-/* codec_ternary.c : implements TernGrad, which sends -1, 0 or 1 times the layer's maximum per
- * element.
+/* codec_ternary.c : implements TernGrad, which sends -1, 0 or 1 times the layer's maximum.
  *
  *    g --clip at 2.5 deviations--> own max ==max of all ranks, fp32==> max
  *    g --sample with probability |g| / max--> -1, 0, 1 (2 bits) ==sum in -P .. P==> sum / P * max
  *
- * Samples are unbiased. Sums are integers of ceil(log2(2P + 1)) bits, exact in any order. The
- * deviation is measured from 0, over the layer on this rank. Source: Wen, Xu, Yan, Wu, Wang, Chen,
- * Li, "TernGrad", NIPS 2017. */
+ * Samples are unbiased. Sums are integers of ceil(log2(2P + 1)) bits, exact in any order. Source:
+ * Wen, Xu, Yan, Wu, Wang, Chen, Li, "TernGrad", NIPS 2017. */
 #include "base/err.h"
 #include "base/text.h"
 #include "codec/codec_kind.h"
@@ -70,8 +68,8 @@ static size_t unit(const struct codec *c, const struct codec_layer *layer)
     return COUNTS_UNIT;
 }
 
-/* As the deviation is measured from 0, not from the mean, a layer of one number, or of equal
- * numbers, is unchanged. */
+/* The deviation is measured from 0, over the layer on this rank. A layer of equal numbers is
+ * therefore unchanged. */
 static void absmax(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
                    int n_spans)
 {

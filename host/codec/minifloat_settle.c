@@ -6,7 +6,7 @@
 
 static const struct mf_fmt e5m2 = {5, 2, 0}, e4m3 = {4, 3, 0};
 
-/* REDUCE_x properties by rule. nearest and trunc round every partial sum to the format. */
+/* nearest and trunc round every partial sum to the format. */
 static const unsigned has[VEC_RULES] = {[VEC_EXACT] = REDUCE_WIDE,
                                         [VEC_NEAREST] = REDUCE_PARTS | REDUCE_NODES,
                                         [VEC_TRUNC] = REDUCE_PARTS | REDUCE_NODES};
@@ -18,7 +18,7 @@ bool minifloat_may(const struct vec_sum *sum, enum vec_rule rule, const struct c
     return (!by->needs || by->needs & has[rule]) && (!by->adds || by->adds(&asked));
 }
 
-/* The explicit test is for readers: e > 5 never fits 62 bits. */
+/* The test of e is for readers: e > 5 never fits 62 bits. */
 static bool fits_exact(struct mf_fmt f, int n_ranks)
 {
     return f.e <= 5 && f.m <= 10 && mf_acc_bits(f, (unsigned)n_ranks) <= EXACT_BITS_MAX;
@@ -31,8 +31,6 @@ static int log2_up(int n)
         log2++;
     return log2;
 }
-
-/* ---- settling: each function refuses a combination, or fills in its part ---- */
 
 static const char *list_rules(const struct vec_sum *sum, const struct codec_adder *by,
                               char text[64])
@@ -106,13 +104,13 @@ static int settle_rule(struct minifloat *m, const struct codec_adder *by)
     return m->sum.rule == VEC_TRUNC ? check_trunc(m) : 0;
 }
 
-/* aps guarantees P*|g|*2^f <= 2^bias: single values are at most 2^bias/P. All become 0 if that is
- * at most half the smallest number, 2^(1-bias-m): 2^(2*bias+m) <= P. */
+/* aps guarantees P*|g|*2^f <= 2^bias, so a single value is at most 2^bias/P. All values become 0 if
+ * that is at most half the smallest number: 2^(2*bias+m) <= P. */
 static int check_scale(const struct minifloat *m)
 {
     char name[CODEC_NAME_BYTES];
     int room = 2 * mf_bias(m->sum.in) + m->sum.in.m;
-    const int added = m->share > m->n_groups ? m->share : m->n_groups; /* codes added at a time */
+    const int added = m->share > m->n_groups ? m->share : m->n_groups;
     if (m->scale == CODEC_APS && room < 31 && 1 << room <= added)
         return ERR(
             -EINVAL,
@@ -124,18 +122,15 @@ static int check_scale(const struct minifloat *m)
     return 0;
 }
 
-/* Formats of at most 4 bits lose less with sums in e4m3 (bench/README.md), whose largest number is
- * 240. Sums under aps and aps-tight are at most 2^bias = 8, in steps of at least 2^-2-c, which
- * e4m3's 2^-9 resolves up to c = 7 (128 ranks). */
+/* Formats of at most 4 bits lose less with sums in e4m3 (bench/README.md). Under aps and aps-tight
+ * such sums are at most 2^bias = 8, in steps of at least 2^-2-c. e4m3, whose largest number is 240,
+ * resolves these with its 2^-9 up to c = 7 (128 ranks). */
 static struct mf_fmt auto_out(const struct vec_sum *sum)
 {
     bool wide = sum->rule == VEC_EXACT || sum->rule == VEC_FP32 || sum->acc.e;
     return mf_width(sum->in) <= 4 && wide ? e4m3 : sum->in;
 }
 
-/* A quantile is mapped to the largest number. Exact sums hold such numbers from all ranks and are
- * divided at the end by a power of two, as with aps-tight. Others leave head-room for the ranks
- * that are added before a division: all, or those of a node. */
 static void settle_quantile(struct minifloat *m, const struct codec *c,
                             const struct codec_adder *by)
 {
@@ -146,7 +141,6 @@ static void settle_quantile(struct minifloat *m, const struct codec *c,
     m->sum.out_shift = exact ? log2_up(c->n_ranks) : 0;
 }
 
-/* Groups make stages of K and P/K ranks; the second casts the first's sums again. */
 static int settle_groups(struct minifloat *m, const struct codec *c, const struct codec_adder *by)
 {
     m->share = c->n_ranks;

@@ -79,7 +79,7 @@ static int read_sum(const char *word, struct minifloat *m)
     return refuse("sum", word, "auto, exact, fp32, nearest, kahan or trunc");
 }
 
-/* The addends' own format counts as none, so that equivalent specs have equal descriptions. */
+/* The addends' own format counts as none: equivalent specs must have equal descriptions. */
 static int read_acc(const char *word, struct minifloat *m)
 {
     struct mf_fmt acc;
@@ -181,8 +181,6 @@ void minifloat_describe(const struct codec *c, struct text *to)
         text_add(to, ", overflow to inf");
 }
 
-/* ---- names of formats and rules, to and from text ---- */
-
 static const struct {
     const char *name;
     struct mf_fmt fmt;
@@ -215,7 +213,7 @@ const char *codec_format_name(struct mf_fmt fmt, char name[CODEC_NAME_BYTES])
     return name;
 }
 
-/* Accepts exactly what codec_format_name() writes: not e0m2, e05m2, e5m02 or e5m24. */
+/* Only names that codec_format_name() writes are accepted: not e0m2, e05m2, e5m02 or e5m24. */
 static bool read_exmy(const char *word, struct mf_fmt *out)
 {
     for (unsigned e = 1; e <= 8; e++)
@@ -230,7 +228,7 @@ static bool read_exmy(const char *word, struct mf_fmt *out)
     return false;
 }
 
-/* As opt_guess(), with names used by other programs. */
+/* Other programs use these names. */
 static const char *guess_format(const char *word, char guess[OPT_GUESS])
 {
     static const char *const others[][2] = {{"fp8", "e4m3' or 'e5m2"}, {"float8", "e4m3' or 'e5m2"},

@@ -1,6 +1,5 @@
-/* quantile.c : scales a quantile of a layer's magnitudes to the largest number of a format.
- *
- * Source: fp8 paper, section 3.2.2. */
+/* quantile.c : scales a quantile of a layer's magnitudes to the largest number of a format. Source:
+ * fp8 paper, section 3.2.2. */
 #include "codec/quantile.h"
 #include "base/err.h"
 #include "codec/codec_minifloat.h"
@@ -11,8 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The number that q is mapped to: the format's largest. For formats with more than 6 exponent bits,
- * which need no scale, 2^32: dividing by a small q needs room in fp32 above it. */
+/* The top of formats with more than 6 exponent bits is 2^32, as dividing by a small q needs room in
+ * fp32 above it. */
 static float top_of(struct mf_fmt f)
 {
     if (f.e > 6)
@@ -23,7 +22,8 @@ static float top_of(struct mf_fmt f)
     return top;
 }
 
-/* A layer's state. All zero, or values that no step writes (untrusted checkpoints): no q yet. */
+/* A layer's state. It holds no q yet if it is all zero, or has values that no step writes
+ * (untrusted checkpoints). */
 struct kept {
     float q;
     uint32_t left; /* steps for which q is still used */
@@ -56,7 +56,6 @@ static float q_of(const struct codec *c, const struct codec_layer *layer)
     return k.left ? k.q : relative_quantile(layer->max, top_of(minifloat_of(c)->sum.in));
 }
 
-/* A kept q is used for one step less, a new q for all steps but one. */
 static void keep(const struct codec *c, const struct codec_layer *layer)
 {
     const uint32_t left = kept_of(c, layer).left;
@@ -65,7 +64,6 @@ static void keep(const struct codec *c, const struct codec_layer *layer)
         memcpy(layer->next_state, &next, sizeof next);
 }
 
-/* NULL if gradients are sent undivided. */
 static const void *weights_of(const struct codec *c, const struct codec_part *part)
 {
     const double eps = minifloat_of(c)->quantile.eps;
@@ -79,9 +77,8 @@ static struct relative_rule rule_of(const struct minifloat *m)
         .eps = (float)m->quantile.eps, .share = (float)m->share, .samples = m->quantile.samples};
 }
 
-/* Fills the next of n parts, at most as many as a backend accepts, and returns their number.
- * in_force: parts get the quantile in use; otherwise it is still being computed, and they get
- * none. */
+/* A backend limits the number of parts per call. in_force is false while the quantile is still
+ * being computed. */
 static int fill(const struct codec *c, const struct codec_part *parts, int n, bool in_force,
                 struct relative_part list[CODEC_PIECES])
 {
@@ -144,8 +141,7 @@ void quantile_scan_encode(const struct codec *c, struct vec_span *spans,
     encode(c, spans, parts, n_spans, true);
 }
 
-/* Sums of shares are means. Exact sums, divided by a power of two to fit the result's format, are
- * still to be divided by the number of ranks. */
+/* Exact sums must still be divided by the number of ranks; sums of shares are means. */
 void quantile_decode(const struct codec *c, const struct vec_out *outs,
                      const struct codec_part *parts, int n_outs)
 {
@@ -166,7 +162,6 @@ struct quantile quantile_default(void)
     return (struct quantile){.part = 0.95, .every = 100, .samples = 1024};
 }
 
-/* Parse "name=" and a number from `least` to `most`, which must end at at + n. */
 static int read_real(const char *at, size_t n, const char *name, double least, double most,
                      double *out)
 {

@@ -36,7 +36,6 @@ static size_t wide_bytes(const struct reduce_op *f, size_t n)
     return sum->rule == VEC_EXACT ? vec_wide_bytes(sum, n) : 0;
 }
 
-/* at: unused; sums do not depend on their place in the bucket */
 static void add(const struct reduce_op *f, size_t at, void *acc, const uint8_t *codes, size_t n,
                 bool first)
 {
@@ -44,8 +43,7 @@ static void add(const struct reduce_op *f, size_t at, void *acc, const uint8_t *
     ops_of(f)->accumulate(sum_of(f), acc, codes, n, first);
 }
 
-/* Divide a node's sums by the number of nodes and round again: sums scaled by a quantile leave no
- * head-room for those of other nodes. */
+/* Sums scaled by a quantile leave no head-room for those of other nodes. */
 static void divide(const struct reduce_op *f, size_t n, uint8_t *codes)
 {
     const struct codec_call *call = f->ctx;
@@ -115,7 +113,6 @@ static int8_t *scales(const struct reduce_op *f, size_t *n_scales)
     return call->rescaled;
 }
 
-/* As codec_exponent(), for n_groups sums whose largest magnitude has this code. */
 static int8_t exponent_of(const struct minifloat *m, uint32_t peak)
 {
     const struct mf_fmt fmt = vec_acc_fmt(&m->sum);

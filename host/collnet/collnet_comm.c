@@ -1,5 +1,5 @@
-/* collnet_comm.c : queues a group's requests and runs them one by one in a thread, so that
- * allreduce and test never block. NCCL calls a group's requests in the same order on all ranks. */
+/* collnet_comm.c : runs a group's requests one by one in a thread, so that allreduce and test never
+ * block. */
 #include "base/buf.h"
 #include "collnet/collnet.h"
 #include "collnet/mesh.h"
@@ -67,7 +67,7 @@ static int run(struct group *g, const struct request *r)
     if (!g->failed)
         g->failed = collnet_sum_run(g->sums[kind], r->type, r->send, r->recv, r->n);
     if (g->failed)
-        (void)comm_fail(g->comm, g->failed); /* tells the other ranks */
+        (void)comm_fail(g->comm, g->failed);
     return g->failed;
 }
 
@@ -86,7 +86,6 @@ static void leave(struct group *g)
     comm_leave(g->comm);
 }
 
-/* NULL: no more will come. */
 static struct request *next(struct group *g)
 {
     pthread_mutex_lock(&g->lock);
@@ -118,7 +117,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* With all signals blocked: they are for the program. */
+/* Signals stay blocked in the thread: they are for the program. */
 static int start(struct group *g)
 {
     sigset_t all, before;
@@ -155,8 +154,7 @@ int collnet_close_listen(void *listening)
     return NCCL_SUCCESS;
 }
 
-/* Open the first sums. Collective. Fails if no card answers now; NCCL then makes the sums
- * itself. */
+/* Collective. */
 static int find_card(struct group *g)
 {
     return open_kind(g, collnet_spec()->format ? COLLNET_WORDS : COLLNET_E4M3FN, true);
@@ -176,7 +174,7 @@ static int begin(struct group *g, void *handles[], int n_ranks, int rank,
     return rc;
 }
 
-/* After an error NCCL leaves the listening socket open, and sums in another way. */
+/* After an error NCCL leaves the listening socket open. */
 int collnet_connect(void *handles[], int n_ranks, int rank, void *listening, void **comm)
 {
     struct err_lines lines = collnet_lines(), *before = err_turn(&lines);
@@ -242,7 +240,6 @@ int collnet_test(void *request, int *done, int *bytes)
     return collnet_result(rc);
 }
 
-/* Wait, at most CLOSE_S, until the thread has left the communicator. */
 static void await_left(struct group *g)
 {
     struct timespec until;
@@ -293,7 +290,7 @@ int collnet_register_dma_buf(void *comm, void *data, size_t bytes, int kind, uin
                              void **mr)
 {
     (void)comm, (void)data, (void)bytes, (void)kind, (void)at, (void)fd, (void)mr;
-    return NCCL_INVALID_ARGUMENT; /* not offered */
+    return NCCL_INVALID_ARGUMENT;
 }
 
 int collnet_deregister(void *comm, void *mr)

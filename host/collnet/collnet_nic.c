@@ -1,5 +1,5 @@
-/* collnet_nic.c : finds the network interface to the first card, and describes it to NCCL: in both
- * kinds of tables alike, so that NCCL recognises one device. */
+/* collnet_nic.c : describes the network interface to the first card alike in both of NCCL's tables,
+ * which must show one device. */
 #include "collnet/collnet.h"
 #include "base/inet.h"
 #include "offload/wire/wire_local.h"
@@ -70,8 +70,6 @@ uint32_t collnet_ip(void)
 {
     return nic.ip;
 }
-
-/* ---- in each version's layout ---- */
 
 static int describe(int dev, struct nic_v12 *out)
 {

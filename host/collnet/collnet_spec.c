@@ -55,7 +55,7 @@ int collnet_result(int rc)
     }
 }
 
-/* A copy, since the environment may change later. */
+/* The environment may change later. */
 static const char *word(const char *name)
 {
     const char *text = getenv(name);

@@ -1,12 +1,10 @@
-/* collnet_sum.c : makes the all-reduces of one codec with a card or with messages, with the same
- * bits.
+/* collnet_sum.c : makes the all-reduces of one codec with a card or messages, with the same bits.
  *
  *     fp32, fp16, bf16   absmax -> exponent --max over ranks--> shift; cast to codes --sum--> back
- *     fp8                are codes:                             --sum-->
+ *     fp8                are codes:                                             --sum-->
  *
- * Works like reducer_card_path.c, for one bucket with the length of NCCL's request. If, by vote,
- * any rank missed an answer of the card, all ranks repeat the sum with messages. With inf or nan on
- * some rank, the sum is made in fp32. */
+ * Works like reducer_card_path.c, for one bucket. If any rank missed an answer of the card, all
+ * ranks repeat the sum with messages. */
 #include "base/buf.h"
 #include "base/crc.h"
 #include "collnet/collnet.h"
@@ -16,7 +14,7 @@
 #include <string.h>
 
 struct collnet_sum {
-    struct job job; /* codec, algorithm for messages, cards */
+    struct job job;
     struct codec fp32;
     struct offload *offload;
     enum collnet_kind kind;
@@ -71,9 +69,7 @@ int collnet_check(const struct collnet_spec *w, enum collnet_kind kind)
     return 0;
 }
 
-/* ---- opening and closing ---- */
-
-/* For sums with inf or nan, by IEEE 754. */
+/* For sums with inf or nan on some rank. */
 static int open_fp32(struct collnet_sum *s)
 {
     const struct codec_spec spec = {.format = "fp32", .sum = "fp32", .overflow = "inf"};
@@ -185,7 +181,7 @@ static void nothing(void *arg, size_t at, size_t n)
     (void)arg, (void)at, (void)n; /* no codes to wait for, results are read later */
 }
 
-/* A checksum of all that ranks must share before a card adds their packets. */
+/* A card may add packets only of ranks that agree on all of this. */
 static uint32_t tag_of(const struct collnet_sum *s, size_t n, int8_t exponent)
 {
     const uint64_t words[] = {s->step, n, (uint8_t)exponent, s->job.tag};
@@ -195,7 +191,6 @@ static uint32_t tag_of(const struct collnet_sum *s, size_t n, int8_t exponent)
     return crc_of(bytes, sizeof bytes);
 }
 
-/* Sum codes [n], padded with zeros, into result. */
 static int sum_by_messages(struct collnet_sum *s, const struct codec *codec, size_t n)
 {
     const struct codec_call of = {.codec = codec, .step = s->step};
@@ -210,7 +205,6 @@ static int sum_by_messages(struct collnet_sum *s, const struct codec *codec, siz
     return s->job.algo->run(s->job.comm, &call);
 }
 
-/* Write the codes of x, or x itself if it is codes, to `codes`. */
 static void encode(struct collnet_sum *s, const struct codec *codec, int shift, const void *x,
                    size_t n)
 {
@@ -233,8 +227,7 @@ struct summing {
     bool finite;
 };
 
-/* Sum with the card, as far as possible. Returns the parts that this rank missed (LOST_*), or a
- * negative errno. */
+/* Returns the parts that this rank missed (LOST_*), or an error. */
 static int go(struct summing *a)
 {
     struct collnet_sum *s = a->s;
@@ -261,7 +254,6 @@ static int go(struct summing *a)
     return rc ? LOST_SUM : 0;
 }
 
-/* Make, with messages, the parts that any rank missed. */
 static int make_up(struct summing *a, uint64_t lost)
 {
     struct collnet_sum *s = a->s;

@@ -1,5 +1,5 @@
-/* collnet_tables.c : fills NCCL's collective network tables, one for each version. NULL: an
- * operation that NCCL makes in another way (all-gather, reduce-scatter). */
+/* collnet_tables.c : fills NCCL's collective network tables, one for each version. NCCL itself
+ * makes what is NULL (all-gather, reduce-scatter). */
 #include "collnet/collnet.h"
 
 #define PLUGIN __attribute__((visibility("default")))
@@ -42,7 +42,7 @@ static int allreduce_v6(void *comm, void *send, void *recv, int n, int type, int
                  : NCCL_INVALID_ARGUMENT;
 }
 
-/* Nothing to do: the CPU has written the sums. */
+/* The CPU has written the sums, so nothing needs a flush. */
 static int flush(void *comm, void *data, int bytes, void *mr, void **request)
 {
     (void)comm, (void)data, (void)bytes, (void)mr;

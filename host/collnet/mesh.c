@@ -56,7 +56,7 @@ static int test(void *arg, void *request, int *done)
     return 0;
 }
 
-/* Returns 0: tests of messages report the loss of a peer. */
+/* Tests of messages, not this function, report the loss of a peer. */
 static int progress(void *arg)
 {
     struct mesh *m = arg;
@@ -99,8 +99,8 @@ void mesh_close(struct mesh *m)
 
 /* ---- connecting every pair of ranks ----
  *
- * A connecting rank sends {magic, rank, secret}, with the secret of the listening rank's handle.
- * Only ranks that got it from NCCL are accepted; other connections are closed. */
+ * A connecting rank sends {magic, rank, secret}. Only ranks got the secret, with the listening
+ * rank's handle from NCCL; other connections are closed. */
 
 enum { MAGIC = 0x6e63636e, MAX_RANKS = 4096 };
 
@@ -160,7 +160,6 @@ static int call(struct mesh *m, int peer, const struct mesh_handle *h, struct de
                          inet_text(h->ip, (uint16_t)h->port, text), strerror(-rc));
 }
 
-/* The rank of a peer that sent this, or -1 if not one of ours. */
 static int rank_of(const struct mesh *m, const struct hello *hello, uint64_t secret)
 {
     const bool ours = hello->magic == MAGIC && hello->secret == secret && hello->rank > m->rank &&

@@ -1,8 +1,5 @@
-/* net_socket.c : sends NCCL's messages between ranks, over one TCP connection each.
- *
- * A minimal network: NCCL loads no collective network without a network in the same library.
- * Messages of a connection arrive in order. Tags are ignored: NCCL needs them only for grouped
- * receives, which the properties do not offer. */
+/* net_socket.c : sends NCCL's messages between ranks, over one TCP connection each, in order. Tags
+ * are ignored: NCCL needs them only for grouped receives, which the properties do not offer. */
 #include "base/buf.h"
 #include "base/callers.h"
 #include "base/clock.h"
@@ -26,7 +23,6 @@ struct request {
     bool used;
 };
 
-/* A connection in one direction. */
 struct line {
     struct stream stream;
     bool connected;
@@ -34,7 +30,7 @@ struct line {
     struct request requests[REQUESTS];
 };
 
-/* The same in all calls of connect() until connected. */
+/* NCCL passes the same handle in all calls of connect() until connected. */
 struct handle {
     struct mesh_handle of;
     struct line *begun;
@@ -77,8 +73,6 @@ int net_close_listen(void *listening)
     return NCCL_SUCCESS;
 }
 
-/* ---- connecting ---- */
-
 static struct line *make_line(int fd)
 {
     const int on = 1;
@@ -102,7 +96,6 @@ static struct line *begin_call(const struct mesh_handle *h)
     return l;
 }
 
-/* 1: connected, 0: not yet, or a negative errno. */
 static int is_connected(struct line *l)
 {
     const int rc = inet_called(l->stream.fd, 0);
@@ -131,8 +124,6 @@ int net_connect_to(void *handle, void **comm)
     return rc < 0 ? collnet_result(rc) : NCCL_SUCCESS;
 }
 
-/* ---- accepting ---- */
-
 int net_accept_from(void *listening, void **comm)
 {
     struct listening *l = listening;
@@ -147,8 +138,6 @@ int net_accept_from(void *listening, void **comm)
     }
     return NCCL_SUCCESS; /* no caller was ours; NCCL calls again */
 }
-
-/* ---- messages ---- */
 
 static struct request *find_free(struct line *l)
 {

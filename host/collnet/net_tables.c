@@ -1,4 +1,5 @@
-/* net_tables.c : fills NCCL's network tables, one for each version. NULL: not supported. */
+/* net_tables.c : fills NCCL's network tables, one for each version. Operations that
+ * are NULL are not supported. */
 #include "collnet/collnet.h"
 
 #define PLUGIN __attribute__((visibility("default")))

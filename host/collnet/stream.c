@@ -14,8 +14,6 @@ static void append(struct stream_list *l, struct stream_message *m)
     l->end = &m->next;
 }
 
-/* Remove m, or if m is NULL, the first message with this tag. Returns it, or NULL if it is not in
- * the list. */
 static struct stream_message *take(struct stream_list *l, const struct stream_message *m,
                                    uint64_t tag)
 {
@@ -55,8 +53,6 @@ void stream_close(struct stream *s)
     s->fd = -1;
 }
 
-/* ---- sending ---- */
-
 static void push(struct stream *s)
 {
     const size_t head = sizeof(struct stream_head);
@@ -79,8 +75,6 @@ static void push(struct stream *s)
     }
 }
 
-/* ---- receiving ---- */
-
 static struct stream_message *make_early(const struct stream *s)
 {
     struct stream_message *m = calloc(1, sizeof *m);
@@ -95,7 +89,7 @@ static struct stream_message *make_early(const struct stream *s)
     return m;
 }
 
-/* Choose the message for the bytes after a head. Returns false if there is none yet. */
+/* Returns false while the next head has no message yet. */
 static bool begin_in(struct stream *s)
 {
     struct stream_message *m = take(&s->posted, NULL, s->head.tag);
@@ -122,7 +116,6 @@ static void end_in(struct stream *s)
     s->head_at = 0;
 }
 
-/* Returns false if nothing has come. */
 static bool pull_some(struct stream *s, char *to, size_t left, size_t *at)
 {
     const ssize_t n = recv(s->fd, to, left, 0);
@@ -190,7 +183,7 @@ void stream_recv(struct stream *s, struct stream_message *m, uint64_t tag, void 
     m->at = early->at;
     m->done = early->done && early->head.bytes == bytes;
     if (s->in == early)
-        s->in = m; /* the rest goes directly to m */
+        s->in = m;
     drop_early(early);
 }
 

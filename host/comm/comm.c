@@ -1,5 +1,4 @@
-/* comm.c : implements one rank of a job: its properties, agreement on failures, and steps reduced
- * outside MPI. */
+/* comm.c : implements one rank of a job. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
@@ -77,7 +76,7 @@ struct comm_count comm_counted(const struct comm *c)
     return c->count;
 }
 
-/* The minimum of | rank : -code | over ranks: the lowest rank that failed, with its code. */
+/* The minimum of | rank : -code | names the lowest rank that failed, with its code. */
 int comm_agree(struct comm *c, int rc)
 {
     const uint64_t fine = UINT64_MAX;
@@ -121,8 +120,6 @@ void comm_abort(struct comm *c, int code)
     c->ops->end(c, code);
 }
 
-/* ---- ranks of one machine ---- */
-
 int comm_rank_on_node(struct comm *c)
 {
     int rank;
@@ -136,9 +133,6 @@ int comm_nodes(struct comm *c, int32_t *nodes)
     return c->ops->nodes(c, &rank, nodes);
 }
 
-/* ---- result of a liveness check ---- */
-
-/* "1, 4, 7", or the first few of many ranks. Returns their number. */
 static int list_missing(const struct comm *c, const bool *heard, char *text, size_t size)
 {
     struct text list = text_in(text, size);
@@ -171,10 +165,8 @@ void comm_liveness_report(const struct comm *c, const bool *heard, int code)
                   c->deadline_s, c->n_ranks);
 }
 
-/* ---- check of the ranks' libraries ---- */
-
-/* A job's first messages: rank 0's record to all ranks, then comm_agree(). They must stay the same
- * in all versions. */
+/* A job's first messages are rank 0's record to all ranks, then comm_agree(). They must stay the
+ * same in all versions. */
 
 struct record {
     char magic[8];
@@ -204,8 +196,6 @@ int comm_check_version(struct comm *c)
     err_hold();
     return comm_agree(c, compare(c, &first));
 }
-
-/* ---- steps reduced outside MPI ---- */
 
 int comm_abandon(struct comm *c)
 {

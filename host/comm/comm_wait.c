@@ -1,5 +1,4 @@
-/* comm_wait.c : implements the parts of messages, waits and collectives that all kinds of ranks
- * share. */
+/* comm_wait.c : implements messages, waits and collectives for all kinds of ranks. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
@@ -12,7 +11,7 @@ int comm_place(struct comm *c)
 {
     if (c->n_req < c->room)
         return 0;
-    /* Rare: only messages of many chunks and batches of requests need more places. */
+    /* Only messages of many chunks and batches of requests need more places. */
     const size_t room = 2 * c->room;
     if (!c->ops->make_room(c, room))
         return ERR(-ENOMEM, "cannot have more than %zu messages in flight: out of memory", c->room);
@@ -71,7 +70,7 @@ int comm_look(struct comm *c, struct comm_watch *w)
 }
 
 /* Poll for a few microseconds, then yield, then sleep, longer in long waits: hundreds of ranks may
- * share a core with the one rank that all others wait for. */
+ * share a core with the one rank that they wait for. */
 void comm_rest(unsigned n_polls, double waited_s)
 {
     if (n_polls < 50)
@@ -103,8 +102,6 @@ int comm_round(struct comm *c)
     c->count.rounds++;
     return comm_wait(c);
 }
-
-/* ---- batches of requests ---- */
 
 int comm_batches_begin(struct comm *c, size_t n_places)
 {
@@ -164,8 +161,6 @@ int comm_some(struct comm *c, bool wait)
     return c->ops->some(c, wait);
 }
 
-/* ---- collectives for small data ---- */
-
 static size_t at_most(size_t n, size_t limit)
 {
     return n < limit ? n : limit;
@@ -214,7 +209,7 @@ static int reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const
     TRY(c->ops->reduce(c, how, x, n, what));
     const size_t bytes = c->n_ranks > 1 ? n * comm_reduce_bytes(how) : 0;
     c->count.sent_bytes += bytes;
-    /* of a process with virtual ranks, one takes part */
+    /* Of a process with virtual ranks, one rank takes part. */
     if (c->n_near == c->n_ranks || (c->n_near > 0 && c->rank != c->near))
         c->count.near_bytes += bytes;
     return 0;
@@ -299,8 +294,7 @@ int comm_pass(struct comm *c, int from, int to, void *buf, size_t bytes)
     return comm_wait(c);
 }
 
-/* Compare block by block. All ranks process as many blocks as rank 0 has, whatever their own
- * length. */
+/* All ranks process as many blocks as rank 0 has, whatever their own length. */
 static int differs_from_rank_0(struct comm *c, const char *mine, size_t bytes, bool *differs)
 {
     uint64_t length = bytes;

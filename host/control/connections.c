@@ -41,7 +41,7 @@ static int end(struct connections *c, int peer)
     return control_leave(c->control, peer);
 }
 
-/* Send as much as possible now. Returns 0, or 1 if the other end has closed. */
+/* Returns 1 if the other end has closed. */
 static int send_said(struct connections *c, int peer)
 {
     size_t n;
@@ -53,7 +53,7 @@ static int send_said(struct connections *c, int peer)
     return 0;
 }
 
-/* Notices a host that is cut off within about 15 s. */
+/* A host that is cut off is noticed within about 15 s. */
 static void keep_alive(int fd)
 {
     const int on = 1, idle_s = 5, between_s = 3, probes = 3, unread_ms = 15000;
@@ -119,8 +119,8 @@ static void welcome(struct connections *c, double now)
         c->heard_at[peer] = now;
 }
 
-/* Read one message, or what has arrived of it. Only a whole message that is answered counts as a
- * request, so a peer that sends single bytes does not keep its place. */
+/* Only an answered message counts as a request, so a peer that sends single bytes does not keep its
+ * place. */
 static int listen_to(struct connections *c, int peer, double now)
 {
     uint8_t bytes[SIMLINK_MAX];
@@ -144,7 +144,6 @@ static int listen_to(struct connections *c, int peer, double now)
     return rc || gone ? end(c, peer) : 0;
 }
 
-/* Must this peer be disconnected after CONNECTIONS_IDLE_S of silence? */
 static bool is_idle(const struct connections *c, int peer)
 {
     return c->fd[peer] >= 0 && peer != c->owner && !control_owns(c->control, peer);
@@ -178,7 +177,7 @@ int connections_polls(struct connections *c, double now, struct pollfd *polls)
     return n;
 }
 
-/* Fill ready[CONTROL_PEERS] with the peers' events. Returns the listener's. */
+/* Returns the listener's events. */
 static short sort_events(const struct connections *c, const struct pollfd *polls, int n,
                          short *ready)
 {
@@ -215,7 +214,6 @@ static bool is_before(const struct connections *c, int a, int b)
     return at < other || (at == other && c->served[a] < c->served[b]);
 }
 
-/* The ready peer that has had the least service, or -1. */
 static int next_peer(const struct connections *c, const short *ready)
 {
     int next = -1;
@@ -225,7 +223,7 @@ static int next_peer(const struct connections *c, const short *ready)
     return next;
 }
 
-/* Serve ready peers until the ration is used up. The others stay ready. */
+/* Peers that the ration excludes stay ready. */
 static int serve_ration(struct connections *c, short *ready, double now)
 {
     double before = c->clock(), after;
@@ -241,7 +239,6 @@ static int serve_ration(struct connections *c, short *ready, double now)
     return 0;
 }
 
-/* Serve all peers except the owner by ration, disconnect silent ones, and accept one new client. */
 static int serve_strangers(struct connections *c, short *ready, bool come, double now)
 {
     const bool any = come || next_peer(c, ready) >= 0;

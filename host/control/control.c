@@ -12,8 +12,8 @@ struct peer {
     char name[64];
     uint32_t ip;
     uint16_t port;
-    /* in [SIMLINK_BYTES + SIMLINK_MAX]: a message's part that has come. out [CONTROL_UNREAD]:
-     * answers not sent yet. */
+    /* in [SIMLINK_BYTES + SIMLINK_MAX]: part of a message; out [CONTROL_UNREAD]: answers not sent
+     * yet */
     uint8_t *in, *out;
     size_t in_n, out_n;
 };
@@ -27,8 +27,6 @@ struct control {
     struct peer peer[CONTROL_PEERS];
     uint8_t body[SIMLINK_MAX];
 };
-
-/* ---- messages ---- */
 
 static int batch(struct control *c, int peer, const uint8_t *body, uint32_t bytes,
                  struct simlink *answer, uint8_t *to)
@@ -61,7 +59,6 @@ static bool is_bus(uint32_t kind)
     return kind >= SIMLINK_BUS_WRITE && kind <= SIMLINK_MEM_READ;
 }
 
-/* Return an error message if the header of *m is invalid, or NULL. */
 static const char *nonsense(const struct control *c, int peer, const struct simlink *m)
 {
     if (is_bus(m->kind))
@@ -131,7 +128,7 @@ int control_obey(struct control *c, int peer, struct simlink m, const uint8_t *b
     }
 }
 
-/* Queue an answer. Returns 0, or 1 after reporting that a peer does not read its answers. */
+/* Returns 1 after reporting that a peer does not read its answers. */
 static int say(struct control *c, int peer, struct simlink m, const uint8_t *body)
 {
     struct peer *p = &c->peer[peer];
@@ -198,8 +195,6 @@ void control_heard(struct control *c, int peer, size_t n)
     memmove(p->out, p->out + n, p->out_n - n);
     p->out_n -= n;
 }
-
-/* ---- peers ---- */
 
 int control_join(struct control *c, const char *name, uint32_t ip, uint16_t port)
 {

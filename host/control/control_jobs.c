@@ -5,7 +5,7 @@
 
 enum { STOP_READS = 20000, NOBODY = -1 };
 
-/* On a shared card: hls/card/sharing.def. */
+/* rules of hls/card/sharing.def, for a shared card */
 enum rule {
     RULE_FREE,
     RULE_JOB,
@@ -64,7 +64,6 @@ int control_jobs_read(struct control_jobs *j, int peer, uint64_t at, uint32_t *v
     return bus_read(j, at < REG_WINDOW ? (uint32_t)at : REG_WINDOW, value);
 }
 
-/* Wait until the card has drained and cleared the stopping job. */
 static int settle(struct control_jobs *j)
 {
     for (int i = 0; i < STOP_READS; i++) {
@@ -76,14 +75,13 @@ static int settle(struct control_jobs *j)
     return ERR(-EIO, "a job on the card does not stop");
 }
 
-/* May this peer access all that has no owner? */
 static bool free_to(const struct control_jobs *j, int peer)
 {
     return !j->shared || peer == j->host;
 }
 
-/* May a job start with its slots: at most half of the free ones, unless its start asks for more or
- * no other job is possible? */
+/* A job gets at most half of the free slots, unless its start asks for more or no other job is
+ * possible. */
 static bool leaves_enough(const struct control_jobs *j, uint32_t start)
 {
     uint32_t jobs = 0, left = j->n_slots;

@@ -15,7 +15,7 @@ const char *choice_algo(const char *algo)
     return is(algo, "offload") ? "auto" : algo;
 }
 
-/* Return the names of the cards, or NULL. *by_word: named by the user, not by the environment. */
+/* *by_word: the user, not the environment, has named the cards. */
 static const char *cards_of(const char *word, bool *by_word)
 {
     const char *environment = getenv("NARROWCAST_OFFLOAD");

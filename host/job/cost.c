@@ -8,8 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- a step ---- */
-
 struct cut {
     struct bucket *buckets;     /* [n_layers] */
     struct codec_layer *placed; /* [n_layers] */
@@ -68,8 +66,7 @@ static void bucket_cost(const struct cost_job *job, const struct cost_cluster *c
         cost_messages(job, cluster, b->fp32, &b->op, b->n, sum);
 }
 
-/* Return the bytes of the message that carries exponents and codes, or 0 if they travel
- * separately. */
+/* Returns 0 if exponents and codes travel separately. */
 static size_t message_bytes(const struct cost_job *job, const struct cost_cluster *cluster,
                             const struct algo *algo, const struct cut *cut)
 {
@@ -91,7 +88,6 @@ static const struct algo *choose_algo(const struct cost_job *job,
                : job->algo;
 }
 
-/* All casts, all exponents, then bucket after bucket. */
 static void one_after_the_other(const struct cost_job *job, const struct cost_cluster *cluster,
                                 const struct cut *cut, struct cost *sum)
 {
@@ -149,8 +145,6 @@ int cost_step(const struct cost_job *job, const struct cost_cluster *cluster, st
     *out = sum;
     return 0;
 }
-
-/* ---- a bucket through a card: packets up, results down ---- */
 
 enum {
     UDP_HEADERS = 28, /* IP and UDP */

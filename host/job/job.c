@@ -1,4 +1,4 @@
-/* job.c : settles, opens and closes a job, with an agreement of the ranks after each part. */
+/* job.c : settles, opens and closes a job; ranks agree after each part. */
 #include "job/job.h"
 #include "base/buf.h"
 #include "base/crc.h"
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No communication. codec: out: settled for the algorithm found. j->codec is settled once the GPUs
- * are known. */
+/* No communication. codec (out) is settled for the algorithm found, j->codec once the GPUs are
+ * known. */
 static int read_words(const struct job_spec *w, struct job *j, struct codec *codec)
 {
     const int n_ranks = comm_n_ranks(j->comm);
@@ -147,8 +147,8 @@ static int copy_layers(const struct job *j, const struct reducer_layer *layers, 
     return 0;
 }
 
-/* Returns K if the K virtual ranks of each process should add their codes first, because one wide
- * sum and its result are shorter than K codes and results; else 0. */
+/* Returns K if one wide sum of K virtual ranks and its result are shorter than K codes and results,
+ * else 0. */
 static int blocks_to_group(const struct job *j)
 {
     const int here = comm_n_here(j->comm), processes = comm_n_processes(j->comm);
@@ -161,8 +161,8 @@ static int blocks_to_group(const struct job *j)
     return wide + out < (size_t)here * (in + out) ? here : 0;
 }
 
-/* If no algorithm was named, chooses one for CPU gradients. One message for short steps, but not
- * with cards, which answer packets, or overlap, which sends buckets as they become ready. */
+/* One message is best for short steps, but not with cards, which answer packets, or with
+ * overlap, which sends buckets as they become ready. */
 static int choose_algo(const struct job *j, const struct reducer_layer *own, int n_layers,
                        const struct algo **out, int *group)
 {
@@ -248,9 +248,6 @@ void job_path(struct job *j, struct text *to)
     }
 }
 
-/* ---- GPUs: one per rank (ranks may share) ---- */
-
-/* why: filled on ranks without one. */
 static int all_have_one(struct comm *c, char *why, size_t size)
 {
     int8_t none = !gpu_here(why, size);

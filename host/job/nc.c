@@ -25,8 +25,7 @@ void nc_options_init(struct nc_options *options, size_t size)
     memcpy(options, &defaults, size < sizeof defaults ? size : sizeof defaults);
 }
 
-/* Copies options of any version, or the defaults for NULL. Reports nothing, since the options
- * choose the log. */
+/* from: of any version. The options choose the log, so nothing is reported. */
 static int copy_options(const struct nc_options *from, struct nc_options *out)
 {
     nc_options_init(out, sizeof *out);
@@ -60,7 +59,7 @@ static int check_columns(const struct nc_layer *l)
     return 0;
 }
 
-/* No communication. *out, *weights: [n_layers], freed by the caller, also after a failure. */
+/* No communication. The caller frees *out and *weights, also after a failure. */
 static int copy_layers(const char *device, const struct nc_layer *layers, int n_layers,
                        struct reducer_layer **out, const float ***weights)
 {
@@ -164,7 +163,6 @@ static void name_path(struct nc *nc)
         snprintf(nc->path, sizeof nc->path, "%s", j->algo->name);
 }
 
-/* Arguments of an opening. */
 struct opening {
     struct nc_options options;
     int options_rc;
@@ -176,7 +174,6 @@ struct opening {
     const float **weights;
 };
 
-/* Opens the job of a block. */
 static int open_block(struct nc *nc, struct nc_block *b)
 {
     const struct opening *a = nc->opening;
@@ -192,7 +189,7 @@ static int open_block(struct nc *nc, struct nc_block *b)
     return 0;
 }
 
-/* Makes the blocks of this process, without communication. */
+/* No communication. */
 static int make_blocks(struct nc *nc)
 {
     nc->n_blocks = nc->virtual ? comm_virtual_n_here(nc->virtual) : 1;
@@ -208,7 +205,6 @@ static int make_blocks(struct nc *nc)
     return 0;
 }
 
-/* Checks what does not depend on other ranks, and copies the layers. */
 static int check_alone(struct opening *a)
 {
     struct nc *nc = a->nc;
@@ -254,7 +250,7 @@ static int close_block(struct nc *nc, struct nc_block *b)
     return 0;
 }
 
-/* Closes the jobs, before the communicator. */
+/* Jobs are closed before the communicator. */
 static void close_jobs(struct nc *nc)
 {
     if (nc->blocks)
@@ -272,7 +268,6 @@ static void give_back(struct nc *nc)
     free(nc);
 }
 
-/* Checks of this rank before the first communication. */
 static int prepare(void *arg)
 {
     struct opening *a = arg;
@@ -332,7 +327,7 @@ static int open_by_calls(struct opening *a, const struct nc_transport *transport
     return open_over_comm(a, comm);
 }
 
-/* members NULL: over the transport. */
+/* If members is NULL, the transport connects the ranks. */
 static int open_as(struct comm_members *members, const struct nc_transport *transport,
                    const struct nc_options *options, const struct nc_layer *layers, int n_layers,
                    struct nc **out)
@@ -420,8 +415,7 @@ void nc_abort(struct nc *nc, int code)
     code = code < 0 && code > -4096 ? code : -ECANCELED;
     if (!comm_fail(nc->comm, code))
         comm_abort(nc->comm, code);
-    /* A call that this rank is in finds the failure. Otherwise this thread must notify the other
-     * ranks. */
+    /* A call in progress finds the failure. Otherwise this thread must notify the other ranks. */
     if (!comm_threads(nc->comm) || atomic_exchange(&nc->busy, true))
         return;
     fenv_t fp;

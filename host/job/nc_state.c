@@ -3,8 +3,8 @@
  *    | "ncstate\0" | options tag | layers tag | ranks | rank | step | size | CRC | 0 |
  *          8              4            4          4      4      8      8     4    4
  *
- * After this head come `size` bytes, the codec's state of all layers, from the reducer. With
- * blocks, a process has one such state for each of its blocks, and ranks are blocks. */
+ * `size` bytes follow, the codec's state of all layers. With blocks, a process has one such state
+ * for each of its blocks, and ranks are blocks. */
 #include "base/buf.h"
 #include "base/crc.h"
 #include "job/nc_inside.h"
@@ -49,7 +49,7 @@ int nc_set_step(struct nc *nc, uint64_t step)
     return nc_leave(nc, 0);
 }
 
-/* Returns the bytes of one block's state, which all blocks have in common. */
+/* All blocks have states of equal length. */
 static size_t block_bytes(const struct nc *nc)
 {
     return sizeof(struct head) + reducer_state_bytes(nc->blocks->job.reducer);
@@ -77,7 +77,6 @@ int nc_state_save(struct nc *nc, void *to)
     return nc_leave(nc, rc);
 }
 
-/* Checks whether this block can have saved the state. *step: the step of the state. */
 static int check_block(const struct nc *nc, const struct nc_block *b, const uint8_t *from,
                        size_t bytes, uint64_t *step)
 {

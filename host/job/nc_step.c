@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Sums up the reports of all blocks. start_s: clock at which the process began to wait for them. */
+/* start_s: clock at which the process began to wait for the blocks */
 static void report_blocks(const struct nc *nc, double start_s, struct nc_report *out)
 {
     const bool by_cards = nc->blocks[0].done.by_card_path;
@@ -51,7 +51,7 @@ int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *report)
     return nc_leave(nc, rc < 0 ? rc : report_step(nc, start_s, report));
 }
 
-/* If MPI allows no thread, prints a warning, and steps run in nc_wait(), as with blocks. */
+/* If MPI allows no thread, steps run in nc_wait(), as with blocks. */
 static int start_thread(struct nc *nc)
 {
     if (nc->asked_thread || nc->virtual)
@@ -83,7 +83,6 @@ static int refuse_no_step(struct nc *nc)
     return nc_leave_refused(nc, ERR(-EINVAL, "cannot continue a step: call nc_iallreduce() first"));
 }
 
-/* Ignores layers that were handed in before. */
 static void note_handed(struct nc *nc, int first, int n)
 {
     for (int i = first; i < first + n; i++)

@@ -100,8 +100,7 @@ void nc_type_in(struct nc *nc, int first, int n)
             type_in(nc, &nc->blocks[k], l);
 }
 
-/* Overflow mode of results. A mean of halves fits a half, but the format may round it up: e4m3
- * turns 65504 into 65536. */
+/* A mean of halves fits a half, but the format may round it up: e4m3 turns 65504 into 65536. */
 static enum mf_overflow overflow_of(const struct codec *c)
 {
     const struct vec_sum *sum = codec_sum(c);

@@ -40,8 +40,6 @@ int node_sum_check(const char *word, const struct algo *algo, int group, int n_r
     return card_fits(codec_card_sum(codec), n_ranks, "ranks", &fit);
 }
 
-/* ---- rank 0 ---- */
-
 static void lose(struct node_sum *s)
 {
     card_mm_close(&s->mm);
@@ -82,8 +80,6 @@ static int open_card(struct node_sum *s, const char *word, const char *xclbin,
     return 0;
 }
 
-/* ---- all ranks ---- */
-
 static double shorter(double a, double b)
 {
     return a < b ? a : b;
@@ -92,7 +88,7 @@ static double shorter(double a, double b)
 int node_sum_open(struct comm *c, const char *word, const struct offload_options *o,
                   const struct vec_sum *sum, struct node_sum **out)
 {
-    /* half: the other ranks wait meanwhile */
+    /* half, since the other ranks wait meanwhile */
     const double half_s = (o->deadline_s > 0 ? o->deadline_s : ranks_s) / 2;
     struct node_sum *s = buf_alloc(sizeof *s);
     int rc = s ? 0 : -ENOMEM;

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Its request is MPI's persistent receive from this process itself. */
+/* The request is MPI's persistent receive from this process itself. */
 struct persistent {
     MPI_Request request;
     struct pmpi_comm *comm;

@@ -26,7 +26,7 @@ static unsigned tag_of(const struct pmpi_spec *w)
     return crc;
 }
 
-/* Have all ranks the same options, with `on`? Also finds out whether all have the threads
+/* Ranks must agree on the options and on `on`. Also finds out whether all have the threads
  * needed. */
 static bool all_agree(const struct pmpi_spec *w, int level)
 {
@@ -90,8 +90,6 @@ void pmpi_end(void)
     state.on = false;
 }
 
-/* ---- the environment ---- */
-
 static struct pmpi_spec spec;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -129,7 +127,6 @@ void pmpi_say_once(void *arg, int level, const char *line)
         fprintf(stderr, "narrowcast: %s%s\n", level == NC_LOG_ERROR ? "" : "warning: ", line);
 }
 
-/* A number above 0, or the fallback if the variable is not set. Returns false for other values. */
 static bool number(const char *name, double fallback, double *out)
 {
     const char *word = getenv(name);

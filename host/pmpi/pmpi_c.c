@@ -1,4 +1,4 @@
-/* pmpi_c.c : wraps MPI's C functions. Calls that are not narrowed go to PMPI unchanged. */
+/* pmpi_c.c : wraps MPI's C functions. */
 #include "pmpi/pmpi.h"
 #include <dlfcn.h>
 
@@ -43,7 +43,6 @@ int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MP
              : PMPI_Allreduce(send, recv, count, type, op, comm);
 }
 
-/* Without threads or a request MPI makes the sum. */
 static bool can_be_later(const MPI_Request *request)
 {
     return pmpi_has_threads() && request;
@@ -58,7 +57,7 @@ int MPI_Iallreduce(const void *send, void *recv, int count, MPI_Datatype type, M
              : PMPI_Iallreduce(send, recv, count, type, op, comm, request);
 }
 
-/* MPI 4's, and Open MPI 4's MPIX_Allreduce_init. Either may be missing. */
+/* MPI 4 and Open MPI 4 (MPIX_Allreduce_init) have such a function; either may be missing. */
 typedef int allreduce_init(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
                            MPI_Comm comm, MPI_Info info, MPI_Request *request);
 

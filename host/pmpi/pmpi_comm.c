@@ -1,6 +1,5 @@
-/* pmpi_comm.c : keeps the state of the program's communicators. One whose sums are narrowed has a
- * duplicate, and an `nc` for each length of all-reduce. All ranks open and close these in the same
- * calls. */
+/* pmpi_comm.c : keeps the state of the program's communicators. A narrowed one has a duplicate, and
+ * an `nc` for each length of all-reduce. All ranks open and close these in the same calls. */
 #include "pmpi/pmpi.h"
 #include <narrowcast.h>
 #include <stdatomic.h>
@@ -12,7 +11,7 @@ enum { LENGTHS = 32 }; /* per communicator; the least recently used one is repla
 
 struct length {
     int count;
-    unsigned long long used; /* by which of the communicator's calls last */
+    unsigned long long used; /* number of the communicator's last call that used it */
     struct nc *nc;
 };
 
@@ -32,7 +31,7 @@ struct pmpi_comm {
 static struct {
     pthread_mutex_t lock;
     struct pmpi_comm *first; /* in order of creation */
-    int key;                 /* MPI's key of a communicator's state */
+    int key;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER, .key = MPI_KEYVAL_INVALID};
 static atomic_ullong n_narrowed, n_bytes, n_code_bytes;
 static _Thread_local int inside;
@@ -41,8 +40,6 @@ void pmpi_counts(unsigned long long *n, unsigned long long *bytes, unsigned long
 {
     *n = n_narrowed, *bytes = n_bytes, *code_bytes = n_code_bytes;
 }
-
-/* ---- which calls are narrowed ---- */
 
 static bool is_float(MPI_Datatype type)
 {
@@ -81,7 +78,7 @@ static bool is_wanted(MPI_Comm comm)
     return lists(comms, name);
 }
 
-/* For MPI, which deletes the attribute. No MPI call is allowed here. */
+/* MPI calls this while it deletes the attribute; no MPI call is allowed here. */
 static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
 {
     struct pmpi_comm *c = value;
@@ -165,7 +162,7 @@ static struct nc *open_length(struct pmpi_comm *c, int count)
     return nc_open_on(&c->ours, &o, &layer, 1, &nc) < 0 ? NULL : nc;
 }
 
-/* The `nc` of this length. NULL, on all ranks, if its options are refused. */
+/* Returns NULL, on all ranks, if the options are refused. */
 static struct nc *of_length(struct pmpi_comm *c, int count)
 {
     struct length *l = NULL;
@@ -186,7 +183,7 @@ static struct nc *of_length(struct pmpi_comm *c, int count)
     return l->nc;
 }
 
-/* On the duplicate: the program may be using its own communicator. */
+/* The program may be using its own communicator, but not the duplicate. */
 static int sum_by_mpi(struct pmpi_comm *c, float *recv, int count)
 {
     return PMPI_Allreduce(MPI_IN_PLACE, recv, count, MPI_FLOAT, MPI_SUM, c->ours);
@@ -255,8 +252,8 @@ void pmpi_leave(MPI_Comm comm)
     free(c);
 }
 
-/* Only waits for the sums. Communicators that the program has not freed keep their states: closing
- * these would need the other ranks, which may do it in another order, and MPI frees them anyway. */
+/* Communicators that the program has not freed keep their states: closing these needs the
+ * other ranks, which may do it in another order, and MPI frees them anyway. */
 void pmpi_leave_all(void)
 {
     for (struct pmpi_comm *c = all.first; c; c = c->next)

@@ -1,13 +1,10 @@
 /* pmpi_fortran.c : wraps MPI's Fortran functions: mpi_x_ for mpif.h and `use mpi`, mpi_x_f08_ for
- * `use mpi_f08`.
- *
- * Calls that are not narrowed go to MPI unchanged. Nothing is narrowed if the MPI does not export
- * Fortran's MPI_IN_PLACE. */
+ * `use mpi_f08`. Nothing is narrowed if the MPI does not export Fortran's MPI_IN_PLACE. */
 #include "pmpi/pmpi.h"
 #include <dlfcn.h>
 #include <stdlib.h>
 
-/* Open MPI's constants, recognised by address. */
+/* Open MPI recognises these constants by address. */
 extern char mpi_fortran_in_place_ __attribute__((weak));
 extern char mpi_fortran_bottom_ __attribute__((weak));
 
@@ -45,7 +42,7 @@ static void tell(MPI_Fint *ierr, int rc)
         *ierr = rc;
 }
 
-/* As result() of pmpi_c.c. */
+/* same as result() of pmpi_c.c */
 static int handled(const MPI_Fint *comm, int rc)
 {
     if (rc != MPI_SUCCESS)
@@ -62,7 +59,6 @@ static bool is_refused(const void *recv, const MPI_Fint *comm, MPI_Fint *ierr)
     return true;
 }
 
-/* A Fortran function under its compiler's name. */
 #define NAMED(symbol, own, parameters, arguments) \
     void symbol parameters;                       \
     void symbol parameters                        \
@@ -75,12 +71,12 @@ static bool is_refused(const void *recv, const MPI_Fint *comm, MPI_Fint *ierr)
         }                                         \
     }
 
-/* Both names of a function. Callers of the second may omit ierr. */
+/* Callers of the second name may omit ierr. */
 #define BOTH(name, own, parameters, arguments) \
     NAMED(name##_, own, parameters, arguments) \
     NAMED(name##_f08_, own, parameters, arguments)
 
-/* Each of these returns whether it has handled the call. */
+/* These return whether they have handled the call. */
 static bool allreduce(const void *send, void *recv, const MPI_Fint *count, const MPI_Fint *type,
                       const MPI_Fint *op, const MPI_Fint *comm, MPI_Fint *ierr)
 {
@@ -131,8 +127,6 @@ static bool init_persistent(const void *send, void *recv, const MPI_Fint *count,
          (send, recv, count, type, op, comm, info, request, ierr))
 PERSISTENT(mpi_allreduce_init)
 PERSISTENT(mpix_allreduce_init)
-
-/* ---- calls observed on their way to MPI ---- */
 
 int MPI_Init(int *argc, char ***argv);
 

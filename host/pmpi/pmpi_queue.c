@@ -1,4 +1,4 @@
-/* pmpi_queue.c : runs a communicator's sums in a thread, one by one, in the order of the calls. */
+/* pmpi_queue.c : runs a communicator's sums in a thread, in the order of the calls. */
 #include "pmpi/pmpi.h"
 #include <stdlib.h>
 

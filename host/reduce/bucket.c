@@ -21,7 +21,6 @@ static bool same_class(const struct bucket *a, const struct bucket *b)
            code_bytes(&a->op, a->op.unit) == code_bytes(&b->op, b->op.unit);
 }
 
-/* Return the open bucket of the class of `alone` if it has room, else NULL. */
 static struct bucket *open_bucket(struct bucket *out, int n_buckets, const struct bucket *alone,
                                   size_t bucket_bytes)
 {
@@ -38,8 +37,8 @@ static int by_completion(const void *a, const void *b)
     return y->first - x->first;
 }
 
-/* Place the layers of each bucket in `placed`, from its last layer down. began: [n_layers] `last`
- * of each layer's bucket. */
+/* Layers of a bucket are placed from its last one down. began: [n_layers] `last` of each layer's
+ * bucket. */
 static void place(const struct reducer_layer *layers, const int *began, struct bucket *out,
                   int n_buckets, struct codec_layer *placed)
 {

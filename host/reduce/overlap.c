@@ -1,19 +1,12 @@
-/* overlap.c : sends the buckets of a step from a thread while gradients are still being made.
- *
- * main      begin ... ready(layers) ... ready(layers) ... next: waits for means ... finish
- * thread    asleep | bucket 0: scan, exponents, encode, all-reduce, decode | asleep | bucket 1 ...
- *
- * Buckets travel in ascending order on all ranks, each once its gradients are final. Between begin
- * and finish only the thread touches final gradients until it hands out their means. The lock
- * protects all data that both threads use. */
+/* overlap.c : sends the buckets of a step from a thread while gradients are still being made
+ * (figure in README.md). Between begin and finish only the thread touches final gradients until it
+ * hands out their means. The lock protects all data that both threads use. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "reduce/reducer_meet.h"
 #include <fenv.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- the communication thread ---- */
 
 static const struct plan *plan_of(const struct overlap *o)
 {
@@ -45,8 +38,6 @@ static void *run(void *arg)
     pthread_mutex_unlock(&o->lock);
     return NULL;
 }
-
-/* ---- the main thread ---- */
 
 static int start(struct overlap *o)
 {
@@ -117,8 +108,7 @@ void overlap_begin(struct overlap *o)
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Mark layers [first, first + n) as final. The caller holds the lock, as for stands() and
- * hand_out(). */
+/* The caller of take(), stands() and hand_out() holds the lock. */
 static void take(struct overlap *o, int first, int n)
 {
     const struct plan *p = plan_of(o);
@@ -144,8 +134,8 @@ static bool stands(const struct overlap *o, int i)
     return !o->out[i] && plan_of(o)->bucket_of[i] < o->n_stand;
 }
 
-/* Hand out one range: the last layer with final means not handed out yet, and the layers before it,
- * up to one that was handed out or still travels. */
+/* Hand out the last layer whose means are final but not handed out, and the layers before it, up to
+ * one that was handed out or still travels. */
 static bool hand_out(struct overlap *o, int *first, int *n)
 {
     int end = o->r->n_layers;

@@ -7,14 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- opening ---- */
-
 static const char *name_of(const struct reducer_layer *layer)
 {
     return layer->name ? layer->name : "?";
 }
 
-/* Copy the list and, after it in the same allocation, the layers' names for later messages. */
+/* The layers' names follow the list in the same allocation. */
 static int copy_layers(struct reducer *r, const struct reducer_layer *layers)
 {
     const size_t n = (size_t)r->n_layers;
@@ -71,7 +69,7 @@ static void size_buffers(struct reducer *r)
         .codes_bytes = codes, .result_bytes = result, .scratch_bytes = scratch};
 }
 
-/* In memory that the backend and MPI can access. */
+/* The backend and MPI must be able to access the buffers. */
 static int make_buffers(struct reducer *r)
 {
     const struct vec_ops *ops = r->codecs[NARROW].ops;
@@ -82,7 +80,6 @@ static int make_buffers(struct reducer *r)
     return r->codes && r->result && r->scratch ? 0 : -ENOMEM;
 }
 
-/* Plan buckets and compute sizes. Allocates only lists of layers. */
 static int plan(struct reducer *r, size_t bucket_bytes, const struct reducer_layer *layers)
 {
     const int n_ranks = comm_n_ranks(r->comm);
@@ -103,7 +100,7 @@ static int plan(struct reducer *r, size_t bucket_bytes, const struct reducer_lay
     return 0;
 }
 
-/* owns: allocate this rank's buffers and state, too, not only compute their sizes. */
+/* If `owns` is false, only sizes are computed. */
 static int open(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
                 size_t bucket_bytes, const struct reducer_layer *layers, int n_layers, bool low,
                 bool owns, struct reducer **out)
@@ -256,8 +253,6 @@ bool reducer_overlaps(const struct reducer *r)
 {
     return r->overlap;
 }
-
-/* ---- a step ---- */
 
 void reducer_begin(struct reducer *r, uint64_t step, float *const *grads)
 {

@@ -1,15 +1,12 @@
-/* reducer_bucket.c : encodes a bucket, reduces it over MPI and decodes it to means, range by range.
- *
- * Codes are made when an algorithm needs them, and sums are decoded as soon as they arrive, so that
- * casting and sending overlap. A backend that casts many layers per launch casts the whole bucket
+/* reducer_bucket.c : encodes a bucket, reduces it over MPI and decodes it to means, range by range,
+ * so that casting and sending overlap. A backend that casts many layers per launch casts the bucket
  * at once. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
 #include "base/buf.h"
 
-/* Find the part of layer i in elements [at, at + n) of bucket b: elements [*from, *to) of the
- * layer, padding included. Returns false if there is none. */
+/* [*from, *to) is the part of layer i, padding included, in [at, at + n) of bucket b. */
 static bool part_of(const struct reducer *r, const struct bucket *b, int i, size_t at, size_t n,
                     size_t *from, size_t *to)
 {
@@ -22,7 +19,6 @@ static bool part_of(const struct reducer *r, const struct bucket *b, int i, size
     return true;
 }
 
-/* Were the codes of layer i made with the right shift before it was known? */
 static bool guessed(const struct reducer *r, const struct bucket *b, int i)
 {
     return !r->low && !r->force_fp32 && !codec_asks_max(&r->codecs[b->fp32], reducer_layer(r, i)) &&
@@ -42,8 +38,7 @@ static void cast_since(struct bucket_flow *f, const char *name, double start)
     trace_add(r->trace, reducer_row(r), name, number_of(f), start);
 }
 
-/* Encode elements [at, at + n) of the bucket, except layers guessed right. Padding gets zero
- * codes. */
+/* Layers guessed right are encoded already. Padding gets zero codes. */
 static void encode(struct bucket_flow *f, size_t at, size_t n)
 {
     const struct reducing *s = f->step;
@@ -93,8 +88,6 @@ static void decode(struct bucket_flow *f, size_t at, size_t n)
     codec_decode_all(codec, r->outs, r->parts, n_spans);
     cast_since(f, "decode", start);
 }
-
-/* ---- callbacks of an algorithm or the card path ---- */
 
 static void need(void *arg, size_t at, size_t n)
 {
@@ -170,8 +163,6 @@ int reducer_bucket_mpi(const struct reducing *s, int i)
     s->report->comm_s += clock_s() - start - casting.codec_s;
     return 0;
 }
-
-/* ---- plan ---- */
 
 int reducer_make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes)
 {

@@ -1,25 +1,23 @@
-/* reducer_card_path.c : runs a step with narrow buckets on the card path, and the vote that allows
- * the path to fail.
+/* reducer_card_path.c : runs a step with narrow buckets on the card path, which may fail.
  *
  *     per group:  exponents --path.max--> shifts, per bucket --path.sum--> means
  *     one vote of all ranks: what has any rank missed?
  *     per group:  missed exponents, then missed buckets and fp32 buckets, ascending, over MPI
  *
- * A rank goes as far as it can before the vote. Codes stay until the vote, and their shifts are the
- * next guesses, so a repeated bucket is not encoded again. A rank that already has the card's
- * result takes part in the repetition and overwrites it with an equal one. All other messages of
- * the step come after the vote: ranks with different results must not enter different collectives.
- * A group with inf or nan ends the step; a rank that missed its exponents learns this when they are
- * repeated. */
+ * A rank goes as far as it can before the vote. The shifts of codes are the next guesses, so a
+ * repeated bucket is not encoded again. A rank that has the card's result takes part in the
+ * repetition and overwrites it with an equal one. All other messages of the step come after the
+ * vote: ranks with different results must not enter different collectives. A group with inf or nan
+ * ends the step; a rank that missed its exponents learns this in their repetition. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
 #include "hls/card/crc32c.h"
 #include <string.h>
 
-/* The vote: one fatal bit, one bit per bucket, and one per group's exponents (at most as many
- * groups as buckets). Then two words: the card path's digest and its complement. If all digests are
- * equal, their ORs have no common bit. */
+/* The vote has one fatal bit, one bit per bucket, and one per group's exponents (at most as many
+ * groups as buckets). Two words follow, the card path's digest and its complement: if all digests
+ * are equal, their ORs have no common bit. */
 enum { BIT_FATAL, BIT_BUCKETS, DIGEST_WORDS = 2 };
 
 static int bit_max(const struct reducer *r, int group)
@@ -41,7 +39,7 @@ static bool marked(const struct reducer *r, int bit)
     return r->failed[bit / 64] >> bit % 64 & 1;
 }
 
-/* A checksum of all that ranks must agree on before their codes may be added. */
+/* Ranks must agree on all of this before their codes may be added. */
 static uint32_t tag_of(const struct reducing *s, uint32_t exponents, uint32_t bucket, uint64_t n)
 {
     const uint64_t words[] = {s->step, bucket, n, s->r->tag};
@@ -51,7 +49,6 @@ static uint32_t tag_of(const struct reducing *s, uint32_t exponents, uint32_t bu
     return crc32c_more(exponents, bytes, sizeof bytes);
 }
 
-/* Agree on the exponents of group k. Returns as card_path_ops.max(). */
 static int max_by_card(const struct reducing *s, const struct group *g, int k)
 {
     struct reducer *r = s->r;
@@ -63,7 +60,6 @@ static int max_by_card(const struct reducing *s, const struct group *g, int k)
     return rc;
 }
 
-/* Returns as card_path_ops.sum(). */
 static int bucket_by_card(const struct reducing *s, int i, uint32_t exponents)
 {
     struct reducer *r = s->r;
@@ -88,8 +84,7 @@ static int bucket_by_card(const struct reducing *s, int i, uint32_t exponents)
     return rc;
 }
 
-/* Sum a group's narrow buckets and mark those that this rank misses. rc: the step's state so far, 0
- * or CARD_PATH_ABANDONED. Returns the new state, or a negative errno. */
+/* rc and the result are the step's state: 0, CARD_PATH_ABANDONED or an error. */
 static int buckets_by_card(const struct reducing *s, const struct group *g, int rc)
 {
     struct reducer *r = s->r;
@@ -105,8 +100,8 @@ static int buckets_by_card(const struct reducing *s, const struct group *g, int 
     return rc;
 }
 
-/* Sum as many groups as this rank can. After CARD_PATH_ABANDONED scan the later groups, since the
- * repetition needs their exponents. A group with inf or nan ends the loop. */
+/* After CARD_PATH_ABANDONED later groups are still scanned, since the repetition needs their
+ * exponents. */
 static int go(const struct reducing *s)
 {
     struct reducer *r = s->r;
@@ -153,8 +148,7 @@ static int make_up(const struct reducing *s, bool *finite)
     return 0;
 }
 
-/* rc: this rank's result of go(). *any: something must be repeated; everything if digests
- * differ. */
+/* *any: something must be repeated; if digests differ, everything */
 static int vote(struct reducer *r, int rc, bool *any)
 {
     const size_t words = reducer_vote_words(r->plans[NARROW].n_buckets),

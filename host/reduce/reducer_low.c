@@ -3,10 +3,7 @@
  *
  *  each rank:                gradients --absmax--> exponents ==max over ranks==> shifts
  *  each rank, in rank order: gradients again --encode--> codes --add--> accumulators of all buckets
- *  once:                     accumulators --done--> codes of the sum --decode--> means
- *
- * The results are those of algorithms that add all codes in one place and in rank order or, for
- * exact sums, of any algorithm. */
+ *  once:                     accumulators --done--> codes of the sum --decode--> means */
 #include "base/clock.h"
 #include "base/err.h"
 #include "codec/codec_kind.h"
@@ -38,7 +35,6 @@ int reducer_low_check(const struct reducer *r)
     return 0;
 }
 
-/* One bucket's accumulators; all follow each other in scratch. */
 static size_t acc_room(const struct bucket *b)
 {
     return (b->op.ops->acc_bytes(&b->op, b->n) + 63) & ~(size_t)63;
@@ -82,7 +78,7 @@ static void add_codes(const struct reducing *s)
     }
 }
 
-/* Decode the sums into one rank's gradients, which all ranks share. */
+/* All ranks share the gradients that this writes. */
 static void make_means(const struct reducing *s)
 {
     struct reducer *r = s->r;

@@ -1,11 +1,9 @@
-/* reducer_meet.c : synchronises the communication thread with the main thread in mid-step: waits
- * for gradients, hands out means, and accounts for time. */
+/* reducer_meet.c : synchronises the communication thread with the main thread in mid-step. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_meet.h"
 
-/* Add the time since the last change to hidden_s or exposed_s, with the lock held, before `works`
- * or `waits` changes. */
+/* Call it with the lock held, before `works` or `waits` changes. */
 static void count_work(struct overlap *o)
 {
     const double now = clock_s();

@@ -3,9 +3,8 @@
  *  | exponents of all layers | a layer's codes, or words | ...      layers as the plan places them
  *  | a layer's codes | ...                                          second message: wrong guesses
  *
- * A word is the upper half of an fp32 whose last bit is set if any lower bit is (rounded to odd).
- * Its fraction has 7 bits, of which m + 2 suffice to round to m bits as from the fp32 itself, with
- * any shift that keeps subnormal fp32s below the format's resolution.
+ * A word is the upper half of an fp32, rounded to odd: its last bit is set if any lower bit is. Of
+ * the 7 bits of its fraction, m + 2 suffice to round to m bits as from the fp32 itself.
  *
  * Source: S. Boldo and G. Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms
  * using rounding to odd, 2008, section 2. */
@@ -22,7 +21,6 @@ enum {
     WORD_LEAST = -133, /* exponent of a subnormal word's last bit */
 };
 
-/* Do words round to the codes of their fp32s, except for subnormal fp32s? */
 static bool words_round(const struct vec_cast *cast)
 {
     return cast->round != MF_STOCHASTIC && !cast->trunc && cast->fmt.m + 2 <= WORD_BITS;
@@ -33,8 +31,6 @@ bool packed_words_do(const struct vec_cast *cast, int shift)
     const int least = 1 - mf_bias(cast->fmt) - cast->fmt.m; /* exponent of the smallest code */
     return words_round(cast) && WORD_LEAST + shift <= least - 2;
 }
-
-/* ---- sizes ---- */
 
 static const struct bucket *bucket_of(const struct reducer *r, int i)
 {
@@ -59,7 +55,7 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Longest message. words: narrow layers may be sent as words. */
+/* words: narrow layers may be sent as words */
 static size_t message_bytes(const struct reducer *r, bool words)
 {
     size_t bytes = 0;
@@ -82,8 +78,6 @@ static size_t longest_layer(const struct reducer *r)
         n = larger(n, r->layers[i].n);
     return n;
 }
-
-/* ---- open, close ---- */
 
 size_t packed_all_bytes(const struct reducer *r)
 {
@@ -126,8 +120,6 @@ void packed_all_close(struct packed *p)
     free(p);
 }
 
-/* ---- guesses ---- */
-
 bool packed_is_guessed(const struct reducer *r, int i)
 {
     const uint8_t misses = r->packed->misses[i];
@@ -139,7 +131,7 @@ static int shift_of(const struct reducer *r, int i)
     return codec_shift(&r->codecs[r->layers[i].fp32], reducer_exponent(r, i));
 }
 
-/* zeroes have the same codes with any shift */
+/* Zeros have the same codes with any shift. */
 bool packed_is_right(const struct reducer *r, int i)
 {
     return reducer_exponent(r, i) == CODEC_ALL_ZERO || shift_of(r, i) == r->guesses[i];
@@ -156,8 +148,6 @@ static bool is_wrong(const struct reducer *r, int i)
     return packed_is_guessed(r, i) ? !packed_is_right(r, i)
                                    : reducer_exponent(r, i) != CODEC_ALL_ZERO && !words_do(r, i);
 }
-
-/* ---- words ---- */
 
 static void to_words(const float *x, size_t n, uint8_t *out)
 {
@@ -193,8 +183,6 @@ static void encode_words(struct reducer *r, int i, const uint8_t *words, uint8_t
     codec_encode_all(&r->codecs[NARROW], r->spans, r->parts, 1);
 }
 
-/* ---- messages ---- */
-
 static int placed(const struct reducer *r, int k)
 {
     return (int)r->plans[NARROW].placed[k].index;
@@ -228,7 +216,7 @@ int packed_send(struct reducer *r)
     return send(r, to);
 }
 
-/* Make a rank's codes from its first message, except of layers that need the second. */
+/* Layers that need the second message are left out. */
 static void place(struct reducer *r, const uint8_t *from, uint8_t *codes)
 {
     for (int k = 0; k < r->n_layers; k++) {

@@ -1,12 +1,11 @@
-/* reducer_scan.c : runs the first half of a step: finds exponents, encodes with guessed shifts, and
- * agrees on exponents over ranks. */
+/* reducer_scan.c : runs the first half of a step: finds and agrees on exponents, and encodes with
+ * guessed shifts. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
 #include <string.h>
 
-/* Scan the group's layers that use codec `kind`. Spans with a guessed shift fill r->spans from the
- * front, others from the end. */
+/* Spans with a guessed shift fill r->spans from the front, others from the end. */
 static void scan_kind(const struct reducing *s, const struct group *g, int kind)
 {
     struct reducer *r = s->r;
@@ -71,8 +70,7 @@ void reducer_max_end(const struct reducing *s, const struct group *g, double sta
     overlap_work(r->overlap);
 }
 
-/* Compute the largest magnitudes over ranks, if the codec needs them for any layer of the group,
- * which the exponents tell all ranks. */
+/* The exponents tell all ranks whether the codec needs maxima. */
 static int share_maxima(struct reducer *r, const struct group *g)
 {
     if (r->force_fp32 || !codec_asks_max(&r->codecs[NARROW], NULL) || !reducer_all_finite(r, g) ||

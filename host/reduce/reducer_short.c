@@ -1,13 +1,11 @@
-/* reducer_short.c : runs a step that fits into one message: each rank sends its exponents and codes
- * to all ranks, and each rank adds all codes by itself.
+/* reducer_short.c : runs a step that fits into one message from each rank to all ranks; each rank
+ * adds all codes by itself.
  *
  * scan -> | exponents | codes or words | ==gathered==> shifts; codes of all ranks -> sums -> means
  *                                              |              ^
  *                           layers whose guess was wrong ==gathered==
  *
- * README.md says which layers are sent as words (reducer_packed.c). If such a step cannot use
- * words, it sends exponents first. The bits are the same in all cases: codes have the agreed shift,
- * and sums are in rank order. */
+ * Words and guesses do not change bits: codes have the agreed shift, and sums are in rank order. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
@@ -19,9 +17,7 @@ enum {
     PAYS_TWO = 8 << 10, /* bytes, for two ranks */
 };
 
-/* ---- choice of steps ---- */
-
-/* Needs casts whose shift the last step predicts, and sums that leave no residual on a rank. */
+/* The last step must predict the shifts, and sums must leave no residual on a rank. */
 size_t reducer_short_bytes(const struct codec *codec, const struct algo *algo, int n_ranks,
                            int n_layers, uint64_t code_bytes)
 {
@@ -59,8 +55,6 @@ bool reducer_is_short(const struct reducer *r)
             return false;
     return true;
 }
-
-/* ---- a step ---- */
 
 void reducer_short_note(struct reducer *r)
 {

@@ -1,9 +1,7 @@
-/* reducer_state.c : holds the codecs' state of layers from step to step, and counts the elements
- * that casts lose.
+/* reducer_state.c : holds the codecs' state of layers, and counts the elements that casts lose.
  *
- * A step reads one copy of the state and writes the other; they swap unless the step is skipped. So
- * codes may be made more than once, and a step that is skipped, or in forced fp32, does not change
- * the state. */
+ * A step reads one copy of the state and writes the other; they swap unless the step is skipped or
+ * in forced fp32. Codes may therefore be made more than once. */
 #include "base/err.h"
 #include "codec/codec_kind.h"
 #include "reduce/reducer_inside.h"
@@ -26,8 +24,7 @@ static const struct vec_ops *ops_of(const struct reducer *r)
     return c->kind->state_on_host ? vec_best() : c->ops;
 }
 
-/* Set the layers' pointers into the state: from the last layer to the first, whatever the buckets,
- * since checkpoints store this order. */
+/* Checkpoints store the state from the last layer to the first, whatever the buckets. */
 static void point(struct reducer *r)
 {
     size_t at = 0;
@@ -90,8 +87,7 @@ int reducer_state_get(const struct reducer *r, void *to)
     return r->state_bytes ? copy(r, to, r->state[0]) : 0;
 }
 
-/* True if no 32-bit word is an fp32 inf or nan. The bytes may be unaligned. A state's step numbers
- * are too small to look like inf. */
+/* Bytes may be unaligned. A state's step numbers are too small to look like inf. */
 static bool is_finite(const uint8_t *from, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += sizeof(uint32_t)) {
@@ -130,8 +126,6 @@ void reducer_set_weights(struct reducer *r, const float *const *weights)
             layer->weights = weights ? weights[layer->index] : NULL;
         }
 }
-
-/* ---- lost elements ---- */
 
 int reducer_count_lost(struct reducer *r)
 {

@@ -1,22 +1,17 @@
-/* reducer_step.c : runs the all-reduce of a step: exponents first, then bucket by bucket.
- *
- * README.md draws it. The scan for exponents also encodes, with the last step's shifts, and layers
- * whose shift differs are encoded again. The codes of all buckets are thus in memory at once. In
- * forced fp32 they would need too much memory, so buckets use one buffer in turn. */
+/* reducer_step.c : runs the all-reduce of a step (figure in README.md). In forced fp32 the codes of
+ * all buckets would need too much memory, so buckets use one buffer in turn. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
 #include "vec/gpu/gpu.h"
 
-/* Not after a GPU has failed, which ends the step. */
 static void hand_out_means(struct reducer *r, int n_buckets)
 {
     if (!r->batches || gpu_failed() == 0)
         overlap_hand_out(r->overlap, n_buckets);
 }
 
-/* Once the last group is known to be finite, the step cannot be skipped, and means are handed
- * out. */
+/* Once the last group is known to be finite, the step cannot be skipped. */
 static int step_mpi(const struct reducing *s, bool *finite)
 {
     struct reducer *r = s->r;

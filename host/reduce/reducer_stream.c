@@ -1,5 +1,5 @@
-/* reducer_stream.c : orders casts after the caller's CUDA streams. The casts' stream waits for the
- * caller's gradients; the host does not. */
+/* reducer_stream.c : lets the casts' stream, but not the host, wait for the caller's CUDA
+ * streams. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
@@ -7,8 +7,8 @@
 #include "vec/gpu/gpu_lane.h"
 #include <stdlib.h>
 
-/* events: [n_layers] one for each layer that was the first of a call. after: [n_layers] the event
- * that a layer waits for in this step, or NULL. */
+/* events: [n_layers] of layers that began a call; after: [n_layers] the event that a layer waits
+ * for in this step, or NULL */
 static int make_room(struct reducer *r)
 {
     const size_t n = (size_t)r->n_layers;

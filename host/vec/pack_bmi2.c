@@ -1,8 +1,7 @@
 /* pack_bmi2.c : Packs codes of 1, 2 or 4 bytes into a bit string and back, with pext and pdep.
  *
- * Eight codes of w bits fill w bytes. From codes in 1-byte units that takes one pext, from 2-byte
- * units two, each of 4 codes (4 w bits). The second 4 codes begin in byte w / 2; if w is odd, in
- * its middle:
+ * Eight codes of w bits fill w bytes: one pext from 1-byte units, two from 2-byte units, each of 4
+ * codes (4 w bits). The second 4 codes begin in byte w / 2; if w is odd, in its middle:
  *
  *  w = 9  | 0000000 c3 | 0000000 c2 | 0000000 c1 | 0000000 c0 |  --pext-->  | c3 c2 c1 c0 | 36 bits
  *         byte 8 ... byte 4              byte 3 ... byte 0
@@ -24,7 +23,6 @@ static unsigned unit_of(unsigned width)
     return width <= 8 ? 1 : width <= 16 ? 2 : 4;
 }
 
-/* the low `width` bits of every unit of a word */
 static uint64_t unit_mask(unsigned width)
 {
     const uint64_t one = UINT64_MAX >> (64 - width);
@@ -48,7 +46,7 @@ BMI2_INLINE void store(uint8_t *to, uint64_t word)
     memcpy(to, &word, 8);
 }
 
-/* Packs groups of 8 codes while ROOM bytes are left. Returns their number of codes. unit: 1, 2. */
+/* Stops when fewer than ROOM bytes are left. Returns the number of codes packed. */
 BMI2_INLINE size_t write_groups(unsigned unit, unsigned width, const uint8_t *codes, size_t n,
                                 uint8_t *bytes)
 {

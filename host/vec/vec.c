@@ -1,4 +1,4 @@
-/* vec.c : Implements accumulator sizes, loops over spans, and the choice of prefetching. */
+/* vec.c : Implements what all tables of operations share. */
 #include "vec/vec.h"
 #include "vec/vec_isa.h"
 #include <assert.h>
@@ -77,7 +77,7 @@ void vec_decode_each(const struct vec_ops *ops, struct mf_fmt fmt, const struct 
 #ifdef VEC_X86
 #include <cpuid.h>
 
-/* Family of an AMD CPU, 0 for other vendors. */
+/* Returns 0 for other vendors. */
 static unsigned amd_family(void)
 {
     unsigned a, b, c, d;
@@ -88,8 +88,7 @@ static unsigned amd_family(void)
 }
 #endif
 
-/* AMD's families: as measured (bench/casts/README.md). Other CPUs prefetch in both kinds of
- * loops. */
+/* AMD's families are as measured (bench/casts/README.md). */
 unsigned vec_isa_asks(void)
 {
 #ifdef VEC_X86

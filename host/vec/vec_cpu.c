@@ -80,7 +80,7 @@ static const char *asked(void)
     return word && *word ? word : NULL;
 }
 
-/* widest for NULL or an unknown name */
+/* NULL and unknown names give the widest. */
 static enum vec_isa isa_of(const char *word)
 {
     int isa = 0;

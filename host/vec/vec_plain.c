@@ -1,8 +1,7 @@
 /* vec_plain.c : Implements the plain backend: loops over hls/arith/mf.h on unpacked blocks.
  *
  * Only the additions of VEC_FP32 and the division of decode depend on the CPU's floating-point
- * mode. They run in IEEE mode: a library built with -ffast-math may have changed the process's
- * mode. */
+ * mode. They run in IEEE mode: a library built with -ffast-math may have changed it. */
 #include "base/buf.h"
 #include "hls/arith/philox.h"
 #include "vec/fp_mode.h"
@@ -136,8 +135,8 @@ static void add_trunc(uint32_t *acc, const uint32_t *codes, size_t n)
         acc[i] = mf_e5m2_trunc_add(acc[i], codes[i]);
 }
 
-/* acc: pairs of codes (sum, excess of the sum). Every operation rounds to the format, as in CPD. An
- * inf sum becomes nan at the next addend, as with Kahan's summation in any format. */
+/* acc holds pairs of codes (sum, excess of the sum). Every operation rounds to the format, as in
+ * CPD. An inf sum becomes nan at the next addend, as with Kahan's summation in any format. */
 static void add_kahan(const struct vec_sum *sum, uint32_t *acc, const uint32_t *codes, size_t n)
 {
     const struct mf_fmt f = vec_acc_fmt(sum);
@@ -181,7 +180,7 @@ static void plain_accumulate(const struct vec_sum *sum, void *acc, const uint8_t
     fp_mode_back(mode);
 }
 
-/* fp32 bits of accumulator i, for all rules except exact. Values of every format fit fp32. */
+/* Values of every format fit fp32; exact sums have no such accumulator. */
 static uint32_t read_acc(const struct vec_sum *sum, const void *acc, size_t i)
 {
     uint32_t word;
@@ -189,7 +188,8 @@ static uint32_t read_acc(const struct vec_sum *sum, const void *acc, size_t i)
     return sum->rule == VEC_FP32 ? word : mf_dec(vec_acc_fmt(sum), word, 0);
 }
 
-/* As mf_acc_round(): never -0, and ignores a nan's sign, which differs between CPUs. */
+/* As with mf_acc_round(), the result is never -0. A nan's sign differs between CPUs and is
+ * ignored. */
 static uint32_t round_sum(struct mf_fmt out, uint32_t bits, int shift, enum mf_overflow overflow)
 {
     if ((bits & 0x7fffffff) > 0x7f800000)

@@ -53,7 +53,6 @@ static int unknown(const struct opt_command *cmd, const char *word)
     return ERR(-EINVAL, "unknown option '%s': see '%s%s --help'", name, before(cmd), cmd->name);
 }
 
-/* If the value is the next word, moves *i to it. */
 static int parse_option(const struct opt_command *cmd, int argc, char **argv, int *i, void *values,
                         bool *given)
 {
@@ -78,8 +77,7 @@ static int parse_option(const struct opt_command *cmd, int argc, char **argv, in
     return opt_set(o, argv[++*i], values);
 }
 
-/* Returns true if the first n words ask for help. *topic: the word after the help option, or NULL.
- * The help option may be anywhere; an option after it is a topic only if it is the last word. */
+/* The help option may be anywhere. An option after it is a topic only if it is the last word. */
 static bool asks_help(int n, char **words, const char **topic)
 {
     const bool is = !strncmp(words[0], "--help=", 7);
@@ -89,7 +87,6 @@ static bool asks_help(int n, char **words, const char **topic)
     return true;
 }
 
-/* Also refuses a second topic. */
 static int check_topic(const struct opt_command *cmd, int argc, char **argv, const char *topic)
 {
     for (int i = 0; i + 1 < argc; i++)

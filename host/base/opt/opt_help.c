@@ -7,7 +7,6 @@
 
 enum { COLUMN = 26, WIDTH = 80 }; /* start of explanations; line width */
 
-/* Wraps and indents from column `at` on. Returns the final column. */
 static int wrap(FILE *to, const char *text, int at, int indent)
 {
     while (*text && *text != '\n') {
@@ -25,7 +24,6 @@ static int wrap(FILE *to, const char *text, int at, int indent)
     return at;
 }
 
-/* Indented lines are printed as they are. */
 static void paragraphs(FILE *to, const char *text)
 {
     while (*text) {
@@ -39,7 +37,6 @@ static void paragraphs(FILE *to, const char *text)
     }
 }
 
-/* For a word that ends in column `at`. Returns the final column. */
 static int explain(FILE *to, int at, const char *help)
 {
     if (at + 2 > COLUMN) {
@@ -93,7 +90,7 @@ static void write_help(const struct opt_command *cmd, bool shared, FILE *to)
         fprintf(to, "\nexamples\n%s", cmd->examples);
 }
 
-/* The whole help from malloc(), or NULL. */
+/* The caller frees the result. */
 static char *help_text(const struct opt_command *cmd, bool shared)
 {
     char *text = NULL;
@@ -108,14 +105,12 @@ static char *help_text(const struct opt_command *cmd, bool shared)
     return NULL;
 }
 
-/* A headline follows an empty line and precedes an indented one. */
 struct help_line {
     const char *text, *next;
     size_t n;
     bool headline, row; /* row: first line of an option, or of a word in a list */
 };
 
-/* before: NULL at the start */
 static struct help_line line_at(const char *at, const struct help_line *before)
 {
     struct help_line line = {.text = at, .n = strcspn(at, "\n")};
@@ -133,7 +128,7 @@ static bool has_words(const struct help_line *line, const char *words)
     return strcasestr(text, words) != NULL;
 }
 
-/* As " --lr X" with lr and " qsgd:B" with qsgd. */
+/* Row " --lr X" matches lr, row " qsgd:B" matches qsgd. */
 static bool is_of(const struct help_line *row, const char *dashes, const char *word)
 {
     const size_t d = strlen(dashes), n = strlen(word);
@@ -141,11 +136,11 @@ static bool is_of(const struct help_line *row, const char *dashes, const char *w
            !strncasecmp(row->text + 2 + d, word, n) && strchr(" :[\n", row->text[2 + d + n]);
 }
 
-/* Find a name in a list such as "a|b:X|c" or "a[:X] (why), b or c.", up to a full stop. */
+/* `list` looks like "a|b:X|c" or "a[:X] (why), b or c.", up to a full stop. */
 static bool lists(const char *list, const char *word)
 {
     const size_t n = strlen(word);
-    const bool blanks = strcspn(list, ",;") > strcspn(list, "."); /* blanks between names */
+    const bool blanks = strcspn(list, ",;") > strcspn(list, ".");
     while (*list && strncmp(list, ". ", 2) != 0) {
         const size_t k = strcspn(list, " |,:[=.");
         const char *end = list + k;
@@ -177,8 +172,6 @@ static bool is_title(const struct help_line *title, const char *word)
     return has_words(title, word) && (title->n == strlen(word) || strlen(word) > SHORT_WORD);
 }
 
-/* Print the parts of the text that explain the word (to NULL: only search). Returns true if there
- * are any. */
 static bool print_topic(const char *text, const char *word, enum topic_kind kind, FILE *to)
 {
     char option[64];
@@ -201,8 +194,8 @@ static bool print_topic(const char *text, const char *word, enum topic_kind kind
     return found;
 }
 
-/* Print a word's help: as an option, else as a row of a list, else of the options that accept it as
- * a value, else as a section; to NULL: only search. A colon or "=" and more may follow the word. */
+/* The order is: an option, a row of a list, options that accept the word as a value, a section. If
+ * `to` is NULL, the text is only searched, as in print_topic(). */
 static bool print_word(const struct opt_command *cmd, const char *text, const char *word, FILE *to)
 {
     char head[64];
@@ -264,8 +257,6 @@ void opt_help(const struct opt_command *cmd, const struct opt_parsed *parsed, FI
     }
     free(text);
 }
-
-/* ---- installed programs ---- */
 
 void opt_print(FILE *to, const char *text)
 {

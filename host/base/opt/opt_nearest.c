@@ -10,7 +10,7 @@ static bool same(char a, char b)
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* Levenshtein distance; a swap of neighbours is one edit. Long words are far from all words. */
+/* Levenshtein distance, in which a swap of neighbours is one edit. */
 static int distance(const char *a, const char *b)
 {
     int n = (int)strlen(a), m = (int)strlen(b);

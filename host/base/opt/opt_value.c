@@ -1,5 +1,4 @@
-/* opt_value.c : converts an option's value from and to text, strictly: the whole word must be a
- * number in range. */
+/* opt_value.c : converts an option's value from and to text. */
 #include "base/opt/opt.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -147,8 +146,6 @@ const char *opt_get(const struct opt *o, const void *values, char number[OPT_NUM
     return text ? text : "";
 }
 
-/* ---- all values of a table as lines, and the difference of two such texts ---- */
-
 const char *opt_key(const struct opt *o, char key[OPT_KEY])
 {
     snprintf(key, OPT_KEY, "%s", o->name);
@@ -168,7 +165,7 @@ void opt_lines(const struct opt_command *cmd, const void *values, unsigned mark,
     }
 }
 
-/* The value in `lines` under the name at the start of `line`, or "". */
+/* Both texts have lines NAME=VALUE. */
 static const char *look_up(const char *lines, const char *line)
 {
     const size_t n = strcspn(line, "=\n");
@@ -186,7 +183,6 @@ static void put(char *to, size_t size, const char *from, const char *end_marks)
     to[n] = 0;
 }
 
-/* The first line of a that b lacks, or NULL. Stores both values. */
 static const char *first_missing(const char *a, const char *b, const char **value_a,
                                  const char **value_b)
 {

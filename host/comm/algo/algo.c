@@ -30,7 +30,6 @@ static int refuse_unknown(const char *word)
                opt_guess(word, list, guess));
 }
 
-/* Parse a group size that consists only of digits. */
 static int parse_group(const char *word, const char *digits, int *group)
 {
     char *end;

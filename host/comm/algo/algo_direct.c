@@ -1,18 +1,14 @@
-/* algo_direct.c : all-reduces by sending range r of all ranks straight to rank r, which adds them
- * in rank order and sends the sum to all ranks.
- *
- * Segments of long vectors form a pipeline:
+/* algo_direct.c : all-reduces by sending range r of all ranks straight to rank r, which adds it in
+ * rank order and sends the sum to all ranks. Segments of long vectors form a pipeline:
  *
  *     segment s:   need -> codes to their ranks -> sum -> sums to all -> have
  *
- * While codes of one segment travel, another is cast, a third added, and sums of a fourth travel
- * back. A single half (algo.h) works the same way with one kind of message and with pieces of each
- * rank's range as segments.
+ * A single half (algo.h) has one kind of message; its segments are pieces of each rank's range.
  *
- * Networks perform worst if all ranks send to all at once: if three flows meet at one port, two
- * other ports are idle. A rank therefore sends short messages to the others in turn, beginning with
- * its next neighbour. While ranks keep pace, every port has one sender and one receiver; otherwise
- * IN_FLIGHT messages hide the gaps. */
+ * If all ranks send to all at once and three flows meet at one port, two other ports are idle. A
+ * rank therefore sends short messages to the others in turn, beginning with its next neighbour.
+ * While ranks keep pace, every port has one sender and one receiver; otherwise IN_FLIGHT messages
+ * hide the gaps. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
@@ -20,15 +16,14 @@
 #include <assert.h>
 
 enum {
-    /* Least bytes of a message, except in the last segment. Shorter messages do not pay. */
+    /* least bytes of a message, except in the last segment; shorter ones do not pay */
     MESSAGE_MIN = 30 * 1024,
     /* Open MPI sends up to 64 KiB over TCP, headers included, without a handshake. */
     MESSAGE_MAX = 60 * 1024,
-    /* Segments of a long vector. The first one's cast and the last one's return overlap with
-     * nothing. */
+    /* The first segment's cast and the last one's return overlap with nothing. */
     SEGMENTS = 8,
-    WINDOW = 8,    /* segments in progress, one slot each */
-    IN_FLIGHT = 4, /* messages that this rank sends at a time */
+    WINDOW = 8,    /* segments in progress */
+    IN_FLIGHT = 4, /* messages */
 };
 
 enum { CODES, SUMS, N_KINDS };
@@ -53,14 +48,13 @@ struct pipe {
     size_t *sent[N_KINDS]; /* [P] index d: segments sent to rank + d */
     size_t each;           /* elements, except in the last segment */
     size_t n_segments;
-    /* Numbers of segments: receives posted, own codes made, codes summed, all sums received. */
+    /* segments: receives posted, own codes made, codes summed, all sums received */
     size_t posted, made, summed, had;
     struct comm_batch in_flight[IN_FLIGHT];
     int next; /* distance to the next rank to send to */
 };
 
-/* Return the elements of each segment except the last, a multiple of n_ranks units. codes: true if
- * codes travel, not only sums. */
+/* The result is a multiple of n_ranks units. codes: true if codes travel, not only sums. */
 static size_t segment_n(const struct reduce_op *f, size_t n, int n_ranks, bool codes)
 {
     const size_t in = codes ? f->ops->in_bytes(f, f->unit) : 0, out = f->ops->out_bytes(f, f->unit);
@@ -81,8 +75,6 @@ static struct algo_range slice(struct algo_range r, size_t s, size_t each)
     return (struct algo_range){.at = r.at + skip, .n = left < each ? left : each};
 }
 
-/* Elements of segment s that rank i adds: its part of the segment or, in a single half, a piece of
- * its range. */
 static struct algo_range piece(const struct pipe *p, size_t s, int i)
 {
     const struct algo_range whole = {.n = p->call->n};
@@ -136,7 +128,7 @@ static uint8_t *store_of(const struct pipe *p, const struct slot *slot, int by)
     return slot->store + (size_t)(by - 1) * most_of(p, ALGO_IN);
 }
 
-/* Post the receives of segment s, of both kinds, before this rank sends any of it. */
+/* Receives of both kinds are posted before this rank sends any of the segment. */
 static int post(struct pipe *p, size_t s)
 {
     struct slot *slot = &p->mem.slots[s % WINDOW];
@@ -178,7 +170,7 @@ static struct comm_batch *free_flight(struct pipe *p)
     return NULL;
 }
 
-/* Send to the next rank in turn; sums first, since other ranks wait for them. */
+/* Sums go first, since other ranks wait for them. */
 static int send_one(struct pipe *p)
 {
     struct comm_batch *flight = free_flight(p);
@@ -220,7 +212,6 @@ static int exchange(struct pipe *p)
     return sent;
 }
 
-/* Call say() for all of segment s, or only for this rank's piece. Joins adjoining pieces. */
 static void tell(const struct pipe *p, size_t s, bool all,
                  void (*say)(const struct algo_flow *flow, size_t at, size_t n))
 {
@@ -240,8 +231,7 @@ static void tell(const struct pipe *p, size_t s, bool all,
     say(p->call->flow, r.at, r.n);
 }
 
-/* Add or cast one segment, or hand one over: first what other ranks wait for. Returns false if
- * nothing can be done before a message arrives. */
+/* Do first what other ranks wait for. Returns false if only a message can help. */
 static bool work(struct pipe *p)
 {
     if (p->summed < p->made && have_come(p, p->summed, CODES)) {
@@ -286,7 +276,7 @@ static bool all_sent(const struct pipe *p)
     return true;
 }
 
-/* Place pointers and counters in the CPU's memory: call->scratch may be on a GPU. */
+/* call->scratch may be on a GPU. */
 static void lay_out_host_scratch(struct pipe *p)
 {
     p->parts = p->comm->host_scratch;
@@ -316,11 +306,9 @@ static int run_pipe(struct comm *c, const struct algo_call *call, bool codes, bo
         if (!worked || p.n_segments > 1) /* with one segment, waiting is enough */
             TRY(comm_some(c, !worked));
     }
-    /* wait until the last messages have left */
     return sums && p.all.n > 1 ? comm_round(c) : comm_wait(c);
 }
 
-/* Run both halves at once: their segments travel at the same time. */
 static int direct_run(struct comm *c, const struct algo_call *call)
 {
     return run_pipe(c, call, true, true);
@@ -334,7 +322,7 @@ static int direct_allgather(struct comm *c, const struct algo_call *call)
     return run_pipe(c, call, false, true);
 }
 
-/* Two phases for any number of segments: while one is waited for, others travel. */
+/* Segments travel at the same time, so their number does not change the number of phases. */
 static int direct_phases(const struct reduce_op *f, size_t n, int n_ranks, int group,
                          struct algo_phase *phases)
 {

@@ -1,8 +1,6 @@
 /* algo_gather.c : all-reduces by gathering all codes on all ranks, each of which adds them in rank
- * order.
- *
- * Rounding depends only on the rule of the sum, not on the network, as in CPD, the emulation
- * library of the APS authors. Source: APS paper, section 5, all-reduce of CPD. */
+ * order. Rounding therefore depends only on the rule of the sum, as in CPD, the emulation library
+ * of the APS authors. Source: APS paper, section 5, all-reduce of CPD. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
@@ -85,9 +83,7 @@ const struct algo algo_gather = {
     .by_memory = &algo_gather_memory,
 };
 
-/* ---- among virtual ranks ---- */
-
-/* One rank adds for all ranks and reads their memory, so P copies of P vectors are never held.
+/* Among virtual ranks, one rank adds for all and reads their memory (README.md of host/comm).
  * Reduce ops that keep residuals of sums run on each rank instead, with the same result. */
 
 struct algo_gather_memory_layout {
@@ -111,7 +107,6 @@ static size_t memory_scratch_bytes(const struct reduce_op *f, size_t n, int n_ra
     return algo_gather_memory_lay_out(f, n_ranks, NULL, &l);
 }
 
-/* calls: [n_ranks] each rank's struct algo_call. */
 static void add_once(void *const *calls, int n_ranks)
 {
     const struct algo_call *first = calls[0];

@@ -1,10 +1,8 @@
-/* algo_gather_sum.c : all-reduces short vectors by gathering all codes on all ranks in few
- * messages. Each rank then adds them in rank order.
+/* algo_gather_sum.c : all-reduces short vectors by gathering all codes in few messages.
  *
- * A message costs more than the bytes of a short vector. A rank's ceil(log2 P) messages of doubling
- * length are therefore faster than P - 1 (`gather`) or 2(P - 1) (`direct`).
- *
- * Source: Bruck et al., Efficient Algorithms for All-to-All Communications, 1997, section 4. */
+ * A message costs more than the bytes of a short vector. ceil(log2 P) messages of doubling length
+ * are therefore faster than P - 1 (`gather`) or 2(P - 1) (`direct`). Source: Bruck et al.,
+ * Efficient Algorithms for All-to-All Communications, 1997, section 4. */
 #include "base/err.h"
 #include "comm/algo/algo.h"
 #include "comm/algo/algo_step.h"

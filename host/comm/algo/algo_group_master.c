@@ -1,9 +1,6 @@
-/* algo_group_master.c : all-reduces in groups of K ranks that reduce to a master; the masters form
- * a ring and send the sum back.
- *
- * A group is K consecutive ranks, the first of them its master. Additions have the ring's order
- * (algo_ring.c), among members, then among masters. Partial sums are rounded, to the input format
- * or their own; the masters' last addition makes the result. Source: APS paper, section 4.2. */
+/* algo_group_master.c : all-reduces in groups of K consecutive ranks, the first of them the master;
+ * the masters form a ring. Additions have the ring's order, among members, then among masters.
+ * Source: APS paper, section 4.2. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
@@ -35,8 +32,7 @@ static size_t master_scratch_bytes(const struct reduce_op *f, size_t n, int n_ra
     return lay_out(f, n, n_ranks, group, NULL, &l);
 }
 
-/* Move each member's part to or from the master in one round: K - 1 rounds for the master, 1 for a
- * member. */
+/* The master takes K - 1 rounds, a member 1. */
 enum direction { TO_MASTER, FROM_MASTER };
 static int with_master(struct comm *c, const struct algo_set *node, const struct algo_cut *cut,
                        enum direction way, uint8_t *vector)

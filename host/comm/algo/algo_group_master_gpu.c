@@ -1,8 +1,5 @@
 /* algo_group_master_gpu.c : runs group-master on GPUs, bit for bit like algo_group_master.c.
- *
- * Each member's GPU adds its part of the group's codes in the ring's order, rounding at each
- * addition, and hands the sum to the master's GPU. Masters form a ring over MPI, from pinned
- * memory. The sum returns to the members' GPUs. */
+ * Masters form a ring over MPI, from pinned memory. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
@@ -16,7 +13,7 @@ struct master {
     size_t room;
 };
 
-/* A call's scratch, in device memory. */
+/* a call's scratch, in device memory */
 struct layout {
     uint8_t *group; /* [part_bytes(n)] the group's sum, complete on the master */
     uint8_t *store; /* [gpu_peers_store_bytes()] */
@@ -30,7 +27,7 @@ static size_t lay_out(const struct gpu_peers_link *link, const struct algo_cut *
     return a.used;
 }
 
-/* The master's pinned buffers. */
+/* the master's pinned buffers */
 struct stage {
     uint8_t *group, *hop, *result;
 };
@@ -81,7 +78,6 @@ static void master_close(struct comm *c, struct algo_buffers *buffers)
     free(g);
 }
 
-/* All ranks call it. */
 static int master_open(struct comm *c, const struct algo_call *call,
                        const struct gpu_peers_link *link)
 {

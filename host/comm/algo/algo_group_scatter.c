@@ -1,11 +1,7 @@
-/* algo_group_scatter.c : all-reduces by all-to-all inside nodes, then each part across nodes, then
- * all-to-all inside nodes again.
- *
- * A node is K consecutive ranks. Member i of each node adds part i of the node's K vectors in rank
- * order. Ranks of equal index in all nodes all-reduce their part like `direct`, in node order.
- * Between nodes exact sums travel wide and unrounded, so the bits are those of `direct`; other sums
- * are rounded, to the input format or their own. Source: APS paper, section 4.2; fp8 paper,
- * Algorithm 1. */
+/* algo_group_scatter.c : all-reduces by all-to-all inside nodes of K consecutive ranks, then each
+ * part across nodes, then all-to-all inside nodes again. Additions are in rank order, then in node
+ * order. Between nodes exact sums travel wide and unrounded, so the bits are those of `direct`.
+ * Source: APS paper, section 4.2; fp8 paper, Algorithm 1. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
@@ -133,8 +129,6 @@ const struct algo algo_group_scatter = {
     .by_ipc = &algo_group_scatter_ipc,
     .device_codes = true,
 };
-
-/* ---- algo_group_scatter_exact ---- */
 
 static bool is_wide(const struct reduce_op *f)
 {

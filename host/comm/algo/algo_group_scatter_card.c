@@ -1,11 +1,7 @@
 /* algo_group_scatter_card.c : runs group-scatter in one node while a card in rank 0's machine adds,
- * bit for bit like algo_group_scatter.c.
- *
- *     a b c d => a: the card adds, in rank order: S => b c d        2 rounds per segment
- *
- * Only rank 0 can find out that the card is lost. It then adds the rest of the call itself and
- * tells the other ranks so after each sum. From the next call on, all ranks run group-scatter
- * without a card. */
+ * bit for bit like algo_group_scatter.c. Only rank 0 can find out that the card is lost. It then
+ * adds the rest of the call itself and tells the other ranks after each sum. Later calls run
+ * group-scatter without a card. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
@@ -41,8 +37,6 @@ static size_t card_scratch_bytes(const struct reduce_op *f, size_t n, int n_rank
     return with > without ? with : without;
 }
 
-/* Rank 0: receive other ranks' codes of a segment, add, and send the sum and whether the card is
- * lost. */
 static int add_segment(struct comm *c, const struct algo_call *call, struct algo_range r)
 {
     const int n_ranks = comm_n_ranks(c);

@@ -1,15 +1,12 @@
 /* algo_group_scatter_gpu.c : runs group-scatter on GPUs, bit for bit like algo_group_scatter.c.
  *
- * Inside a node, member i's GPU adds part i of all members' codes, from their memory (CUDA IPC) or
- * from what NCCL delivered. The nodes' sums of the same part travel over MPI in chunks, from pinned
- * memory or, if MPI accepts it, device memory. While chunk s is added, chunks s - 1 and s - 2
- * travel:
+ * Member i's GPU adds part i of its node's codes, from the members' memory (CUDA IPC) or from what
+ * NCCL delivered. The nodes' sums travel over MPI in chunks, from pinned memory or, if MPI accepts
+ * it, device memory:
  *
  *     chunk s   node's sum -> wide[s % 2] => nodes
  *         s-1                 store[..] -> sum -> out[..] => nodes
- *         s-2                                    out[..] -> result
- *
- * At the end the result goes to all members. */
+ *         s-2                                    out[..] -> result */
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
@@ -27,8 +24,8 @@ enum {
 struct scatter {
     struct gpu_peers *peers;
     void *acc; /* device: accumulators of a chunk */
-    /* Two chunks each, in memory that MPI can access: the node's sum, other nodes' sums of this
-     * rank's range, and the result. */
+    /* two chunks each, in memory that MPI can access: the node's sum, other nodes' sums of this
+     * rank's range, the result */
     uint8_t *wide[2], *store[2], *out[2];
     bool on_device; /* wide, store and out are in device memory */
 };
@@ -48,7 +45,7 @@ static void scatter_close(struct comm *c, struct algo_buffers *buffers)
     free(s);
 }
 
-/* Allocate message buffers for any format; none for one node. */
+/* Any format must fit. One node needs no buffers. */
 static int make_buffers(struct scatter *s, int n_nodes)
 {
     const struct dev_run_ops *run = gpu()->run;
@@ -66,7 +63,6 @@ static int make_buffers(struct scatter *s, int n_nodes)
     return s->acc ? 0 : -ENOMEM;
 }
 
-/* All ranks call it. */
 static int scatter_open(struct comm *c, const struct algo_call *call,
                         const struct gpu_peers_link *link)
 {

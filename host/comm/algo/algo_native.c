@@ -1,16 +1,12 @@
-/* algo_native.c : all-reduces by MPI_Iallreduce, as a baseline, in formats that MPI can add or be
- * taught to add.
- *
- *   fp32               MPI_FLOAT, MPI_SUM
- *   fp16, bf16, e5m2   our MPI_Op on packed codes; every addition rounds to nearest
- *   e5m2               the fp8 paper's truncating addition (--sum trunc), another MPI_Op
+/* algo_native.c : all-reduces by MPI_Iallreduce, as a baseline. MPI adds fp32; our MPI_Op adds
+ * packed codes of fp16, bf16 and e5m2.
  *
  * MPI's sum then passes through the reduce op, like a sum of one addend: zeros are +0, overflows of
  * MPI_SUM end as --overflow says, and any --out-format works. MPI chooses the order of additions
  * and hides its messages: no rounds are counted, and bytes handed to MPI count once.
  *
  * Source of the MPI_Op on a packed vector type: fp8 paper, section 3. Its items have 128 bits; ours
- * have 8 codes, so that any bucket is a whole number of items. */
+ * have 8 codes, so that a bucket is a whole number of items. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
@@ -19,7 +15,7 @@
 
 enum { ITEM = 8 }; /* codes per MPI item; layers are padded to as many */
 
-/* An MPI_Op gets no context: one function for each combination of format, rule and overflow. */
+/* An MPI_Op gets no context, so each format, rule and overflow needs a function. */
 #define ADDER(name, E, M, RULE, OVERFLOW)                                                         \
     static void name(void *in, void *inout, int *n_items, MPI_Datatype *type)                     \
     {                                                                                             \

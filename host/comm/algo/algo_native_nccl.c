@@ -1,8 +1,7 @@
 /* algo_native_nccl.c : all-reduces by ncclAllReduce, as a baseline on GPUs, in fp32, fp16, bf16,
- * e4m3fn and e5m2.
- *
- * NCCL chooses the order of additions and the result of overflows. Its sum then passes through the
- * reduce op, like a sum of one addend. No rounds are counted; bytes handed to NCCL count once. */
+ * e4m3fn and e5m2. NCCL chooses the order of additions and the result of overflows. As in
+ * algo_native.c, the sum then passes through the reduce op, no rounds are counted, and bytes count
+ * once. */
 #include "base/err.h"
 #include "comm/comm_inside.h"
 #include "comm/gpu/gpu_peers_nccl.h"

@@ -1,7 +1,5 @@
-/* algo_ring.c : all-reduces around a ring: partial sums, rounded at every hop, travel first, then
- * the sums.
- *
- * Range j starts at rank j + 1 and ends at rank j: c[j+1] + ... + c[P-1] + c[0] + ... + c[j]. */
+/* algo_ring.c : all-reduces around a ring: partial sums, rounded at every hop, then the sums.
+ * README.md of host/comm has the order of additions. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"

@@ -1,5 +1,4 @@
-/* algo_self.c : rounds a single rank's codes like a sum of one addend, as all other algorithms do
- * for one rank. */
+/* algo_self.c : rounds a single rank's codes like a sum of one addend. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"

@@ -3,7 +3,6 @@
 #include "base/err.h"
 #include "comm/comm_inside.h"
 
-/* The member `by` places after this one, modulo the set's size. */
 static int around(const struct algo_set *set, int by)
 {
     return ((set->me + by) % set->n + set->n) % set->n;
@@ -58,7 +57,6 @@ int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct al
     if (set->n == 1)
         algo_add_parts(f, mine, cut->form, &codes, 1, acc, to, place);
     for (int step = 1; step < set->n; step++) {
-        /* codes in the first step, partial sums later */
         const struct algo_cut moves = {f, step == 1 ? cut->form : ALGO_PART, cut->whole,
                                        cut->n_parts};
         const int going = around(set, -step), coming = around(set, -step - 1);
@@ -101,8 +99,6 @@ int algo_check_group(const char *name, int n_ranks, int group)
                    name, group, n_ranks, group);
     return 0;
 }
-
-/* ---- sums over one range: blocks keep wide accumulators in the cache ---- */
 
 enum { BLOCK = 4096 }; /* elements: 32 KiB of 8-byte accumulators */
 
@@ -152,14 +148,11 @@ void algo_add_blocks(const struct reduce_op *f, size_t block, struct algo_range 
     }
 }
 
-/* ---- rescaling between stages ---- */
-
 /* The sums of groups get one exponent of their own per layer, E, and are cast again:
  *
  *   gradients * 2^f --cast--> codes ==group==> sums --largest--> E
  *                            E ==max over all ranks==> sums * 2^(bias - E), cast ==groups==>
  *
- * The first stage thus leaves head-room only for a group's K addends, the second for P/K addends.
  * All ranks learn E, which decoding needs. Source: CPD's ResNet-50 script. */
 
 int algo_rescale(struct comm *c, const struct reduce_op *f, struct algo_range r, uint8_t *sums)
@@ -175,8 +168,6 @@ int algo_rescale(struct comm *c, const struct reduce_op *f, struct algo_range r,
         f->ops->rescale(f, r.at, sums, r.n);
     return 0;
 }
-
-/* ---- phases ---- */
 
 struct algo_phase algo_phase_ring(const struct algo_cut *cut)
 {

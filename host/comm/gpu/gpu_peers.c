@@ -1,4 +1,4 @@
-/* gpu_peers.c : opens sets of GPU peers, synchronises them and counts traffic, for all links. */
+/* gpu_peers.c : implements sets of GPU peers for all links. */
 #include "comm/gpu/gpu_peers.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -88,8 +88,7 @@ int gpu_peers_from_first(struct gpu_peers *m, uint8_t *vector, size_t bytes)
     return gpu_peers_noted(m, m->link->from_first(m, vector, bytes));
 }
 
-/* A dissemination barrier: the distance doubles every round, until each member has heard, directly
- * or not, from every other. */
+/* This is a dissemination barrier: the distance doubles every round. */
 int gpu_peers_meet(struct gpu_peers *m)
 {
     const uint64_t sent = m->comm->count.sent_bytes;

@@ -1,5 +1,4 @@
-/* gpu_peers_choose.c : chooses the transport of gradients on GPUs, and the algorithm's variant for
- * it. */
+/* gpu_peers_choose.c : chooses the transport of gradients on GPUs. */
 #include "comm/gpu/gpu_peers_choose.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -34,8 +33,7 @@ struct place {
     uint64_t gpu;
 };
 
-/* Return 0, or a negative errno on all ranks if one has failed. comm_agree() would release lines
- * that the caller holds. */
+/* comm_agree() would release lines that the caller holds. */
 static int any_failed(struct comm *c, int rc)
 {
     int8_t code = (int8_t)-rc;
@@ -79,7 +77,6 @@ static void nccl_fact(struct comm *c, const struct place *places, struct facts *
             }
 }
 
-/* Find out whether every rank can open the memory of all others on its machine. */
 static int try_ipc(struct comm *c, const int32_t *nodes, bool *works)
 {
     const int n = comm_n_ranks(c), me = comm_rank(c);
@@ -154,7 +151,7 @@ static int find_facts(struct comm *c, const struct algo *a, bool cards, int grou
     return rc;
 }
 
-/* The user's choice, the same on all ranks. *out: N_TRANSPORTS for auto. */
+/* *out is N_TRANSPORTS for auto. */
 static int asked(struct comm *c, enum transport *out)
 {
     char word[16] = "auto";

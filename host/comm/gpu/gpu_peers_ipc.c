@@ -1,6 +1,5 @@
-/* gpu_peers_ipc.c : links ranks of one machine whose GPUs can access each other's memory. Every
- * rank's buffers are opened once in every other process (CUDA IPC). Then kernels read codes in
- * place, and copies write to their destination.
+/* gpu_peers_ipc.c : links ranks of one machine whose GPUs can access each other's memory (CUDA
+ * IPC). Kernels read codes in place, and copies write to their destination:
  *
  *     gather:  synchronise (all codes are in place), then sum kernels read
  *     spread:  copy to all, then synchronise
@@ -35,7 +34,7 @@ static uint8_t *region(const struct algo_buffers *buffers, int r, size_t *bytes)
     return r == CODES ? buffers->codes : r == RESULT ? buffers->result : buffers->scratch;
 }
 
-/* Member i's counterpart of p, as mapped here. */
+/* Returns member i's counterpart of p, as mapped here. */
 static uint8_t *at(const struct gpu_peers *m, int i, const uint8_t *p)
 {
     const struct ipc *ipc = m->state;
@@ -119,7 +118,6 @@ static int ipc_gather(struct gpu_peers *m, const struct algo_cut *cut, const uin
     return 0;
 }
 
-/* Copy bytes at p to the same place on members first to last, except this rank. */
 static int copy_to(struct gpu_peers *m, int first, int last, uint8_t *p, size_t bytes)
 {
     const struct dev_run_ops *run = gpu()->run;

@@ -1,8 +1,6 @@
-/* gpu_peers_nccl.c : links ranks with one GPU each by NCCL's send and recv, on the calling thread's
- * stream.
- *
- * NCCL waits without a deadline. The stream therefore sets a flag after the messages. The wait for
- * this flag has a deadline, checks NCCL for errors and answers the liveness check. */
+/* gpu_peers_nccl.c : links ranks with one GPU each by NCCL's send and recv, on the thread's stream.
+ * NCCL waits without a deadline. The stream therefore sets a flag after the messages; the wait for
+ * it has a deadline, checks NCCL for errors and answers the liveness check. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
@@ -99,7 +97,7 @@ static int nccl_spread(struct gpu_peers *m, const struct algo_cut *cut, uint8_t 
     return gpu_peers_nccl_wait(m);
 }
 
-/* Move each member's part to or from member 0, or the same `bytes` for all if cut is NULL. */
+/* If cut is NULL, all members move the same `bytes`. */
 static int with_first(struct gpu_peers *m, bool to_first, const struct algo_cut *cut,
                       uint8_t *vector, size_t bytes)
 {

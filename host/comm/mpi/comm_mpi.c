@@ -1,4 +1,4 @@
-/* comm_mpi.c : joins and leaves a job whose ranks are processes connected by MPI. */
+/* comm_mpi.c : joins and leaves a job of MPI processes. */
 #include "comm/mpi/comm_mpi.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -106,7 +106,7 @@ static int fill(struct comm_mpi *m, const struct comm_members *o)
     return m ? make_room(m) : -ENOMEM;
 }
 
-/* comm_agree() for ranks that have no job yet. It has no deadline, like all of opening. */
+/* This is comm_agree() for ranks without a job. Like all of opening, it has no deadline. */
 static int agree(MPI_Comm mpi, int rank, int rc)
 {
     const uint64_t fine = UINT64_MAX;
@@ -177,19 +177,17 @@ void comm_close(struct comm *c)
         comm_mpi_end();
 }
 
-/* ---- MPI of a process ---- */
-
 /* MPI can begin and end once per process. */
 static struct {
     pthread_mutex_t lock;
     pid_t pid;  /* process that began or found MPI; not a forked child */
     bool begun; /* this process initialized MPI and finalizes it */
-    int n_open; /* jobs */
+    int n_open;
     bool taken;
 } mpi_here = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Keep all loaded libraries mapped. Open MPI 4.1 unloads its components while one of its threads
- * may still handle their events, which sometimes crashed finished runs on busy machines. */
+/* Open MPI 4.1 unloads its components while its threads may still handle their events, which
+ * sometimes crashed finished runs on busy machines. */
 static void keep_loaded(void)
 {
     struct link_map *l = NULL;
@@ -200,9 +198,9 @@ static void keep_loaded(void)
                 (void)dlopen(l->l_name, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/* Call MPI_Finalize. If it took over 1 s, sleep as long again plus up to 1 s, at most 11 s. With
- * hundreds of ranks per core the launcher answers late. Open MPI's ranks wait only 2 s for the
- * answer, and a rank that exits before the launcher has noticed MPI_Finalize counts as dead. */
+/* If MPI_Finalize took over 1 s, sleep as long again plus up to 1 s, at most 11 s. With hundreds of
+ * ranks per core the launcher answers late. Open MPI's ranks wait only 2 s for it, and a rank that
+ * exits before the launcher has noticed MPI_Finalize counts as dead. */
 static void finalize(void)
 {
     /* at exit the floating-point mode is the program's, which may enable traps */
@@ -217,8 +215,7 @@ static void finalize(void)
     fesetenv(&fp);
 }
 
-/* Called at the last job's close and at exit. A process that exits within a job does not finalize
- * MPI, so mpirun notices the failure. */
+/* A process that exits within a job does not finalize MPI, so mpirun notices the failure. */
 void comm_mpi_end(void)
 {
     int ended = 0;
@@ -318,7 +315,7 @@ void comm_give_turn(void)
     pthread_mutex_unlock(&mpi_here.lock);
 }
 
-/* ---- library and launcher; MPI_Get_library_version() is legal before MPI_Init() ---- */
+/* MPI_Get_library_version() is legal before MPI_Init(). */
 
 void comm_library(char *to, size_t size)
 {
@@ -329,7 +326,7 @@ void comm_library(char *to, size_t size)
     snprintf(to, size, "%s", text);
 }
 
-/* Environments of Open MPI and of PMI (MPICH, Slurm). */
+/* names of Open MPI and of PMI (MPICH, Slurm) */
 int comm_library_started(int *which)
 {
     static const char *const names[][2] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},

@@ -1,5 +1,5 @@
-/* comm_mpi_collect.c : implements small collectives (by MPI's non-blocking ones), notices of
- * abandoned card paths, and the liveness check. */
+/* comm_mpi_collect.c : implements collectives, notices of abandoned card paths, and the liveness
+ * check. */
 #include "base/err.h"
 #include "comm/mpi/comm_mpi.h"
 #include "comm/comm.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Run an MPI collective to its end. `call` uses the request `req`. */
+/* `call` uses the request `req`. */
 #define COLLECT(c, what, call)                  \
     do {                                        \
         MPI_Request *req = comm_mpi_request(c); \
@@ -40,7 +40,7 @@ int comm_mpi_bcast(struct comm *c, void *buf, size_t bytes, int root)
     return 0;
 }
 
-/* MPI may add in any order, so every rank gets all addends and adds them itself. */
+/* MPI may add in any order, so every rank adds all addends itself. */
 static int sum_f64(struct comm *c, double *x, size_t n, const char *what)
 {
     const struct comm_mpi *m = comm_mpi(c);
@@ -86,8 +86,6 @@ int comm_mpi_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, con
     return 0;
 }
 
-/* ---- abandoned card paths: empty messages ---- */
-
 int comm_mpi_abandon(struct comm *c)
 {
     for (int r = 0; r < c->n_ranks; r++) {
@@ -117,7 +115,7 @@ bool comm_mpi_abandoned(struct comm *c)
     return false;
 }
 
-/* Receive the notices not seen yet, so that none reaches the next step. */
+/* Notices not seen yet must not reach the next step. */
 int comm_mpi_forget(struct comm *c, const uint64_t *abandoned)
 {
     struct comm_mpi *m = comm_mpi(c);
@@ -135,8 +133,6 @@ int comm_mpi_forget(struct comm *c, const uint64_t *abandoned)
     }
     return comm_mpi_wait(c);
 }
-
-/* ---- machines and device memory ---- */
 
 #if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>
@@ -184,15 +180,12 @@ bool comm_cuda_aware(void)
 #endif
 }
 
-/* ---- liveness check ---- */
+/* In a ring only one rank waits for the missing one. So the first rank whose deadline passes sends
+ * an empty message to all others, and every waiting rank that receives one does the same. A rank
+ * that sends none within COMM_LIVENESS_S is missing. The lowest rank that answered prints the
+ * missing ranks and ends the job. */
 
-/* Most ranks wait for a rank other than the missing one: in a ring all ranks wait for a neighbour,
- * and only one of them for the dead rank. So the first rank whose deadline passes sends an empty
- * message to all others, and every waiting rank that receives one does the same. A rank that sends
- * none within COMM_LIVENESS_S is missing. The lowest rank that answered prints the missing ranks
- * and ends the job. */
-
-/* Time for the lowest rank to end the job. */
+/* time for the lowest rank to end the job */
 static const double LAST_WORD_S = 10.0;
 
 static void nap(void)

@@ -89,9 +89,7 @@ int comm_mpi_wait(struct comm *c)
     return rc;
 }
 
-/* ---- waiting for any message ---- */
-
-/* Return the number of messages that have ended since the last call, or -EIO. */
+/* Returns the number of messages that have ended, or -EIO. */
 static int take(struct comm_mpi *m)
 {
     int n = 0;
@@ -101,7 +99,7 @@ static int take(struct comm_mpi *m)
     return n == MPI_UNDEFINED ? 0 : n;
 }
 
-/* As take(), but ends all messages after a failure, so that the caller owns their buffers again. */
+/* After a failure all messages end, so that the caller owns their buffers again. */
 static int take_or_end(struct comm *c)
 {
     const int n = take(comm_mpi(c));
@@ -123,8 +121,6 @@ int comm_mpi_some(struct comm *c, bool wait)
     c->count.wait_s += clock_s() - watch.start_s;
     return n;
 }
-
-/* ---- errors of MPI calls ---- */
 
 int comm_mpi_check(int mpi_rc, const char *what)
 {

@@ -1,8 +1,6 @@
-/* comm_over_call.c : calls the caller's transport, and restores the floating-point mode after each
- * call.
- *
- * A function that changes this mode (by loading a library, for instance) must not change our
- * results. fegetenv() and fesetenv() would need 114 ns instead of 4, which matters in polls. */
+/* comm_over_call.c : calls the caller's transport, and restores the floating-point mode, which a
+ * transport may change by loading a library. fegetenv() and fesetenv() would need 114 ns instead of
+ * 4, which matters in polls. */
 #include "comm/over/comm_over_inside.h"
 #include "vec/fp_mode.h"
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* comm_over_message.c : sends messages over the caller's transport, waits for them, and builds
- * collectives from messages. */
+/* comm_over_message.c : sends messages over the caller's transport, and builds collectives from
+ * them. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/over/comm_over_inside.h"
@@ -58,8 +58,7 @@ bool over_done(const struct comm *c, size_t at, size_t n)
     return true;
 }
 
-/* Test each message. Returns how many have ended; *left: how many have not. After a failure returns
- * the communicator's error with no message in flight. */
+/* Returns how many messages have ended. After a failure no message is in flight. */
 static int take(struct comm *c, size_t *left)
 {
     struct comm_over *o = comm_over(c);
@@ -122,9 +121,7 @@ int over_some(struct comm *c, bool wait_for_one)
     return rc;
 }
 
-/* ---- small collectives ---- */
-
-/* Gather at most COMM_BLOCK bytes of each rank into o->all, in the order of comm_double(). */
+/* At most COMM_BLOCK bytes of each rank arrive in o->all, in the order of comm_double(). */
 static int all_gather(struct comm_over *o, const void *mine, size_t bytes)
 {
     struct comm *c = &o->comm;
@@ -146,7 +143,7 @@ int over_barrier(struct comm *c)
     return all_gather(comm_over(c), "", 1);
 }
 
-/* A binomial tree: in round k the first 2^k ranks, counted from root, send to the next 2^k. */
+/* Binomial tree: in round k the first 2^k ranks, counted from root, send to the next 2^k. */
 int over_bcast(struct comm *c, void *buf, size_t bytes, int root)
 {
     const int p = c->n_ranks, behind = (c->rank - root + p) % p;
@@ -179,7 +176,7 @@ int over_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const c
     return 0;
 }
 
-/* A machine's name and its kernel's boot id, since containers may have equal names. */
+/* Machines are told apart by name and boot id, since containers may have equal names. */
 static void machine(char to[128])
 {
     char host[64] = "", boot[48] = "";

@@ -1,5 +1,5 @@
-/* comm_over_note.c : exchanges notes between ranks about abandoned card paths, liveness checks (as
- * in comm_mpi_collect.c), failures and leaving. Also handles failures of the communicator. */
+/* comm_over_note.c : exchanges notes about abandoned card paths, liveness checks (as in
+ * comm_mpi_collect.c), failures and leaving. */
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/err.h"
@@ -33,7 +33,7 @@ static void hear(struct comm_over *o, struct over_peer *p)
     }
 }
 
-/* Receive notes, and free those that have been sent. A rank whose notes fail is gone. */
+/* A rank whose notes fail is gone. */
 static void look(struct comm_over *o)
 {
     (void)over_progress(o); /* a failure shows in messages, too */
@@ -62,7 +62,6 @@ static void look(struct comm_over *o)
     }
 }
 
-/* Notify all ranks that are not gone. Ranks that it cannot reach are gone. */
 static void tell(struct comm_over *o, enum over_word word, int code, uint64_t n)
 {
     for (int r = 0; r < o->comm.n_ranks; r++) {
@@ -85,7 +84,7 @@ static void nap(void)
     nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
 }
 
-/* Fail if a rank is gone. A rank that waits for a card would not notice it by a message. */
+/* A rank that waits for a card would not notice this by a message. */
 static void fail_if_gone(struct comm_over *o)
 {
     for (int r = 0; r < o->comm.n_ranks && !o->called && !atomic_load(&o->asked); r++)
@@ -128,8 +127,6 @@ int over_forget(struct comm *c, const uint64_t *abandoned)
     comm_over(c)->n_votes++;
     return atomic_load(&comm_over(c)->failed);
 }
-
-/* ---- failures ---- */
 
 static bool all_known(const struct comm_over *o)
 {
@@ -195,8 +192,6 @@ int over_missing(struct comm *c)
     return over_fail(comm_over(c), -ETIMEDOUT);
 }
 
-/* ---- beginning and end ---- */
-
 int over_notes_begin(struct comm_over *o)
 {
     int rc = 0;
@@ -224,7 +219,6 @@ static int why_leaving(const struct comm_over *o)
     return failed ? failed : asked ? asked : o->called;
 }
 
-/* Look for notes until done(o), a new reason to leave at once, or the timeout. */
 static void look_until(struct comm_over *o, bool (*done)(const struct comm_over *o), double seconds)
 {
     const int why = why_leaving(o);
@@ -238,8 +232,8 @@ static bool all_sent(const struct comm_over *o)
     return !o->sent;
 }
 
-/* All ranks leave together, so that messages of another communicator over the same transport cannot
- * meet messages of this one. */
+/* All ranks leave together, so that messages of different communicators over one transport cannot
+ * meet. */
 void over_notes_end(struct comm_over *o)
 {
     if (!why_leaving(o)) {

@@ -30,7 +30,7 @@ static bool poll(struct comm *c)
 }
 
 /* A rank may be a vote ahead of another, and abandon the card path of a step that the other has not
- * reached. The vote's number is therefore stored. */
+ * reached. */
 static int abandon(struct comm *c)
 {
     struct virtual_rank *r = virtual_rank(c);
@@ -199,7 +199,6 @@ int comm_virtual_lowest(const struct comm_virtual *v)
     return v->lowest;
 }
 
-/* Reset all ranks after a failed run. */
 static void mend(struct comm_virtual *v)
 {
     const size_t n = (size_t)v->n_here;
@@ -216,7 +215,6 @@ static void mend(struct comm_virtual *v)
     v->n_called = v->broken = 0;
 }
 
-/* Lines of ranks go where the lines of the caller go. */
 static void join_lines(struct comm_virtual *v, const struct err_lines *outside)
 {
     for (int i = 0; i < v->n_here && outside; i++) {
@@ -226,7 +224,6 @@ static void join_lines(struct comm_virtual *v, const struct err_lines *outside)
     }
 }
 
-/* Hands the first error of this run to the caller. */
 static void hand_error(struct comm_virtual *v, struct err_lines *outside)
 {
     for (int i = 0; i < v->n_here && outside; i++)
@@ -236,7 +233,7 @@ static void hand_error(struct comm_virtual *v, struct err_lines *outside)
 
 int comm_virtual_run(struct comm_virtual *v, int (*body)(struct comm *c, void *ctx), void *ctx)
 {
-    assert(v->n_live == 0); /* not from within a run */
+    assert(v->n_live == 0);
     v->body = body;
     v->ctx = ctx;
     v->n_live = v->n_here;

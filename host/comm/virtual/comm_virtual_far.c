@@ -1,11 +1,11 @@
 /* comm_virtual_far.c : carries messages and collectives of virtual ranks between processes.
  *
- * All messages from one process to another are one stream of heads and bodies, under one tag:
+ * From one process to another there is one stream of heads and bodies, under one tag:
  *
  *     | from, to, tag, bytes | body | from, to, tag, bytes | body ...
  *
- * A head is received only while some rank waits for a message of that process. Its body is then
- * received into the buffer of the rank that waits for it, or into new memory if none does yet. */
+ * A head is received only while some rank waits for a message of that process. If no rank waits for
+ * its body yet, the body is received into new memory. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/virtual/comm_virtual_inside.h"
@@ -27,7 +27,6 @@ static int most_here(const struct comm_virtual *v)
     return (v->n_ranks + v->below->n_ranks - 1) / v->below->n_ranks;
 }
 
-/* Grows the list of parts to n places. */
 static int make_places(struct comm_virtual *v, size_t n)
 {
     struct comm *b = v->below;
@@ -84,7 +83,6 @@ void virtual_far_drop(struct comm_virtual *v)
     v->n_far = v->free_from = v->taken_to = 0;
 }
 
-/* Posts a part of a message. */
 static int post_part(struct comm_virtual *v, struct virtual_part part, bool sends, int process,
                      void *buf, size_t bytes)
 {
@@ -101,7 +99,6 @@ static int post_part(struct comm_virtual *v, struct virtual_part part, bool send
     return 0;
 }
 
-/* Receives the next head of a stream if a receive waits for its message. */
 static int read_on(struct comm_virtual *v, struct virtual_stream *s)
 {
     if (s->reads || !s->wanted)
@@ -118,8 +115,7 @@ static void append(struct virtual_far **list, struct virtual_far *m)
     *list = m;
 }
 
-/* Takes the first message with this head's ranks and tag out of a list, or returns NULL. Skips
- * early messages that a rank waits for. */
+/* Early messages that a rank waits for are skipped. */
 static struct virtual_far *find(struct virtual_far **list, const struct virtual_far_head *head)
 {
     for (struct virtual_far *m; (m = *list); list = &m->next)
@@ -145,7 +141,7 @@ static void *body_of(const struct virtual_far *m)
     return m->rank->messages[m->place].buf;
 }
 
-/* Copies a message that came early. Its body has arrived and its receive is posted. */
+/* The body has arrived early, and now its receive is posted. */
 static void deliver(struct virtual_far *m)
 {
     memcpy(body_of(m), m->early, m->head.bytes);
@@ -219,7 +215,6 @@ int virtual_far_progress(struct comm_virtual *v, bool wait)
     return v->n_far == 0 ? 0 : v->below->ops->some(v->below, wait);
 }
 
-/* Receives the body that follows a head, and the next head. */
 static int take_head(struct comm_virtual *v, struct virtual_stream *s)
 {
     const struct virtual_far_head head = s->head;
@@ -242,7 +237,7 @@ static int take_head(struct comm_virtual *v, struct virtual_stream *s)
     return read_on(v, s);
 }
 
-/* Takes a part that has travelled. Returns true with *r and *place if its message is done. */
+/* Returns true with *r and *place if the part's message is done. */
 static bool take_part(struct virtual_part part, struct virtual_rank **r, size_t *place)
 {
     struct virtual_far *m = part.m;
@@ -282,8 +277,8 @@ int virtual_far_take(struct comm_virtual *v, struct virtual_rank **r, size_t *pl
     return 0;
 }
 
-/* Add x[n] at `at` of all ranks in rank order. Each process sends its ranks' values, padded to the
- * largest number of ranks in a process. */
+/* The sum must be in rank order, so each process sends its ranks' values, padded to the largest
+ * number of ranks in a process. */
 static int sum_block(struct comm_virtual *v, double *sum, size_t at, size_t n)
 {
     double *x = sum + at;

@@ -178,7 +178,6 @@ static void reduce(struct comm_virtual *v, const struct virtual_call *any)
     spread(v, 0, any->n * comm_reduce_bytes(how));
 }
 
-/* Collects arguments in the last rank's host scratch. */
 static void work_once(struct comm_virtual *v, struct virtual_rank *last)
 {
     void **all = last->comm.host_scratch;
@@ -219,7 +218,6 @@ static int check_alike(const struct virtual_rank *r)
     return virtual_break(r->job, -EPROTO, text);
 }
 
-/* Take part in a collective, then wait for this rank's messages in flight. */
 static int collect(struct comm *c, struct virtual_call call)
 {
     struct virtual_rank *r = virtual_rank(c);

@@ -1,5 +1,5 @@
-/* comm_virtual_turn.c : schedules fibers: a rank that waits switches to the next one that can run.
- * If none can, the run is deadlocked. */
+/* comm_virtual_turn.c : schedules fibers: a rank that waits switches to the next one that can
+ * run. */
 #include "comm/virtual/comm_virtual_inside.h"
 #include "base/text.h"
 #include <stdio.h>
@@ -72,8 +72,7 @@ int virtual_break(struct comm_virtual *v, int code, const char *text)
     return code;
 }
 
-/* Let the next rank run; if none can, wait for messages of other processes first. Returns when it
- * is r's turn again. */
+/* If no rank can run, wait for other processes first. Returns when it is r's turn again. */
 static void hand_over(struct virtual_rank *r)
 {
     struct comm_virtual *v = r->job;
@@ -112,7 +111,7 @@ void virtual_yield(struct virtual_rank *r)
     hand_over(r);
 }
 
-/* Fail if a rank ends with messages in flight, since their buffers end with it. */
+/* The buffers of a rank's messages end with the rank. */
 static void check_left(struct virtual_rank *r)
 {
     char text[96];
@@ -135,14 +134,12 @@ void virtual_live(void *arg)
     }
 }
 
-/* ---- report of a deadlock ---- */
-
-/* Ranks whose peer can never answer, because it has ended or has posted another tag, come first.
- * The others wait for one of these, or in a circle. */
+/* Ranks whose peer can never answer, because it has ended or has posted another tag, come first in
+ * a report. The others wait for one of these, or in a circle. */
 
 enum { SHOWN = 4 };
 
-/* Return a message that r waits for, preferably a receive, or NULL. */
+/* Receives are preferred to sends. */
 static const struct virtual_message *waits_for(const struct virtual_rank *r)
 {
     const struct virtual_message *found = NULL;
@@ -155,7 +152,7 @@ static const struct virtual_message *waits_for(const struct virtual_rank *r)
     return found;
 }
 
-/* A message that the peer has posted to or from this rank under another tag, or NULL. */
+/* Returns a message of the peer for this rank under another tag, or NULL. */
 static const struct virtual_message *offers(const struct virtual_rank *peer, int rank,
                                             const struct virtual_message *wanted)
 {
@@ -176,8 +173,8 @@ static int n_ended(const struct comm_virtual *v, int *one)
     return n;
 }
 
-/* Add the text about a waiting rank: if `hopeless`, only if its peer can never answer, else only if
- * its peer may still answer. Returns true if added. */
+/* Add r only if its peer can never answer (hopeless) or may still answer (not hopeless). Returns
+ * true if r was added. */
 static bool add_rank(const struct comm_virtual *v, const struct virtual_rank *r, bool hopeless,
                      struct text *t)
 {

@@ -26,7 +26,7 @@ CAST_INLINE __m256i code_cut(const struct enc_plan *p, __m256i a, __m256i u)
     return with_sign(p, right(sum, p->drop), u);
 }
 
-/* sig: 24 bits, the highest set; k >= 0. Returns sig >> k, rounded. */
+/* sig has 24 bits, the highest one set; k >= 0. */
 CAST_INLINE __m256i round_any(const struct enc_plan *p, __m256i sig, __m256i k,
                               const uint32_t *random)
 {
@@ -54,7 +54,7 @@ CAST_INLINE __m256i round_any(const struct enc_plan *p, __m256i sig, __m256i k,
 
 CAST_INLINE __m256i code_any(const struct enc_plan *p, __m256i a, __m256i u, const uint32_t *random)
 {
-    /* Normalise subnormals (cast_c.c). */
+    /* cast_c.c explains the normalisation of subnormals. */
     const __m256i zero = _mm256_setzero_si256(), one = all(1);
     const __m256i as_float = _mm256_castps_si256(_mm256_cvtepi32_ps(a));
     const __m256i small = _mm256_cmpgt_epi32(all(0x00800000), a);

@@ -1,7 +1,7 @@
 /* cast_body.h : Casts a vector of floats, using the step() of an instruction set.
  *
  * Codes that bypass the caches (`stream`) must be aligned, so a shorter first step precedes them.
- * cast_avx2.c and cast_avx512.c include this file after defining:
+ * Includers define:
  *
  *     VEC          the type of a register
  *     STEP         elements per step: 4 registers of floats; also bytes of a register
@@ -12,7 +12,6 @@
 #define CAST_BODY_H
 #include "vec/cast/cast_x86.h"
 
-/* n < STEP elements, through buffers */
 CAST_INLINE VEC step_part(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
                           const float *x, size_t n, const uint32_t *random, uint8_t *codes)
 {
@@ -48,7 +47,7 @@ CAST_INLINE uint32_t loop(const struct enc_plan *p, enum enc_way way, enum cast_
     return largest(max);
 }
 
-/* constants, so that each way and shape gets its own loop */
+/* Constant arguments give each way and shape its own loop. */
 #define WAYS(shape)                                                                    \
     (p->way == ENC_ADD   ? loop(p, ENC_ADD, shape, x, n, random, codes, stream, ahead) \
      : p->way == ENC_CUT ? loop(p, ENC_CUT, shape, x, n, random, codes, stream, ahead) \

@@ -1,7 +1,7 @@
 /* cast_c.c : Casts in plain C loops that gcc and clang vectorise for any target.
  *
- * Each loop does one kind of arithmetic on blocks of 32-bit words. Choices use masks: compilers do
- * not vectorise a choice between an integer and the result of a float addition. */
+ * Choices use masks: compilers do not vectorise a choice between an integer and the result of a
+ * float addition. */
 #include "hls/arith/philox.h"
 #include "vec/cast/cast_drive.h"
 #include "vec/pack.h"
@@ -34,7 +34,7 @@ static uint32_t choose(uint32_t mask, uint32_t yes, uint32_t no)
     return no ^ ((no ^ yes) & mask);
 }
 
-/* All ones if a < b, else 0. Both below 2^31: signed comparisons vectorise best. */
+/* Both are below 2^31, as signed comparisons vectorise best. */
 static uint32_t below(uint32_t a, uint32_t b)
 {
     return -(uint32_t)((int32_t)a < (int32_t)b);
@@ -72,21 +72,20 @@ static void codes_cut(const struct enc_plan *plan, const uint32_t *x, size_t n, 
     }
 }
 
-/* random: [n], or NULL */
 static void codes_any(const struct enc_plan *plan, const uint32_t *x, const uint32_t *random,
                       size_t n, uint32_t *codes)
 {
     const struct enc_plan p = *plan;
     for (size_t i = 0; i < n; i++) {
-        /* subnormals, a * 2^-149, become normals with an exponent field of 0 or less; (float)a is
-         * exact */
+        /* A subnormal, a * 2^-149, becomes a normal with an exponent field of 0 or less; (float)a
+         * is exact. */
         const uint32_t a = x[i] & 0x7fffffff, as_float = bits_of((float)(int32_t)a) - (149u << 23);
         const uint32_t wide = choose(below(a, 0x00800000), as_float, a);
         const int32_t field = ((int32_t)wide >> 23) + p.rebias;
         const int32_t lower = field < 1 ? 1 - field : 0, over = field > 1 ? field - 1 : 0;
         const uint32_t binade = (uint32_t)(over < p.binades ? over : p.binades);
 
-        /* Bits of rest, in units of 2^-32 of the kept unit, are lost only far below half a unit. */
+        /* Bits of rest (unit: 2^-32 of the kept unit) are lost only far below half a unit. */
         const uint32_t go = p.drop + (uint32_t)lower;
         const uint64_t sig = (uint64_t)((wide & 0x007fffff) | 0x00800000) << 32,
                        split = sig >> (go < 63 ? go : 63);

@@ -1,4 +1,4 @@
-/* cast_drive.c : Splits a cast into calls of an instruction set's loops, at once or by blocks. */
+/* cast_drive.c : Splits a cast into calls of an instruction set's loops. */
 #include "vec/cast/cast_drive.h"
 #include "vec/fp_mode.h"
 
@@ -31,8 +31,7 @@ static uint32_t larger(uint32_t a, uint32_t b)
 
 enum { PER_PHILOX = 8, BLOCKS_MAX = BLOCK / PER_PHILOX + 1 };
 
-/* One half of the random bits of elements [at, at + n), in whole Philox blocks. Returns the first
- * element's position in its block. */
+/* The words are whole Philox blocks. Returns the first element's position in its block. */
 static unsigned halves_of(const struct cast_loops *loops, uint64_t key, uint32_t half, uint64_t at,
                           size_t n, uint32_t words[4 * BLOCKS_MAX])
 {
@@ -41,14 +40,13 @@ static unsigned halves_of(const struct cast_loops *loops, uint64_t key, uint32_t
     return lead;
 }
 
-/* philox_round_u32() of elements [at, at + n) */
 static const uint32_t *random_of(const struct cast_loops *loops, uint64_t key, uint64_t at,
                                  size_t n, uint32_t words[BLOCK + CAST_STEP])
 {
     uint32_t upper[4 * BLOCKS_MAX], lower[4 * BLOCKS_MAX];
     const unsigned lead = halves_of(loops, key, 0, at, n, upper);
     halves_of(loops, key, 1, at, n, lower);
-    /* a word holds the halves of two elements, the first one's in its low half */
+    /* A word holds the halves of two elements, the first one's in its low half. */
     for (size_t i = 0; i < (lead + n + 1) / 2; i++) {
         words[2 * i] = upper[i] << 16 | (lower[i] & 0xffff);
         words[2 * i + 1] = (upper[i] & 0xffff0000) | lower[i] >> 16;
@@ -83,7 +81,7 @@ static uint32_t encode_blocks(const struct cast_loops *loops, const struct enc_p
     return absmax;
 }
 
-/* as in the fp8 paper: the upper byte of each fp16 code */
+/* The fp8 paper keeps the upper byte of each fp16 code. */
 static uint32_t encode_trunc(const struct cast_loops *loops, const struct enc_plan *p,
                              const float *x, size_t n, uint8_t *codes)
 {

@@ -8,16 +8,16 @@ static int clamp(int x, int limit)
     return x > limit ? limit : x < -limit ? -limit : x;
 }
 
-/* fp32 bits of a code's number / 2^shift, as if no code were special. The code is a normal. */
+/* fp32 bits of number / 2^shift, as if no code were special; the code is a normal */
 static int64_t number_bits(struct mf_fmt f, uint32_t code, int shift)
 {
     const int64_t up = (int64_t)code << (23 - f.m);
     return up + (int64_t)(127 - mf_bias(f) - shift) * (1 << 23);
 }
 
-/* Returns whether ENC_ADD is possible. Both limits of the format must be fp32 normals, with 23 - m
- * binades of room for the lift. fp32's subnormals must be below half the smallest value: 2^-126 <=
- * 2^(field of lowest - 127) * 2^-m / 2. */
+/* ENC_ADD needs limits of the format that are fp32 normals, with 23 - m binades of room for the
+ * lift, and fp32's subnormals below half the smallest value: 2^-126 <= 2^(field of lowest - 127) *
+ * 2^-m / 2. */
 static bool adds(struct mf_fmt f, uint32_t beyond, int shift)
 {
     const int lowest_field = 127 + 1 - mf_bias(f) - shift;
@@ -25,7 +25,7 @@ static bool adds(struct mf_fmt f, uint32_t beyond, int shift)
            (number_bits(f, beyond, shift) >> 23) + 23 - f.m <= 254;
 }
 
-/* fp32 bits of the smallest normal / 2^shift. */
+/* fp32 bits of the smallest normal / 2^shift */
 static uint32_t lowest_bits(struct mf_fmt f, int shift)
 {
     return (uint32_t)(127 + 1 - mf_bias(f) - shift) << 23;
@@ -69,8 +69,8 @@ struct enc_plan enc_plan_make(struct mf_fmt f, enum mf_round round, enum mf_over
     return p;
 }
 
-/* Splits the shift into three factors that are fp32 normals, the last as large as possible: an
- * earlier one can then round only if the final result is zero anyway. */
+/* The three factors are fp32 normals, the last as large as possible: an earlier one can then round
+ * only if the final result is zero anyway. */
 static void set_factors(struct dec_plan *p, int shift)
 {
     shift = clamp(shift, 378);
@@ -81,14 +81,13 @@ static void set_factors(struct dec_plan *p, int shift)
     }
 }
 
-/* log2(x) if x is a power of two and an fp32 normal, else INT32_MAX. */
 static int log2_exact(float x)
 {
     int e;
     return x > 0 && isnormal(x) && frexpf(x, &e) == 0.5f ? e - 1 : INT32_MAX;
 }
 
-/* whether all values of f * 2^shift are fp32 normals or zero */
+/* All values of f * 2^shift must be fp32 normals or zero. */
 static bool stays_normal(struct mf_fmt f, int shift)
 {
     const int bias = mf_bias(f);

@@ -7,9 +7,8 @@
 #define VEC __m256i
 enum { STEP = 32 };
 
-/* Returns the codes of 8 elements, signs above them. u: bits of the elements. a: those without
- * signs. halves: 16 random bits per element. *open: all ones in lanes that these do not decide. The
- * rounding mode must be toward zero. */
+/* u: bits of 8 elements; a: u without signs; halves: 16 random bits per element; *open: all ones in
+ * lanes that these do not decide. The rounding mode must be toward zero. */
 CAST_INLINE __m256i draw_8(const struct enc_plan *p, __m256i u, __m256i a, __m128i halves,
                            __m256i *open)
 {

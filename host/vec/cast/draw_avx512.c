@@ -9,7 +9,7 @@ enum { STEP = 64 };
 
 #define FEWER (_MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 
-/* As draw_8() of draw_avx2.c, for 16 elements. *open: a mask of lanes. */
+/* same as draw_8() of draw_avx2.c, for 16 elements; *open: a mask of lanes */
 CAST_INLINE __m512i draw_16(const struct enc_plan *p, __m512i u, __m512i a, __m256i halves,
                             __mmask16 *open)
 {

@@ -1,6 +1,6 @@
 /* draw_body.h : Rounds a vector of floats stochastically, using the step() of an instruction set.
  *
- * draw_avx2.c and draw_avx512.c include this file after defining:
+ * Includers define:
  *
  *     VEC             the type of a register
  *     STEP            elements per step: 4 registers of floats
@@ -58,7 +58,7 @@ CAST_INLINE uint32_t loop(const struct enc_plan *p, const struct cast_draw *d,
     return largest(max);
 }
 
-/* constants, so that each shape gets its own loop */
+/* Constant arguments give each shape its own loop. */
 static __attribute__((noinline)) uint32_t draw_loop(const struct enc_plan *p,
                                                     const struct cast_draw *d,
                                                     enum cast_shape shape, const float *x, size_t n,

@@ -7,7 +7,7 @@ CAST_INLINE __m256i all(uint32_t x)
     return _mm256_set1_epi32((int)x);
 }
 
-/* halves of the 64-bit products of eight lanes by m */
+/* halves of the 64-bit products by m */
 CAST_INLINE void mul_wide(__m256i x, uint32_t m, __m256i *high, __m256i *low)
 {
     const __m256i even = _mm256_mul_epu32(x, all(m)),
@@ -16,7 +16,7 @@ CAST_INLINE void mul_wide(__m256i x, uint32_t m, __m256i *high, __m256i *low)
     *low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
 }
 
-/* One round on 8 counters. c[i]: word i of each. k0, k1: halves of the key. */
+/* c[i]: word i of 8 counters; k0, k1: halves of the key */
 CAST_INLINE void mix(__m256i c[4], uint32_t k0, uint32_t k1)
 {
     __m256i h0, l0, h1, l1;
@@ -28,7 +28,7 @@ CAST_INLINE void mix(__m256i c[4], uint32_t k0, uint32_t k1)
     c[3] = l0;
 }
 
-/* Stores eight blocks in order: transposes 4x4 words within 128-bit halves, then joins these. */
+/* Transpose 4x4 words within 128-bit halves, then join these. */
 CAST_INLINE void put_blocks(const __m256i c[4], uint32_t words[32])
 {
     const __m256i a = _mm256_unpacklo_epi32(c[0], c[1]), b = _mm256_unpackhi_epi32(c[0], c[1]);
@@ -44,7 +44,7 @@ CAST_INLINE void put_blocks(const __m256i c[4], uint32_t words[32])
 /* blocks per step: two registers, as one would wait for its multiplications */
 enum { STEP = 16 };
 
-/* Writes the words of blocks [block, block + STEP), whose numbers share the upper 32 bits. */
+/* The blocks' numbers must share the upper 32 bits. */
 CAST_INLINE void step(uint64_t key, uint64_t block, uint32_t half, uint32_t words[4 * STEP])
 {
     const __m256i zero = _mm256_setzero_si256(), low = all((uint32_t)block),

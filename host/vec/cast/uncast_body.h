@@ -1,7 +1,7 @@
 /* uncast_body.h : Decodes a vector of codes, using the decode_step() of an instruction set.
  *
  * Floats that bypass the caches (`stream`) must be aligned, so a shorter first step precedes them.
- * uncast_avx2.c and uncast_avx512.c include this file after defining:
+ * Includers define:
  *
  *     STEP             elements per step: 4 registers of floats; also bytes of a register
  *     decode_step()    decodes STEP codes to floats */
@@ -37,7 +37,7 @@ CAST_INLINE void decode_shape(const struct dec_plan *p, enum cast_shape shape, c
         _mm_sfence();
 }
 
-/* constants, so that each shape gets its own loop */
+/* Constant arguments give each shape its own loop. */
 CAST_INLINE void decode_loop(const struct dec_plan *p, enum cast_shape shape, const void *codes,
                              size_t n, float *x, bool stream)
 {

@@ -1,6 +1,5 @@
-/* gpu.c : Loads the GPU library and counts the openings of its device.
- *
- * The library stays loaded until the process ends: CUDA keeps threads and exit handlers in it. */
+/* gpu.c : Loads the GPU library and counts the openings of its device. The library stays loaded:
+ * CUDA keeps threads and exit handlers in it. */
 #include "vec/gpu/gpu.h"
 #include "base/err.h"
 #include "base/plugin.h"
@@ -43,7 +42,7 @@ static int fail(struct cause *why, int code, const char *format, ...)
     return code;
 }
 
-/* Checked first: our library would spend a tenth of a second on loading cuDNN in vain. */
+/* Without a driver our library would spend a tenth of a second on loading cuDNN. */
 static bool has_driver(void)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
@@ -73,7 +72,7 @@ static int load(struct cause *why)
     return 0;
 }
 
-/* A dev_say for gpu_here(): keeps the line. The caller holds the lock. */
+/* The caller holds the lock. */
 static char unsaid[256];
 static int keep_line(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static int keep_line(int code, const char *format, ...)
@@ -85,7 +84,6 @@ static int keep_line(int code, const char *format, ...)
     return code;
 }
 
-/* Fills *why when the library counts no GPU: opening one fails with the reason. */
 static int no_device(struct cause *why)
 {
     struct dev_info info;

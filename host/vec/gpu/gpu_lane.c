@@ -9,10 +9,8 @@
 
 static struct {
     pthread_mutex_t lock;
-    pthread_key_t
-        /* holds each thread's lane; new at every opening of the device, so that no thread keeps an
-         * old lane */
-        key;
+    /* A new key at every opening of the device ensures that no thread keeps an old lane. */
+    pthread_key_t key;
     const struct dev_run_ops *run; /* NULL: closed */
     struct gpu_lane *first;
 } lanes = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -99,7 +97,6 @@ struct gpu_lane *gpu_lane(void)
     return lane ? lane : new_lane();
 }
 
-/* Makes room for `bytes` bytes; contents are lost. */
 static int grow(struct gpu_list *list, size_t bytes)
 {
     if (bytes <= list->room)
@@ -113,7 +110,6 @@ static int grow(struct gpu_list *list, size_t bytes)
     return 0;
 }
 
-/* Copies items to a list's pinned memory. NULL after printing an error. */
 static void *filled(struct gpu_list *list, const void *from, int n, size_t item_bytes)
 {
     const size_t bytes = (size_t)n * item_bytes;

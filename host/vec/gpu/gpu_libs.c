@@ -1,9 +1,8 @@
 /* gpu_libs.c : Searches for NVIDIA's libraries at run time, as device/run/libs.sh does at build
- * time.
+ * time: a GPU library built elsewhere does not know this machine's folders.
  *
- * A GPU library built elsewhere does not know this machine's folders. The order is: CUDA's folder,
- * then the Python packages of $PYTHONPATH, the active environment, the user and the system. Python
- * is not run: a rank that MPI started should not start another program. */
+ * The order is: CUDA's folder, then the Python packages of $PYTHONPATH, the active environment, the
+ * user and the system. Python is not run: a rank that MPI started should start no other program. */
 #include "vec/gpu/gpu_libs.h"
 #include "base/plugin.h"
 #include <dlfcn.h>
@@ -19,7 +18,7 @@ enum { DEEPEST = 4 };
 
 static bool fetch(const char *name, int depth);
 
-/* Loads a file and its dependencies. Refuses pipes, where the loader would wait for a writer. */
+/* Pipes are refused: the loader would wait for a writer. */
 static bool load(const char *path, int depth)
 {
     char lacks[NAME_MAX + 1], last[NAME_MAX + 1] = "";
@@ -41,7 +40,6 @@ static int newest_first(const void *a, const void *b)
     return strverscmp(*(char *const *)b, *(char *const *)a);
 }
 
-/* Loads one of the files that match a pattern, the newest Python's first. */
 static bool load_any(const char *pattern, int depth)
 {
     glob_t found;
@@ -55,7 +53,7 @@ static bool load_any(const char *pattern, int depth)
     return is_loaded;
 }
 
-/* Tries FOLDER + below + "/" + name for each FOLDER, literally, of a colon-separated list. */
+/* FOLDER + below + "/" + name is the pattern; each FOLDER is taken literally. */
 static bool load_below(const char *folders, const char *below, const char *name, int depth)
 {
     char pattern[3 * PATH_MAX];

@@ -1,6 +1,5 @@
-/* lists_cuda.c : Converts levels, signs and counts on the GPU. Each call launches and waits.
- *
- * Clipping takes two launches. */
+/* lists_cuda.c : Converts levels, signs and counts on the GPU. Each call launches and waits;
+ * clipping launches twice. */
 #include "vec/gpu/lists_cuda.h"
 #include "device/vec/dev_vec.h"
 #include "vec/gpu/gpu.h"

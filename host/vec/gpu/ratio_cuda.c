@@ -1,6 +1,5 @@
-/* ratio_cuda.c : Converts multiples of a quantile on the GPU. Each call launches and waits.
- *
- * Quantiles take a second launch. */
+/* ratio_cuda.c : Converts multiples of a quantile on the GPU. Each call launches and waits;
+ * quantiles launch twice. */
 #include "device/vec/dev_vec.h"
 #include "vec/gpu/gpu.h"
 #include "vec/gpu/gpu_lane.h"

@@ -1,4 +1,4 @@
-/* vec_cuda.c : Implements the table of vec.h on the GPU, by launches of device/vec/dev_vec.h. */
+/* vec_cuda.c : Implements the table of vec.h on the GPU. */
 #include "vec/gpu/vec_cuda.h"
 #include "base/err.h"
 #include "device/vec/dev_vec.h"

@@ -51,7 +51,7 @@ static void sum(const struct counts_rule *r, const uint8_t *const *parts, int n_
     }
 }
 
-/* IEEE mode, so not inlined (fp_mode.h) */
+/* Not inlined, since it runs in IEEE mode (fp_mode.h). */
 static __attribute__((noinline)) void decode_one(const struct counts_rule *r,
                                                  const struct counts_out *out)
 {

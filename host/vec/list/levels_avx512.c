@@ -1,7 +1,7 @@
 /* levels_avx512.c : Converts buckets of levels with AVX-512.
  *
- * Encodes to 2 and 4 bits by the sign scheme, and decodes codes of 2 and 4 bits of both schemes by
- * a table of values in a register. levels_body.h does the rest. */
+ * This file encodes to 2 and 4 bits by the sign scheme, and decodes 2 and 4 bits of both schemes
+ * by a table of values in a register. levels_body.h does the rest. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/list/levels_pack.h"
@@ -10,7 +10,7 @@
 
 enum { STREAM_MIN = 1 << 20 }; /* elements from which on results bypass the caches */
 
-/* Returns sixteen codes as level_code_sign() (hls/arith/level.h), by the same operations. */
+/* The operations are those of level_code_sign() (hls/arith/level.h). */
 CAST_INLINE __m512i sign_codes(uint32_t bits, const struct level_grid *g, float clip,
                                const float *x, const uint32_t *random)
 {
@@ -31,10 +31,9 @@ CAST_INLINE __m512i sign_codes(uint32_t bits, const struct level_grid *g, float 
     return _mm512_or_si512(level, _mm512_sll_epi32(negative, _mm_cvtsi32_si128((int)bits - 1)));
 }
 
-/* Returns the codes of sign_codes() with fewer operations, if the grid's power is 1, no magnitude
- * is above the grid, nothing is clipped and no x is nan. The decisions are the same: at + slack is
- * one product. `rest > slack` is tested as (at - slack, rounded up) > low, and `draw < rest` as
- * (low + draw, rounded down) < at. */
+/* The codes are those of sign_codes() if the grid's power is 1, no magnitude is above the grid,
+ * nothing is clipped and no x is nan. at + slack is one product. `rest > slack` is tested as (at -
+ * slack, rounded up) > low, and `draw < rest` as (low + draw, rounded down) < at. */
 CAST_INLINE __m512i plain_codes(uint32_t bits, const struct level_grid *g, const float *x,
                                 const uint32_t *random)
 {
@@ -56,7 +55,7 @@ CAST_INLINE __m512i plain_codes(uint32_t bits, const struct level_grid *g, const
                                      0xf8); /* level | sign & bit */
 }
 
-/* 64 codes of 2 or 4 bits, joined in pairs until a byte is full */
+/* Codes are joined in pairs until a byte is full. */
 CAST_INLINE void sign_block(uint32_t bits, bool plain, const struct level_grid *g, float clip,
                             const float *x, const uint32_t *random, uint8_t *codes)
 {
@@ -78,7 +77,7 @@ CAST_INLINE void sign_block(uint32_t bits, bool plain, const struct level_grid *
     _mm_storeu_si128((__m128i *)(void *)codes, _mm512_cvtepi32_epi8(fours));
 }
 
-/* As many of the first elements as whole steps of random words cover; returns their number. */
+/* Returns the number of elements encoded, which whole steps of random words cover. */
 CAST_INLINE size_t sign_steps(uint32_t bits, bool plain, const struct level_grid *grid, float clip,
                               const float *x, size_t n, size_t at, uint64_t key, uint8_t *codes)
 {
@@ -117,7 +116,7 @@ static void levels_random(uint64_t key, uint64_t block, size_t n_blocks, uint32_
     philox_avx512(key, block, 0, n_blocks, words);
 }
 
-/* a table of each code's value / divisor; the 4 values of 2-bit codes four times */
+/* values / divisor of all codes; the 4 values of 2-bit codes four times */
 CAST_INLINE __m512 table_of(struct level_scheme scheme, float scale, float divisor)
 {
     const struct level_grid grid = level_grid_of(scheme, scale);

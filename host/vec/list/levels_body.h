@@ -1,19 +1,18 @@
-/* levels_body.h : Converts buckets of levels in loops that compilers vectorise.
- *
- * Its includers define levels_random(). */
+/* levels_body.h : Converts buckets of levels in loops that compilers vectorise. Includers define
+ * levels_random(). */
 #ifndef LEVELS_BODY_H
 #define LEVELS_BODY_H
 #include "vec/fp_mode.h"
 #include "vec/list/levels_pack.h"
 #include "vec/list/vec_levels.h"
 
-/* An includer may define faster loops for the sign scheme, with the results of levels_codes(). They
- * encode the first elements of n and return how many: a multiple of LEVELS_BLOCK / 2, or 0. */
+/* An includer may define faster loops for the sign scheme, with the same results. They encode the
+ * first elements of n and return how many: a multiple of LEVELS_BLOCK / 2, or 0. */
 #ifndef LEVELS_BY_HAND
 #define LEVELS_BY_HAND(bits, grid, clip, x, n, at, key, codes) 0
 #endif
 
-/* 4 * n_blocks words of the stream of philox.h, from word 4 * block on */
+/* words [4 * block, 4 * (block + n_blocks)) of the stream of philox.h */
 static void levels_random(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words);
 
 static uint32_t levels_absmax(const float *x, size_t n)
@@ -49,7 +48,7 @@ static float levels_norm2(const float *x, size_t n, float max)
     return level_norm(levels_squares(x, n, p), max, p);
 }
 
-/* Encodes x[n], then zeros up to `all` elements. Magnitudes above clip become clip. */
+/* Zeros fill up to `all` elements. Magnitudes above clip become clip. */
 static inline void levels_codes(struct level_scheme scheme, const struct level_grid *g, float clip,
                                 const float *x, size_t n, size_t all, size_t at, uint64_t key,
                                 uint8_t *codes)
@@ -76,7 +75,6 @@ static inline void levels_codes(struct level_scheme scheme, const struct level_g
     }
 }
 
-/* returns absmax(x) */
 static uint32_t levels_put(const struct levels_rule *r, const float *x, size_t n, size_t at,
                            uint64_t key, uint8_t *codes)
 {

@@ -4,7 +4,7 @@
 #include "vec/fp_mode.h"
 #include "vec/list/vec_ratio.h"
 
-/* out = x / (|w| + eps). This file's noinline functions run in IEEE mode (fp_mode.h). */
+/* This file's noinline functions run in IEEE mode (fp_mode.h). */
 static __attribute__((noinline)) void ratio_of(const float *x, const float *w, size_t n, float eps,
                                                float *restrict out)
 {
@@ -12,8 +12,8 @@ static __attribute__((noinline)) void ratio_of(const float *x, const float *w, s
         out[i] = x[i] / relative_to(w[i], eps);
 }
 
-/* out = relative_sent(d). d may be out. share: 1 to 2^31; for a power of two, a product has the
- * same bits as the slower division. */
+/* d may be out. share is 1 to 2^31. For a power of two, a product has the same bits as the slower
+ * division. */
 static __attribute__((noinline)) void ratio_scale(const float *d, size_t n, struct relative_scale s,
                                                   float share, float *out)
 {

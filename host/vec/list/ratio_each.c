@@ -12,7 +12,7 @@ static size_t block_at(size_t i, size_t n)
     return n - i < BLOCK ? n - i : BLOCK;
 }
 
-/* A quantile of samples of a span. In IEEE mode, so not inlined (fp_mode.h). */
+/* Not inlined, since it runs in IEEE mode (fp_mode.h). */
 static __attribute__((noinline)) uint32_t
 sample(const struct relative_rule *r, const struct vec_span *s, const float *w, uint32_t rank)
 {

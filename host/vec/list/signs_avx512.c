@@ -1,14 +1,13 @@
 /* signs_avx512.c : Converts signs and means of columns with AVX-512.
  *
- * Encodes buckets of up to 256 consecutive elements, with a sign as a mask bit. signs_body.h does
- * the rest. */
+ * This file encodes buckets of up to 256 consecutive elements. signs_body.h does the rest. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/list/signs_body.h"
 
 enum { STREAM_MIN = 1 << 20 }; /* elements from which on residuals bypass the caches */
 
-/* Limits x as level_add() does. A nan stays nan. */
+/* As in level_add(), a nan stays nan. */
 CAST_INLINE __m512 clamp(__m512 x)
 {
     const __m512 most = _mm512_set1_ps(LEVEL_FLT_MAX);
@@ -19,7 +18,7 @@ CAST_INLINE __m512 plus(__m512 a, __m512 b)
     return clamp(_mm512_add_ps(a, b));
 }
 
-/* of elements [i, i + 16) of the column whose codes begin at `from` */
+/* means of elements [i, i + 16) of the column whose codes begin at `from` */
 CAST_INLINE __m512 meant(const uint8_t *from, size_t i, __m512 q_plus, __m512 q_minus)
 {
     uint16_t signs;
@@ -27,7 +26,6 @@ CAST_INLINE __m512 meant(const uint8_t *from, size_t i, __m512 q_plus, __m512 q_
     return _mm512_mask_blend_ps(signs, q_plus, q_minus);
 }
 
-/* elements [i, i + 16) of c */
 CAST_INLINE __m512 fetch(const struct signs_from *f, const struct signs_column *c, size_t i)
 {
     __m512 v;
@@ -48,7 +46,7 @@ CAST_INLINE __m512 fetch(const struct signs_from *f, const struct signs_column *
     return plus(v, _mm512_loadu_ps(f->left.was + c->first + i));
 }
 
-/* level_join() of a and of b: the sum of a in element 0, that of b in element 8. */
+/* level_join() of a is in element 0 of the result, that of b in element 8. */
 CAST_INLINE __m512 join_two(__m512 a, __m512 b)
 {
     __m512 x = plus(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
@@ -57,7 +55,7 @@ CAST_INLINE __m512 join_two(__m512 a, __m512 b)
     return plus(x, _mm512_permute_ps(x, 0xb1));    /* 1 */
 }
 
-/* c->n: a multiple of 16, at most 256. stream: the residual bypasses the caches. */
+/* c->n is a multiple of 16, at most 256. stream: the residual bypasses the caches */
 CAST_INLINE void encode_bucket(const struct signs_from *f, const struct signs_column *c,
                                bool stream, uint8_t *codes)
 {

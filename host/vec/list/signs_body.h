@@ -6,7 +6,7 @@
 #include "vec/list/signs_short.h"
 #include "vec/list/vec_signs.h"
 
-/* a vector's elements: x or a sum of parts, plus the residual */
+/* elements of a vector: x or a sum of parts, plus the residual */
 struct signs_from {
     const float *x; /* NULL: a sum of parts */
     const uint8_t *const *parts;
@@ -15,7 +15,7 @@ struct signs_from {
     struct signs_left left;
 };
 
-/* n elements, `stride` apart from `first` on; codes from byte `place` on */
+/* elements first, first + stride, ...; codes from byte `place` on */
 struct signs_column {
     size_t first, stride, n, place;
 };
@@ -30,7 +30,7 @@ static inline struct signs_column signs_column_at(const struct signs_rule *r, si
                                  .place = i * signs_column_bytes(r)};
 }
 
-/* k in whole words of 32 signs, and thus in whole groups of LEVEL_LANES */
+/* Whole words of 32 signs are also whole groups of LEVEL_LANES. */
 static inline size_t signs_up(size_t k)
 {
     return (k + 31) / 32 * 32;
@@ -92,7 +92,7 @@ static struct signs_means signs_join(struct signs_sums *s, size_t n)
                                 level_mean(level_join(s->minus), n_minus)};
 }
 
-/* signs and residual of v[k], elements [i, i + k) of the column */
+/* v[k] are elements [i, i + k) of the column. */
 static inline void signs_put(const struct signs_from *f, const struct signs_column *c, size_t i,
                              size_t k, const float *v, struct signs_means q, uint8_t *codes)
 {
@@ -105,7 +105,7 @@ static inline void signs_put(const struct signs_from *f, const struct signs_colu
     levels_pack(1, negative, signs_up(k), codes + c->place + 2 * sizeof(float) + i / 8);
 }
 
-/* reads a column longer than a block twice */
+/* A column longer than a block is read twice. */
 static inline void signs_encode_column(const struct signs_from *f, const struct signs_column *c,
                                        uint8_t *codes)
 {
@@ -129,7 +129,7 @@ static inline void signs_encode_column(const struct signs_from *f, const struct 
 
 /* ---- vectors: noinline, as they run in IEEE mode (fp_mode.h) ---- */
 
-/* apart from signs_encode_columns(): the constant stride 1 makes its own loop */
+/* The constant stride 1 gives this its own loop. */
 static __attribute__((noinline)) void signs_encode_buckets(const struct signs_rule *r,
                                                            const struct signs_from *f, size_t n,
                                                            uint8_t *codes)
@@ -141,7 +141,7 @@ static __attribute__((noinline)) void signs_encode_buckets(const struct signs_ru
     }
 }
 
-/* k adjacent whole columns from `first` on, in one run of `stride` columns */
+/* k adjacent whole columns in one run of `stride` columns */
 static inline void signs_encode_beside(const struct signs_rule *r, const struct signs_from *f,
                                        const struct signs_column *first, size_t k, uint8_t *codes)
 {
@@ -168,8 +168,8 @@ static inline void signs_encode_beside(const struct signs_rule *r, const struct 
     signs_beside_put(&s, k, codes + first->place);
 }
 
-/* How many adjacent columns from i on are short (SIGNS_SHORT), whole and in one run: at most
- * SIGNS_BESIDE, or 0 if column i is not such a column. */
+/* Returns how many adjacent columns from i on, at most SIGNS_BESIDE, are short (SIGNS_SHORT), whole
+ * and in one run. */
 static inline size_t signs_beside_n(const struct signs_rule *r, size_t n, size_t i)
 {
     const size_t run = i / r->stride, left = r->stride - i % r->stride;

@@ -12,7 +12,6 @@ struct add {
     int beyond; /* magnitude of overflows */
 };
 
-/* Corrects `code` where an addend is inf or nan. */
 static __attribute__((noinline)) __m512i with_specials(const struct add *p, __m512i a, __m512i b,
                                                        __m512i code)
 {
@@ -27,7 +26,7 @@ static __attribute__((noinline)) __m512i with_specials(const struct add *p, __m5
     return _mm512_mask_mov_epi8(code, nan, look_bytes(p->t->nan));
 }
 
-/* Gives sums the sign of the larger addend; zero has none. */
+/* A sum has the sign of the larger addend; zero has none. */
 LOOK_INLINE __m512i finish(const struct add *p, __m512i a, __m512i b, __m512i x, __m512i y,
                            __mmask64 some, __m512i code)
 {
@@ -93,7 +92,7 @@ LOOK_INLINE __m512i add_aligned(const struct add *p, __m512i a, __m512i b)
 
 #define NEAREST (_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
 
-/* Adds 32 halves. Rounding to fp32 first is harmless (sum_lanes.h). Subnormal sums are exact. */
+/* Rounding to fp32 first is harmless (sum_lanes.h). Subnormal sums are exact. */
 LOOK_INLINE __m512i add_halves(const struct add *p, __m512i a, __m512i b)
 {
     const __m512i all = _mm512_set1_epi16(0x7fff);
@@ -121,7 +120,7 @@ LOOK_INLINE __m512i add_64(const struct add *p, enum add_way way, __m512i a, __m
                                 : add_halves(p, a, b);
 }
 
-/* two registers at a time, as one would wait for its lookups */
+/* One register alone would wait for its lookups. */
 LOOK_INLINE void add_loop(struct add p, enum add_way way, bool to_inf, uint8_t *acc,
                           const uint8_t *codes, size_t bytes)
 {
@@ -146,7 +145,7 @@ LOOK_INLINE void add_loop(struct add p, enum add_way way, bool to_inf, uint8_t *
     }
 }
 
-/* constants, so that each way and overflow gets its own loop */
+/* Constant arguments give each way and overflow its own loop. */
 #define ADD_BOTH(way)                                     \
     (p.to_inf ? add_loop(p, way, true, acc, codes, bytes) \
               : add_loop(p, way, false, acc, codes, bytes))

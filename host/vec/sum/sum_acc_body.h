@@ -1,6 +1,5 @@
-/* sum_acc_body.h : Adds codes to accumulators of another format (vec_sum.acc); part of sum_body.h.
- *
- * Its values include those of the codes, so the additions of sum_lanes.h apply. */
+/* sum_acc_body.h : Adds codes to accumulators of another format (vec_sum.acc) for sum_body.h. The
+ * format's values include those of the codes, so the additions of sum_lanes.h apply. */
 #ifndef SUM_ACC_BODY_H
 #define SUM_ACC_BODY_H
 
@@ -17,7 +16,7 @@ BODY_INLINE void body_acc_words(enum body_adder adder, struct lane_fmt k, struct
         acc[i] = body_add_to(adder, &k, &from, acc[i], codes[i]);
 }
 
-/* acc: pairs, as in body_accumulate_kahan(). */
+/* acc holds pairs, as in body_accumulate_kahan(). */
 BODY_INLINE void body_acc_kahan(enum body_adder adder, struct lane_fmt k, struct lane_fmt from,
                                 uint32_t *restrict acc, const uint32_t *restrict codes, size_t n)
 {
@@ -31,7 +30,6 @@ BODY_INLINE void body_acc_kahan(enum body_adder adder, struct lane_fmt k, struct
     }
 }
 
-/* IEEE mode, so not inlined (fp_mode.h) */
 BODY_APART void body_acc_accumulate(const struct vec_sum *sum, void *acc, const uint8_t *codes,
                                     size_t n)
 {

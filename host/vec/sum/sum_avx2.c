@@ -1,7 +1,5 @@
-/* sum_avx2.c : Sums codes with AVX2: by sum_step.h's tables, exactly, or in the C loops.
- *
- * The tables add 32 codes of m <= 2 at a time, sum_exact_avx2() other 8-bit codes. It also makes
- * all sums that sum_exact_plan() accepts. */
+/* sum_avx2.c : Sums codes with AVX2. sum_step.h's tables add 32 codes of m <= 2 at a time,
+ * sum_exact_avx2() other 8-bit codes and all sums that sum_exact_plan() accepts. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum/sum_x86.h"
@@ -20,17 +18,17 @@ ADD_INLINE __m256i look_up(const void *sixteen, __m256i at)
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(sixteen)), at);
 }
 
-/* in the table selected by the last two bits of each byte of `big` */
+/* The last two bits of each byte of `big` select the table. */
 ADD_INLINE __m256i look_up_row(const int8_t rows[4][16], __m256i big, __m256i at)
 {
-    /* move bits 0 and 1 to bit 7 of each byte */
+    /* bits 0 and 1 of each byte, moved to bit 7 */
     const __m256i one = _mm256_slli_epi16(big, 7), two = _mm256_slli_epi16(big, 6);
     const __m256i even = _mm256_blendv_epi8(look_up(rows[0], at), look_up(rows[1], at), one);
     const __m256i odd = _mm256_blendv_epi8(look_up(rows[2], at), look_up(rows[3], at), one);
     return _mm256_blendv_epi8(even, odd, two);
 }
 
-/* Corrects mag where x = |a| or y = |b| is inf or nan, and clears the signs of nans in *sign. */
+/* x = |a| and y = |b| may be inf or nan. The signs of nans in *sign are cleared. */
 static __m256i with_specials(const struct sum_step_fmt *f, __m256i x, __m256i y, __m256i differ,
                              __m256i mag, __m256i *sign)
 {
@@ -45,7 +43,7 @@ static __m256i with_specials(const struct sum_step_fmt *f, __m256i x, __m256i y,
                               nan);
 }
 
-/* codes of a + b, signs in bit 7 */
+/* signs in bit 7 */
 ADD_INLINE __m256i add32(const struct sum_step_fmt *f, bool trunc, __m256i a, __m256i b)
 {
     const struct sum_step *t = f->step;
@@ -74,7 +72,6 @@ ADD_INLINE __m256i add32(const struct sum_step_fmt *f, bool trunc, __m256i a, __
     __m256i sign = _mm256_and_si256(_mm256_blendv_epi8(a, b, _mm256_cmpgt_epi8(y, x)), bytes(-128));
     if (__builtin_expect(_mm256_movemask_epi8(_mm256_cmpgt_epi8(big, bytes(f->inf - 1))) != 0, 0))
         mag = with_specials(f, x, y, differ, mag, &sign);
-    /* zero has no sign */
     return _mm256_or_si256(mag, _mm256_andnot_si256(_mm256_cmpeq_epi8(mag, zero), sign));
 }
 
@@ -108,7 +105,7 @@ ADD_INLINE void add_bytes(struct sum_step_fmt f, bool trunc, uint8_t *acc, const
     }
 }
 
-/* 32 nibbles to bytes, low ones first, with signs in bit 7, and back */
+/* low nibbles first, with signs in bit 7 */
 ADD_INLINE __m256i from_nibbles(const uint8_t *packed)
 {
     const __m256i pairs = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)packed));

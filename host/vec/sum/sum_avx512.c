@@ -1,6 +1,5 @@
-/* sum_avx512.c : Sums codes with AVX-512, 64 at a time by sum_step.h's tables (m <= 2).
- *
- * sum_avx2.c explains the helpers and the other sums. */
+/* sum_avx512.c : Sums codes with AVX-512, 64 at a time by sum_step.h's tables (m <= 2). sum_avx2.c
+ * explains the helpers and the other sums. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum/sum_x86.h"
@@ -67,7 +66,7 @@ static inline __attribute__((always_inline)) __m512i add64(const struct sum_step
         _mm512_movepi8_mask(_mm512_mask_mov_epi8(a, _mm512_cmplt_epi8_mask(x, y), b));
     if (__builtin_expect(_mm512_cmpge_epi8_mask(big, bytes(f->inf)) != 0, 0))
         mag = with_specials(f, x, y, differ, mag, &negative);
-    negative = _mm512_mask_test_epi8_mask(negative, mag, mag); /* zero has no sign */
+    negative = _mm512_mask_test_epi8_mask(negative, mag, mag);
     return _mm512_mask_add_epi8(mag, negative, mag, bytes(-128));
 }
 

@@ -1,5 +1,5 @@
-/* sum_body.h : Implements vec_ops' sums as plain loops over sum_lanes.h, compiled once for each
- * instruction set. */
+/* sum_body.h : Implements vec_ops' sums as plain loops over sum_lanes.h for each instruction
+ * set. */
 #ifndef SUM_BODY_H
 #define SUM_BODY_H
 #include "vec/fp_mode.h"
@@ -10,9 +10,9 @@
 enum { BODY_BLOCK = 256 }; /* elements; a multiple of 8, so blocks start on a byte */
 #define BODY_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
 #define BODY_INLINE static inline __attribute__((always_inline))
-#define BODY_APART  static __attribute__((noinline))
+#define BODY_APART  static __attribute__((noinline)) /* for IEEE mode (fp_mode.h) */
 
-/* constants, so that each adder gets its own loop */
+/* Constant arguments give each adder its own loop. */
 enum body_adder { BODY_32, BODY_FP32, BODY_64, BODY_TRUNC };
 #define BODY_BY_ADDER(adder, loop, ...)                    \
     ((adder) == BODY_32     ? loop(BODY_32, __VA_ARGS__)   \
@@ -82,7 +82,7 @@ BODY_INLINE void body_add_bytes(enum body_adder adder, struct lane_fmt k, uint8_
         acc[i] = (uint8_t)body_add(adder, &k, acc[i], codes[i]);
 }
 
-/* n odd: the high half of the last byte becomes zero */
+/* If n is odd, the high half of the last byte becomes zero. */
 static void body_add_nibbles(struct lane_fmt k, uint8_t *restrict acc,
                              const uint8_t *restrict codes, size_t n)
 {
@@ -152,7 +152,7 @@ static void body_accumulate_fp32(const struct vec_sum *sum, float *restrict acc,
     }
 }
 
-/* acc: pairs of codes (sum, excess of the sum), as in vec_plain. */
+/* acc holds pairs of codes (sum, excess of the sum), as in vec_plain. */
 BODY_INLINE void body_accumulate_kahan(enum body_adder adder, struct lane_fmt k,
                                        uint32_t *restrict acc, const uint32_t *restrict codes,
                                        size_t n)
@@ -205,7 +205,7 @@ static void body_round_exact(const struct vec_sum *sum, const uint64_t *restrict
         codes[i] = lane_round_acc(&o, exp, acc[i]);
 }
 
-/* acc: codes of the format `from`, `step` words apart. */
+/* acc holds codes of the format `from`, `step` words apart. */
 static void body_round_codes(const struct vec_sum *sum, struct mf_fmt from,
                              const uint32_t *restrict acc, size_t step, size_t n, struct mf_fmt out,
                              int shift, uint32_t *restrict codes)
@@ -262,8 +262,8 @@ static uint32_t body_peak(struct mf_fmt fmt, const uint8_t *codes, size_t n)
     return largest;
 }
 
-/* Copies 8 bytes per word, which the next word overwrites in part. Only the last few words are
- * copied exactly. */
+/* Each word's 8 bytes are overwritten in part by the next word. Only the last few words are copied
+ * exactly. */
 static void body_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)
 {
     const unsigned bits = (unsigned)mf_acc_bits(sum->in, (unsigned)sum->n_ranks);

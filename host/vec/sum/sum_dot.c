@@ -62,7 +62,6 @@ const struct sum_dot_tables *sum_dot_tables_of(struct mf_fmt fmt)
     return NULL;
 }
 
-/* whether a sum of n_parts significands, each shifted by at most `shift`, is below 2^bits */
 static bool fits(struct mf_fmt f, int n_parts, int shift, int bits)
 {
     return (int64_t)n_parts * (((int64_t)(2 << f.m) - 1) << shift) < (int64_t)1 << bits;

@@ -15,7 +15,7 @@ struct windows {
     __m512i w[LANES][SUM_DOT_WINDOWS];
 };
 
-/* Puts four ranks' codes of an element into a lane. x[j]: elements 4j to 4j + 3 of every 16. */
+/* A lane gets four ranks' codes of an element. x[j]: elements 4j to 4j + 3 of every 16. */
 LOOK_INLINE void side_by_side(const __m512i c[RANKS], __m512i x[LANES])
 {
     const __m512i a = _mm512_unpacklo_epi8(c[0], c[1]), b = _mm512_unpackhi_epi8(c[0], c[1]);
@@ -82,7 +82,6 @@ LOOK_INLINE __m512i to_codes(const struct sum_dot *p, enum sum_dot_way way, cons
     return _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(m, m), look_pick(look_bytes(127), m, minus));
 }
 
-/* Corrects sums whose addends contain an inf or nan. */
 static __attribute__((noinline)) __m512i with_specials(const struct sum_dot *p,
                                                        const uint8_t *const *parts, int n_parts,
                                                        size_t i, size_t n, __m512i code)
@@ -104,7 +103,6 @@ static __attribute__((noinline)) __m512i with_specials(const struct sum_dot *p,
     return _mm512_mask_mov_epi8(code, plus & minus, look_bytes((int)p->code.nan));
 }
 
-/* elements [i, i + n), n <= 64 */
 LOOK_INLINE void sum_64(const struct sum_dot *p, enum sum_dot_way way, const uint8_t *const *parts,
                         int n_parts, size_t i, size_t n, uint8_t *codes)
 {
@@ -148,7 +146,7 @@ LOOK_INLINE void sum_loop(const struct sum_dot *p, enum sum_dot_way way,
         sum_64(p, way, parts, n_parts, i, n - i, codes);
 }
 
-/* constants, so that each way, and eight ranks, get their own loop */
+/* Constant arguments give each way, and eight ranks, their own loop. */
 static __attribute__((noinline)) void sum_codes(const struct sum_dot *p,
                                                 const uint8_t *const *parts, int n_parts, size_t n,
                                                 uint8_t *codes)

@@ -20,7 +20,7 @@ static int log2_up(int n)
     return log2;
 }
 
-/* The half of a code, with bias 15. inf and nan become those of a half. */
+/* The half has bias 15. inf and nan become those of a half. */
 static uint32_t half_of(struct mf_fmt f, uint32_t code)
 {
     const uint32_t mag = code & mf_nan(f), sign = (code >> (mf_width(f) - 1) & 1) << 15;

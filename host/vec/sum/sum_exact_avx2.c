@@ -14,7 +14,7 @@ EXACT_INLINE __m256i words(int x)
     return _mm256_set1_epi32(x);
 }
 
-/* One per byte, with zeros after n. A 4-bit code becomes the high byte of its half. */
+/* One code per byte, with zeros after n. A 4-bit code becomes the high byte of its half. */
 EXACT_INLINE __m256i load_codes(const struct sum_exact *p, const uint8_t *codes, size_t n)
 {
     uint8_t rest[LANES] = {0};
@@ -86,7 +86,6 @@ EXACT_INLINE __m256i round_sums(const struct sum_exact *p, __m256 sum)
     const __m256i small = _mm256_cmpgt_epi32(words((int)p->first), a),
                   nan = _mm256_cmpgt_epi32(a, words(0x7f800000));
     __m256i mag = _mm256_min_epu32(_mm256_blendv_epi8(normal, units, small), words((int)p->beyond));
-    /* nan and zero have no sign */
     const __m256i unsigned_ = _mm256_or_si256(nan, _mm256_cmpeq_epi32(mag, words(0)));
     mag = _mm256_blendv_epi8(mag, words((int)p->nan), nan);
     const __m256i negative = _mm256_andnot_si256(unsigned_, _mm256_srai_epi32(bits, 31));
@@ -118,7 +117,6 @@ EXACT_INLINE void store_codes(const struct sum_exact *p, const __m256i *c, uint8
         memcpy(codes, rest, sum_exact_bytes(p->out_width, n));
 }
 
-/* elements [i, i + n), n <= 32 */
 EXACT_INLINE void sum32(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
                         size_t i, size_t n, uint8_t *codes)
 {
@@ -143,9 +141,8 @@ EXACT_INLINE void sum32(const struct sum_exact *p, const uint8_t *const *parts, 
     store_codes(p, c, codes + i * p->out_width / 8, n);
 }
 
-/* Rounds 8 sums to codes, one per word. sums[0]: elements 0..3. An fp32 suffices for the remainder
- * of the conversion to fp32: rounding to odd uses only its sign, and it is at most half a unit. inf
- * leaves 0. */
+/* sums[0] holds elements 0..3. An fp32 suffices for the remainder of the conversion to fp32:
+ * rounding to odd uses only its sign, and it is at most half a unit. inf leaves 0. */
 EXACT_INLINE __m256i round_wide(const struct sum_exact *p, const __m256d *sums)
 {
     __m128 near[2], rest[2];
@@ -164,7 +161,6 @@ EXACT_INLINE __m256d add_wide(__m256d sum, __m256 x, int upper)
         sum, _mm256_cvtps_pd(upper ? _mm256_extractf128_ps(x, 1) : _mm256_castps256_ps128(x)));
 }
 
-/* elements [i, i + n), n <= 16 */
 EXACT_INLINE void sum16(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
                         size_t i, size_t n, uint8_t *codes)
 {
@@ -207,7 +203,7 @@ static void sum_halves(const struct sum_exact *plan, const uint8_t *const *parts
         sum16(plan, parts, n_parts, i, n - i, codes);
 }
 
-/* constants, so that each of the three kinds of codes gets its own loop */
+/* Constant arguments give each of the three kinds of codes its own loop. */
 EXACT_INLINE void sum_all(struct sum_exact plan, bool two, bool nibbles,
                           const uint8_t *const *parts, int n_parts, size_t n, uint8_t *codes)
 {

@@ -56,7 +56,7 @@ EXACT_INLINE void add_words(const struct sum_exact *p, __m512i words, __m512 *lo
     add_halves(p, _mm512_extracti64x4_epi64(halves, 1), low + 1, high + 1);
 }
 
-/* a + b rounded to odd. The sums rounded down and up differ unless the sum is exact. */
+/* The sums rounded down and up differ unless the sum is exact. */
 EXACT_INLINE __m512 add_odd(__m512 a, __m512 b)
 {
     const __m512 down = _mm512_add_round_ps(a, b, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
@@ -67,7 +67,6 @@ EXACT_INLINE __m512 add_odd(__m512 a, __m512 b)
     return _mm512_castsi512_ps(_mm512_mask_or_epi32(cut, lost, cut, _mm512_set1_epi32(1)));
 }
 
-/* magnitudes of the codes; *negative: signs */
 EXACT_INLINE __m512i round_sums(const struct sum_exact *p, __m512 sum, __mmask16 *negative)
 {
     const __m512i all = _mm512_set1_epi32(0x7fffffff), bits = _mm512_castps_si512(sum);
@@ -130,7 +129,6 @@ EXACT_INLINE void store_codes(const struct sum_exact *p, const struct floats *su
                             _mm512_cvtepi16_epi8(pairs));
 }
 
-/* elements [i, i + n), n <= 64 */
 EXACT_INLINE void sum64(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
                         size_t i, size_t n, uint8_t *codes)
 {
@@ -158,7 +156,6 @@ EXACT_INLINE __m256 round_odd(__m512d sum)
     return _mm256_castsi256_ps(_mm256_mask_or_epi32(bits, lost, bits, _mm256_set1_epi32(1)));
 }
 
-/* sums[0]: elements 0..7 */
 EXACT_INLINE __m256i round_wide(const struct sum_exact *p, const __m512d *sums)
 {
     const __m256i low = _mm256_castps_si256(round_odd(sums[0])),
@@ -174,7 +171,6 @@ EXACT_INLINE void add_wide(__m512d *sums, __m256i halves)
     sums[1] = _mm512_add_pd(sums[1], _mm512_cvtps_pd(high));
 }
 
-/* elements [i, i + n), n <= 32 */
 EXACT_INLINE void sum32(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
                         size_t i, size_t n, uint8_t *codes)
 {

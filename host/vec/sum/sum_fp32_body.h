@@ -1,5 +1,4 @@
-/* sum_fp32_body.h : Sums fp32 or bf16 codes in fp32 (VEC_FP32) to the same format; for
- * sum_body.h. */
+/* sum_fp32_body.h : Sums fp32 or bf16 codes in fp32 (VEC_FP32), for sum_body.h. */
 #ifndef SUM_FP32_BODY_H
 #define SUM_FP32_BODY_H
 
@@ -57,7 +56,6 @@ BODY_INLINE void body_sum_as(unsigned width, const struct vec_sum *sum, const ui
     }
 }
 
-/* IEEE mode, so not inlined (fp_mode.h) */
 BODY_APART void body_sum_fp32(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
                               size_t n, uint8_t *codes)
 {

@@ -16,7 +16,7 @@ static int number_of(struct mf_fmt f, int mag, int zero)
     return (mag << up) - (up << f.m);
 }
 
-/* far from both ends of the format */
+/* The entries are far from both ends of the format. */
 static void make_step(struct sum_look *t)
 {
     const struct mf_fmt f = t->fmt;
@@ -31,8 +31,8 @@ static void make_step(struct sum_look *t)
         t->code.of[number_of(f, mag, 0) & 127] = (uint8_t)mag;
 }
 
-/* Moves the leading bit of w to bit 3, rounding to nearest even. Returns the number less A's
- * binade. */
+/* Returns the number less A's binade, with the leading bit of w at bit 3, rounded to nearest
+ * even. */
 static int round_w(int w)
 {
     int k = 0;

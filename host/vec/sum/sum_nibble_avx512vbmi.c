@@ -8,13 +8,13 @@
 /* bytes of prefetching; low and high nibbles */
 enum { AHEAD = 512, HALVES = 2 };
 
-/* for the low six bits of each byte */
+/* The low six bits of each byte are the index. */
 LOOK_INLINE __m512i look_64(const uint8_t table[64], __m512i index)
 {
     return _mm512_permutexvar_epi8(index, _mm512_loadu_si512(table));
 }
 
-/* Codes in low (half 0) or high nibbles, one per byte. Bits above a code are undefined. */
+/* half 0: low nibbles, half 1: high ones; bits above a code are undefined */
 LOOK_INLINE __m512i half_of(__m512i bytes, int half)
 {
     return half ? _mm512_srli_epi16(bytes, 4) : bytes;
@@ -25,7 +25,6 @@ LOOK_INLINE __m512i join_halves(const __m512i code[HALVES])
     return look_pick(look_bytes(15), code[0], _mm512_slli_epi16(code[1], 4));
 }
 
-/* Corrects sums whose addends contain an inf or nan. */
 static __attribute__((noinline)) __m512i with_specials(const struct sum_nibble *t,
                                                        const uint8_t *const *parts, int n_parts,
                                                        size_t i, size_t n, __m512i code)
@@ -43,7 +42,7 @@ static __attribute__((noinline)) __m512i with_specials(const struct sum_nibble *
     return look_pick(join_halves(mask), join_halves(seen), code);
 }
 
-/* Adds a sum of up to `together` ranks, in bytes, to 16-bit sums of even and odd elements. */
+/* sum: up to `together` ranks, in bytes; even, odd: 16 bits per element */
 LOOK_INLINE void widen(__m512i sum, __m512i *even, __m512i *odd)
 {
     *even = _mm512_add_epi16(*even, _mm512_srai_epi16(_mm512_slli_epi16(sum, 8), 8));
@@ -56,7 +55,6 @@ LOOK_INLINE __m512i cut(__m512i sum)
                             _mm512_set1_epi16(NIBBLE_LEAST));
 }
 
-/* bytes [i, i + n), n <= 64 */
 LOOK_INLINE void sum_64(const struct sum_nibble *t, int together, const uint8_t *const *parts,
                         int n_parts, size_t i, size_t n, uint8_t *codes)
 {
