@@ -1,5 +1,4 @@
-// acc_lane: decodes a byte per lane of the tile and adds it to the lane's word of a row: from the
-// slot memory, or the sum made one or two clocks ago.
+// acc_lane: decodes a byte per lane of the tile and adds it to the lane's word of a row.
 //
 //  code  s | field | frac     sig = field ? 1.frac : frac.0   number = sig * 2^field, in half units
 //  sig  --fine: 2^field[1:0]--> fine[13:0]
@@ -10,13 +9,13 @@
 //                        17 16 {-inf, +inf} | 15 .. 0 sign, low sum
 //
 // A negative term is inverted; the missing + 1 is the chain's carry in. Wide = 1 adds 4-bit codes
-// (two in a byte) and e5m10 (even lanes take two bytes, odd ones idle). inf and nan only raise
-// their flags; the number beside them is meaningless.
+// (two in a byte) and e5m10 (even lanes take two bytes, odd ones idle). For inf and nan, only the
+// flags count.
 // MAX passes an int8 unchanged (e_i = 0) twice through the chain: sum = row - byte, cleared if
 // negative (clip_i); then sum + byte. flip_i inverts the byte.
-// Forwarding is free: a bit of the chain is term ^ (4:1 mux of {row, sum, last, 0}), six inputs,
-// one LUT. a + b + 1 is written a - ~b: synthesis may exchange the operands of an addition, and the
-// mux would then need a LUT of its own.
+// A bit of the chain is one LUT: term ^ (4:1 mux of {row, sum, last, 0}), six inputs. a + b + 1 is
+// written a - ~b: synthesis may exchange the operands of an addition, and the mux would then need a
+// LUT of its own.
 // Timing: data (clock 0) -> term_q (1), with row_i -> sum_o (2), written to the memory.
 module acc_lane #(
   parameter int Lanes = 1,
@@ -60,7 +59,7 @@ module acc_lane #(
     logic [6:0]  low_units, high_units;
     logic [Sum-1:0] term;
 
-    // For a half-word, e_i is 0: all of b is fraction.
+    // A half-word is all fraction: e_i is 0.
     half   = Wide != 0 && even && half_i;
     four   = Wide != 0 && four_i;
     sign   = half ? next[7] : b[7];
@@ -90,7 +89,7 @@ module acc_lane #(
                       | b[1] | b[0];
     flags    = {special & (frac_set | sign), special & (frac_set | !sign)} & {2{!max_i}};
 
-    // Fine parts of bytes have 8 bits and numbers 32, below copies of the sign.
+    // 8-bit fine parts of bytes and 32-bit numbers lie below copies of the sign.
     fine     = ({3'b000, sig} << s) & {{6{Wide != 0 && even}}, 8'hff};
     mid      = coarse[0] ? {fine, 4'd0} : {4'd0, fine};
     number   = ({23'd0, mid[17:1]} & {40{coarse[2:1] == 2'd0}})
@@ -119,8 +118,8 @@ module acc_lane #(
                       Low'(low_units) ^ {Low{b[3]}}};
   endfunction
 
-  // Bit 0 of the chain creates the carry in. Two places, with Wide, pass it on or, with 4 bits, end
-  // it and start the high half's.
+  // Bit 0 creates the carry in. Two places, with Wide, pass it on or, with 4 bits, end it and start
+  // the high half's.
   function automatic logic [Word-1:0] add(
     input logic [Sum+3:0] decoded, input logic [Word-1:0] row, input logic [Word-1:0] sum,
     input logic [Word-1:0] last);
@@ -144,8 +143,8 @@ module acc_lane #(
     add   = clip_i && all[8] ? '0 : all;
   endfunction
 
-  // Array elements let a simulation run one piece of code for all lanes; a vector's slices are a
-  // third slower. Verilator takes no <= to them in a loop, so term_q is read above its assignment.
+  // Array elements let a simulation share one piece of code; a vector's slices are a third slower.
+  // Verilator takes no <= to them in a loop, so term_q is read above its assignment.
   // verilator lint_off BLKSEQ
   always_ff @(posedge clk_i) begin
     if (sum_en_i)

@@ -1,7 +1,6 @@
 // admit: decides about one frame at a time and streams its payload into the tile, or discards it.
-// Checks: job, key, rank, source, slot and description, then the slot's rule. Nothing is written
-// before all have passed, and the job is checked again in the clock of the decision. LOOK reads
-// job, address and slot; CHECK compares; DECIDE acts, while an earlier payload still streams.
+// Nothing is written before all checks have passed; the job is checked again in the deciding clock.
+// LOOK reads job, address and slot; CHECK compares; DECIDE acts, while a payload may still stream.
 module admit #(
   parameter int Slots    = nc_pkg::CARD_SLOTS,
   parameter int Rows     = nc_pkg::CARD_BEATS,
@@ -33,7 +32,7 @@ module admit #(
   input  logic [SlotW:0]   job_slots_i,
   input  logic [15:0]      job_formats_i,
   input  logic [47:0]      address_i,        // of (job_o, rank_o), one clock later
-  input  logic             clear_i,          // clear these slots; held until clear_done_o
+  input  logic             clear_i,          // clear slots; held until clear_done_o
   input  logic [SlotW-1:0] clear_base_i,
   input  logic [SlotW:0]   clear_slots_i,
   output logic             clear_done_o,
@@ -51,7 +50,7 @@ module admit #(
   output logic [2:0]       tile_shift_o,
   output logic             tile_saturate_o,
   output logic [511:0]     tile_data_o,
-  // a clock ago the last contribution began to enter the tile: its result
+  // result whose last contribution began to enter the tile a clock ago
   output logic             fin_valid_o,
   // Sampled a clock early: safe, as only this module fills the FIFO.
   input  logic             fin_ready_i,
@@ -64,7 +63,7 @@ module admit #(
   input  logic             done_valid_i,     // that result is complete
   input  logic [SlotW-1:0] done_slot_i,
   // Request to send a kept result to these ranks, or (ask_none_o) to none any more, before a last
-  // contribution overwrites it. Issued before the frame's other effects.
+  // contribution overwrites it and before the frame's other effects.
   output logic             ask_valid_o,
   input  logic             ask_ready_i,
   output logic             ask_none_o,
@@ -173,7 +172,7 @@ module admit #(
     desc_ok_q   <= head_desc == desc;
     rank_in_q   <= (bitmap & rank_bit_q) != '0;
     full_q      <= bitmap_new == all_q;
-    {filling_q, kept_q} <= {filling, kept};  // slot_rule's copies, to keep their load small
+    {filling_q, kept_q} <= {filling, kept};  // copies for slot_rule keep their load small
     bit_q       <= rank_bit_q;
     result_beats_q <= result_beats;
   end
@@ -187,7 +186,7 @@ module admit #(
     .first_o(first), .last_o(last));
 
   logic [N-1:0] fate;
-  logic [7:0]   nak;                         // NAK reason; 0: none
+  logic [7:0]   nak;                         // reason; 0: none
   logic         do_add, do_resend, do_pong;
   fate u_fate (
     .job_ok_i(job_ok_q && job_enabled_i), .key_ok_i(key_ok_q), .rank_ok_i(rank_ok_q),
@@ -197,7 +196,7 @@ module admit #(
     .fate_o(fate), .nak_o(nak), .add_o(do_add), .resend_o(do_resend), .pong_o(do_pong));
 
   logic       stream_free;
-  logic [9:0] left;                          // beats still to come
+  logic [9:0] left;
   payload #(.Rows(Rows)) u_payload (
     .clk_i, .rst_i, .start_i(go), .beats_i(len[15:6] - 10'd1), .away_i(!do_add),
     .free_o(stream_free), .pay_valid_i, .pay_ready_o, .tile_valid_o, .tile_ready_i,
@@ -258,16 +257,16 @@ module admit #(
 
   assign count_o      = (go ? fate : '0) | N'(ans_valid_o && !ans_ready_i) << nc_pkg::CNT_LOST_NAK;
 
-  // Write an addition in the clock after go, a LOOK, while its values are valid. The description
-  // matters only in FILLING.
+  // An addition is written in the clock after go, a LOOK, while its values are valid. The
+  // description matters only in FILLING.
   assign write      = add_q || state_q == Clear || state_q == Reset;
   assign write_at   = add_q ? fin_slot_o : clear_q;
   assign write_data = {add_q ? {!fin_valid_o, kept || fin_valid_o, fin_chunk_o, bitmap_new}
                              : {2'b00, 32'hffff_ffff, Ranks'(0)},
                        fin_desc_o};
 
-  // Settle: cleared slots are free once none of their results is being read, at least one clock
-  // after the last request for them was withdrawn.
+  // Cleared slots are free once none of their results is being read, at least one clock after the
+  // last request for them was withdrawn.
   function automatic logic in_clear(input logic [SlotW-1:0] s);
     in_clear = s >= clear_base_i && (SlotW + 1)'(s) < (SlotW + 1)'(clear_base_i) + clear_slots_i;
   endfunction
@@ -329,9 +328,8 @@ module admit #(
   end
 
 `ifdef FORMAL
-  // Follow one slot: its ranks, chunk and description. Added ranks are new, and have key, rank,
-  // slot and source of a job running in the deciding clock. Assumed: a stable frame at the head;
-  // job_table's promises.
+  // One slot: its ranks, chunk and description. Added ranks are new, and have key, rank, slot and
+  // source of a job running in the deciding clock. Assumed: a stable frame, job_table's promises.
   (* anyconst *) logic [SlotW-1:0] one;
   logic         past_q = 1'b0, known_q, filling_seen_q, kept_seen_q, over_q, was_on_q, was_off_q,
                 here, hold;
@@ -342,7 +340,7 @@ module admit #(
   logic [DescW-1:0] desc_seen_q;
   logic [9:0]   taken_q, total_q;            // of the payload being streamed
   logic [N-1:0] fates;
-  // the slot's contents, including this clock's write
+  // includes this clock's write
   wire [StoreW-1:0] stored = add_q && fin_slot_o == one ? write_data : store_ram[one];
   assign here     = go && at == one;
   assign in_d     = (filling_seen_q ? in_q : '0) | Ranks'(1) << rank;

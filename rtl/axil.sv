@@ -1,6 +1,6 @@
-// axil: handles the handshakes of an AXI-Lite slave for the module with its registers.
-// One write and one read at a time. A write's address and data may come in any order. An access is
-// one clock of write_o or read_o; werr_i or rerr_i turns its response into SLVERR.
+// axil: handles the handshakes of an AXI-Lite slave, one write and one read at a time, as one clock
+// of write_o or read_o. A write's address and data may come in any order. werr_i and rerr_i turn
+// the response into SLVERR.
 module axil (
   input  logic        clk_i,
   input  logic        rst_i,
@@ -88,7 +88,7 @@ module axil (
   end
 
 `ifdef FORMAL
-  // A response waits for its ready, unchanged. At most one request of each kind is inside.
+  // A response waits unchanged. At most one request of each kind is inside.
   logic       past_q = 1'b0;
   logic [1:0] aw_n_q, w_n_q, ar_n_q;         // taken, not yet answered
   always_ff @(posedge clk_i) begin

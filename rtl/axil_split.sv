@@ -1,13 +1,12 @@
-// axil_split: splits a 64 KiB AXI-Lite window between slave a (below 0x1000) and slave b, which
-// also gets the page number.
-// One write and one read at a time, each assigned to its slave until answered.
+// axil_split: splits a 64 KiB AXI-Lite window between slave a (below 0x1000) and slave b, one write
+// and one read at a time.
 module axil_split (
   input  logic        clk_i,
   input  logic        rst_i,
   input  logic [3:0]  s_awpage_i,            // address bits 15..12
   input  logic        s_awvalid_i,
   output logic        s_awready_o,
-  // All other address bits, data and strobes go to both slaves.
+  // Other address bits, data and strobes go to both slaves.
   input  logic        s_wvalid_i,
   output logic        s_wready_o,
   output logic [1:0]  s_bresp_o,
@@ -34,7 +33,7 @@ module axil_split (
   input  logic [3:0]  rresp_i,
   input  logic [1:0]  rvalid_i,
   output logic [1:0]  rready_o,
-  output logic [3:0]  wpage_o,  // of the write in progress
+  output logic [3:0]  wpage_o,               // of the write in progress
   output logic [3:0]  rpage_o
 );
   logic w_busy_q, w_done_q, r_busy_q;  // an address is taken, not yet answered; its data is taken
@@ -77,8 +76,7 @@ module axil_split (
   end
 
 `ifdef FORMAL
-  // Assumed: slaves answer each accepted access and nothing else. Each request has one answer, from
-  // its own slave.
+  // Each request has one answer, from its own slave. Assumed: slaves answer nothing else.
   logic       past_q = 1'b0;
   logic [1:0] aw_q, w_q, ar_q;               // taken by a slave, not yet answered
   logic [1:0] n_aw, n_ar;

@@ -1,10 +1,9 @@
 // counters: counts N kinds of pulses in 64 bits each, any number in every clock, and copies all
 // counts as of one clock.
-// A counter collects pulses in a small register (fresh). In turn, one counter a clock adds it to
-// its 64 bits in a memory.
-// snapshot_i moves all fresh pulses, including its own clock's, aside (held), and fresh restarts at
-// 0. In the next round, turns add held instead; the sums are also the copy, exact for the clock of
-// snapshot_i. busy_o is 1 until it is complete. Another snapshot restarts the round.
+// Pulses collect in small registers (fresh); in turn, one a clock is added to 64 bits in a memory.
+// snapshot_i moves all fresh pulses, including its own clock's, aside (held). In the next round,
+// turns add held instead; the sums are also the copy. busy_o is 1 until it is complete. Another
+// snapshot restarts the round.
 module counters #(
   parameter int N = 25,                      // 2 or more
   localparam int IndexW = $clog2(N)
@@ -17,14 +16,14 @@ module counters #(
   input  logic [IndexW-1:0] index_i,         // below N
   output logic [63:0]       value_o          // copy of counter index_i, one clock later
 );
-  // Pulses are fresh for 2 rounds (a snapshot's, and the wait for their turn) and held for 1, while
-  // a second snapshot adds more.
+  // Pulses are fresh for 2 rounds (a snapshot's, and until their turn) and held for 1, while a
+  // second snapshot adds more.
   localparam int SmallW = $clog2(3 * N + 2);
   (* ram_style = "distributed" *) logic [63:0] sum_ram  [N];
   (* ram_style = "distributed" *) logic [63:0] copy_ram [N];
   logic [IndexW-1:0]   turn_q, add_at_q;
   logic [N-1:0]        mine_q;               // turn_q, one-hot
-  // turns left: in the first, clearing round; in a snapshot's
+  // turns left: to clear; of a snapshot
   logic [IndexW:0]     clear_q, copy_q;
   logic                copying, add_valid_q, add_clear_q, add_copy_q;
   logic [SmallW-1:0]   add_q;
@@ -79,8 +78,8 @@ module counters #(
   end
 
 `ifdef FORMAL
-  // Each pulse of one counter is counted once: in the memory, on the way there, fresh or held.
-  // While busy_o is 0, the copy is the count as of the last snapshot.
+  // Each pulse is counted once: in the memory, on the way there, fresh or held. While busy_o is 0,
+  // the copy is the count as of the last snapshot.
   (* anyconst *) logic [IndexW-1:0] one;
   logic              past_q = 1'b0, cleared_q, copied_q, ahead_q, mine, on_way;
   logic [63:0]       all_q, at_snapshot_q, in_memory, on_way_n;

@@ -1,6 +1,5 @@
 // crc_beat: computes the CRC32C of a message, one beat of 64 bytes a clock.
-// Two clocks after a beat at data_i, crc_o includes it. Stages: data to 32 bits, one step of the
-// state, each at most 4 LUTs deep.
+// Two clocks after a beat, crc_o includes it. Two stages, each at most 4 LUTs deep.
 module crc_beat (
   input  logic         clk_i,
   input  logic         rst_i,
@@ -33,9 +32,8 @@ module crc_beat (
   end
 
 `ifdef FORMAL
-  // At most one of 512 data and 32 state bits is set. The circuit is XORs, so this covers all
-  // beats. For a further piece of a beat: the message's CRC without it, XOR the piece's from state
-  // 0.
+  // At most one of 512 data and 32 state bits is set: the circuit is XORs, so this covers all
+  // beats. A further piece of a beat: the message's CRC without it, XOR the piece's from state 0.
   (* anyseq *) logic [9:0] at;
   logic [9:0]  at_q;
   logic [31:0] want;

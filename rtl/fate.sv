@@ -1,8 +1,7 @@
-// fate: decides the outcome of a frame from its checks. Combinational.
-// The first failing check is the outcome, one bit of the counters. A registered rank whose
-// contribution is refused for its contents gets a NAK.
+// fate: decides a frame's outcome, its first failing check, as one bit of the counters.
+// Combinational. A registered rank whose contribution is refused for its contents gets a NAK.
 module fate (
-  input  logic       job_ok_i,               // in this order
+  input  logic       job_ok_i,               // in the order of the checks
   input  logic       key_ok_i,
   input  logic       rank_ok_i,
   input  logic       source_ok_i,
@@ -16,7 +15,7 @@ module fate (
   input  logic       duplicate_i,
   input  logic       stale_i,
   output logic [nc_pkg::REG_COUNTERS-1:0] fate_o,  // one-hot
-  output logic [7:0] nak_o,                  // NAK reason; 0: none
+  output logic [7:0] nak_o,                  // reason; 0: none
   output logic       add_o,
   output logic       resend_o,
   output logic       pong_o

@@ -1,6 +1,5 @@
-// fifo: buffers up to Depth beats of a ready/valid stream.
-// The oldest beat is in an output register, the others in a LUT RAM. An empty fifo shows a beat one
-// clock later.
+// fifo: buffers up to Depth beats of a ready/valid stream, the oldest in an output register, the
+// others in a LUT RAM. An empty fifo shows a beat one clock later.
 module fifo #(
   parameter int W     = 8,
   parameter int Depth = 2,                   // beats, at least 2
@@ -21,7 +20,7 @@ module fifo #(
   logic [W-1:0]      mem_q [Depth-1];
   logic [W-1:0]      out_q;
   logic [PtrW-1:0]   wr_q, rd_q;
-  logic [CountW-1:0] count_q, count_d;       // including the output's
+  logic [CountW-1:0] count_q, count_d;       // with the output's
   logic              ready_q, ready_d;
   logic              out_full_q, more_q, more_d;  // more_q: in the memory
   logic              put, get, load, mem_put, mem_get;
@@ -33,7 +32,7 @@ module fifo #(
   always_comb begin
     put     = in_valid_i && ready_q;
     get     = out_full_q && out_ready_i;
-    load    = !out_full_q || out_ready_i;    // the output register can take a beat
+    load    = !out_full_q || out_ready_i;
     mem_get = load && more_q;
     mem_put = put && (!load || more_q);
     count_d = count_q;
@@ -68,8 +67,8 @@ module fifo #(
   end
 
 `ifdef FORMAL
-  // One beat, marked as it enters, is at the output, unchanged, after `ahead_q` others have left.
-  // Until then it is at rd + ahead - 1 in the memory.
+  // A marked beat is at the output, unchanged, after `ahead_q` others have left, and before that at
+  // rd + ahead - 1 in the memory.
   (* anyseq *) logic mark;
   logic              past_q = 1'b0, marked_q;
   logic [CountW-1:0] ahead_q;

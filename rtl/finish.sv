@@ -1,6 +1,5 @@
-// finish: collects CRC and status of each result that leaves the tile, and reports it with all that
-// its header needs once it is in the kept-result memory.
-// Results leave the tile in the order of admit's announcements (fin_*).
+// finish: reports each result, with all that its header needs, once it is in the kept-result
+// memory. Results leave the tile in the order of their announcements (fin_*).
 module finish #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
   parameter int Jobs  = nc_pkg::CARD_JOBS,
@@ -84,9 +83,9 @@ module finish #(
   assign done_info_o  = {job, chunk, desc, done_status_q, crc, beats};
 
 `ifdef FORMAL
-  // fifo and crc_beat are replaced by their promises. Each result is reported exactly once, two
-  // clocks after its last piece, with the oldest announcement. Its status combines all pieces, and
-  // its CRC begins with the first.
+  // fifo and crc_beat are replaced by their promises. Each result is reported once, two clocks
+  // after its last piece, with the oldest announcement. Its status combines all pieces, its CRC
+  // begins with the first.
   logic       past_q = 1'b0, open_q, in_done_q, crc_in_q, in_done2_q, crc_in2_q;
   logic [4:0] waiting_q;                     // announced, not yet reported
   // status of the pieces so far; of the result due in two clocks; due next

@@ -3,7 +3,7 @@
 // only in that second clock.
 // Legal formats: 1 + e + m in {4, 8, 16} with e 1..5 and m 0..10; fn only with e4m3. A sum of
 // e5m10, whose codes have 41 bits, has room for fewer ranks.
-// `beats` counts the wider side. The narrower side has a half or a quarter of that, a whole number.
+// `beats` counts the wider side. The narrower side has a half or a quarter of that.
 module format_check #(
   parameter int MaxBeats = nc_pkg::CARD_BEATS,
   parameter int Wide     = 1,
@@ -37,7 +37,7 @@ module format_check #(
     if (Wide == 0 && width != 2'd2) width = 2'd0;
   endfunction
 
-  // First clock: widths, and checks that need no other field.
+  // First clock: checks that need no other field.
   logic [1:0] in_w_q, out_w_q;
   logic       max_q, alone_ok_q;
   always_ff @(posedge clk_i) begin
@@ -49,7 +49,7 @@ module format_check #(
                             : out_shift_i <= 8'(nc_pkg::PKT_MAX_SHIFT));
   end
 
-  // Second clock: do both sides match, and does the job allow them?
+  // Second clock: both sides and the job.
   logic [1:0] up, down;  // log2 of how much wider the result is; the contribution
   logic [7:0] payload;
   logic       whole, formats, fits;
@@ -69,8 +69,7 @@ module format_check #(
   end
 
 `ifdef FORMAL
-  // The same, from hls/card/packet.def and hls/core/beat.h: bits of a code, the frame's elements,
-  // bytes of both sides.
+  // Counted as in hls/card/packet.def and hls/core/beat.h: bits of a code, elements, bytes.
   function automatic logic [15:0] bits(input logic [7:0] fmt);  // 0: no format of this card
     bits = 16'd1 + 16'(fmt[6:4]) + 16'(fmt[3:0]);
     if (fmt[6:4] < 3'd1 || fmt[6:4] > 3'd5 || fmt[3:0] > 4'd10) bits = 16'd0;

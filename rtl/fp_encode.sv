@@ -7,15 +7,14 @@
 // Normalise by 48/32/16/0, then 12/8/4/0, then 3/2/1/0 places, one LUT6 a bit and step. Before each
 // step, bits that can no longer reach the result go into `rest`. For subnormal results, the shift
 // ends at `stop`, the place of the smallest normal's leading bit, as if a one were there.
-// `at_stop`: no 1 bit was found above it so far.
-// Then {place, fraction} + {plus or below, 0} + up is the code: a carry out of the fraction moves
-// to the next field.
+// `at_stop`: no 1 bit was found above it.
+// The code is {place, fraction} + {plus or below, 0} + up, with a carry from fraction to field.
 // MAX: an int8 is y's low 7 bits, with the stop on bit 6, not rounded, and inverted back.
 module fp_encode #(
   parameter int Lanes = 1,
   parameter int Wide = 1,
   localparam int Man = Wide != 0 ? 10 : 6,   // fraction bits
-  // of a code; other constants: see acc_lane
+  // of a code; for Sum to Low see acc_lane
   localparam int Bits = Wide != 0 ? 16 : 8,
   localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS,
                  Low = Sum4 + 1
@@ -49,8 +48,8 @@ module fp_encode #(
   output logic [Lanes-1:0]      ninf_o,
   output logic [Lanes-1:0]      pinf_o
 );
-  // A lane hands on {significand, bits of its place, at_stop, rest, sign, flags}. Step two replaces
-  // at_stop by a flag per bit of the last step's stop.
+  // A lane hands on {significand, bits of its place, at_stop, rest, sign, flags}. From step two on,
+  // at_stop is a flag per bit of the last step's stop.
   localparam int W1 = Man + 17, W2 = Man + 5, W3 = Man + 2, S1 = W1 + 2 + 5, S2 = W2 + 4 + 6,
                  S3 = Man + 6 + 3;
   logic [S1-1:0] one_q [Lanes];
@@ -122,7 +121,7 @@ module fp_encode #(
     ones  = {value, neg, flags};
   endfunction
 
-  // handles width, overflow, inf, nan and sign
+  // with width, overflow, inf, nan and sign
   function automatic logic [Bits+2:0] code(input logic [S3-1:0] three);
     logic           over, special, nan, neg, sign;
     logic [1:0]     flags;

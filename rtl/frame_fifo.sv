@@ -1,9 +1,8 @@
-// frame_fifo: buffers the beats of a frame until its end tells whether it is good.
-// Beats arrive without a handshake. A good end releases all beats since the previous end, in order;
-// a bad end, or a beat without room, discards them.
-// in_end_i comes with the frame's last beat or later, but before the next frame's first. In that
-// clock full_o says that the frame is dropped for lack of room, whatever in_good_i is.
-// A released beat is at the output two clocks later, once earlier beats have left. Output data and
+// frame_fifo: buffers a frame's beats, which arrive without a handshake, until its end. A good end
+// releases all beats since the previous end; a bad end, or a beat without room, discards them.
+// in_end_i comes with the frame's last beat or later, before the next frame's first. full_o then
+// says that the frame is dropped for lack of room, whatever in_good_i is.
+// A released beat is at the output two clocks later, once earlier beats have left. Data and
 // valid come from registers. Frames are not delimited.
 module frame_fifo #(
   parameter int W     = 8,
@@ -70,8 +69,8 @@ module frame_fifo #(
   end
 
 `ifdef FORMAL
-  // Counted without pointers: released beats, beats of the open frame, and whether one found no
-  // room. A marked beat comes out unchanged after the earlier ones, unless its frame was bad.
+  // Counted without pointers. A marked beat comes out unchanged after the earlier ones, unless its
+  // frame was bad.
   (* anyseq *) logic mark;
   logic          past_q = 1'b0, lost_q, lost, take, got, marked_q, free_q;
   // n_new_q: released in the last clock

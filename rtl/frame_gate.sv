@@ -1,5 +1,5 @@
 // frame_gate: passes or drops whole frames of a stream, as in_pass_i says for their first beats,
-// whose tag accompanies all beats of a frame. Combinational.
+// whose tag accompanies all beats. Combinational.
 module frame_gate #(
   parameter int W    = 8,
   parameter int TagW = 1
@@ -20,7 +20,7 @@ module frame_gate #(
   input  logic            out_ready_i,
   output logic            dropped_o          // a pulse per dropped frame
 );
-  logic            inside_q, pass_q, pass;   // inside_q: after a frame's first beat
+  logic            inside_q, pass_q, pass;   // inside_q: after a first beat
   logic [TagW-1:0] tag_q;
 
   assign pass        = inside_q ? pass_q : in_pass_i;
@@ -43,7 +43,7 @@ module frame_gate #(
   end
 
 `ifdef FORMAL
-  // A beat passes if its frame's first did, with that beat's tag. A dropped beat never waits.
+  // A beat passes with its first beat's tag if that passed. A dropped beat never waits.
   logic            past_q = 1'b0, first_pass_q, open_q;
   logic [TagW-1:0] first_tag_q;
   always_ff @(posedge clk_i) begin

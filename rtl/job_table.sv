@@ -1,10 +1,7 @@
-// job_table: holds what is fixed while a job runs: ranks, key, slots, formats, multicast group and
-// addresses.
-// A commit starts a job with all staged values at once, or stops it, until its slots are cleared
-// (busy_o). A start is refused (refused_o) if the job runs, a stop is in progress, or ranks or
-// slots are out of range or overlap another job's.
-// Staged values are compared over the three clocks before the commit: sums and ranges, all jobs'
-// slots, the verdict.
+// job_table: holds what is fixed while a job runs. A commit starts a job with all staged values, or
+// stops it, until its slots are cleared (busy_o). A start is refused if the job runs, a stop is in
+// progress, or ranks or slots are out of range or overlap another job's. Staged values are compared
+// over three clocks: sums and ranges, all jobs' slots, the verdict.
 module job_table #(
   parameter int Jobs  = nc_pkg::CARD_JOBS,
   parameter int Ranks = nc_pkg::PKT_MAX_RANKS,  // a power of two; the proof uses fewer
@@ -15,9 +12,8 @@ module job_table #(
 ) (
   input  logic             clk_i,
   input  logic             rst_i,
-  // From regs; index, ranks, base, slots and rank are stable for three clocks without a commit
-  // before one.
-  input  logic             commit_i,         // start (start_i) or stop job index_i
+  // From regs; index, ranks, base, slots and rank are stable for three clocks before a commit.
+  input  logic             commit_i,         // starts (start_i) or stops job index_i
   input  logic             start_i,
   input  logic [15:0]      index_i,
   input  logic [RankW:0]   ranks_i,
@@ -29,7 +25,7 @@ module job_table #(
   input  logic [15:0]      group_port_i,
   output logic             busy_o,
   output logic             refused_o,        // the last start was refused
-  input  logic             rank_commit_i,    // sets the address of rank rank_i of job index_i
+  input  logic             rank_commit_i,    // sets the address of rank_i of job index_i
   input  logic [15:0]      rank_i,
   input  logic [31:0]      ip_i,
   input  logic [15:0]      port_i,
@@ -48,8 +44,7 @@ module job_table #(
   input  logic [JobW-1:0]  send_job_i,
   output logic [63:0]      send_key_o,
   output logic             send_group_o,
-  // Addresses, one clock later. Port a checks sources; port b addresses results, to a rank or the
-  // job's multicast group.
+  // Addresses, one clock later: a of sources; b of results, to a rank or the multicast group.
   input  logic [JobW-1:0]  a_job_i,
   input  logic [RankW-1:0] a_rank_i,
   output logic [47:0]      a_address_o,      // {ip, port}
@@ -79,7 +74,7 @@ module job_table #(
   logic [Jobs-1:0] index_is_q;               // one-hot
   logic [Jobs-1:0] hit_q;                    // clock 2: jobs with overlapping slots, running or not
   logic            in_range_q, runs_q;
-  // clock 3: the slots are free; the job may start; may stop
+  // clock 3; fits_q: the slots are free
   logic            fits_q, starts_q, stops_q;
 
   always_ff @(posedge clk_i) begin
@@ -157,9 +152,8 @@ module job_table #(
   assign send_group_o  = group_q[send_job_i];
 
 `ifdef FORMAL
-  // Running jobs and the stopping one own disjoint slots. A job's values are constant from start to
-  // stop. A start takes all staged values in one clock, or none. The verdict equals a comparison in
-  // the commit's clock.
+  // Running jobs and the stopping one own disjoint slots. Values are constant from start to stop. A
+  // start takes all staged values or none. The verdict equals a comparison in the commit's clock.
   (* anyconst *) logic [JobW-1:0] one, other;
   (* anyconst *) logic [RankW-1:0] at;
   logic past_q = 1'b0;
@@ -171,7 +165,7 @@ module job_table #(
   endfunction
   localparam int StagedW = 16 + RankW + 1 + 16 + 16 + 16;
   logic               one_stops, overlap, may;
-  // clocks with constant staged values and no commit; stops at 3
+  // clocks of constant staged values without a commit; stops at 3
   logic [1:0]         stood_q;
   logic [StagedW-1:0] staged, staged_q;
   logic [15:0]        was_index, was_base, was_slots, was_rank;

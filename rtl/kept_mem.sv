@@ -1,5 +1,4 @@
-// kept_mem: stores the encoded results of all slots. Writes are by 128-bit quarters of a row; reads
-// take two clocks.
+// kept_mem: stores encoded results. Writes are by 128-bit quarters of a row; reads take two clocks.
 module kept_mem #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
   parameter int Rows = nc_pkg::CARD_BEATS,   // beats of a slot, a power of two

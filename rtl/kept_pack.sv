@@ -1,7 +1,6 @@
-// kept_pack: arranges the codes of the 64 encoders in wire order, one 512-bit row a step.
-// Combinational.
-// A beat of 4-bit codes takes two turns: `before_i` has the low halves' codes, `codes_i` the high
-// ones'. Shorter results are repeated over the row; the writer selects quarters.
+// kept_pack: arranges the encoders' codes in wire order, one 512-bit row a step. Combinational.
+// For 4-bit codes, `before_i` has the low halves' codes, `codes_i` the high ones'. Shorter results
+// are repeated over the row; the writer selects quarters.
 module kept_pack (
   input  logic [1023:0] codes_i,             // 64 of 16 bits; narrower ones in the low bits
   input  logic [1023:0] before_i,

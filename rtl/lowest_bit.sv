@@ -1,5 +1,4 @@
-// lowest_bit: finds the lowest 1 of up to 64 bits; 0 if there is none. Two levels of eight, for
-// speed.
+// lowest_bit: finds the lowest 1 of up to 64 bits, else 0, in two levels of eight, for speed.
 module lowest_bit #(
   parameter int W = 64,
   localparam int AtW = $clog2(W)

@@ -1,5 +1,5 @@
-// nic_core: adds the gradient frames of all ranks and returns the rounded sums: the whole card
-// except the UDP shell.
+// nic_core: adds the gradient frames of all ranks and returns the rounded sums: the card
+// without the UDP shell.
 //
 //                      +--------- job_table <---- regs <==> AXI-Lite
 //                      v              |
@@ -10,11 +10,9 @@
 //                      |  +-- ask_* ----------------------+                  |
 //                      +----- ans_* -----> fifo -----------------------------+   NAK, PONG
 //
-// The ports carry UDP payloads in beats of 512 bits, with the peer's address and port (rx: source,
-// tx: destination) valid with a frame's first beat. Every beat of a tx frame has all 64 bytes. The
-// shell handles Ethernet, IP and ARP.
-// rx takes a beat every clock; a frame without room is dropped and counted. One clock domain; rst_i
-// is synchronous.
+// The ports carry UDP payloads in beats of 512 bits, with the peer's address and port valid with a
+// frame's first beat. Every beat of a tx frame has all 64 bytes. rx takes a beat every clock; a
+// frame without room is dropped and counted. One clock domain; rst_i is synchronous.
 module nic_core #(
   parameter int Slots     = nc_pkg::CARD_SLOTS,
   parameter int Rows      = nc_pkg::CARD_BEATS,  // most payload beats, a power of two
@@ -239,7 +237,7 @@ module nic_core #(
   assign to_group = send_all && job_has_group
                     && send_desc[nc_pkg::DESC_OP +: nc_pkg::PKT_OP_BITS] == nc_pkg::OP_SUM;
 
-  // NAK repeats the refused frame's chunk and tag; PONG reports the slot's progress.
+  // NAK repeats the frame's chunk and tag; PONG reports the slot's progress.
   localparam int AnsW = nc_pkg::ANS_BITS + JobW + BeatW;
   logic             a_valid, a_ready, a_pong;
   logic [7:0]       a_status;

@@ -5,9 +5,8 @@
 //                                                  ^                     sockets          => M_AXIS
 //   s_axi_control => axil_split = below 0x1000 =====+= else => shell_regs =====^
 //
-// A frame from a socket without peer, or to an address without socket, is dropped and counted.
-// Registers below 0x1000: hls/card/regs.def, others: hls/card/shell.def. Ports have the names Vitis
-// requires; only the Vitis wrappers use ap_clk and ap_rst_n.
+// A frame from a socket without peer, or to an address without socket, is dropped and counted. Only
+// Vitis wrappers use ap_clk and ap_rst_n.
 module nic_kernel #(
   parameter int Sockets = 16,                // of the shell, a power of two
   parameter int Wide    = 1

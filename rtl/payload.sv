@@ -1,13 +1,13 @@
-// payload: streams frames' payloads, one after the other, into the tile or to nowhere.
+// payload: streams frames' payloads into the tile or to nowhere.
 module payload #(
   parameter int Rows = nc_pkg::CARD_BEATS,
   localparam int RowW = $clog2(Rows)
 ) (
   input  logic            clk_i,
   input  logic            rst_i,
-  input  logic            start_i,  // with free_o: the next payload starts in the next clock
+  input  logic            start_i,           // with free_o: in the next clock
   input  logic [9:0]      beats_i,           // its length
-  input  logic            away_i,            // discard it
+  input  logic            away_i,            // discard
   output logic            free_o,            // no beat is left after this clock
   input  logic            pay_valid_i,
   output logic            pay_ready_o,

@@ -1,5 +1,4 @@
-// power_of_two: stops elaboration unless N is a power of two, by naming a module that does not
-// exist. No hardware.
+// power_of_two: stops elaboration, by naming a missing module, unless N is a power of two.
 module power_of_two #(
   parameter int N = 1
 );

@@ -3,9 +3,8 @@
 //
 //  per block of Rows beats: part 0 | .. | part k-1 -> slot memory -> rounded during part k-1 -> out
 //
-// Addresses are issued ahead of data, reads and writes independently: a beat a clock if the memory
-// keeps up. A sum is computed only when the output has room. AXI4: 64-byte beats, INCR, one id; no
-// burst crosses 4 KiB.
+// Addresses are issued ahead of data: a beat a clock if the memory keeps up. A sum is computed only
+// if the output has room. AXI4: 64-byte beats, INCR, one id; no burst crosses 4 KiB.
 module reduce_mm #(
   parameter int Rows = 32,                   // beats of a block, a power of two
   parameter int Wide = 1
@@ -62,7 +61,7 @@ module reduce_mm #(
     .parts_o(parts), .stride_o(stride), .beats_o(beats), .fmt_o(fmt),
     .out_fmt_o(out_fmt), .out_shift_o(out_shift), .saturate_o(saturate));
 
-  // --- the request: legal? length of the result? ---
+  // --- the request ---
   // 4 bits 1, 8 bits 2, 16 bits 3; 0: no format of this card
   function automatic logic [1:0] width(input logic [31:0] f);
     width = 2'd0;
@@ -79,7 +78,7 @@ module reduce_mm #(
   logic [1:0]  in_w, out_w;
   logic [33:0] out_beats;                    // of all sums
   logic        good;
-  logic [4:0]  cost;  // quarters of a beat of sums per beat of codes
+  logic [4:0]  cost;                         // quarters of a beat of sums per beat of codes
   assign in_w  = width(fmt);
   assign out_w = width(out_fmt);
   assign good  = in_w != '0 && out_w != '0 && parts != '0

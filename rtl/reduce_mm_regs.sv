@@ -1,5 +1,4 @@
-// reduce_mm_regs: holds the registers of hls/card/mm_regs.def: ap_ctrl_hs start, done and
-// interrupt, and a run's arguments.
+// reduce_mm_regs: holds the registers of hls/card/mm_regs.def.
 module reduce_mm_regs (
   input  logic        clk_i,
   input  logic        rst_i,

@@ -1,12 +1,12 @@
 // regs: holds the registers of hls/card/regs.def and serves them over AXI-Lite.
 // An unknown address gets SLVERR. A write that requests a snapshot is answered when it exists. A
-// write that commits is answered after its pulse, which comes three clocks after the write, so that
-// staged values have been stable for three clocks.
+// commit's pulse comes three clocks after the write, so that staged values have been stable for
+// three clocks; the answer follows.
 module regs #(
   parameter int Slots     = nc_pkg::CARD_SLOTS,
   parameter int Jobs      = nc_pkg::CARD_JOBS,
   parameter int Rows      = nc_pkg::CARD_BEATS,
-  parameter int Widths    = 7,  // code widths: bit 0: 4 bits, bit 1: 8, bit 2: 16
+  parameter int Widths    = 7,               // code widths: bit 0: 4 bits, bit 1: 8, bit 2: 16
   parameter int Group     = 1,
   localparam int IndexW = $clog2(nc_pkg::REG_COUNTERS),
   localparam int RankW = $clog2(nc_pkg::PKT_MAX_RANKS)
@@ -30,7 +30,7 @@ module regs #(
   output logic [1:0]  s_rresp_o,
   output logic        s_rvalid_o,
   input  logic        s_rready_i,
-  // Written values. A number too wide for its port is all ones there, which no user accepts.
+  // A number too wide for its port is all ones there, which no user accepts.
   output logic        enable_o,
   output logic        snapshot_o,            // pulse; the copy is busy from the next clock on
   input  logic        snapshot_busy_i,
@@ -42,13 +42,13 @@ module regs #(
   output logic [15:0] job_formats_o,
   output logic [31:0] job_group_ip_o,
   output logic [15:0] job_group_port_o,
-  // Pulse. Committed values were stable for three clocks without a commit.
+  // pulse after three clocks of stable values without a commit
   output logic        job_commit_o,
   output logic        job_start_o,           // 1 start, 0 stop
   output logic [15:0] rank_index_o,
   output logic [31:0] rank_ip_o,
   output logic [15:0] rank_port_o,
-  // Pulse, as job_commit_o.
+  // pulse, as job_commit_o
   output logic        rank_commit_o,
   output logic [31:0] drop_in_o,
   output logic [31:0] drop_out_o,
@@ -152,7 +152,7 @@ module regs #(
        drop_seed_write_o, enable_o} <= '0;
       {job_index_q, counter_index_q, drop_in_o, drop_out_o, drop_seed_o} <= '0;
     end
-    // Clear staged values once taken. No write can arrive then: the previous one is answered later.
+    // No write can arrive when staged values are cleared: the previous one is answered later.
     if (rst_i || job_commit_o)
       {job_ranks_q, key_lo_q, key_hi_q, base_q, slots_q,
        formats_q, job_group_ip_o, group_port_q} <= '0;
@@ -192,9 +192,9 @@ module regs #(
   end
 
 `ifdef FORMAL
-  // A write-only register reads 0 and is cleared when its commit is taken, without a write.
-  // Committed values were stable for three clocks without a commit. No write is answered between a
-  // commit's write and its pulse.
+  // A write-only register reads 0 and is cleared without a write when its commit is taken.
+  // Committed values were stable for three clocks without a commit. A commit's write is answered
+  // after its pulse.
   localparam int StagedW = 16 + RankW + 1 + 64 + 16 + 16 + 16 + 32 + 16 + 16 + 32 + 16;
   logic               past_q = 1'b0, start_q;
   logic [1:0]         stood_q;               // clocks of stability, at most 3

@@ -1,6 +1,5 @@
-// rng: generates two random 32-bit words a clock for fault injection: the halves of a xorshift64
-// state (13, 7, 17).
-// Source: Marsaglia, "Xorshift RNGs", J. Stat. Software 8(14), 2003.
+// rng: generates two random 32-bit words a clock for fault injection: a xorshift64 state (13, 7,
+// 17; Marsaglia, "Xorshift RNGs", J. Stat. Software 8(14), 2003).
 module rng (
   input  logic        clk_i,
   input  logic        rst_i,

@@ -1,9 +1,8 @@
-// round_plan: computes fp_encode's rounding parameters of a packet, once for all lanes.
+// round_plan: computes fp_encode's rounding parameters of a packet.
 // k_o belongs to the clock of the inputs, all other outputs to k_i, one clock later, with the fmt
 // inputs held.
-// k is the sum's bit that leads out's smallest normal number; below it lie subnormals. The
-// encoder's place of a bit is its number + First; for the high 4-bit code, whose unit is another
-// bit of the word, number + High.
+// k is the sum's bit that leads out's smallest normal number. The encoder's place of a bit is its
+// number + First; for the high 4-bit code, whose unit is another bit of the word, number + High.
 module round_plan #(
   parameter int Wide = 1,
   localparam int Man = Wide != 0 ? 10 : 6, First = 64 - nc_pkg::CARD_SUM_BITS,
@@ -22,9 +21,9 @@ module round_plan #(
   input  logic           saturate_i,
   input  logic           high_i,             // of a byte
   output logic [5:0]     stop_o,             // place of the sentinel
-  output logic [5:0]     plus_o,             // field = place + plus, if the leading bit was found
-  output logic [5:0]     below_o,            // field = place + below, if not
-  output logic [Man:0]   guard_o,            // one-hot: first bit to be rounded away; 0 for MAX
+  output logic [5:0]     plus_o,             // field = place + plus, if the leading bit was found,
+  output logic [5:0]     below_o,            // else place + below
+  output logic [Man:0]   guard_o,            // one-hot: first bit rounded away; 0 for MAX
   output logic [Man-1:0] lost_o,             // fraction bits not in out
   output logic [3:0]     drop_o,             // their number
   output logic [5:1]     over_o,             // field bits not in out
@@ -52,8 +51,8 @@ module round_plan #(
     for (int i = 1; i <= 5; i++) over_o[i] = late_e <= 3'(i) && !late_max_i;
     drop_o = drop;
     fn_o   = late_fmt_i[7] && !late_max_i;
-    // Overflow to inf: the field's ones. Saturated, the largest number: all ones but the field's
-    // last bit. For fn, inf becomes nan, all ones; saturated, all ones but the last bit.
+    // Overflow to inf: the field's ones. Saturated: all ones but the field's last bit. For fn, inf
+    // becomes nan, all ones; saturated, all ones but the last bit.
     for (int i = 0; i < 15; i++)
       beyond_o[i] = (i < 3 || (i < 7 && !four_i) || !(four_i || eight_i))
                   && (fn_o ? i != 0 || !saturate_i

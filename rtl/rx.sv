@@ -1,6 +1,5 @@
-// rx: receives frames, keeps the complete and undamaged, and hands on each one's descriptor,
-// {source ip, port, header}, and payload, len / 64 - 1 beats in the same order. It takes a beat in
-// every clock.
+// rx: receives frames, a beat in every clock, and hands on the complete and undamaged:
+// descriptor, {source ip, port, header}, and payload, len / 64 - 1 beats.
 //  c0 beat at the input   c1 in registers, beat's CRC   c2 payload into the FIFO, message's CRC
 //  c3 verdict   c4 desc_valid_o, drop_o   c5 pay_valid_o
 module rx #(
@@ -17,8 +16,8 @@ module rx #(
   input  logic [15:0]  rx_port_i,
   input  logic         rx_valid_i,
   output logic         rx_ready_o,
-  input  logic         enable_i,  // with a frame's first beat: 0 drops the frame
-  // Fault injection: drop the frame if random_i, a clock after its end, is below drop_in_i.
+  input  logic         enable_i,             // with a frame's first beat: 0 drops the frame
+  // Fault injection drops the frame if random_i, a clock after its end, is below drop_in_i.
   input  logic [31:0]  drop_in_i,
   input  logic [31:0]  random_i,
   output logic [nc_pkg::RX_DESC_BITS-1:0] desc_data_o,
@@ -27,7 +26,7 @@ module rx #(
   output logic [511:0] pay_data_o,
   output logic         pay_valid_o,
   input  logic         pay_ready_i,
-  output logic [nc_pkg::REG_COUNTERS-1:0] drop_o  // a pulse per dropped frame, on its reason's bit
+  output logic [nc_pkg::REG_COUNTERS-1:0] drop_o  // a pulse on the reason's bit
 );
   // c1, c2: the beat; c3: the header, held until the next
   logic [511:0] beat1_q, beat2_q;
@@ -64,7 +63,6 @@ module rx #(
     end
   end
 
-  // The payload's own CRC begins after the header.
   logic        after_header_q;
   logic [31:0] crc;
   always_ff @(posedge clk_i) if (valid1_q) after_header_q <= first1_q;

@@ -1,13 +1,12 @@
-// rx_check: judges incoming frames, one beat a clock, and reports the first reason to drop each bad
-// one. Stages: header fields and beat count (c1); the beat enters the frame FIFO (c2); CRCs and
-// verdict (c3).
+// rx_check: judges incoming frames, one beat a clock, and reports the first reason to drop one.
+// For clocks see rx.
 module rx_check #(
   parameter int MaxBeats = nc_pkg::CARD_BEATS,
   localparam int CountW  = $clog2(MaxBeats + 3)
 ) (
   input  logic        clk_i,
   input  logic        rst_i,
-  // c1: the beat. From enable_i on, inputs count only with a frame's first beat, the header.
+  // c1. From enable_i on, inputs count only with a frame's first beat, the header.
   input  logic        valid_i,
   input  logic        first_i,
   input  logic        last_i,
@@ -18,8 +17,8 @@ module rx_check #(
   input  logic [31:0] payload_crc_i,
   // c2
   output logic        put_o,
-  // c3: about that beat
-  input  logic [31:0] crc_i,                 // of the header, or of the payload so far
+  // c3
+  input  logic [31:0] crc_i,                 // of the header or the payload so far
   input  logic        lose_i,                // fault injection, with the last beat
   input  logic        full_i,
   input  logic        desc_room_i,
@@ -39,7 +38,7 @@ module rx_check #(
   logic              valid3_q, first3_q, end3_q, on3_q, magic3_q, len3_q, no_payload3_q,
                      header_ok_q;
   logic [31:0]       expect_q;               // crc_i's required value in c3
-  logic [CountW-1:0] count_q, count_d;  // beats so far; stops one above the maximum
+  logic [CountW-1:0] count_q, count_d;       // stops one above the maximum
   logic              whole_d, crc_ok, header_ok, payload_ok, is_end, none;
   logic [15:0]       len;
 
@@ -117,8 +116,8 @@ module rx_check #(
   end
 
 `ifdef FORMAL
-  // Counted again in 16 bits: a frame taken has as many bytes as its header says, all present, and
-  // that many beats were put. Each frame is taken or has exactly one reason to be dropped.
+  // Counted again in 16 bits: a frame taken has as many bytes as its header says, and that many
+  // beats were put. Each frame is taken or has exactly one reason to be dropped.
   logic        past_q = 1'b0, open_q, whole_all_q, header_seen_q, on_seen_q, ended_q;
   // suffix 3: for the beat in c3
   logic [15:0] beats_q, puts_q, puts, said_q, beats3_q, puts3_q, said3_q;

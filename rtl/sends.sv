@@ -1,9 +1,8 @@
 // sends: schedules results for tx, with one mask of ranks per slot, so that requests for a result
 // merge.
-// Slots with a non-empty mask are pending, and offered to tx in turn, with all ranks at once. A
-// finished result goes straight to tx if nothing else waits there.
-// A result's first transmission goes to all ranks as one (send_all_o), even if some have requested
-// it meanwhile; retransmits do not set send_all_o.
+// Pending slots, whose mask is not empty, are offered to tx in turn, with all ranks at once. A
+// finished result goes straight to tx if nothing else waits there. Its first transmission goes to
+// all ranks as one (send_all_o), even if some have requested it meanwhile.
 module sends #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
   parameter int Jobs  = nc_pkg::CARD_JOBS,
@@ -37,12 +36,11 @@ module sends #(
   (* ram_style = "distributed" *) logic [Ranks:0] mask_ram [Slots];
   (* ram_style = "distributed" *) logic [InfoW-1:0] info_ram [Slots];
   logic [Slots-1:0] pending_q;
-  logic [Slots-1:0] turn_q;                  // slots after the last picked: these come first
+  logic [Slots-1:0] turn_q;                  // slots after the last picked
   logic [SlotW-1:0] pick_q;
   logic             found_q, pick_valid_q;
 
-  // Pick the first pending slot in turn, else the first of all: clock 1 selects the set, clock 2
-  // finds its lowest.
+  // The first pending slot in turn, else of all: clock 1 selects the set, clock 2 its lowest.
   localparam int Groups = (Slots + 63) / 64;
   logic [Slots-1:0]     ahead;
   logic [64*Groups-1:0] found_set_q;
@@ -109,8 +107,8 @@ module sends #(
   end
 
 `ifdef FORMAL
-  // For one slot: no due send is lost; all of it leaves at once with the latest result's header, or
-  // is withdrawn. Each request for another slot brings its turn nearer.
+  // One slot: all of a due send leaves at once with the latest result's header, or is withdrawn.
+  // Each request for another slot brings its turn nearer.
   (* anyconst *) logic [SlotW-1:0] one;
   logic             past_q = 1'b0, due_all_q, due_q, fresh_q, straight_q, has_info_q, sent, others,
                     idle;

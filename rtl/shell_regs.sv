@@ -1,5 +1,5 @@
-// shell_regs: holds the registers of hls/card/shell.def, page 1 of the window, behind AXI-Lite. An
-// unknown address gets SLVERR.
+// shell_regs: holds the registers of hls/card/shell.def, page 1 of the window. An unknown address
+// gets SLVERR.
 module shell_regs #(
   parameter int N = 16,                      // sockets
   localparam int IndexW = $clog2(N)

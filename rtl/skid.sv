@@ -1,7 +1,7 @@
-// skid: registers the ready path of a ready/valid stream. A beat every clock, delayed by one, with
-// room for a spare beat.
+// skid: registers the ready path of a ready/valid stream, which takes a beat every clock, one clock
+// late.
 module skid #(
-  parameter int W = 8  // data, keep, last..., packed by the caller
+  parameter int W = 8                        // data, keep, last..., packed by the caller
 ) (
   input  logic         clk_i,
   input  logic         rst_i,
@@ -35,7 +35,7 @@ module skid #(
   end
 
 `ifdef FORMAL
-  // Beats taken - beats given are inside: the last one taken and the one before.
+  // Inside are the last beat taken and the one before.
   logic         past_q = 1'b0;
   logic [1:0]   held_q;
   logic [W-1:0] last_q, before_q;

@@ -1,5 +1,4 @@
-// slot_mem: stores rows, with a write and a read port; a read takes one clock. Reading a row while
-// it is written gives an undefined value.
+// slot_mem: stores rows; a read takes one clock, and is undefined while its row is written.
 module slot_mem #(
   parameter int Width = 64 * (nc_pkg::CARD_SUM_BITS + 2),
   parameter int Depth = 4096,
@@ -30,8 +29,7 @@ module slot_mem #(
   assign r_data_o = read_q;
 
 `ifdef FORMAL
-  // For one row: a read returns the last written value one clock later and holds it until the next
-  // read.
+  // One row: a read returns the last written value and holds it until the next read.
   (* anyconst *) logic [A-1:0] row;
   logic             some_q, asked_q;
   logic [Width-1:0] word_q, due_q;

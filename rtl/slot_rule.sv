@@ -1,15 +1,15 @@
-// slot_rule: decides what a contribution that passed all other checks does to its slot.
-// Combinational; hls/card/slot.h in gates.
+// slot_rule: decides what a contribution does to its slot: hls/card/slot.h in gates.
+// Combinational.
 //
 //  DONE(c)     c+1: claims the slot (FILLING(c+1), first)   c: the kept result again, if any
 //  FILLING(c)  c, new rank: added, DONE(c) after the last   c, known rank: duplicate
 //              c-1, rank not yet in: the kept result again
-// Everything else is stale. Chunks are compared modulo 2^32.
+// All else is stale. Chunks are compared modulo 2^32.
 module slot_rule (
   input  logic        filling_i,             // 1: FILLING, 0: DONE
   input  logic        kept_i,                // the slot keeps a result
   input  logic        known_i,               // FILLING: this rank is in
-  input  logic        full_i,                // with this rank, the job's ranks are all in
+  input  logic        full_i,                // with this rank, all are in
   input  logic        is_same_i,             // its chunk is the slot's c
   input  logic        is_next_i,             // c + 1
   input  logic        is_prev_i,             // c - 1
@@ -19,8 +19,8 @@ module slot_rule (
   output logic        bad_desc_o,
   output logic        duplicate_o,
   output logic        stale_o,
-  output logic        first_o,               // with add_o: first of its chunk
-  output logic        last_o                 // with add_o: last of its chunk
+  output logic        first_o,               // of its chunk
+  output logic        last_o
 );
   always_comb begin
     {add_o, resend_o, bad_desc_o, duplicate_o, stale_o} = '0;
@@ -36,7 +36,7 @@ module slot_rule (
   end
 
 `ifdef FORMAL
-  // The verdict of slot_take() in hls/card/slot.h, in its order, for any two chunks.
+  // slot_take() of hls/card/slot.h, for any two chunks.
   (* anyseq *) logic [31:0] chunk, slot_chunk;
   logic        first, waits, kept_chunk_asked;
   logic [4:0]  verdict;                      // {add, resend, bad_desc, duplicate, stale}

@@ -5,7 +5,7 @@ module sockets #(
 ) (
   input  logic              clk_i,
   input  logic              rst_i,
-  input  logic              set_i,  // socket set_index_i has this peer from the next clock on
+  input  logic              set_i,           // peer of set_index_i from the next clock on
   input  logic [IndexW-1:0] set_index_i,
   input  logic [47:0]       set_address_i,   // {IPv4, port}
   input  logic [IndexW-1:0] a_index_i,
@@ -41,8 +41,7 @@ module sockets #(
   lowest_bit #(.W(N)) u_lowest (.bits_i(is_it), .at_o(found_index_o));
 
 `ifdef FORMAL
-  // Every address in the table is found, at its lowest socket. A set address is read back; nothing
-  // else changes.
+  // Every address is found, at its lowest socket. A set address is read back; nothing else changes.
   logic past_q = 1'b0;
   always_ff @(posedge clk_i) begin
     past_q <= 1'b1;

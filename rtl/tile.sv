@@ -1,14 +1,13 @@
 // tile: adds one beat a clock to a row of the slot memory, in 64 lanes, and rounds the row while it
-// adds the last contribution. The codes leave for the kept-result memory.
+// adds the last contribution.
 //
 // clock  0 in | 1 data_q: decode, read row | 2 add | 3 sum: write row, round 1 | 4, 5, 6 round |
 //        7 code | 8 row packed, where needed
 //
 // in_ready_o falls after a beat that needs k > 1 clocks. MAX: k = 2. An emitted beat:
 // k = turns + rows - 1, where turns = 2 for 4-bit codes (low, then high ones), else 1, and
-// rows = the 512-bit rows that the beat's results fill.
-// A row not yet in memory is forwarded: the sum made one or two clocks ago. A packet's beats are
-// contiguous.
+// rows = the 512-bit rows of the beat's results.
+// A row made one or two clocks ago is forwarded. A packet's beats are contiguous.
 module tile #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
   parameter int Rows = nc_pkg::CARD_BEATS,
@@ -29,9 +28,9 @@ module tile #(
   input  logic [BW-1:0] in_beat_i,
   input  logic          in_start_i,
   input  logic          in_last_i,
-  input  logic          in_first_i,          // first contribution: overwrite the row
-  input  logic          in_emit_i,           // last contribution: round the new row
-  input  logic          in_max_i,  // maximum of int8 codes; the formats do not matter
+  input  logic          in_first_i,          // first contribution: overwrite
+  input  logic          in_emit_i,           // last contribution: round
+  input  logic          in_max_i,            // int8 codes; the formats do not matter
   input  logic [7:0]    in_fmt_i,
   input  logic [7:0]    out_fmt_i,
   input  logic [2:0]    out_shift_i,
@@ -81,8 +80,8 @@ module tile #(
     wait_q     <= wait_d;
     ready_q    <= wait_d == 3'd0;
     d_valid_q  <= take || (d_valid_q && d_flip_q);
-    d_second_q <= !take && d_flip_q;         // second pass of a MAX beat
-    d_flip_q   <= take && in_max_i;          // first pass: subtract
+    d_second_q <= !take && d_flip_q;         // second pass of MAX
+    d_flip_q   <= take && in_max_i;
     if (take) begin
       d_row_q     <= {in_slot_i, in_beat_i};
       d_data_q    <= in_data_i;
@@ -102,8 +101,8 @@ module tile #(
   end
 
   // ---- 2: add
-  // from: {last or zero, sum or zero}, else the row. Two equations, so that no synthesis tool takes
-  // them for a state machine.
+  // {last or zero, sum or zero}, else the row. Two equations, so that synthesis tools do not make a
+  // state machine.
   logic          from_sum, from_last;
   assign from_sum  = d_second_q || (a_write_q && a_row_q == d_row_q);
   assign from_last = s_write_q && s_row_q == d_row_q;
@@ -161,7 +160,7 @@ module tile #(
     .stop_o(stop), .plus_o(plus), .below_o(below), .guard_o(guard), .lost_o(lost), .drop_o(drop),
     .over_o(over), .fn_o(fn), .beyond_o(beyond));
 
-  // They travel with their sums through clocks 3 to 6; `tail` is used from clock 7 on.
+  // Parameters travel with their sums through clocks 3 to 6; `tail` is used from clock 7 on.
   localparam int Four = 4 + 5 + 1 + 1 + 2 + 15, Three = 6 + 6 + (Man + 1) + Man + 1, Tail = RW + 8;
   logic [5:0]       stop1_q;
   logic [3:0]       stop2_q;
@@ -200,7 +199,7 @@ module tile #(
   end
 
   // ---- the lanes
-  // Few modules, so that Verilator generates few copies of the code, but not one: Yosys' time grows
+  // Few modules, so that Verilator generates few copies of the code; several, as Yosys' time grows
   // with the square of a module's lanes.
   localparam int Lanes = 16;
   logic [64*Codes-1:0] codes;

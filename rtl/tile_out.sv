@@ -1,5 +1,5 @@
-// tile_out: turns the encoders' results into writes of the kept-result memory: waits for the second
-// turn of 4-bit codes, spends a clock on each row, and counts the result's quarters.
+// tile_out: writes the encoders' results to the kept-result memory: waits for the second turn of
+// 4-bit codes, and spends a clock on each row.
 module tile_out #(
   parameter int RW = 12,                     // bits of {slot, beat}
   parameter int BW = 5                       // bits of beat
@@ -12,7 +12,7 @@ module tile_out #(
   input  logic [RW-1:0] row_i,
   input  logic          start_i,
   input  logic          last_i,
-  input  logic          more_i,  // low 4-bit codes; the high ones follow next clock
+  input  logic          more_i,              // low 4-bit codes; the high ones follow next clock
   input  logic          in_four_i,
   input  logic          in_half_i,
   input  logic          out_four_i,

@@ -1,15 +1,15 @@
 // tx: sends frames of results, NAKs and PONGs.
 // A result goes to each rank of a mask, lowest first, or once to the job's multicast group. Answers
-// take turns with results. One beat a clock, headers included, while requests wait. A frame's first
-// beat is at the output 3 clocks after its request is taken.
+// take turns with results. One beat a clock, headers included, while requests wait; the first is at
+// the output 3 clocks after its request is taken.
 //
 //  clock   START: ask for header and row 0 | ROWS: row 1.. | GAP: no read; then START
 //  header  START -> fields and CRC in registers, address -> output FIFO
 //  payload read -> +2 kr_data_i -> output FIFO
 //
-// A header thus enters the output FIFO a clock before its row 0, and at most one beat enters in a
-// clock. Nothing is read without room there. When busy_o falls, the last address in busy_slot_o was
-// given at least one clock before.
+// A header thus enters the output FIFO a clock before its row 0. At most one beat enters in a
+// clock, if there is room. When busy_o falls, the last address in busy_slot_o was given a clock
+// before or earlier.
 module tx #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
   parameter int Rows  = nc_pkg::CARD_BEATS,
@@ -29,7 +29,7 @@ module tx #(
   output logic             send_ready_o,
   input  logic [SlotW-1:0] send_slot_i,
   input  logic [Ranks-1:0] send_mask_i,
-  // to all at once: one multicast frame, without the key
+  // to all in one multicast frame, without the key
   input  logic             send_group_i,
   input  logic [JobW-1:0]  send_job_i,
   input  logic [63:0]      send_key_i,
@@ -64,14 +64,12 @@ module tx #(
   output logic             addr_group_o,
   input  logic [31:0]      addr_ip_i,
   input  logic [15:0]      addr_port_i,
-  // every beat has all 64 bytes
   output logic [511:0]     tx_data_o,
   output logic             tx_last_o,
   output logic [31:0]      tx_ip_o,
   output logic [15:0]      tx_port_o,
   output logic             tx_valid_o,
   input  logic             tx_ready_i,
-  // fault injection, counters
   input  logic [31:0]      drop_out_i,       // probability * 2^32
   input  logic [31:0]      random_i,
   output logic [nc_pkg::REG_COUNTERS-1:0] count_o
@@ -88,7 +86,7 @@ module tx #(
   logic [2:0]       s_status_q;
   logic [BeatW-1:0] s_beats_q;
   logic             s_full_q, s_none_q, s_group_q, s_load, s_done;
-  // lowest: of s_mask_q, one clock late. send_lowest: of send_mask_i, at once.
+  // lowest: of s_mask_q, one clock late; send_lowest: at once
   logic [RankW-1:0] s_rank_q, lowest, send_lowest;
 
   logic             a_valid, a_take, a_pong;
@@ -145,7 +143,7 @@ module tx #(
     endcase
   end
 
-  // For both masks: the choice comes late.
+  // Both, as the choice comes late.
   lowest_bit #(.W(Ranks)) u_lowest (.bits_i(s_mask_q), .at_o(lowest));
   lowest_bit #(.W(Ranks)) u_send_lowest (.bits_i(send_mask_i), .at_o(send_lowest));
 

@@ -1,6 +1,5 @@
-// tx_header: assembles the 64-byte header of an outgoing frame, with its CRC, one clock after its
-// fields.
-// Byte 0 is bits 7..0. The CRC follows the register, because the fields arrive late.
+// tx_header: assembles a frame's 64-byte header one clock after its fields, byte 0 in bits 7..0.
+// The CRC follows the register, because the fields arrive late.
 module tx_header #(
   localparam int RankW = $clog2(nc_pkg::PKT_MAX_RANKS)
 ) (

@@ -1,5 +1,5 @@
-// zero_crc: gives the CRC32C of a number of beats (64 bytes each) of zeros, from a table computed
-// at elaboration; 0 for none.
+// zero_crc: gives the CRC32C of a number of zero beats (64 bytes each), from a table computed at
+// elaboration; 0 for none.
 module zero_crc #(
   parameter int Beats = 32,
   localparam int W    = $clog2(Beats + 1)

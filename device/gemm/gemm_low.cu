@@ -1,16 +1,14 @@
 /* gemm_low.cu : matrix products that round every product and partial sum (dev_gemm.h).
  *
  * A block computes 64 x 64 values of c, a thread 4 x 4, from panels of depth 16 in shared memory. A
- * thread's rows and columns are 16 apart (i, i + 16, ...), so that neighbouring threads read
- * neighbouring elements. If sums are cut into runs (gemm_low.cuh), these are computed in parallel
- * into separate memory and then added in order.
+ * thread's rows and columns are 16 apart, so that neighbouring threads read neighbouring elements.
+ * Runs (gemm_low.cuh) are computed in parallel into separate memory and then added in order.
  *
- * Formats with m <= 10 are computed in fp32, others in double. Method and bits are those of
- * host/nn/cpu/gemm_low.h:
+ * Formats with m <= 10 are computed in fp32, others in double, as in host/nn/cpu/gemm_low.h:
  *     product   in fp32: rounded toward zero, with the last bit set if anything was lost ("to
  *               odd"). Rounding that to 11 bits equals rounding the exact product. In double: exact
- *     sum       of two values of the format, first rounded to 24 or 53 bits: at least
- *               2 (m + 1) + 2, so that rounding twice is harmless
+ *     sum       first rounded to 24 or 53 bits: at least 2 (m + 1) + 2, so that rounding twice is
+ *               harmless
  * Sources: S. A. Figueroa, When is double rounding innocuous?, 1995; S. Boldo and G. Melquiond on
  * rounding to odd, 2008. */
 #include "device/gemm/gemm_low.cuh"
@@ -88,7 +86,6 @@ template <class T> static rounding<T> rounding_of(const struct gemm_rule *rule)
     const struct mf_fmt f = rule->fmt;
     const bits one = 1, inf = ((one << e) - 1) << m, quiet = inf | one << (m - 1);
     const int lowest = 1 - mf_bias(f), bias = (1 << (e - 1)) - 1;
-    /* The format's subnormals are the float's and need no special rounding. */
     const bool same = e == f.e;
     rounding<T> k;
     k.drop = m - f.m;
@@ -133,7 +130,6 @@ static __device__ inline float as_float(double x)
     return x == x ? (float)x : __uint_as_float(0x7fffffffu);
 }
 
-/* Rounds once more. */
 static __device__ inline float later(const rounding<double> &last, float old, double sum)
 {
     return as_float(round_to(last, odd_sum((double)old, sum)));
@@ -142,14 +138,13 @@ static __device__ inline float later(const rounding<double> &last, float old, do
 struct gemm_job {
     bool ta, tb, add;
     int m, n, k, lda, ldb, ldc;
-    int run;      /* blocks of index z sum over k = z * run to (z + 1) * run - 1 */
-    size_t apart; /* elements between the results of successive z */
+    int run; /* blocks of index z sum over k = z * run to (z + 1) * run - 1 */
+    size_t apart;
     const float *a, *b;
     float *c;
 };
 
-/* Fill panel with op(x) from row p and column i on, zeros outside. across: rows of x run along
- * p. */
+/* across: rows of x run along p. */
 static __device__ inline void fetch(const float *x, int ld, bool across, int p, int k, int i, int n,
                                     float (*panel)[TILE + 1])
 {
@@ -209,7 +204,6 @@ static __global__ void k_gemm_low(struct gemm_job job, rounding<T> k, rounding<d
         }
 }
 
-/* Set c[n] = parts[0] + parts[1] + ..., rounded after each addition. add: begin with c. */
 static __global__ void k_gemm_fold(size_t n, int n_parts, const float *parts, bool add, float *c,
                                    rounding<double> last)
 {

@@ -1,13 +1,11 @@
-/* gemm_low.cuh : declares rounded products whose sum over k is cut into runs, as the CPU's
- * convolution cuts its sums over pixels. */
+/* gemm_low.cuh : declares rounded products whose sum over k is cut into runs. */
 #ifndef GEMM_LOW_CUH
 #define GEMM_LOW_CUH
 #include "device/run/cu.cuh"
 #include "device/gemm/dev_gemm.h"
 
-/* Set c[m][n] = a^T * b, with a[k][m] and b[k][n], as by one call of dev_gemm's gemm per `run`
- * values of k: c becomes the first product, the others are added in order. add: also add to the
- * previous c.
+/* Set c[m][n] = a^T * b, with a[k][m] and b[k][n], added in order from one product per `run` values
+ * of k. add: also add to the previous c.
  *   parts   [max_parts][m][n] scratch, max_parts > 0: runs computed at once */
 int gemm_low_runs(const struct gemm_rule *rule, int m, int n, int k, int run, const float *a,
                   const float *b, bool add, float *c, float *parts, int max_parts, cudaStream_t s);

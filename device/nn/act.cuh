@@ -1,8 +1,8 @@
-/* act.cuh : loads and stores activations (float, half or bfloat16) as floats, 16 bytes at a time if
- * aligned.
+/* act.cuh : loads and stores V activations (float, half or bfloat16) as floats, 16 bytes at a time
+ * if aligned:
  *
- *     const struct act_pack<T, V> p = act_load<T, V>(x);   loads V values, 16 bytes at a time, or 1
- *     float v[V];  act_open<T, V>(p, v);                   converts them to floats
+ *     const struct act_pack<T, V> p = act_load<T, V>(x);
+ *     float v[V];  act_open<T, V>(p, v);
  *     act_store<T, V>(y, v);                               rounds to nearest T, ties to even */
 #ifndef ACT_CUH
 #define ACT_CUH
@@ -26,7 +26,7 @@ static __device__ inline float act_float(__nv_bfloat16 x)
     return __bfloat162float(x);
 }
 
-/* T to and from 32-bit words of one float or two 16-bit values. */
+/* Converts 32-bit words of one float or two 16-bit values. */
 template <typename T> struct act;
 template <> struct act<float> {
     enum { PER_WORD = 1 };
@@ -39,7 +39,7 @@ template <> struct act<float> {
 template <> struct act<__half> {
     enum { PER_WORD = 2 };
     static __device__ __half of(float x) { return __float2half_rn(x); }
-    static __device__ float least() { return 0x1p-25f; } /* half the smallest value: becomes 0 */
+    static __device__ float least() { return 0x1p-25f; } /* half the smallest value */
     static __device__ void open(uint32_t w, float *v)
     {
         v[0] = __half2float(__ushort_as_half((unsigned short)w));
@@ -130,7 +130,7 @@ template <typename T, int V> static __device__ inline void act_read(const T *x, 
     act_open<T, V>(act_load<T, V>(x), v);
 }
 
-/* Return whether rows of n values at these addresses are aligned to 16 bytes. NULL is ignored. */
+/* Rows of n values at these addresses are aligned to 16 bytes. NULL is ignored. */
 template <typename T> static inline bool act_wide(size_t n)
 {
     return n % ACT_LANES(T) == 0;

@@ -1,7 +1,7 @@
 /* adamw.cu : implements a step of AdamW. */
 #include "device/nn/optim.cuh"
 
-/* It rounds where the CPU rounds. */
+/* Rounds where the CPU rounds. */
 struct adamw_rule {
     enum { STATES = 2 };
     float b1, c1, b2, c2, mean, root, eps, decay, lr;

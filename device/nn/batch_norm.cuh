@@ -4,12 +4,10 @@
  *            <- tx threads, V channels each ->
  *     ty rows  [ block (i, s) ]
  *
- * Column i of blocks has some channels. Line s of blocks has the groups of ty rows number s,
- * s + lines, s + 2 lines, ...
- *
- * A block stores two numbers per channel, a partial, in scratch. A small kernel adds the partials
- * of all lines in a fixed order, in double. The distribution depends only on n and c, so results
- * are the same on every GPU. */
+ * Line s of blocks has the groups of ty rows number s, s + lines, s + 2 lines, ... Each block
+ * stores two numbers per channel, a partial, in scratch; a small kernel adds the partials of all
+ * lines in a fixed order, in double. The distribution depends only on n and c, so results are the
+ * same on every GPU. */
 #ifndef BATCH_NORM_CUH
 #define BATCH_NORM_CUH
 #include "device/nn/act.cuh"
@@ -18,7 +16,7 @@
 
 /* BLOCKS: most blocks of a pass. ACROSS: largest tx. ROWS: rows a thread loads at once. */
 enum { NORM_BLOCKS = 1024, NORM_ACROSS = 32, NORM_ROWS = 4 };
-/* Channels of a block that adds partials. They fill a sector of memory. */
+/* Channels of a block that adds partials: a sector of memory. */
 enum { NORM_FOLD = 4 };
 
 struct norm_grid {
@@ -40,8 +38,8 @@ static inline struct norm_grid norm_grid(size_t n, int c, int v, int most_blocks
 
 struct norm_place {
     int at;
-    bool in;          /* below c */
-    size_t row, step; /* first row; distance to the next */
+    bool in;
+    size_t row, step;
 };
 template <int V> static __device__ inline norm_place norm_place_of(int c)
 {
@@ -61,27 +59,25 @@ static __device__ inline double norm_rows(size_t n, unsigned lines, unsigned ty,
     return (double)(whole + last);
 }
 
-/* V values for each of the block's tx threads across, in shared memory, as registers are needed for
- * loading rows. A warp reads adjacent values together. */
+/* Shared memory, as registers are needed for loading rows. A warp reads adjacent values. */
 template <int V> struct norm_values {
     float at[V][NORM_ACROSS];
 };
 
-/* In the swapped form gamma multiplies after the addition, and is in outer. */
+/* In the swapped form gamma is in outer: it multiplies after the addition. */
 template <int V> struct norm_affine {
     norm_values<V> mean, scale, shift, outer;
 };
 struct norm_arrays {
-    const void *mean; /* the batch's (float), or the running mean */
+    const void *mean; /* the batch's (float) or running mean */
     const float *inv_std;
     const void *gamma, *beta;
     float factor;
     bool swapped;
-    enum vec_type mean_type, par; /* types of mean; of gamma and beta */
+    enum vec_type mean_type, par;
 };
 
-/* Loop over the block's channels that this thread loads: i is the (i % V)-th of thread i / V
- * across. */
+/* Loops over the channels that this thread loads: i is the (i % V)-th of thread i / V across. */
 #define NORM_LOADS(V, i, c)                                                                 \
     for (int i = (int)(threadIdx.y * blockDim.x + threadIdx.x), end_ = norm_channels<V>(c); \
          i < end_; i += CU_THREADS)
@@ -92,7 +88,7 @@ template <int V> static __device__ inline int norm_channels(int c)
     return c - first < wide ? c - first : wide;
 }
 
-/* The whole block calls it. Ends with a barrier. */
+/* The whole block calls it. It ends with a barrier. */
 template <int V>
 static __device__ inline void norm_affine_load(const norm_arrays &p, int c, norm_affine<V> &f)
 {
@@ -111,7 +107,7 @@ static __device__ inline void norm_affine_load(const norm_arrays &p, int c, norm
     __syncthreads();
 }
 
-/* Without a barrier. */
+/* It has no barrier. */
 template <int V>
 static __device__ inline void norm_values_load(const float *x, int c, norm_values<V> &v)
 {
@@ -124,7 +120,6 @@ template <int V> static __device__ inline float norm_get(const norm_values<V> &v
     return v.at[j][threadIdx.x];
 }
 
-/* eval: running mean and 1/std, else the batch's. */
 static inline norm_arrays norm_arrays_of(const struct dev_nn *d, const struct nn_batch_norm *f,
                                          bool eval)
 {
@@ -146,9 +141,8 @@ static __device__ inline float norm_swapped(float d, float scale, float addend, 
     return norm_value(__fadd_rn(addend, __fmul_rn(d, scale)), outer, shift);
 }
 
-/* Add a channel's partials (a, b) over all lines. weighted: sum rows * a and b + rows * a^2
- * instead, with each line's rows. A whole block of (NORM_FOLD, CU_THREADS / NORM_FOLD) calls it;
- * threads with threadIdx.y == 0 return the sums. */
+/* weighted: sum rows * a and b + rows * a^2 of the partials (a, b). A block of (NORM_FOLD,
+ * CU_THREADS / NORM_FOLD) calls it; threads with threadIdx.y == 0 return the sums. */
 static __device__ inline double2 norm_fold(const float2 *partial, unsigned lines, int c,
                                            int channel, bool weighted, size_t n, unsigned ty)
 {
@@ -176,7 +170,7 @@ static __device__ inline double2 norm_fold(const float2 *partial, unsigned lines
 /* Scratch: the partials of all lines, those of a swapped norm's third sum, then two floats per
  * channel for the second pass. */
 
-/* Return the most for any n. */
+/* Enough for any n. */
 static inline size_t norm_partials(int c)
 {
     const size_t wide = NORM_ACROSS * 8, width = (size_t)c < wide ? (size_t)c : wide;

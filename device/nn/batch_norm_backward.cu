@@ -1,5 +1,4 @@
-/* batch_norm_backward.cu : computes batch norm backward. The first pass sums dy and
- * dy * (x - mean), the second computes dx.
+/* batch_norm_backward.cu : computes batch norm backward.
  *
  *     dbeta = sum(dy)   dgamma = sum(dy * (x - mean)) * inv_std
  *     dx = gamma * inv_std *
@@ -13,10 +12,9 @@
 
 /* The gate of the ReLU after the norm sets dy to 0 where the ReLU's output y is 0:
  *   NONE          no ReLU
- *   X             y is recomputed from x instead of read
- *   Y             y is read, for a norm with an addend. The first pass stores the gated dy, the
- *                 gradient of the addend, in dy
- *   SWAPPED       the addend is read instead of y. The first pass stores the gated dy times gamma
+ *   X             y is recomputed from x
+ *   Y             y is read (with an addend); the first pass stores the gated dy in dy
+ *   SWAPPED       the addend is read; the first pass stores the gated dy times gamma
  *   SWAPPED_ALL   the same without a ReLU */
 enum norm_gate { GATE_NONE, GATE_X, GATE_Y, GATE_SWAPPED, GATE_SWAPPED_ALL };
 static __host__ __device__ constexpr bool gate_swapped(enum norm_gate g)
@@ -24,7 +22,7 @@ static __host__ __device__ constexpr bool gate_swapped(enum norm_gate g)
     return g == GATE_SWAPPED || g == GATE_SWAPPED_ALL;
 }
 
-enum { BACK_ROWS = 2 }; /* rows that a thread loads at once */
+enum { BACK_ROWS = 2 }; /* loaded at once */
 
 template <typename T, int V> struct back_rows {
     act_pack<T, V> x[BACK_ROWS], y[BACK_ROWS], dy[BACK_ROWS];
@@ -46,7 +44,7 @@ static __device__ inline void gate(const float *x, const float *y, const norm_af
     }
 }
 
-/* Gate the gradient g. Add g times the value that gamma multiplies to mix. */
+/* mix: sum of g times the value that gamma multiplies. */
 template <typename T, int V, enum norm_gate GATE>
 static __device__ inline void gate_mix(const float *x, const float *addend, const norm_affine<V> &f,
                                        float *g, float *mix)
@@ -98,8 +96,7 @@ static __device__ inline void fold_lines(const norm_place &p, int c, const float
                 make_float2(sums[j][tid], dots[j][tid]);
 }
 
-/* Compute sums of dy and of dy * (x - mean) per line of blocks. mixes: the swapped form's third
- * sum, and 0. */
+/* mixes: the swapped form's third sum, and 0. */
 template <typename T, int V, enum norm_gate GATE>
 static __global__ void __launch_bounds__(CU_THREADS, gate_swapped(GATE) ? 2 : 3)
     k_norm_sums(size_t n, int c, norm_arrays arrays, const T *x, const T *y, T *dy, float2 *partial,
@@ -155,7 +152,7 @@ static __global__ void __launch_bounds__(CU_THREADS, gate_swapped(GATE) ? 2 : 3)
     }
 }
 
-/* Gradients are without the loss scale. dx subtracts level + (x - mean) * slope. */
+/* Gradients are without the loss scale. */
 static __global__ void __launch_bounds__(CU_THREADS)
     k_norm_gradients(size_t n, int c, const float2 *partial, const float2 *mixes, unsigned lines,
                      norm_arrays f, const float *scale, void *dgamma, void *dbeta, float *level,
@@ -179,7 +176,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     slope[i] = (float)(sum.y * inv * inv * outer / (double)n);
 }
 
-/* Set dx = scale * (gated dy - level - (x - mean) * slope), last row first. dx may be dy. */
+/* dx = scale * (gated dy - level - (x - mean) * slope), last row first. dx may be dy. */
 template <typename T, int V, enum norm_gate GATE>
 static __global__ void __launch_bounds__(CU_THREADS, 3)
     k_norm_dx(size_t n, int c, norm_arrays arrays, const float *level, const float *slope,

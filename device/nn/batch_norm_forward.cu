@@ -1,17 +1,15 @@
-/* batch_norm_forward.cu : computes batch norm forward. The first pass over x finds mean and
- * variance; the second normalises, adds the addend and applies the ReLU. */
+/* batch_norm_forward.cu : computes batch norm forward: mean and variance, then the output. */
 #include "device/nn/nn.cuh"
 #include "device/nn/batch_norm.cuh"
 #include <math.h>
 
-/* A thread's V channels: number of values, mean, and sum of (x - mean)^2. Values are relative to
- * the channel's first, so that sums stay small. */
+/* Values are relative to the channel's first, so that sums stay small. m2: sum of (x - mean)^2. */
 template <int V> struct moments {
     float count, mean[V], m2[V];
 };
 
-/* Merge values, given by their mean and sum of squares about it, into the moments. weight: their
- * share of the new count, which the caller sets. Source: Chan, Golub, LeVeque 1983. */
+/* Merge values with this mean and m2. weight: their share of the new count, which the caller sets.
+ * Source: Chan, Golub, LeVeque 1983. */
 template <int V>
 static __device__ inline void moments_merge(moments<V> &m, int j, float weight, float mean,
                                             float m2)
@@ -58,8 +56,7 @@ static __device__ inline void moments_of_row(moments<V> &m, const float *base, c
     m.count += 1;
 }
 
-/* Merge each channel's ty threads, by halving. The whole block calls it; threads with threadIdx.y
- * == 0 get the result. */
+/* The whole block calls it; threads with threadIdx.y == 0 get the result. */
 template <int V> static __device__ inline void moments_of_block(moments<V> &m)
 {
     __shared__ float count[CU_THREADS / 2], mean[V][CU_THREADS / 2], m2[V][CU_THREADS / 2];
@@ -86,7 +83,7 @@ template <int V> static __device__ inline void moments_of_block(moments<V> &m)
     }
 }
 
-/* Compute mean - x[0], and the sum of squares about the mean, per line of blocks. */
+/* Makes mean - x[0] and m2 per line of blocks. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS, 3)
     k_norm_moments(size_t n, int c, const T *x, float2 *partial)
@@ -150,13 +147,11 @@ static __global__ void k_norm_inv_std(int c, const void *var, enum vec_type par,
         inv_std[i] = (float)(1 / sqrt((double)element_get(var, par, (size_t)i) + eps));
 }
 
-/* Addend: none (FORM_ALONE), added after gamma's multiplication (FORM_ADDS) or before
- * (FORM_SWAPPED). */
+/* ADDS: gamma multiplies before the addend is added; SWAPPED: after it. */
 enum norm_form { FORM_ALONE, FORM_ADDS, FORM_SWAPPED };
 
-/* Set y = (x - mean) * scale + shift + addend, or in the swapped form
- * (addend + (x - mean) * scale) * outer + shift, then apply the ReLU. Last row first, as the end of
- * x is still cached. */
+/* y = (x - mean) * scale + shift + addend, or in the swapped form (addend + (x - mean) * scale) *
+ * outer + shift, then ReLU. Last row first, as the end of x is still cached. */
 template <typename T, int V, enum norm_form FORM>
 static __global__ void __launch_bounds__(CU_THREADS, FORM == FORM_ALONE  ? 4
                                                      : FORM == FORM_ADDS ? 3

@@ -1,8 +1,7 @@
-/* concat.cu : concatenates the channels of several tensors, and splits them, by copying a part of
- * each pixel. */
+/* concat.cu : concatenates and splits the channels of tensors. */
 #include "device/nn/nn.cuh"
 
-/* Set to[n][c] = from[n][c]. Pitches are in values per pixel. */
+/* Pitches are in values per pixel. */
 static int copy_channels(struct dev_nn *d, size_t n, int c, const void *from, int from_pitch,
                          void *to, int to_pitch)
 {

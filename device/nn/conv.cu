@@ -1,9 +1,8 @@
 /* conv.cu : computes conv2d: forward, data gradient, weight gradient, bias gradient.
  *
- * Each pass over a window (struct nn_window) has a cuDNN plan per batch size. nn_conv_plan() makes
- * the plans of the largest batch, for the network's passes. Others, for smaller batches and tensors
- * not aligned to 16 bytes, are made at first use. If cuDNN has no plan that adds to dx, the
- * window's dx is computed in scratch and then added:
+ * Each pass over a window has a cuDNN plan per batch size. nn_conv_plan() makes those of the
+ * largest batch; others, and those of tensors not aligned to 16 bytes, are made at first use. If
+ * cuDNN has no plan that adds to dx, the window's dx is computed in scratch and then added:
  *
  *     scratch   | dx of this window | the plan's workspace | */
 #include "device/nn/conv.cuh"
@@ -97,8 +96,7 @@ static struct conv_window *window_open(struct nn_conv *c, const struct nn_window
     return w;
 }
 
-/* Plan the largest batch. Raise *most to the pass's bytes of scratch after the first `before`
- * bytes. */
+/* Raise *most to the pass's bytes of scratch after the first `before` bytes. */
 static int plan_pass(struct dev_nn *d, const struct nn_window *g, int batch, enum conv_pass pass,
                      size_t before, size_t *most)
 {
@@ -149,8 +147,7 @@ int nn_conv_apart(const struct dev_nn *d)
     return n;
 }
 
-/* Use scratch from byte `before` on. Tensors have the types that cuDNN reads and writes, except a
- * dw of floats, converted from 16-bit results. */
+/* Tensors have cuDNN's types, except a dw of floats, converted from 16-bit results. */
 static int run_behind(struct dev_nn *d, const struct nn_window *g, int batch, enum conv_pass pass,
                       const struct conv_tensors *t, void *scratch, size_t before)
 {

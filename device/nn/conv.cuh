@@ -1,5 +1,4 @@
-/* conv.cuh : declares interfaces between the files of conv2d: passes over a window (struct
- * nn_window), and cuDNN's plans for them.
+/* conv.cuh : declares interfaces between the files of conv2d:
  *
  *     conv.cu (slots) --key--> conv_pick.cu (cached plan, or the fastest)
  *                              --> conv_graph.cu (cuDNN's candidates) */
@@ -13,7 +12,7 @@ enum conv_pass { CONV_FORWARD, CONV_DATA, CONV_DATA_ADD, CONV_FILTER };
 enum {
     CONV_ALIGNMENT = 16, /* bytes; cuDNN's fast engines need it */
     CONV_PLANS = 8,      /* most plans that are tried for a pass */
-    /* Limits of scratch bytes. LEAST leaves room for the workspace of unplanned batch sizes. */
+    /* bytes; LEAST leaves room for the workspace of unplanned batch sizes */
     CONV_SCRATCH_LEAST = 32 << 20,
     CONV_SCRATCH_MAX = 512 << 20,
 };
@@ -22,20 +21,19 @@ struct conv_key {
     struct nn_window g;
     int batch;
     int pass;
-    int is_aligned; /* all tensors are, to CONV_ALIGNMENT */
+    int is_aligned; /* to CONV_ALIGNMENT */
 };
 
-/* The tensors of a pass, or their gradients. */
 struct conv_tensors {
     const void *x, *w, *y;
 };
 
-/* cuDNN's plan of a pass. cuDNN has no engine that reads 16-bit tensors and writes dw as floats: dw
- * is then written in 16 bits to the beginning of scratch, and our kernel converts it. */
+/* cuDNN has no engine that reads 16-bit tensors and writes dw as floats: dw is then written in 16
+ * bits to the beginning of scratch, and our kernel converts it. */
 struct conv_plan {
     struct conv_key key;
     cudnnBackendDescriptor_t config, plan;
-    /* variant pack with the last run's pointers; NULL before it */
+    /* variant pack of the last run; NULL before it */
     cudnnBackendDescriptor_t pack;
     struct conv_tensors last;
     const void *last_scratch;
@@ -46,7 +44,7 @@ struct conv_plan {
 struct conv_window {
     struct nn_window g;
     size_t scratch_bytes;
-    bool is_apart; /* dx is computed in scratch, then added, as cuDNN cannot add */
+    bool is_apart; /* dx is computed in scratch */
     struct conv_window *next;
 };
 
@@ -60,20 +58,19 @@ struct nn_conv {
 
 /* ---- conv_graph.cu ---- */
 /* Fill plans[CONV_PLANS] with plans that need at most scratch_most bytes, cuDNN's best guess first.
- * Return their number, or 0 with the reason in *why. The caller closes the plans. */
+ * Return their number, or 0 with the reason in *why. The caller closes them. */
 int conv_candidates(const struct dev_nn *d, const struct conv_key *key, size_t scratch_most,
                     struct conv_plan *plans, cudnnStatus_t *why);
 void conv_plan_close(struct conv_plan *p);
-/* Enqueue the plan, without the conversion of dw. */
+/* Does not convert dw. */
 cudnnStatus_t conv_execute(struct dev_nn *d, struct conv_plan *p, const struct conv_tensors *t,
                            void *scratch);
 
 /* ---- conv_pick.cu ---- */
-/* Set *out to the plan of a pass, made at the key's first call. Return 0, or report -EIO. For
- * CONV_DATA_ADD, which has a fallback, return -ENOSYS without a report if cuDNN has no plan. */
+/* A plan is made at the key's first call. Return 0, or report -EIO. For CONV_DATA_ADD, which has a
+ * fallback, return -ENOSYS without a report if cuDNN has no plan. */
 int conv_pick(struct dev_nn *d, const struct conv_key *key, size_t scratch_most,
               struct conv_plan **out);
-/* Return -EIO after a report. */
 int conv_failed(const struct dev_nn *d, const struct conv_key *key, cudnnStatus_t status);
 
 /* ---- conv.cu, linear.cu ---- */
@@ -82,20 +79,20 @@ void conv_close(struct dev_nn *d);
 int linear_open(struct dev_nn *d);
 void linear_close(struct dev_nn *d);
 
-/* Activations or weights, `pitch` elements from row to row. turned: use the transpose. */
+/* pitch: elements from row to row. turned: use the transpose. */
 struct linear_matrix {
     const void *p;
     int pitch;
     bool turned;
 };
-/* Set c[m][n] = a[m][k] * b[k][n], or add that to c if `add`. c has floats (c_is_float) or
- * activations, c_pitch from row to row. Sums are floats; with NN_FP16_PURE, halves unless c has
- * floats. Return 0, or report -EIO for `what`. */
+/* Set c[m][n] = a[m][k] * b[k][n], or add that if `add`. c has floats (c_is_float) or activations.
+ * Sums are floats; with NN_FP16_PURE, halves unless c has floats. Return 0, or report -EIO for
+ * `what`. */
 int linear_product(const struct dev_nn *d, const char *what, int m, int n, int k,
                    struct linear_matrix a, struct linear_matrix b, bool add, void *c, int c_pitch,
                    bool c_is_float);
 
-/* ---- conv_low.cu: conv2d with products that round by a rule, on fp32 activations ---- */
+/* ---- conv_low.cu: rounded products, on fp32 activations ---- */
 int low_conv_plan(const struct nn_window *g, int max_batch, size_t *scratch_bytes);
 int low_conv_forward(struct dev_nn *d, const struct nn_window *g, int batch, const float *x,
                      const float *w, const float *bias, float *y, void *scratch);
@@ -116,13 +113,13 @@ int low_linear_backward(struct dev_nn *d, int batch, int in, int out, const floa
 
 /* ---- rows.cu: tensors as rows of c channels, and gradients of weights ---- */
 int rows_add_bias(struct dev_nn *d, size_t n_rows, int c, const void *bias, void *y);
-/* Set sum[c] to the sums over the rows of y, divided by the loss scale. partial: scratch of
- * rows_partial_bytes(), or NULL for one pass, for few rows. */
+/* Divides the sums by the loss scale. partial: scratch of rows_partial_bytes(), or NULL for one
+ * pass, for few rows. */
 int rows_sum(struct dev_nn *d, size_t n_rows, int c, const void *y, void *sum, float *partial);
 size_t rows_partial_bytes(int c);
-/* Set g[n] = x divided by the loss scale. x: activations. */
+/* g[n] = activations x divided by the loss scale. */
 int rows_widen(struct dev_nn *d, size_t n, const void *x, float *g);
-/* Divide g[n] by the loss scale, if any, in place. */
+/* Divides by the loss scale, if any. */
 int rows_unscale(struct dev_nn *d, size_t n, void *g);
 
 static inline bool conv_widens(const struct dev_nn *d)

@@ -3,9 +3,8 @@
  *
  *     tensors, operations -> operation graph -> heuristics -> engine configurations -> plans
  *
- * cuDNN orders dimensions as n, c, h, w; the strides put channels last. Sums are floats; with
- * NN_FP16_PURE, halves if an engine can do that. Engines with these notes on their numerical
- * effects are left out:
+ * Dimensions are n, c, h, w; strides put channels last. Sums are floats; with NN_FP16_PURE, halves
+ * if an engine can do that. Engines with these numerical notes are left out:
  *     all maths   a different order of sums in each run, or transforms that round more (FFT,
  *                 Winograd), except with NARROWCAST_CONV=any; sums in 16 bits, except with
  *                 NN_FP16_PURE
@@ -15,7 +14,7 @@
 
 enum { MADE_MAX = 16, UID_X = 'x', UID_W = 'w', UID_Y = 'y' };
 
-/* A plan being built. After the first failure, all further calls do nothing. */
+/* After the first failure, further calls do nothing. */
 struct build {
     cudnnStatus_t status;
     int n_made;
@@ -139,7 +138,6 @@ static const struct names filter_names = {
     .beta = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
 };
 
-/* One operation. beta = 1 adds to the previous dx. */
 static cudnnBackendDescriptor_t graph_of(struct build *b, const struct dev_nn *d,
                                          const struct conv_key *key, cudnnDataType_t sums)
 {
@@ -197,7 +195,7 @@ static bool is_wanted(const struct dev_nn *d, cudnnBackendDescriptor_t config)
         case CUDNN_NUMERICAL_NOTE_WINOGRAD:
             wanted = d->conv->is_any;
             break;
-        /* Notes on Winograd's tiles, which come with WINOGRAD, and those of later versions. */
+        /* Notes on Winograd's tiles come with WINOGRAD. */
         default:
             wanted = d->conv->is_any && notes[i] > CUDNN_NUMERICAL_NOTE_WINOGRAD &&
                      notes[i] < CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP;
@@ -206,8 +204,7 @@ static bool is_wanted(const struct dev_nn *d, cudnnBackendDescriptor_t config)
     return wanted;
 }
 
-/* The plan owns config. Return false if the engine cannot do the pass, or needs more than
- * workspace_most bytes. */
+/* Owns config. Returns false if the engine cannot do the pass in workspace_most bytes. */
 static bool plan_of(const struct dev_nn *d, cudnnBackendDescriptor_t config, size_t workspace_most,
                     struct conv_plan *p, cudnnStatus_t *why)
 {
@@ -280,8 +277,7 @@ static int candidates(const struct dev_nn *d, const struct conv_key *key, cudnnD
         return 0;
     cudnnBackendDescriptor_t graph = graph_of(&b, d, key, sums);
     int n = 0;
-    /* Modes B and FALLBACK repeat the previous modes' plans and add slower ones: ask only if there
-     * is none. */
+    /* Modes B and FALLBACK repeat the previous modes' plans and add slower ones. */
     for (size_t i = 0;
          b.status == CUDNN_STATUS_SUCCESS && n == 0 && i < sizeof modes / sizeof *modes; i++)
         n = propose(d, graph, modes[i], scratch_most - like.result_bytes, &like, plans, why);

@@ -1,8 +1,6 @@
-/* conv_low.cu : computes conv2d and linear by products that round at every step, with the bits of
- * the CPU's layers.
- *
- * gemm_low.cu multiplies. rows(x) is a matrix with the values under each window in a row. All sums
- * have the order of host/nn/cpu/cpu_conv.c and layer_linear.c:
+/* conv_low.cu : computes conv2d and linear by products that round at every step (gemm_low.cu), with
+ * the bits of the CPU's layers. rows(x) has the values under each window in a row. All sums have
+ * the order of host/nn/cpu/cpu_conv.c and layer_linear.c:
  *
  *     forward    y = bias + rows(x) * w^T
  *     backward   stride 1, dx wanted:  dx (+)= rows(dy) * turned(w)
@@ -33,8 +31,7 @@ static __host__ __device__ inline size_t pixels_of(nn_shape s)
     return (size_t)s.h * (size_t)s.w;
 }
 
-/* Set rows[n][k*k*in.c] to the values under the windows of output pixels first to first + n - 1,
- * zeros outside of the image. */
+/* Values are zeros outside of the image. */
 static __global__ void k_low_rows(nn_window g, const float *x, size_t first, size_t n, float *rows)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x, row = row_values(g),
@@ -52,7 +49,7 @@ static __global__ void k_low_rows(nn_window g, const float *x, size_t first, siz
     rows[i] = there ? x[from * (size_t)g.in.c + (size_t)(at % g.in.c)] : 0.0f;
 }
 
-/* Return the first output line or column whose window covers i. end_of(): one after the last. */
+/* The first output line or column whose window covers i. end_of(): one after the last. */
 static __device__ inline int first_of(const nn_window &g, int i)
 {
     const int behind = i + g.pad - window_reach(g);
@@ -64,8 +61,7 @@ static __device__ inline int end_of(const nn_window &g, int i, int out)
     return end < out ? end : out;
 }
 
-/* Add each value of rows where k_low_rows would have read it, pixel after pixel. dx begins at
- * image0. */
+/* Adds each value where k_low_rows reads it, pixel after pixel. dx begins at image0. */
 static __global__ void k_low_back(nn_window g, const float *rows, size_t first, size_t n,
                                   size_t image0, size_t size, float *dx)
 {
@@ -90,7 +86,7 @@ static __global__ void k_low_back(nn_window g, const float *rows, size_t first, 
     dx[i] = sum;
 }
 
-/* Set to[k*k turned][out][in] = w[out][k*k][in]. */
+/* to[k*k turned][out][in] = w[out][k*k][in] */
 static __global__ void k_low_turn(nn_window g, const float *w, float *to)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
@@ -101,7 +97,7 @@ static __global__ void k_low_turn(nn_window g, const float *w, float *to)
     to[i] = w[(filter * taps + tap) * in + i % in];
 }
 
-/* Set dw[out][k*k][in] = turned[in][k*k turned][out]. */
+/* dw[out][k*k][in] = turned[in][k*k turned][out] */
 static __global__ void k_low_turn_back(nn_window g, const float *turned, float *dw)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
@@ -121,7 +117,7 @@ static __global__ void k_low_spread(size_t n, int c, const float *bias, float *y
         y[i] = bias[i % (size_t)c];
 }
 
-/* One thread per channel adds rows in order, which decides the last bit, and loads ahead. */
+/* Adds rows in order, which decides the last bit, and loads ahead. */
 static __global__ void k_low_sum(size_t n_rows, int c, const float *y, float *sum)
 {
     enum { AHEAD = 16 };
@@ -162,7 +158,6 @@ static int sum_rows(struct dev_nn *d, size_t n_rows, int c, const float *y, floa
     return rc < 0 ? rc : rows_unscale(d, (size_t)c, sum);
 }
 
-/* Return the convolution from dy to dx, for stride 1. */
 static nn_window turned(const nn_window *g)
 {
     const nn_window back = {g->out, g->in,          g->k,       1, window_reach(*g) - g->pad,
@@ -181,9 +176,9 @@ static size_t at_most(size_t a, size_t b)
 }
 
 struct cut {
-    size_t row, all; /* values of a row; pixels */
+    size_t row, all; /* of a row; pixels */
     size_t block, chunk;
-    int parts; /* sums of blocks computed at once */
+    int parts;
 };
 
 static cut cut_of(const nn_window *g, int batch)
@@ -200,7 +195,7 @@ static cut cut_of(const nn_window *g, int batch)
     return c;
 }
 
-/* Sizes are in floats. */
+/* Sizes in floats. */
 struct low_scratch {
     float *weights, *dweights, *parts, *rows;
 };
@@ -216,7 +211,6 @@ static size_t rows_size(const nn_window *g, int batch)
     return at_most(c.chunk, c.all) * c.row;
 }
 
-/* Only the pass knows whether it uses the window or its turned() one. */
 static size_t larger(size_t (*size)(const nn_window *, int), const nn_window *g, int batch)
 {
     const size_t there = size(g, batch);
@@ -307,7 +301,7 @@ static int add_back(const nn_window *g, const float *rows, size_t first, size_t 
     return cu_check("data gradient of a convolution");
 }
 
-/* Any stride. dx: NULL if not wanted. */
+/* Works for any stride. dx may be NULL. */
 static int backward_rows(struct dev_nn *d, const nn_window *g, int batch, const float *x,
                          const float *w, const float *dy, float *dx, bool add, float *dw,
                          const low_scratch &memory)

@@ -1,5 +1,5 @@
-/* conv_low_groups.cu : computes conv2d in groups by products that round. Each group is a conv2d
- * whose channels are first copied next to each other, as in host/nn/cpu/cpu_conv_groups.c. */
+/* conv_low_groups.cu : computes conv2d in groups by products that round. Each group's channels are
+ * first copied next to each other, as in host/nn/cpu/cpu_conv_groups.c. */
 #include "device/nn/conv.cuh"
 
 static nn_window part_of(const nn_window *g)
@@ -11,7 +11,7 @@ static nn_window part_of(const nn_window *g)
     return part;
 }
 
-/* x, dx and y (or dy) of a group, then the scratch of its convolution. */
+/* One group's tensors, then the scratch of its convolution. */
 struct group_parts {
     float *x, *dx, *y;
     void *scratch;

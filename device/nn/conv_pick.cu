@@ -1,21 +1,19 @@
-/* conv_pick.cu : picks cuDNN's plan for a pass: runs each candidate on blank tensors and keeps the
- * fastest.
+/* conv_pick.cu : runs cuDNN's plans for a pass on blank tensors and keeps the fastest.
  *
- * cuDNN orders its plans by a guess. A later plan must be faster than the best so far by a margin,
- * so that noise does not change the choice. The first guess is used if the stream is being captured
- * at first use, or if memory is short for a second copy of the tensors.
+ * A later plan must be faster than the best by a margin, so that noise does not change the choice.
+ * cuDNN's first guess is used if the stream is being captured at first use, or if memory is short
+ * for a second copy of the tensors.
  *
- * Plans sum in different orders, and times vary. NARROWCAST_CONV=first always uses the first guess,
- * so that a repeated run gives the same bits; `any` also tries the engines that conv_graph.cu
- * leaves out. */
+ * Plans sum in different orders, and times vary: only NARROWCAST_CONV=first gives the same bits in
+ * a repeated run. `any` also tries the engines that conv_graph.cu leaves out. */
 #include "device/nn/conv.cuh"
 #include <stdlib.h>
 #include <string.h>
 
 enum { TIMED_RUNS = 3 };
-/* share of the best time so far that a later plan must stay below */
+/* share of the best time that a later plan must stay below */
 static const float margin = 0.95f;
-/* A plan that takes more than this many times the best is not run again. */
+/* multiple of the best time above which a plan is not run again */
 static const float hopeless = 3;
 
 static const char *math_name(const struct dev_nn *d)
@@ -55,7 +53,7 @@ static void blank_close(struct blank *b)
         cudaEventDestroy(b->to);
 }
 
-/* Small numbers: about 1/100 or 1 in every type. */
+/* The bytes are about 1/100 or 1 in every type. */
 static bool blank_tensor(void **out, size_t bytes, cudaStream_t s)
 {
     return cudaMalloc(out, bytes) == cudaSuccess &&
@@ -78,7 +76,7 @@ static bool blank_open(const struct dev_nn *d, const struct conv_key *key, size_
     return false;
 }
 
-/* Return the mean milliseconds, negative if the plan fails */
+/* milliseconds, negative if the plan fails */
 static float time_of(struct dev_nn *d, struct conv_plan *p, const struct blank *b, int runs)
 {
     const struct conv_tensors t = {b->x, b->w, b->y};

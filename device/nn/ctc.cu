@@ -1,7 +1,6 @@
 /* ctc.cu : computes the loss of connectionist temporal classification (host/nn/layers/loss_ctc.c).
- * One block computes a sample, its threads distributed over states or steps; a further block adds
- * the losses in order. Numbers are doubles, as on the CPU, and the order of sums does not depend on
- * threads. */
+ * A block computes a sample; a further block adds the losses. Numbers are doubles, as on the CPU,
+ * and the order of sums does not depend on threads. */
 #include "device/nn/act.cuh"
 #include "device/nn/nn.cuh"
 
@@ -16,14 +15,14 @@ struct ctc_sample {
     int n_labels, n_edits;
 };
 
-/* Tables of one sample in scratch. Results follow the tables of all samples. */
+/* The tables of one sample, in scratch; results follow those of all samples. */
 struct ctc_tables {
     double *a; /* [steps][states] */
-    /* [states]: b at a step; b at the next step plus its log-probabilities */
+    /* [states] of a step; of the next step, with its log-probabilities added */
     double *b, *between;
-    double *log_sum; /* [steps] log of the sum of exp(z) */
+    double *log_sum; /* [steps] of exp(z) */
     int32_t *best;   /* [steps] likeliest classes, later the transcript */
-    int32_t *row;    /* [targets + 1] row of the edit distances' table */
+    int32_t *row;    /* [targets + 1] of the edit distances */
 };
 
 static __host__ __device__ inline size_t doubles_of(const struct ctc_sizes &n)
@@ -90,8 +89,8 @@ static __device__ inline void look(const T *z, int length, int classes, const st
     }
 }
 
-/* Remove repeats and blanks from `best`; return its Levenshtein distance to the labels. One thread
- * calls it. */
+/* Removes repeats and blanks from `best`; returns its Levenshtein distance to the labels. One
+ * thread calls it. */
 static __device__ inline int edits(int length, const int32_t *labels, int n_labels,
                                    const struct ctc_tables &t)
 {
@@ -117,7 +116,7 @@ static __device__ inline int edits(int length, const int32_t *labels, int n_labe
     return t.row[n_labels];
 }
 
-/* Fill a; return the transcript's log-probability. The whole block calls it. */
+/* Returns the transcript's log-probability. The whole block calls it. */
 template <class T>
 static __device__ inline double forward(const T *z, int length, int classes, const int32_t *labels,
                                         int n, const struct ctc_tables &t)

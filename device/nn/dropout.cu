@@ -1,11 +1,11 @@
-/* dropout.cu : computes dropout, with the CPU's choices (nn_cpu). Word i of a random stream,
- * selected by key and node, decides whether value i is dropped. */
+/* dropout.cu : computes dropout, with the CPU's choices (nn_cpu): word i of a random stream,
+ * selected by key and node, decides about value i. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 #include "hls/arith/philox.h"
 #include <math.h>
 
-/* limit: how many of the 2^32 words drop their value. A Philox block serves four neighbours. */
+/* limit: number of the 2^32 words that drop their value. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_dropout(size_t n, uint64_t limit, float scale, const uint64_t *seed, uint32_t node,

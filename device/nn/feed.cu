@@ -1,5 +1,5 @@
-/* feed.cu : makes images from bytes: normalises, transforms (hls/nn/view.h) and scales them, with
- * the bits of host/nn/data/sample_images.c. */
+/* feed.cu : normalises, transforms (hls/nn/view.h) and scales images of bytes, with the bits of
+ * host/nn/data/sample_images.c. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 #include "hls/nn/bilinear.h"
@@ -7,8 +7,7 @@
 
 enum { FEED_EACH = 4, FEED_CHANNELS = 3 }; /* packs per thread */
 
-/* The value of each byte by channel, and the view of the block's image. Computed once per block,
- * the values in double. */
+/* The value of each byte, computed in double, and the view of the block's image. */
 struct looks {
     float pixels[FEED_CHANNELS][256];
     view v;
@@ -41,8 +40,7 @@ static __device__ inline float seen(const looks &l, nn_shape s, const uint8_t *i
     return l.pixels[channel][in ? image[(from_row * s.w + from_col) * s.c + channel] : 0];
 }
 
-/* A block's image, and its part of it. Images and parts share one grid dimension, as a batch may
- * have more images than another dimension allows. */
+/* Images and parts share a grid dimension: a batch may have more images than another allows. */
 struct part {
     unsigned image, at;
 };
@@ -84,7 +82,6 @@ static __global__ void __launch_bounds__(CU_THREADS)
     }
 }
 
-/* The same for scaled images: each value is interpolated from four. */
 template <typename T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_feed_scaled(dev_feed f, unsigned parts, const uint8_t *bytes, const uint32_t *which,

@@ -1,6 +1,6 @@
 /* layer_norm.cu : computes layer norm, with the bits of host/nn/layers/layer_layer_norm.c. A warp
- * computes a row, with the lanes of hls/nn/layer.h. For the gradients of gamma and beta, a thread
- * sums a channel over a run of rows, then one adds all runs. */
+ * computes a row, with the lanes of hls/nn/layer.h. A thread sums dgamma and dbeta of a channel
+ * over a run of rows, then one adds all runs. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 #include "device/vec/element.cuh"
@@ -63,7 +63,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     }
 }
 
-/* rows[n], out: statistics for the sums over rows. dx may be NULL. */
+/* rows[n]: statistics, written here. dx may be NULL. */
 template <typename T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_layer_norm_back(struct layer_norm f, const T *x, const T *dy, T *dx, bool add,
@@ -95,7 +95,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     }
 }
 
-/* Compute sums[runs][2][c]: of dy * v and of dy, where v is the normalised x. */
+/* sums[runs][2][c]: of dy * v and of dy, where v is the normalised x. */
 template <typename T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_layer_norm_runs(size_t n, int c, size_t run, const T *x, const T *dy,

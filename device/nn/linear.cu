@@ -1,6 +1,6 @@
-/* linear.cu : computes the fully connected layer with cuBLAS: one GEMM forward, two backward. Sums
- * are floats, with NN_FP16_PURE halves. cuBLAS is column-major, so it sees each of our row-major
- * matrices transposed (x' is x as cuBLAS sees it):
+/* linear.cu : computes the fully connected layer with cuBLAS. Sums are floats, with NN_FP16_PURE
+ * halves. cuBLAS is column-major, so it sees our row-major matrices transposed (x' is x as cuBLAS
+ * sees it):
  *
  *     y [batch][out] = x w^T     is   y' (out x batch) = transpose of w' * x'
  *     dw [out][in]   = dy^T x    is   dw' (in x out)   = x' * transpose of dy'
@@ -12,7 +12,7 @@
 
 enum {
     WORKSPACE_BYTES = 32 << 20
-}; /* as much as cuBLAS uses on any chip so far. Owned, so that graphs can use it */
+}; /* as much as cuBLAS uses on any chip so far; ours, so that graphs can use it */
 
 struct nn_blas {
     cublasHandle_t handle;
@@ -35,7 +35,7 @@ int linear_open(struct dev_nn *d)
     const int rc = cu_try(cudaMalloc(&d->blas->workspace, WORKSPACE_BYTES), "memory for cuBLAS");
     if (rc < 0)
         return rc;
-    /* fp32 stays fp32. 16-bit products are summed as floats, except in pure fp16. */
+    /* 16-bit products are summed as floats, except in pure fp16. */
     const cublasMath_t math = d->math == NN_FP32 || nn_pure(d) ? CUBLAS_DEFAULT_MATH
                               : d->math == NN_TF32
                                   ? CUBLAS_TF32_TENSOR_OP_MATH
@@ -43,7 +43,7 @@ int linear_open(struct dev_nn *d)
     cublasStatus_t status = cublasCreate(&d->blas->handle);
     if (status == CUBLAS_STATUS_SUCCESS)
         status = cublasSetStream(d->blas->handle, cu_stream(d->s));
-    /* Set it after the stream, whose setting resets it. */
+    /* Setting the stream resets the workspace. */
     if (status == CUBLAS_STATUS_SUCCESS)
         status = cublasSetWorkspace(d->blas->handle, d->blas->workspace, WORKSPACE_BYTES);
     if (status == CUBLAS_STATUS_SUCCESS)

@@ -1,6 +1,5 @@
 /* loss.cu : computes softmax cross-entropy. Block 0 adds losses and hits, in an order that depends
- * only on the batch size, while the other blocks write gradients. A group of a warp's lanes shares
- * a row of logits. */
+ * only on the batch size; the others write gradients. Lanes of a warp share a row of logits. */
 #include "device/nn/softmax.cuh"
 
 enum { LOSS_THREADS = 512 };

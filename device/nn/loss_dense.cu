@@ -1,12 +1,11 @@
-/* loss_dense.cu : computes softmax cross-entropy of rows with one label each. Rows with an invalid
- * label do not count. Three launches:
+/* loss_dense.cu : computes softmax cross-entropy of rows with one label each, in three launches:
  *
  *     rows        each block sums its share of the rows    -> parts, counts
  *     sum         one block                                -> result, confusion
  *     gradient                                             -> dlogits
  *
- * The gradient needs the sum, as the loss is a mean over the rows that count. The order of
- * additions depends only on the number of rows. */
+ * Rows with an invalid label do not count: the gradient needs the sum, as the loss is a mean over
+ * the others. The order of additions depends only on the number of rows. */
 #include "device/nn/softmax.cuh"
 
 enum { DENSE_THREADS = 256, DENSE_BLOCKS = 512 };
@@ -16,7 +15,7 @@ struct dense_part {
     int labels, hits, tops;
 };
 
-/* Scratch is parts[DENSE_BLOCKS], then counts[classes][classes]. */
+/* Scratch: parts[DENSE_BLOCKS], then counts[classes][classes]. */
 static __host__ __device__ inline uint32_t *counts_of(void *scratch)
 {
     return (uint32_t *)((dense_part *)scratch + DENSE_BLOCKS);
@@ -38,8 +37,8 @@ static __device__ inline void add(dense_part &to, const dense_part &other)
     to.tops += other.tops;
 }
 
-/* Return the first class with the largest logit, or with a nan the first that is not the label. The
- * whole warp calls it. */
+/* Returns the first class with the largest logit, or with a nan the first that is not the label.
+ * The whole warp calls it. */
 template <typename T>
 static __device__ inline int taken_for(const T *z, int classes, int label, int lane, int lanes)
 {

@@ -1,5 +1,5 @@
-/* loss_scale.cu : computes per-layer loss scales: moments of tensors, the resulting scales, and
- * products with powers of two. Scales stay in device memory, so the host never waits for them.
+/* loss_scale.cu : computes per-layer loss scales and applies them. Scales stay in device memory, so
+ * the host never waits for them.
  *
  * Up to MOMENTS_BLOCKS blocks each sum a run of elements, then these sums are added in a fixed
  * order. A run's length depends only on n, so results do not depend on the chip. */
@@ -30,7 +30,7 @@ static __device__ inline void fold_block(double *sum, float *most)
     *most = mosts[0];
 }
 
-/* Each run's sum of squares (not their mean) and largest magnitude. */
+/* Sums of squares are not divided by n yet. */
 template <typename T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_moments(size_t n, size_t run, const T *x, const uint32_t *wanted, scale_moments *part)
@@ -151,7 +151,6 @@ int nn_scale_by(struct dev_nn *d, size_t n, const float *k, const struct round_r
     return NN_BY_TYPE(d, scale_all, d, n, k, rule, x);
 }
 
-/* One block is enough, as few steps do this. */
 template <typename T>
 static __global__ void __launch_bounds__(CU_THREADS) k_tally(size_t n, const T *x, scale_tally *to)
 {

@@ -1,11 +1,10 @@
 /* lrn.cu : computes local response normalisation across channels, with the bits of
- * host/nn/layers/layer_lrn.c. A thread computes V channels of a pixel, and what it needs of their
- * neighbours. */
+ * host/nn/layers/layer_lrn.c. A thread computes V channels of a pixel. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 #include "hls/nn/layer.h"
 
-/* Set v to channels first - BESIDE to first + V + BESIDE - 1 of a pixel, zeros outside of its c. */
+/* v[0]: channel first - BESIDE. Zeros outside of the pixel's c channels. */
 template <typename T, int V, int BESIDE>
 static __device__ inline void read_beside(int c, int first, const T *x, float *v)
 {
@@ -22,7 +21,7 @@ static __device__ inline float sum_beside(const float *v)
     return __fadd_rn(__fadd_rn(__fadd_rn(v[0], v[1]), __fadd_rn(v[3], v[4])), v[2]);
 }
 
-/* squares: of five channels, this one in the middle. */
+/* squares: of five channels. */
 static __device__ inline float scale_of(const float *squares, float share)
 {
     return __fadd_rn(1.0f, __fmul_rn(share, sum_beside(squares)));

@@ -2,9 +2,8 @@
  * samples.
  *
  * Lengths of sequences are read when a pass runs, so that a graph can be repeated with others.
- * Every step is computed for every sample; values after a sequence's end are set to zero, so zero
- * gates have zero gradients and dc. One product handles the inputs of all steps, three the weight
- * gradients.
+ * Every step is computed for every sample. Values after a sequence's end are set to zero: zero
+ * gates have zero gradients and dc.
  *
  * Floats kept for backward, per sample and step:
  *     gates [4 cells] i f g o | c [cells] | tanh(c) [cells] */
@@ -14,14 +13,14 @@
 
 enum { PEEPHOLE_LANES = 32, PEEPHOLE_DEEP = 8 };
 
-/* Parts of the scratch, aligned to 256 bytes. T: the type of activations. */
+/* Parts are aligned to 256 bytes. T: the type of activations. */
 struct scratch {
     void *dz;       /* T [batch][steps][4 cells] gradients of the gates' sums */
     void *m;        /* T [batch][steps][cells] o * tanh(c) */
     void *before;   /* T [batch][steps][out] r of the previous step */
     float *dm, *dc; /* [batch][cells] */
-    float *partial; /* partial sums over rows */
-    size_t bytes;   /* of all parts */
+    float *partial;
+    size_t bytes;
 };
 
 static void *part(char *base, size_t *at, size_t bytes)
@@ -68,7 +67,7 @@ struct pars {
     __device__ float bias(size_t i) const { return element_get(biases, type, i); }
 };
 
-/* One thread per cell of a sample. m: rows of m_pitch elements. */
+/* m has rows of m_pitch elements. */
 template <class T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_lstm_step(int batch, int steps, int cells, int t, const int32_t *lengths, struct pars p,
@@ -95,7 +94,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     m[b * m_pitch + j] = act<T>::of(out * squashed_now);
 }
 
-/* dc[batch][cells]: the gradient of c, of the next step, then of this one. */
+/* dc[batch][cells]: gradient of the next step's c, then of this step's. */
 template <class T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_lstm_back(int batch, int steps, int cells, int t, struct pars p, struct kept k,
@@ -143,8 +142,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
         before[i] = i / (size_t)n % (size_t)steps ? y[i - (size_t)n] : act<T>::of(0);
 }
 
-/* blockIdx.y: gate i, f or o. A block has PEEPHOLE_LANES cells. PEEPHOLE_DEEP threads sum each cell
- * over all rows, then their sums are added. */
+/* blockIdx.y: gate i, f or o. PEEPHOLE_DEEP threads share each of PEEPHOLE_LANES cells. */
 template <class T>
 static __global__ void __launch_bounds__(PEEPHOLE_LANES *PEEPHOLE_DEEP)
     k_lstm_peepholes(size_t rows, int steps, int cells, const T *dz, const float *c_all,
@@ -177,7 +175,6 @@ int nn_lstm_plan(struct dev_nn *d, const struct nn_lstm *f, int max_batch, size_
     return 0;
 }
 
-/* Return the first row of step t of a tensor [batch][steps][n]. Its rows are `steps` rows apart. */
 template <class T> static T *at_step(T *x, int t, int n)
 {
     return x + (size_t)t * (size_t)n;

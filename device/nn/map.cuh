@@ -1,12 +1,11 @@
-/* map.cuh : defines the kernel of all element-wise layers, of one or two operands. */
+/* map.cuh : defines the kernel of all element-wise layers. */
 #ifndef MAP_CUH
 #define MAP_CUH
 #include "device/nn/act.cuh"
 
 enum { MAP_EACH = 4 }; /* packs per thread */
 
-/* Set y = op(a, b). b is read only if OP::TWO. y may be a or b. The last n % V values are computed
- * one by one. */
+/* b is read only if OP::TWO. y may be a or b. */
 template <typename T, int V, typename OP>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_map(size_t n, OP op, const T *a, const T *b, T *y)

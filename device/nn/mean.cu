@@ -2,9 +2,9 @@
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 
-enum { MEAN_PIXELS = 8 }; /* pixels loaded at once */
+enum { MEAN_PIXELS = 8 }; /* loaded at once */
 
-/* Pixels are added in ascending order, as on the CPU. i: index of V channels of an image. */
+/* Pixels are added in ascending order, as on the CPU. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_mean(size_t n_packs, int pixels, int c, const T *x, T *y)
@@ -40,7 +40,6 @@ static __global__ void __launch_bounds__(CU_THREADS)
     act_store<T, V>(y + i * V, sum);
 }
 
-/* i: index of V channels of a pixel. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_mean_back(size_t n_packs, int pixels, int c, float share, const T *dy, T *dx)

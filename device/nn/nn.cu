@@ -1,5 +1,4 @@
-/* nn.cu : opens a network's context on the GPU, makes 16-bit copies of its weights, and defines the
- * table of layers. */
+/* nn.cu : opens a network's context, copies weights to 16 bits, and defines the table of layers. */
 #include "device/nn/conv.cuh"
 #include <stdlib.h>
 

@@ -1,5 +1,4 @@
-/* nn.cuh : defines a network's context on the GPU, and declares one function for each slot of
- * dev_nn.h. */
+/* nn.cuh : defines a network's context on the GPU. */
 #ifndef NN_CUH
 #define NN_CUH
 #include "device/run/cu.cuh"
@@ -7,8 +6,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-struct nn_conv; /* conv.cu: cuDNN's handle and the plans made so far */
-struct nn_blas; /* linear.cu: cuBLAS's handle */
+struct nn_conv; /* conv.cu */
+struct nn_blas; /* linear.cu */
 
 struct dev_nn {
     enum nn_math math;
@@ -38,21 +37,20 @@ static inline size_t nn_bytes(const struct dev_nn *d)
     return nn_half(d) || d->math == NN_BF16 ? 2 : 4;
 }
 
-/* Return the type of weights, their gradients, statistics and optimiser states. */
+/* The type of weights, their gradients, statistics and optimiser states. */
 static inline enum vec_type nn_par(const struct dev_nn *d)
 {
     return nn_pure(d) ? VEC_HALF : VEC_FLOAT;
 }
 
-/* A layer reads the 16-bit copy, if any, of master weights w. */
+/* w: master weights. Layers read their 16-bit copy, if any. */
 static inline const void *nn_weight(const struct dev_nn *d, const void *w)
 {
     return d->narrow ? (const char *)d->narrow + 2 * ((const float *)w - (const float *)d->weights)
                      : (const char *)w;
 }
 
-/* Call launch<T>(args) with the type T of activations: float, __half or __nv_bfloat16. NN_BY_PAR:
- * the type of weights, float or __half. */
+/* Call launch<T>(args) with the type of activations. NN_BY_PAR: the type of weights. */
 #define NN_BY_TYPE(d, launch, ...)                               \
     (nn_half(d)             ? launch<__half>(__VA_ARGS__)        \
      : (d)->math == NN_BF16 ? launch<__nv_bfloat16>(__VA_ARGS__) \

@@ -1,10 +1,9 @@
 /* optim.cuh : does one step of an optimiser over all tensors of a network, in one launch.
  *
- * Chunks of OPTIM_CHUNK elements are distributed over the blocks. They begin at multiples of that
- * size, counted from the first of all weights, so they are aligned wherever tensors begin. A
- * tensor's first and last chunk may be shorter. T is the type of weights and states: float or
- * __half. With __half, each result is rounded to it. G is the type of gradients: T or float. A Rule
- * updates one element:
+ * Chunks of OPTIM_CHUNK elements, counted from the first of all weights, are distributed over the
+ * blocks. They are aligned wherever tensors begin; a tensor's first and last chunk may be shorter.
+ * T, of weights and states, is float or __half, to which each result is rounded. G, of gradients,
+ * is T or float. A Rule updates one element:
  *
  *     enum { STATES = 1 };                                        number of state arrays
  *     template <class T> static Rule of(o, step, t, scratch);     factors for a tensor; its scratch
@@ -102,8 +101,7 @@ static __device__ inline size_t chunks_of(const optim_tensor &t)
     return t.n ? (t.offset + t.n - 1) / OPTIM_CHUNK - t.offset / OPTIM_CHUNK + 1 : 0;
 }
 
-/* ends[CU_THREADS]: running totals of tensors' chunks, from tensor `first` on. The whole block
- * calls it. */
+/* ends[CU_THREADS]: running totals of chunks from tensor `first` on. The whole block calls it. */
 static __device__ inline void add_up_chunks(const optim_tensor *list, int n_tensors, int first,
                                             unsigned long long *ends)
 {

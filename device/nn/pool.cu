@@ -1,5 +1,5 @@
-/* pool.cu : computes max and average pooling. Backward, each input pixel visits the windows that
- * cover it, so windows may overlap. Sums and choices have the CPU's order. */
+/* pool.cu : computes max and average pooling, with the CPU's order of sums and choices. Backward,
+ * each input pixel visits the windows that cover it. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 
@@ -25,8 +25,7 @@ static __device__ inline size_t element(nn_shape s, size_t image, int y, int x, 
            (unsigned)c;
 }
 
-/* Lines y0 to y1 - 1 and columns x0 to x1 - 1: input pixels under an output pixel's window, or
- * output pixels whose windows cover an input pixel. */
+/* Lines y0 to y1 - 1 and columns x0 to x1 - 1, of input or output pixels. */
 struct patch {
     int y0, y1, x0, x1;
 };
@@ -36,7 +35,7 @@ static __device__ inline patch patch_under(const nn_window &g, int oy, int ox)
     const patch p = {max(y, 0), min(y + g.k, g.in.h), max(x, 0), min(x + g.k, g.in.w)};
     return p;
 }
-/* `at` includes the leading padding. */
+/* at: with the leading padding. */
 static __device__ inline int first_over(int at, int k, int stride)
 {
     return at < k ? 0 : (at - k) / stride + 1;
@@ -71,8 +70,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     act_store<T, V>(y + i * V, top);
 }
 
-/* The first of equal maxima in row order gets the gradient: a pixel gets dy if it equals y and no
- * earlier pixel of the window does. */
+/* The first of equal maxima in row order gets the gradient. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_pool_max_back(size_t n, nn_window g, const T *x, const T *y, const T *dy, T *dx)

@@ -1,5 +1,4 @@
-/* relu.cu : computes the element-wise layers ReLU, sum and scale, and converts activations from and
- * to floats. */
+/* relu.cu : computes ReLU, sum and scale, and converts activations from and to floats. */
 #include "device/nn/nn.cuh"
 #include "device/nn/map.cuh"
 

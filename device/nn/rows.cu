@@ -1,8 +1,8 @@
 /* rows.cu : adds a bias to tensors of n rows of c channels, computes its gradient, and removes the
  * loss scale from weight gradients.
  *
- * Sums over rows take two steps: up to SUM_BLOCKS runs of rows, then their sum. A run's length
- * depends only on n, and each sum has a fixed order, so bits do not depend on the chip. */
+ * A sum over rows adds up to SUM_BLOCKS runs, whose length depends only on n, in a fixed order, so
+ * bits do not depend on the chip. */
 #include "device/nn/act.cuh"
 #include "device/nn/conv.cuh"
 #include "device/vec/element.cuh"
@@ -34,8 +34,7 @@ int rows_add_bias(struct dev_nn *d, size_t n_rows, int c, const void *bias, void
     return NN_BY_TYPE(d, add_bias, d, n_rows, c, bias, y);
 }
 
-/* A block sums SUM_LANES channels over run blockIdx.y of the rows. SUM_DEEP threads sum each
- * channel, then their sums are added. */
+/* A block sums SUM_LANES channels over run blockIdx.y; SUM_DEEP threads share each channel. */
 template <class T>
 static __global__ void k_rows_sum(size_t n_rows, size_t run, int c, const T *y, const float *scale,
                                   enum vec_type par, void *sums)

@@ -1,7 +1,7 @@
-/* sgd.cu : implements a step of SGD, and of LARS, which computes norms in an extra launch. */
+/* sgd.cu : implements a step of SGD, and of LARS with its norms. */
 #include "device/nn/optim.cuh"
 
-/* of a tensor; each stores two doubles */
+/* per tensor; each stores two doubles */
 enum { LARS_PARTS = DEV_OPTIM_SCRATCH / 4 };
 
 /* Sums of w^2 and g^2 over every LARS_PARTS-th run of CU_THREADS elements. */
@@ -34,8 +34,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
         norms[blockIdx.y * LARS_PARTS + blockIdx.x] = make_double2(ww[0], gg[0]);
 }
 
-/* Return the factor of gradient and decay (You, Gitman, Ginsburg 2017, eq. 6), 1 if a norm is
- * zero. */
+/* You, Gitman, Ginsburg 2017, eq. 6; 1 if a norm is zero. */
 static __device__ inline float local_rate(float trust, float decay, const double2 *norms)
 {
     double w = 0, g = 0;
@@ -50,7 +49,7 @@ static __device__ inline float local_rate(float trust, float decay, const double
     return (float)((double)trust * w / (g + (double)decay * w));
 }
 
-/* It rounds where the CPU rounds. */
+/* Rounds where the CPU rounds. */
 struct sgd_rule {
     enum { STATES = 1 };
     float local, lr, momentum, decay;

@@ -1,9 +1,8 @@
-/* shortcut.cu : computes the shortcut without parameters (He et al., option A), which takes every
- * second pixel and fills new channels with zeros. */
+/* shortcut.cu : computes the shortcut without parameters (He et al., option A): every second pixel,
+ * with zeros in new channels. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 
-/* i: index of V channels of an output pixel. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_shortcut(size_t n, nn_shape in, int out_c, const T *x, T *y)
@@ -24,7 +23,6 @@ static __global__ void __launch_bounds__(CU_THREADS)
     act_store<T, V>(y + i * V, v);
 }
 
-/* i: index of V channels of an input pixel. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_shortcut_back(size_t n, nn_shape in, int out_c, const T *dy, T *dx)

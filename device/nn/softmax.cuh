@@ -1,5 +1,4 @@
-/* softmax.cuh : computes maximum, sum of exponentials and cross-entropy of a row of logits, with a
- * group of a warp's lanes. */
+/* softmax.cuh : computes cross-entropy of a row of logits, with a group of a warp's lanes. */
 #ifndef SOFTMAX_CUH
 #define SOFTMAX_CUH
 #include "device/nn/nn.cuh"
@@ -7,11 +6,10 @@
 
 struct row {
     float top;
-    double sum; /* of exp(z - top) */
+    double sum;
 };
 
-/* Works on each group of `lanes` lanes. The whole warp calls it. A group without a row passes
- * classes = 0. */
+/* The whole warp calls it. A group without a row passes classes = 0. */
 template <typename T>
 static __device__ inline row row_of(const T *z, int classes, int lane, int lanes)
 {
@@ -39,7 +37,7 @@ static __device__ inline double row_loss(const T *z, int classes, int label, row
     const double own = (double)(act_float(z[label]) - r.top);
     if (smoothing == 0)
         return log(r.sum) - own;
-    double sum = 0; /* of z - top */
+    double sum = 0;
     for (int j = lane; j < classes; j += lanes)
         sum += (double)(act_float(z[j]) - r.top);
     for (int over = lanes / 2; over > 0; over /= 2)
@@ -47,15 +45,15 @@ static __device__ inline double row_loss(const T *z, int classes, int label, row
     return log(r.sum) - ((1 - smoothing) * own + smoothing * (sum / classes));
 }
 
-/* Return the target's probability of the label, or of another class. */
+/* The target's probability of the label, or of another class. */
 static __device__ inline double target_share(bool is_label, int classes, double smoothing)
 {
     const double rest = smoothing / classes;
     return is_label ? 1 - smoothing + rest : rest;
 }
 
-/* Return how many logits are larger than the label's, or equal with a smaller index; NN_TOP or more
- * if any is nan. The whole warp calls it. */
+/* Returns how many logits are larger than the label's, or equal with a smaller index; NN_TOP or
+ * more if any is nan. The whole warp calls it. */
 template <typename T>
 static __device__ inline int n_before(const T *z, int classes, int label, int lane, int lanes)
 {

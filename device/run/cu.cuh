@@ -1,4 +1,4 @@
-/* cu.cuh : provides helpers for device/: error reports, grid sizes, shared memory. */
+/* cu.cuh : provides error reports, grid sizes and shared memory for device/. */
 #ifndef CU_CUH
 #define CU_CUH
 #include "device/run/dev.h"
@@ -7,10 +7,10 @@
 
 enum { CU_THREADS = 256 };
 
-/* The host's err_say(), set by run->open(); before that, prints to stderr. */
+/* The host's err_say(), set by run->open(); before that, it prints to stderr. */
 extern dev_say *cu_say;
 
-/* The open device. CUDA's current device is per thread: every thread must set it. */
+/* CUDA's current device is per thread: every thread must set this one. */
 extern int cu_ordinal;
 static inline cudaStream_t cu_stream(struct dev_stream *s)
 {
@@ -19,8 +19,8 @@ static inline cudaStream_t cu_stream(struct dev_stream *s)
     return (cudaStream_t)s;
 }
 
-/* Report "gpu: WHAT failed: reason" and return -ENOMEM or -EIO. cu_try() and cu_check() call it
- * unless all is well; then they return 0. */
+/* Reports "gpu: WHAT failed: reason"; returns -ENOMEM or -EIO. cu_try() and cu_check() return 0 or
+ * its result. */
 int cu_failed(cudaError_t e, const char *what);
 static inline int cu_try(cudaError_t e, const char *what)
 {
@@ -32,9 +32,8 @@ static inline int cu_check(const char *what)
     return cu_try(cudaGetLastError(), what);
 }
 
-int cu_n_sms(void); /* of the open device */
+int cu_n_sms(void);
 
-/* One element per thread. */
 static inline unsigned cu_blocks(size_t n)
 {
     return (unsigned)((n + CU_THREADS - 1) / CU_THREADS);
@@ -47,9 +46,9 @@ static inline unsigned cu_blocks_most(size_t n, int per_sm)
     return (unsigned)(want < most ? want : most);
 }
 
-/* Allow every launch of KERNEL up to `most` bytes of dynamic shared memory, once per device. `most`
- * must be the same in all calls: threads that launch at the same time share the limit. Return 0, or
- * a reported failure. */
+/* Allow every launch of KERNEL up to `most` bytes of dynamic shared memory. `most` must be the same
+ * in all calls, as threads that launch at the same time share the limit. Returns 0, or a reported
+ * failure. */
 template <auto KERNEL> static int cu_shared_most(size_t most, const char *what)
 {
     static int set_for = -1; /* device */

@@ -27,12 +27,11 @@ int cu_n_sms(void)
 
 int cu_failed(cudaError_t e, const char *what)
 {
-    (void)cudaGetLastError(); /* so that the next launch does not report it again */
+    (void)cudaGetLastError(); /* The next launch must not report it again. */
     return cu_say(e == cudaErrorMemoryAllocation ? -ENOMEM : -EIO, "gpu: %s failed: %s", what,
                   cudaGetErrorString(e));
 }
 
-/* Return the number of devices, or 0 with the failure in *why. */
 static int n_shown(cudaError_t *why)
 {
     int n = 0;

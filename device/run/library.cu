@@ -1,4 +1,4 @@
-/* library.cu : defines the library's one symbol, with its tables. */
+/* library.cu : defines the library's one symbol. */
 #include "device/run/run.cuh"
 #include "device/gemm/dev_gemm.h"
 #include "device/run/dev_nccl.h"

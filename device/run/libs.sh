@@ -1,10 +1,8 @@
 #!/bin/sh
-# libs.sh : finds a library of NVIDIA's and prints what to compile and link with.
+# libs.sh : prints INCLUDES|LIBRARIES for nvcc of a library of NVIDIA's, or exits with status 1.
 # usage: libs.sh cublas|cudnn|nccl CUDA_FOLDER [FOLDER]
-# Prints INCLUDES|LIBRARIES for nvcc, or exits with status 1 if the library is missing. FOLDER
-# (CUDNN=FOLDER of make) has include/ and lib/ or lib64/; if given, no other place is searched.
-# Otherwise: CUDA's folder, the system's folders, and the Python packages nvidia-* that come with
-# PyTorch.
+# Searches FOLDER (CUDNN=FOLDER of make; has include/ and lib/ or lib64/) if given, else CUDA's
+# folder, the system's folders, and the Python packages nvidia-* that come with PyTorch.
 set -eu
 name=$1 cuda=$2 only=${3-}
 case $name in
@@ -12,11 +10,11 @@ cublas) header=cublas_v2.h ;;
 *) header=$name.h ;;
 esac
 
-# newest FOLDER: print its lib$name.so, or the one with the highest version number
+# newest FOLDER: print its lib$name.so with the highest version number
 newest() { find -L "$1/" -maxdepth 1 -name "lib$name.so*" -type f 2>/dev/null | sort -V | tail -n 1; }
 
-# here INCLUDE LIB...: print the result if both are there. System folders are left out: naming them
-# would change the order in which compiler and loader search.
+# here INCLUDE LIB...: print the result if both exist, without system folders: naming them would
+# change the order in which compiler and loader search.
 here() {
     include=$1
     shift

@@ -1,5 +1,5 @@
-/* nccl.cu : implements dev_nccl.h with NCCL. Communicators are non-blocking, so no call exceeds its
- * deadline: NCCL returns "in progress", and settle() polls. */
+/* nccl.cu : implements dev_nccl.h with NCCL. Communicators are non-blocking, so that no call
+ * exceeds its deadline. */
 #include "device/run/cu.cuh"
 #include "device/run/dev_nccl.h"
 #include <string.h>
@@ -38,8 +38,8 @@ static int nccl_failed(ncclResult_t rc, const char *what)
     return cu_say(-EIO, "gpu: %s failed: NCCL says: %s", what, ncclGetErrorString(rc));
 }
 
-/* Finish a call that returned rc. "In progress" is polled until the deadline. Time in which this
- * process was stopped does not count. */
+/* Polls a call "in progress" until the deadline, not counting time in which this process was
+ * stopped. */
 static int settle(struct dev_nccl *c, ncclResult_t rc, const char *what)
 {
     double start = now_s(), seen = start;

@@ -35,6 +35,6 @@ int run_graph_launch(struct dev_graph *g, struct dev_stream *s);
 void run_graph_close(struct dev_graph *g);
 
 int run_signal(uint32_t *flag, uint32_t value, struct dev_stream *s);
-int run_code_here(void); /* Return 0 if this build has code for the current device. */
+int run_code_here(void);
 
 #endif

@@ -1,5 +1,4 @@
-/* run_memory.cu : allocates device and pinned host memory, and shares memory with other processes
- * on the node. */
+/* run_memory.cu : allocates device and pinned host memory, and shares it between processes. */
 #include "device/run/run.cuh"
 #include <string.h>
 
@@ -34,7 +33,7 @@ void *run_alloc(size_t bytes)
     const cudaError_t e = cudaMalloc(&p, bytes > 0 ? bytes : 1);
     if (e != cudaSuccess)
         return no_memory(e, bytes);
-    /* Wait for the default stream: our streams do not synchronise with it. */
+    /* Our streams do not synchronise with the default stream. */
     cudaError_t zeroed = cudaMemset(p, 0, bytes);
     if (zeroed == cudaSuccess)
         zeroed = cudaStreamSynchronize(NULL);

@@ -1,8 +1,7 @@
-/* run_stream.cu : implements streams, events, graphs, and a flag that shows a stream's progress to
- * a polling thread. */
+/* run_stream.cu : implements streams, events, graphs, and flags that show a stream's progress. */
 #include "device/run/run.cuh"
 
-/* Store the flag after all earlier writes of the stream. Unlike a read, a store need not be awaited
+/* The flag follows all earlier writes of the stream. Unlike a read, a store need not be awaited
  * across the bus. */
 static __global__ void k_signal(volatile uint32_t *flag, uint32_t value)
 {
@@ -104,8 +103,7 @@ int run_event_ms(struct dev_event *from, struct dev_event *to, float *ms)
     return rc;
 }
 
-/* The capture is thread-local: other threads, which do not use this stream, may make calls that a
- * capture forbids. */
+/* Thread-local: other threads may make calls that a capture forbids. */
 int run_graph_begin(struct dev_stream *s)
 {
     return cu_try(cudaStreamBeginCapture(cu_stream(s), cudaStreamCaptureModeThreadLocal),

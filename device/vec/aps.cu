@@ -1,18 +1,16 @@
 /* aps.cu : finds each layer's largest magnitude and shift and encodes the layer, for a whole list
- * in one launch. Floats stay on the chip in between.
+ * in one launch.
  *
- * A layer gets enough blocks that the tiles of each, its share, fit half of its shared memory:
+ * A layer gets enough blocks that each block's tiles, its share, fit half of its shared memory:
  *
  *     layer       |------ 0 ------|- 1 -|-------- 2 --------|
  *     block       0     1     2    3     0     1     2     3
- *     tiles       of n blocks, block b has tiles b, b + n, b + 2n, ... (its share)
+ *     share       of block b of n: tiles b, b + n, b + 2n, ...
  *
- *     pass 1      upward: finds the share's largest magnitude; its last tiles stay in shared memory
- *     meeting     of the layer's blocks. A block first reads its next share into the other half, so
- *                 that loads are in flight while it waits
- *     pass 2      downward: casts the tiles in shared memory, then any others in reverse order, as
- *                 the L2 still has those read last. Only a layer too large for the shared memory of
- *                 all blocks has others
+ *     pass 1      upward: finds the share's maximum; its last tiles stay in shared memory
+ *     meeting     of the layer's blocks; each first loads its next share into the other half
+ *     pass 2      downward, as the L2 has the tiles read last: casts those in shared memory, then
+ *                 any others, of a layer too large for the shared memory of all blocks
  *
  * All blocks run at once (a cooperative launch) and process layers in the same order: no deadlock.
  *
@@ -27,21 +25,21 @@
 #include "device/vec/vec.cuh"
 #include <cooperative_groups.h>
 
-/* LIST: layers whose blocks are counted together */
+/* LIST: layers whose blocks are counted together. */
 enum { THREADS = 1024, TILE = THREADS * 4, LOADS = 4, LIST = 512 };
 
 struct aps_job {
     struct cast_way way;
     struct cast_out out;
     const float *x;
-    size_t n, tiles; /* elements of the layer; tiles of the share */
+    size_t n, tiles; /* of the layer; of the share */
     struct vec_span *span;
-    uint32_t blocks, me; /* blocks of the layer; index of this one */
-    uint32_t largest;    /* of the share */
+    uint32_t blocks, me;
+    uint32_t largest; /* of the share */
     bool whole, fast;
 };
 
-/* Return the shift, as codec_exponent() and codec_shift() of host/codec. */
+/* As codec_exponent() and codec_shift() of host/codec. */
 static __device__ int aps_shift(const struct dev_aps *aps, uint32_t absmax)
 {
     const struct mf_fmt f = aps->cast.fmt;
@@ -51,7 +49,7 @@ static __device__ int aps_shift(const struct dev_aps *aps, uint32_t absmax)
     return mf_bias(f) + (aps->tight ? f.fn : 0) - min(max(e, -126), 126);
 }
 
-/* Fill what does not depend on the layer's maximum. One thread calls it. */
+/* One thread calls it. */
 static __device__ void job_open(struct aps_job *job, const struct vec_cast *cast,
                                 struct vec_span *span, uint32_t blocks, uint32_t me)
 {
@@ -78,8 +76,7 @@ CAST_FN size_t element_of(const struct aps_job *job, size_t k)
     return (job->me + k * job->blocks) * TILE + 4 * threadIdx.x;
 }
 
-/* Pass 1: scan the share, store tiles from `kept` on in keep, return this thread's largest
- * magnitude. */
+/* tiles[kept..] stay in keep. Returns this thread's largest magnitude. */
 CAST_FN uint32_t aps_scan(const struct aps_job *job, size_t tiles, size_t kept, float4 *keep)
 {
     const bool all =
@@ -155,8 +152,8 @@ CAST_APART void aps_cast_any(const struct aps_job *job, size_t tiles, size_t kep
     aps_cast_by_way<0>(job, tiles, kept, keep, words);
 }
 
-/* Set ends[i] to the blocks of layers 0 to i: enough that each has at most n_keep tiles, but at
- * most all blocks. The whole block calls it. */
+/* Set ends[i] to the blocks of layers 0 to i. Blocks have at most n_keep tiles if possible. The
+ * whole block calls it. */
 static __device__ void count_blocks(const struct vec_span *spans, int n, uint32_t n_keep,
                                     uint32_t *ends)
 {
@@ -176,8 +173,8 @@ static __device__ void count_blocks(const struct vec_span *spans, int n, uint32_
     __syncthreads();
 }
 
-/* Publish the share's maximum. Until the shift is known, span->shift counts blocks: those that have
- * raised absmax plus those that have read it. The whole block calls it. warps: [32]. */
+/* Until the shift is known, span->shift counts the blocks that have raised absmax plus those that
+ * have read it. The whole block calls it. warps: [32]. */
 static __device__ void arrive(struct aps_job *job, uint32_t largest, uint32_t *warps)
 {
     largest = __reduce_max_sync(0xffffffffu, largest);
@@ -197,7 +194,7 @@ static __device__ void arrive(struct aps_job *job, uint32_t largest, uint32_t *w
     atomicAdd((uint32_t *)&job->span->shift, 1u);
 }
 
-/* Wait for the layer's other blocks, then compute shift and way. One thread calls it. */
+/* Wait for the layer's other blocks. One thread calls it. */
 static __device__ void settle(struct aps_job *job, const struct dev_aps *aps)
 {
     struct vec_span *span = job->span;
@@ -216,8 +213,7 @@ static __device__ void settle(struct aps_job *job, const struct dev_aps *aps)
         *(volatile int32_t *)&span->shift = shift;
 }
 
-/* Do pass 2 of a share whose last tiles, at most `room`, are in keep. The whole block calls it. Not
- * inlined: it has three callers. */
+/* The whole block calls it. Not inlined, as it has three callers. */
 template <int W>
 CAST_APART void aps_end(struct aps_job *job, const struct dev_aps *aps, size_t room,
                         const float4 *keep, uint32_t *words)
@@ -234,7 +230,7 @@ CAST_APART void aps_end(struct aps_job *job, const struct dev_aps *aps, size_t r
         aps_cast_any(job, job->tiles, kept, keep, words);
 }
 
-/* W: width of aligned codes (4, 8 or 16), else 0. n_keep: tiles in half of the shared memory. */
+/* W: width of aligned codes, else 0. n_keep: tiles in half of the shared memory. */
 template <int W>
 static __global__ void __launch_bounds__(THREADS, 1)
     k_aps(struct dev_aps aps, struct vec_span *spans, int n_spans, uint32_t n_keep)
@@ -254,14 +250,14 @@ static __global__ void __launch_bounds__(THREADS, 1)
             const uint32_t first = i ? ends[i - 1] : 0, blocks = ends[i] - first,
                            me = (blockIdx.x + gridDim.x - first % gridDim.x) % gridDim.x;
             if (me >= blocks)
-                continue; /* the whole block skips it */
+                continue;
             struct aps_job *job = &jobs[half], *other = &jobs[1 - half];
             /* Wait until the previous share of this half is cast. */
             __syncthreads();
             if (threadIdx.x == 0)
                 job_open(job, &aps.cast, &spans[from + i], blocks, me);
             __syncthreads();
-            const bool wide = job->tiles > n_keep; /* the share needs both halves */
+            const bool wide = job->tiles > n_keep;
             if (wide && waits)
                 aps_end<W>(other, &aps, n_keep, halves[1 - half], mine), waits = false;
             __syncthreads();
@@ -282,7 +278,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
     }
 }
 
-enum { STATIC_BYTES = 20 << 10 }; /* limit of static shared memory */
+enum { STATIC_BYTES = 20 << 10 };
 
 template <int W>
 static int aps_launch(const struct dev_aps *aps, struct vec_span *spans, int n_spans,

@@ -1,5 +1,4 @@
-/* cast.cu : casts fp32 to packed codes: all spans of a list, each by its own shift, in one
- * launch. */
+/* cast.cu : casts all spans of a list to packed codes, each by its own shift, in one launch. */
 #include "device/vec/cast_tile.cuh"
 #include "device/vec/vec.cuh"
 

@@ -1,6 +1,6 @@
-/* cast_item.cuh : casts four elements (an "item") per thread to codes, then packs and stores them.
+/* cast_item.cuh : casts an item, four elements of a thread, to codes, and packs and stores them.
  *
- * Aligned items of 4, 8 or 16 bits per code are stored directly (W). Other codes (W = 0) pass
+ * Aligned items of W = 4, 8 or 16 bits per code are stored directly. Other codes (W = 0) pass
  * through words[] in shared memory, where a warp's 128 codes fill 4 * width whole words:
  *
  *     codes   | 0 | 1 | 2 | ... | 127 |    one per word, written by the lanes in items of four
@@ -16,8 +16,8 @@ struct cast_out {
     size_t padded; /* codes to write */
     size_t at;     /* of the span's first element, for random bits */
     uint64_t key;
-    uint32_t width; /* bits of a code */
-    bool fast;      /* aligned codes: an item is stored at once */
+    uint32_t width;
+    bool fast; /* an item is stored at once */
 };
 
 CAST_FN void cast_store_bytes(uint8_t *to, uint64_t v, size_t n)
@@ -26,7 +26,7 @@ CAST_FN void cast_store_bytes(uint8_t *to, uint64_t v, size_t n)
         to[i] = (uint8_t)(v >> 8 * i);
 }
 
-/* Return byte `of` (0 or 3) of each of four words. */
+/* of: 0 (lowest byte) or 3 (highest). */
 CAST_FN uint32_t cast_gather_4(const uint32_t v[4], int of)
 {
 #ifdef __CUDA_ARCH__
@@ -40,7 +40,6 @@ CAST_FN uint32_t cast_gather_4(const uint32_t v[4], int of)
 #endif
 }
 
-/* Return half `of` (0: lower, 1: upper) of each of two words. */
 CAST_FN uint32_t cast_gather_2(uint32_t a, uint32_t b, int of)
 {
 #ifdef __CUDA_ARCH__
@@ -50,7 +49,7 @@ CAST_FN uint32_t cast_gather_2(uint32_t a, uint32_t b, int of)
 #endif
 }
 
-/* Pack four codes. code: without signs. u: bits of x, for the signs. */
+/* code: without signs. u: bits of x, for the signs. */
 template <int W>
 CAST_FN uint64_t cast_pack(const struct cast_way *w, const uint32_t code[4], const uint32_t u[4])
 {
@@ -69,7 +68,6 @@ CAST_FN uint64_t cast_pack(const struct cast_way *w, const uint32_t code[4], con
     return all;
 }
 
-/* No codes from o->padded on are stored. */
 template <int W> CAST_FN void cast_store(const struct cast_out *o, size_t element, uint64_t packed)
 {
     uint8_t *to = o->codes + element * W / 8;
@@ -85,11 +83,11 @@ template <int W> CAST_FN void cast_store(const struct cast_out *o, size_t elemen
     }
 }
 
-/* `element`: index of words[0]. The whole warp calls it. */
+/* The whole warp calls it. */
 CAST_FN void cast_store_words(const struct cast_out *o, size_t element, const uint32_t *words)
 {
     const size_t end = (o->padded * o->width + 7) / 8, begin = element / 8 * o->width;
-    /* products with it give q * 32 / width exactly up to q * 32 = 4095 */
+    /* q * reciprocal >> 20 is exact up to q * 32 = 4095 */
     const uint32_t width = o->width, reciprocal = ((1u << 20) + width - 1) / width;
     for (uint32_t q = threadIdx.x % 32; q < 4 * width; q += 32) {
         const size_t at = begin + 4 * q;
@@ -113,8 +111,7 @@ CAST_FN uint32_t cast_largest(float4 x)
     return max(a, b);
 }
 
-/* Return half of philox_round_u32() for elements at to at + 3: two words of a Philox block. at: a
- * multiple of 4. */
+/* Returns half of philox_round_u32() for four elements from `at`, a multiple of 4. */
 CAST_FN void cast_halves(uint64_t key, uint64_t at, uint32_t half, uint32_t out[4])
 {
     const struct philox_block counter = {{(uint32_t)(at >> 3), (uint32_t)(at >> 35), half, 0}};
@@ -135,8 +132,7 @@ CAST_FN uint4 cast_by(const struct cast_way *w, float4 x, const uint32_t random[
     return code;
 }
 
-/* Round stochastically. The lower halves of random bits are computed only if they decide: for one
- * item in 16,384. */
+/* Lower halves of random bits are computed only if they decide: for one item in 16,384. */
 CAST_APART uint4 cast_draw_4(const struct cast_way *w, uint64_t key, uint64_t at, float4 x)
 {
     uint32_t random[4], lower[4], nearest;
@@ -175,7 +171,7 @@ CAST_APART uint4 cast_rare_4(const struct cast_way *w, float4 x)
                       cast_code_any(w, x.z, 0, &apart), cast_code_any(w, x.w, 0, &apart));
 }
 
-/* shared: *w in shared memory, for functions not inlined, so that *w stays in registers. */
+/* shared: a copy of *w for functions not inlined, so that *w stays in registers. */
 template <enum way WAY>
 CAST_FN void cast_codes_4(const struct cast_way *w, const struct cast_way *shared,
                           const struct cast_out *o, size_t element, const float v[4],
@@ -209,8 +205,8 @@ CAST_FN void cast_item_hard(const struct cast_way *w, const struct cast_way *sha
     cast_store<8>(o, element, packed);
 }
 
-/* Cast x: elements `element` to element + 3, zeros beyond the span's end. `element` is a multiple
- * of 128 plus 4 * lane. The whole warp calls it and shares words[128]. */
+/* element: a multiple of 128 plus 4 * lane. x: zeros beyond the span's end. The whole warp calls it
+ * and shares words[128]. */
 template <int W, enum way WAY>
 CAST_FN void cast_item(const struct cast_way *w, const struct cast_way *shared,
                        const struct cast_out *o, size_t element, float4 x, uint32_t *words)

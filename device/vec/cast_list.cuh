@@ -1,10 +1,9 @@
-/* cast_list.cuh : divides the spans of a list into one row of tiles, distributed over the blocks.
+/* cast_list.cuh : divides the spans of a list into one row of tiles, distributed over the blocks,
+ * so that neighbouring tiles are read at the same time.
  *
  *     spans   |--- 0 ---|- 1 -|------- 2 -------|    of any lengths, in groups of LIST_SPANS
  *     tiles   |  |  |  |  |  |  |  |  |  |  |  ||    the last tile of a span may be short
- *     block   0  1  2  0  1  2  0  1  ...
- *
- * Neighbouring tiles are thus read at the same time. Each block reads the list once. */
+ *     block   0  1  2  0  1  2  0  1  ... */
 #ifndef CAST_LIST_CUH
 #define CAST_LIST_CUH
 #include "device/run/cu.cuh"
@@ -19,7 +18,7 @@ template <class SPAN> struct span_list {
     uint64_t warp[32];        /* scratch of the prefix sum */
 };
 
-/* Return the elements of a span's tiles: its codes if `padded`, else its floats. */
+/* padded: count codes, not floats. */
 static __device__ inline size_t span_length(const struct vec_span *span, bool padded)
 {
     return padded ? span->padded : span->n;
@@ -29,8 +28,8 @@ static __device__ inline size_t span_length(const struct vec_out *span, bool)
     return span->n;
 }
 
-/* Load n_spans <= LIST_SPANS spans into shared memory; return the number of tiles. The whole block,
- * of at least LIST_SPANS threads, calls it, after a barrier if the list was in use. */
+/* Returns the number of tiles. n_spans: up to LIST_SPANS. The whole block, of at least LIST_SPANS
+ * threads, calls it, after a barrier if the list was in use. */
 template <class SPAN>
 static __device__ inline uint64_t span_list_load(struct span_list<SPAN> *list, const SPAN *spans,
                                                  int n_spans, bool padded, uint32_t tile)
@@ -78,7 +77,7 @@ static __device__ inline uint64_t span_list_within(const struct span_list<SPAN> 
     return tile - (i > 0 ? list->end[i - 1] : 0);
 }
 
-/* Raise *to to all threads' maximum. The whole block calls it. shared: [32]. */
+/* The whole block calls it. shared: [32]. */
 static __device__ inline void block_max_to(uint32_t *to, uint32_t value, uint32_t *shared)
 {
     value = __reduce_max_sync(0xffffffffu, value);
@@ -99,8 +98,8 @@ struct span_max {
     uint32_t largest;
 };
 
-/* Store the present span's maximum, then move to span i, or to the end if i is -1. The whole block
- * calls it. shared: [32]. */
+/* Store the present span's maximum, then move to span i; -1: to the end. The whole block calls it.
+ * shared: [32]. */
 template <class SPAN>
 static __device__ inline void span_max_at(struct span_max *m, int i, SPAN *spans, uint32_t *shared)
 {

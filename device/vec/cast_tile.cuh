@@ -1,10 +1,8 @@
-/* cast_tile.cuh : casts fp32 to packed codes, all spans of a list in one launch. cast.cu casts the
- * floats as they are, ratio.cu transforms them first.
+/* cast_tile.cuh : transforms fp32 and casts it to packed codes, all spans of a list in one launch.
  *
  * The transformation is an argument of the launch, of type FROM. FROM::PER_SM blocks fit the
  * registers of a multiprocessor. FROM::span is its state for one span, made by one thread.
- * span.made(element, x) returns the values to cast for x, the four elements from index `element`
- * on. */
+ * span.made(element, x) transforms four elements x, the first of index `element`. */
 #ifndef CAST_TILE_CUH
 #define CAST_TILE_CUH
 #include "device/vec/cast_item.cuh"
@@ -12,7 +10,6 @@
 
 enum { CAST_THREADS = 256, CAST_LOADS = 4, CAST_TILE = CAST_THREADS * 4 * CAST_LOADS };
 
-/* A span's constants, computed by one thread. */
 template <class FROM> struct cast_job {
     struct cast_way way;
     struct cast_out out;
@@ -43,8 +40,7 @@ static __device__ void job_open(struct cast_job<FROM> *job, const struct vec_cas
     job->from = from->of(span, i);
 }
 
-/* Cast this thread's items of a tile, LOADS_ at a time; return their largest magnitude if
- * `scan`. */
+/* Returns the largest magnitude of this thread's items if `scan`. */
 template <int W, enum way WAY, int LOADS_, class FROM>
 CAST_FN uint32_t cast_items(const struct cast_job<FROM> *job, uint64_t tile, bool scan,
                             uint32_t *words)
@@ -104,7 +100,7 @@ CAST_APART uint32_t cast_tile_any(const struct cast_job<FROM> *job, uint64_t til
     return cast_tile<0>(job, tile, scan, words);
 }
 
-/* W: width of codes (4, 8 or 16), stored directly where aligned; 0: any other. */
+/* W: width of codes, stored directly where aligned; 0: any other. */
 template <int W, class FROM>
 static __global__ void __launch_bounds__(CAST_THREADS, FROM::PER_SM)
     k_encode(struct vec_cast cast, struct vec_span *spans, int n_spans, bool scan, FROM what)
@@ -117,7 +113,7 @@ static __global__ void __launch_bounds__(CAST_THREADS, FROM::PER_SM)
     for (int from = 0; from < n_spans; from += LIST_SPANS) {
         const int n = min(n_spans - from, (int)LIST_SPANS);
         const uint64_t tiles = span_list_load(&list, spans + from, n, true, CAST_TILE);
-        int now = -1; /* the span of job and `largest` */
+        int now = -1;
         uint32_t largest = 0;
         for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
             const int i = span_list_find(&list, n, tile);
@@ -142,7 +138,7 @@ static __global__ void __launch_bounds__(CAST_THREADS, FROM::PER_SM)
     }
 }
 
-/* n_elems: sum of the spans' `padded`. scan: also raise their absmax, 0 before. */
+/* n_elems: sum of the spans' `padded`. scan: also raise absmax, which must be 0. */
 template <class FROM>
 static int cast_encode(const struct vec_cast *cast, struct vec_span *spans, int n_spans,
                        size_t n_elems, bool scan, FROM what, struct dev_stream *s)

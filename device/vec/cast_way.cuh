@@ -6,17 +6,17 @@
  *                unit = 2^max(exponent of x, lowest)              x's binade; subnormals share one
  *                unit * 2^(23-m) + x = | exponent | 0000 1xx.x |  the adder rounds to nearest even
  *                code = 1xx.x + ((unit's bits >> (23-m)) - base)  significand, field above it
- *              The format is scaled instead of x: lowest and top are the format's limits / 2^shift.
+ *              lowest and top are the format's limits / 2^shift, so x is not scaled.
  *   WAY_CUT    nearest; e = 8: exponents are those of fp32. The fraction is cut after m bits:
  *                code = (x * 2^shift + half - 1 + last kept bit) >> (23-m)
- *              WAY_ANY takes over if that product is not exact (an fp32 subnormal).
- *   WAY_HARD   nearest, saturating, e5m2 or e4m3fn, on a chip with the instruction: it rounds
- *              x * 2^shift. A product that is an fp32 subnormal rounds twice, but has code 0.
- *   WAY_ANY    everything else, in integers, all roundings:
+ *              An inexact product (an fp32 subnormal) goes to WAY_ANY.
+ *   WAY_HARD   nearest, saturating, e5m2 or e4m3fn, where the chip has the instruction. An
+ *              fp32-subnormal x * 2^shift is rounded twice, but has code 0.
+ *   WAY_ANY    everything else, all roundings, in integers:
  *                significand >> (23 - m + distance below the normals)
  *
- * |x| is first limited to `top`, whose code is `beyond`. Only WAY_ANY handles inf and nan: items
- * with one take it. Bits above a code from WAY_ADD are undefined. */
+ * |x| is first limited to `top`, whose code is `beyond`. Items with inf or nan go to WAY_ANY. Bits
+ * above a code from WAY_ADD are undefined. */
 #ifndef CAST_WAY_CUH
 #define CAST_WAY_CUH
 #include "device/run/cu.cuh"
@@ -24,7 +24,7 @@
 
 #define CAST_FN static __device__ __forceinline__
 #ifdef __CUDACC__
-/* Rare or slow code, not inlined to save the fast code's registers. */
+/* Not inlined, to save the fast code's registers. */
 #define CAST_APART static __device__ __noinline__
 #else
 #define CAST_APART static __device__
@@ -43,11 +43,11 @@ struct cast_way {
     uint32_t base;       /* WAY_ADD: bits of lowest >> drop */
     uint32_t half, odd;  /* WAY_CUT: half a unit less one; 1, or 0 if nothing is cut */
     uint32_t nan;        /* code of nan, and mask of all codes */
-    uint32_t beyond;     /* code of inf and of too large values */
-    /* WAY_ANY: largest code of a finite x: beyond, or the largest finite if rounding toward zero */
+    uint32_t beyond;     /* code of inf and of larger values than top */
+    /* WAY_ANY: beyond, or the code of the largest finite value if rounding toward zero */
     uint32_t most;
     uint32_t sign_right; /* right shift of fp32 bits that puts the sign above the code */
-    uint32_t drop, m;    /* 23 - m: fraction bits dropped */
+    uint32_t drop, m;    /* 23 - m */
     int32_t rebias;      /* WAY_ANY: exponent field of the code less the fp32's */
     int32_t binades;     /* WAY_ANY: 2^e, more than any exponent field of the format */
 };
@@ -57,7 +57,6 @@ CAST_FN float cast_power(int exponent) /* -126..127 */
     return __uint_as_float((uint32_t)(127 + exponent) << 23);
 }
 
-/* Return whether the chip has an instruction for this cast. */
 CAST_FN bool cast_hard(struct mf_fmt f, const struct vec_cast *cast)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
@@ -69,15 +68,13 @@ CAST_FN bool cast_hard(struct mf_fmt f, const struct vec_cast *cast)
 #endif
 }
 
-/* Return whether WAY_ADD meets only fp32 normals: the smallest value, and the largest plus the
- * float that rounds it. */
+/* WAY_ADD needs fp32 normals: the smallest value, and the largest plus the float that rounds it. */
 CAST_FN bool cast_adds(struct mf_fmt f, int rebias)
 {
     const int highest = (1 << f.e) - 1 - rebias;
     return f.e + f.m <= 23 && 1 - rebias - f.m >= 1 && highest + 23 - f.m <= 254;
 }
 
-/* fast: codes are stored four at a time. */
 CAST_FN struct cast_way cast_way_make(const struct vec_cast *cast, int shift, bool fast)
 {
     shift = min(max(shift, -1000), 1000); /* beyond: all is 0 or too large */
@@ -133,7 +130,7 @@ CAST_FN uint32_t cast_code_add(const struct cast_way *w, float x, float *odd)
     return __float_as_uint(sum) + (unit >> w->drop) - w->base;
 }
 
-/* *odd becomes nonzero if x is inf or nan, or a product is inexact. */
+/* *odd also becomes nonzero if a product is inexact. */
 CAST_FN uint32_t cast_code_cut(const struct cast_way *w, float x, float *odd)
 {
     const float y = __fmul_rn(x, w->scale);
@@ -142,7 +139,7 @@ CAST_FN uint32_t cast_code_cut(const struct cast_way *w, float x, float *odd)
     return (cut + w->half + ((cut >> w->drop) & w->odd)) >> w->drop;
 }
 
-/* The signed codes of x (low) and y. *odd becomes nonzero if one is inf or nan. */
+/* Returns the signed codes of x (low) and y. */
 CAST_FN uint32_t cast_codes_hard(const struct cast_way *w, float x, float y, float *odd)
 {
     *odd = fmaf(y, 0.0f, fmaf(x, 0.0f, *odd));
@@ -159,12 +156,11 @@ CAST_FN uint32_t cast_codes_hard(const struct cast_way *w, float x, float y, flo
     return codes;
 }
 
-/* *apart: XOR of the dropped part and `random`. Below 2^16, their upper 16 bits are equal and do
- * not decide. */
+/* *apart: XOR of the dropped part and `random`. The lower 16 bits decide only if it is below
+ * 2^16. */
 CAST_FN uint32_t cast_code_any(const struct cast_way *w, float x, uint32_t random, uint32_t *apart)
 {
-    /* Subnormals, a * 2^-149, become normals with a field of 0 or less; the conversion of a to
-     * float is exact. */
+    /* A subnormal a * 2^-149 becomes a normal with a field of 0 or less; converting a is exact. */
     const uint32_t a = __float_as_uint(x) & 0x7fffffffu;
     int32_t wide = (int32_t)a;
     if (a < 0x00800000u)
@@ -172,12 +168,11 @@ CAST_FN uint32_t cast_code_any(const struct cast_way *w, float x, uint32_t rando
     const int32_t field = (wide >> 23) + w->rebias;
     const uint32_t go = min((uint32_t)max((int32_t)w->drop + 1 - field, (int32_t)w->drop), 63u);
 
-    /* | kept | rest in units of 2^-32 of the kept unit |
-     * Lost bits below `rest` do not change a decision. */
+    /* | kept | rest in units of 2^-32 of the kept unit |   lost bits do not change a decision */
     const uint64_t sig = (uint64_t)(((uint32_t)wide & 0x007fffffu) | 0x00800000u) << 32,
                    split = sig >> go;
     const uint32_t kept = (uint32_t)(split >> 32), rest = (uint32_t)split;
-    /* ties to even: an odd number rounds up from exactly half */
+    /* ties to even: an odd number rounds up from half */
     const uint32_t half = 0x80000000u - (kept & 1u);
     const uint32_t limit = w->round == MF_NEAREST ? half
                            : w->round == MF_ZERO  ? 0xffffffffu

@@ -1,6 +1,5 @@
-/* counts.cu : makes and adds stochastic codes -1, 0, 1 (TernGrad), with the bits of
- * hls/arith/level.h. Clips a layer's magnitudes at a number of standard deviations, draws 2-bit
- * codes, adds them as integers, and decodes sums.
+/* counts.cu : makes, adds and decodes stochastic codes -1, 0, 1 (TernGrad), with the bits of
+ * hls/arith/level.h.
  *
  * level.h defines a deviation by 16 sequential sums, each of every 16th square. In a layer's one
  * block, all threads load and square, and 16 add: about 4 clocks per 64 bytes (counted, not
@@ -29,9 +28,9 @@ static __global__ void __launch_bounds__(THREADS)
         const struct vec_span s = spans[i];
         const float max = __uint_as_float(s.absmax);
         const bool whole = elements_whole(s.x, s.type);
-        float sum = 0; /* of lane threadIdx.x % 16, in the first warp */
+        float sum = 0; /* of lane threadIdx.x % 16 */
         if (s.absmax == 0 || s.absmax >= 0x7f800000u)
-            continue; /* the whole block skips it */
+            continue;
         const struct level_power p = level_power_of(max);
         float4 x[LOADS];
 #pragma unroll
@@ -191,7 +190,6 @@ static __global__ void __launch_bounds__(THREADS) k_counts(struct counts_job job
             eight_get(job.parts ? job.parts[p] : job.part, job.wide ? job.rule.bits : DRAW_BITS, i,
                       job.n, code);
 #pragma unroll
-            /* 2-bit code: | negative | not 0 | */
             for (int j = 0; j < EIGHT; j++)
                 sum[j] += job.wide ? (int32_t)code[j] - job.rule.n_ranks
                                    : (int32_t)(code[j] & 1) - (int32_t)(code[j] & code[j] >> 1) * 2;

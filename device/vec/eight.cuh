@@ -1,12 +1,12 @@
-/* eight.cuh : reads and writes eight packed codes of any width per thread, as `bits` whole bytes,
- * for codes so few that moving single bytes is fast enough. */
+/* eight.cuh : reads and writes eight packed codes of any width per thread as single bytes, which is
+ * fast enough for few codes. */
 #ifndef EIGHT_CUH
 #define EIGHT_CUH
 #include "device/vec/cast_way.cuh"
 
 enum { EIGHT = 8 };
 
-/* Set code to elements 8 * i to 8 * i + 7, zeros from n on. bits: 1 to 32. */
+/* Elements from n on are zeros. bits: 1 to 32. */
 CAST_FN void eight_get(const uint8_t *codes, uint32_t bits, size_t i, size_t n, uint32_t code[8])
 {
     const size_t end = (n * bits + 7) / 8;

@@ -1,8 +1,5 @@
-/* element.cuh : reads and writes elements of a vector of floats or halves, as floats in registers.
- * The type must be the same for all threads of a block.
- *
- *     element_get, element_put      one element
- *     elements_get, elements_put    four neighbours, in one access if the alignment allows it */
+/* element.cuh : reads and writes one or four elements of a vector of floats or halves, as floats in
+ * registers. The type must be the same for all threads of a block. */
 #ifndef ELEMENT_CUH
 #define ELEMENT_CUH
 #include "device/run/cu.cuh"
@@ -24,7 +21,7 @@ ELEMENT_FN void element_put(void *x, enum vec_type type, size_t i, float v)
         ((float *)x)[i] = v;
 }
 
-/* Return whether each group of four elements, from a multiple of 4 on, can be loaded at once. */
+/* Each group of four, from a multiple of 4 on, can be accessed at once. */
 ELEMENT_FN bool elements_whole(const void *x, enum vec_type type)
 {
     return (uintptr_t)x % (4 * vec_type_bytes(type)) == 0;
@@ -42,7 +39,7 @@ ELEMENT_FN uint32_t element_close(float low, float high)
            (uint32_t)__half_as_ushort(__float2half_rn(high)) << 16;
 }
 
-/* Return elements e to e + 3, zeros from n on. e: a multiple of 4. whole: elements_whole(x). */
+/* Elements from n on are zeros. e: a multiple of 4. whole: elements_whole(x). */
 ELEMENT_FN float4 elements_get(const void *x, enum vec_type type, size_t e, size_t n, bool whole)
 {
     if (whole && e + 4 <= n) {

@@ -1,9 +1,8 @@
 /* levels.cu : encodes, sums and decodes all vectors of a list as buckets of levels, with the bits
  * of level.h.
  *
- * A bucket's team is one warp up to 512 elements, else one block. Elements are read once and stay
- * in shared memory until the scale is known. 16 lanes compute level.h's 2-norm from there: slow,
- * but rare.
+ * A bucket's team is one warp up to 512 elements, else one block. Elements stay in shared memory
+ * until the scale is known. 16 lanes compute level.h's 2-norm: slow, but rare.
  *
  * By counting, Philox takes 25 operations per element, rounding about 20: as long as an H100 takes
  * to read its 4 bytes. */
@@ -13,14 +12,13 @@
 
 enum { THREADS = 256, PER_SM = 4, WARP_MAX = 512 /* longest bucket of a warp */ };
 
-/* Parts to add instead of x. A span's codes are as far from `base` as each part's from the part. */
+/* Summed instead of x; `base` is that of levels_sum(). */
 struct levels_parts {
     const uint8_t *const *parts;
     int n;
     const uint8_t *base;
 };
 
-/* Return how many buckets of a tile each team processes. */
 static __host__ __device__ inline uint32_t buckets_each(uint32_t bucket)
 {
     return bucket < WARP_MAX ? WARP_MAX / bucket : 1;
@@ -30,7 +28,7 @@ static __host__ __device__ inline uint32_t tile_of(int team, uint32_t bucket)
     return THREADS / (uint32_t)team * buckets_each(bucket) * bucket;
 }
 
-/* For up to 4 bits, each lane holds one value of a table. */
+/* Up to 4 bits, each lane holds one value of a table. */
 struct levels_reader {
     struct level_scheme scheme;
     struct level_grid grid;
@@ -56,7 +54,7 @@ CAST_FN struct levels_reader reader_of(struct level_scheme scheme, const uint8_t
     return r;
 }
 
-/* Set value to elements e to e + 3. The whole warp calls it. */
+/* Reads elements e to e + 3. The whole warp calls it. */
 CAST_FN void values_get(const struct levels_reader *r, const uint8_t *bucket, uint32_t e, bool in,
                         float value[4])
 {
@@ -68,7 +66,7 @@ CAST_FN void values_get(const struct levels_reader *r, const uint8_t *bucket, ui
                                        : value_of(r, code[j]);
 }
 
-/* ---- a bucket; its elements are in keep[bucket], padded with zeros ---- */
+/* ---- a bucket; keep[bucket] holds its elements, padded with zeros ---- */
 
 struct levels_bucket {
     const struct vec_span *span;
@@ -79,7 +77,6 @@ struct levels_bucket {
     uint32_t *shared; /* [THREADS / 32 + 1] of the team */
 };
 
-/* Return this lane's largest magnitude. */
 template <int TEAM> CAST_FN uint32_t bucket_load(const struct levels_bucket *b)
 {
     const struct vec_span *s = b->span;
@@ -94,7 +91,6 @@ template <int TEAM> CAST_FN uint32_t bucket_load(const struct levels_bucket *b)
     return largest;
 }
 
-/* The same for the sum of the parts, up to the span's end. */
 template <int TEAM>
 CAST_FN uint32_t bucket_add(const struct levels_rule *r, const struct levels_bucket *b,
                             const struct levels_parts *p)
@@ -126,7 +122,6 @@ CAST_FN uint32_t bucket_add(const struct levels_rule *r, const struct levels_buc
     return largest;
 }
 
-/* One warp of the team computes it. */
 template <int TEAM> CAST_FN float bucket_norm2(const struct levels_bucket *b, float max)
 {
     const struct level_power p = level_power_of(max);
@@ -182,7 +177,7 @@ CAST_FN void bucket_put(const struct levels_rule *r, const struct levels_bucket 
     team_sync<TEAM>(); /* wait until keep is read */
 }
 
-/* SUMS: sums of parts; their spans have neither x nor absmax. */
+/* SUMS: adds parts; their spans have neither x nor absmax. */
 template <int TEAM, bool SUMS>
 static __global__ void __launch_bounds__(THREADS, 4)
     k_levels_encode(struct levels_rule r, struct vec_span *spans, int n_spans,

@@ -1,10 +1,10 @@
-/* levels_item.cuh : reads and writes a bucket's codes four at a time, and has operations of the
- * bucket's team: a warp or the whole block.
+/* levels_item.cuh : reads and writes a bucket's codes four per lane, and has operations of its
+ * team: a warp or the whole block.
  *
- *     bucket | scale | codes 0..3 | codes 4..7 | ...    four codes per lane: half a byte to 8 bytes
+ *     bucket | scale | codes 0..3 | codes 4..7 | ...    four codes: half a byte to 8 bytes
  *
- * A bucket's length is a multiple of a word. If a vector begins on a word, so do all its buckets;
- * otherwise codes are moved byte by byte. */
+ * A bucket is whole words. If a vector begins on a word, so do all its buckets; otherwise codes are
+ * moved byte by byte. */
 #ifndef LEVELS_ITEM_CUH
 #define LEVELS_ITEM_CUH
 #include "device/vec/cast_item.cuh"
@@ -12,7 +12,7 @@
 
 #define LEVELS_ALL 0xffffffffu
 
-/* ---- a team: TEAM lanes, which are 32 or all of the block ---- */
+/* ---- a team of TEAM lanes ---- */
 
 template <int TEAM> CAST_FN void team_sync(void)
 {
@@ -22,7 +22,7 @@ template <int TEAM> CAST_FN void team_sync(void)
         __syncthreads();
 }
 
-/* Return the maximum of all lanes, in every lane. shared: [TEAM / 32] of the team. */
+/* Every lane gets the maximum. shared: [TEAM / 32] of the team. */
 template <int TEAM> CAST_FN uint32_t team_max(uint32_t value, uint32_t *shared)
 {
     value = __reduce_max_sync(LEVELS_ALL, value);
@@ -38,8 +38,8 @@ template <int TEAM> CAST_FN uint32_t team_max(uint32_t value, uint32_t *shared)
     return value;
 }
 
-/* Return level_join() of the 16 lanes of each half warp, in all its lanes. Addition of two
- * commutes, so all get the same bits. */
+/* level_join() of the 16 lanes of each half warp. Addition commutes, so all lanes get the same
+ * bits. */
 CAST_FN float half_join(float sum)
 {
 #pragma unroll
@@ -64,14 +64,13 @@ CAST_FN uint32_t word_get(const uint8_t *from)
     return from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
 }
 
-/* Codes of elements e to e + 3 of a bucket. e: a multiple of 4. in: the lane has elements. The
- * whole warp calls these functions, with neighbouring groups of four elements in neighbouring
- * lanes. */
+/* The whole warp accesses elements e to e + 3 of a bucket, with neighbouring groups in neighbouring
+ * lanes. e: a multiple of 4. in: the lane has elements. */
 
 CAST_FN void codes_put(uint8_t *codes, uint32_t e, uint32_t bits, const uint32_t code[4], bool in)
 {
-    const uint32_t joined = code[0] | code[1] << bits % 16 | code[2] << 2 * bits % 32 |
-                            code[3] << 3 * bits % 32; /* for up to 8 bits */
+    const uint32_t joined =
+        code[0] | code[1] << bits % 16 | code[2] << 2 * bits % 32 | code[3] << 3 * bits % 32;
     uint8_t *to = codes + e / 8 * bits + (e & 4) * bits / 8;
     if (bits == 1) {
         const uint32_t beside = __shfl_xor_sync(LEVELS_ALL, joined, 1);
@@ -93,7 +92,7 @@ CAST_FN void codes_put(uint8_t *codes, uint32_t e, uint32_t bits, const uint32_t
     }
 }
 
-/* Set code, to zeros if the lane has no elements. */
+/* Lanes without elements get zeros. */
 CAST_FN void codes_get(const uint8_t *codes, uint32_t e, uint32_t bits, bool in, uint32_t code[4])
 {
     const uint8_t *from = codes + e / 8 * bits + (e & 4) * bits / 8;

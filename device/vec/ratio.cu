@@ -1,19 +1,16 @@
-/* ratio.cu : casts a list of vectors as multiples of a quantile in one launch, with the bits of
- * relative.h. Finds the quantile from samples, encodes fp32 to codes of its multiples and decodes
- * them, with or without a division by weights, and divides codes in place. No product is followed
- * by an addition, so nvcc cannot fuse them.
+/* ratio.cu : encodes and decodes a list of vectors as multiples of a quantile, with or without a
+ * division by weights, with the bits of relative.h; also divides codes in place. No product is
+ * followed by an addition, so nvcc cannot fuse them.
  *
- *     quantile   one block per vector, up to 16 samples per thread in registers. A binary search
- *                of 31 steps counts samples that do not exceed a number. Only the quantile is
- *                copied to the host
- *     casts      cast_tile.cuh and uncast_tile.cuh, with transformed floats */
+ * For the quantile, a block per vector counts samples that do not exceed a number, in a binary
+ * search of 31 steps with up to 16 samples per thread in registers. Only the quantile is
+ * copied to the host. */
 #include "device/vec/cast_tile.cuh"
 #include "device/vec/eight.cuh"
 #include "device/vec/uncast_tile.cuh"
 #include "device/vec/vec.cuh"
 #include "hls/arith/relative_lists.h"
 
-/* Weights of four elements, zeros beyond the end. */
 struct ratio_beside {
     const void *w; /* NULL: none */
     enum vec_type type;
@@ -48,8 +45,7 @@ struct ratio_sent {
         struct relative_scale scale;
         float share, part;
 
-        /* Beyond the end, 0 / eps = 0. If share is a power of two, the product with `part` has the
-         * bits of the division. */
+        /* Beyond the end, 0 / eps = 0. The product with `part` has the bits of the division. */
         __device__ float one(float d) const
         {
             return part != 0 ? d * scale.up * part : relative_sent(d, scale, share);
@@ -75,7 +71,7 @@ struct ratio_sent {
 
 struct ratio_back {
     enum { LOOKS = 1, PER_SM = 5, PER_SM_ANY = 2 };
-    const struct relative_part *with; /* [n_spans] */
+    const struct relative_part *with;
     float eps;
 
     struct span {
@@ -134,7 +130,7 @@ static __global__ void __launch_bounds__(SAMPLE_THREADS)
     const uint64_t key = relative_samples_key(s.key);
     uint32_t size[SAMPLES_EACH], least = 0;
     if (p.rank == 0 || n == 0 || s.absmax >= 0x7f800000u)
-        return; /* the whole block returns */
+        return;
 #pragma unroll
     for (int j = 0; j < SAMPLES_EACH; j++) {
         const uint32_t k = (uint32_t)j * SAMPLE_THREADS + threadIdx.x;

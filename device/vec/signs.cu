@@ -1,20 +1,18 @@
 /* signs.cu : encodes, sums and decodes all vectors of a list as signs and two means per column,
- * with the bits of level.h. Encoding and sums also update residuals.
+ * with the bits and the 16 lanes of level.h.
  *
- *     stride 1      half a warp per column; lane k, as in level.h, has elements k, k + 16, ...
- *     else          a thread per column, beside the threads of neighbouring columns. The 16
- *                   lanes of level.h are registers
+ *     stride 1      half a warp per column; lane k has elements k, k + 16, ...
+ *     else          a thread per column, with the lanes in registers, beside neighbouring columns
  *
  * Reads are thus whole sectors of 32 bytes or more. Half a warp stores up to 64 bytes of codes at
- * once, as they may be across the bus. With stride 1, the first 64 elements stay in registers
- * between means and signs. All others are read twice, the second time from a cache at best. */
+ * once, as they may be across the bus. With stride 1, the first 64 elements of a column stay in
+ * registers between means and signs; the others are read twice. */
 #include "device/vec/cast_list.cuh"
 #include "device/vec/levels_item.cuh"
 #include "device/vec/vec.cuh"
 
 enum { THREADS = 256, PER_SM = 4, KEPT = 4 /* elements of a lane in registers */ };
 
-/* Return half a warp or one thread per column. */
 static __device__ inline size_t columns_threads(const struct signs_rule *r, size_t n)
 {
     return signs_columns(r, n) * (r->stride == 1 ? LEVEL_LANES : 1);
@@ -28,7 +26,7 @@ static __device__ inline size_t span_length(const struct signs_out *out, bool)
     return columns_threads(&out->rule, out->n);
 }
 
-/* Parts to add instead of x. A span's codes are as far from `base` as each part's from the part. */
+/* Summed instead of x; `base` is that of signs_sum(). */
 struct signs_parts {
     const uint8_t *const *parts;
     int n;
@@ -41,13 +39,13 @@ struct signs_column {
     bool there; /* false: after the vector's end */
 };
 
-/* In 32 bits if possible: a 64-bit division takes longer than a column's arithmetic. */
+/* A 64-bit division takes longer than a column's arithmetic. */
 CAST_FN size_t quotient(size_t a, size_t b)
 {
     return (a | b) >> 32 == 0 ? (uint32_t)a / (uint32_t)b : a / b;
 }
 
-/* all: elements that the vector's codes cover, padded. */
+/* all: elements that the codes cover, padded. */
 CAST_FN struct signs_column column_at(const struct signs_rule *r, size_t n, size_t all,
                                       size_t number, uint8_t *codes)
 {
@@ -65,7 +63,7 @@ CAST_FN struct signs_column column_at(const struct signs_rule *r, size_t n, size
     return c;
 }
 
-/* Return element j plus its residual, 0 after the column's end. */
+/* Returns 0 after the column's end. */
 template <bool SUMS>
 CAST_FN float element(const struct signs_span *s, const struct signs_parts *p,
                       const struct signs_column *c, size_t j)
@@ -111,8 +109,7 @@ CAST_FN void half_add(struct half_sums *s, float v)
     s->n_minus += (uint32_t)__popc(half_signs(v));
 }
 
-/* Return sixteen words of a column's codes, one per lane of the half warp, from word `first` on.
- * Words 0 and 1 are the means. */
+/* Returns one word per lane of the half warp, from word `first` on. Words 0 and 1 are the means. */
 CAST_FN uint32_t half_words(const struct signs_rule *r, const uint8_t *codes, uint32_t first,
                             bool there)
 {
@@ -125,7 +122,6 @@ CAST_FN uint32_t half_word(uint32_t words, uint32_t which)
     return __shfl_sync(LEVELS_ALL, words, (int)(which % LEVEL_LANES), LEVEL_LANES);
 }
 
-/* Return whether element 16 * i + lane is negative. words: from half_words(), with its sign. */
 CAST_FN bool half_negative(uint32_t words, uint32_t i)
 {
     return half_word(words, 2 + i / 2) >> (16 * (i % 2) + threadIdx.x % LEVEL_LANES) & 1;
@@ -160,7 +156,7 @@ CAST_FN void half_load(const struct signs_span *s, const struct signs_parts *p,
 }
 
 /* A column after the vector's end is computed but not stored: the warp's other half may have one
- * inside. Return this lane's largest magnitude of x. */
+ * inside. Returns this lane's largest magnitude of x. */
 template <bool SUMS>
 CAST_FN uint32_t encode_half(const struct signs_span *s, const struct signs_parts *p,
                              const struct signs_column *c)
@@ -179,7 +175,7 @@ CAST_FN uint32_t encode_half(const struct signs_span *s, const struct signs_part
         half_add(&sums, element<SUMS>(s, p, c, (size_t)16 * i + lane));
     const float plus = level_mean(half_join(sums.plus), (uint32_t)c->n - sums.n_minus),
                 minus = level_mean(half_join(sums.minus), sums.n_minus);
-    uint32_t words = __float_as_uint(lane == 0 ? plus : minus); /* this lane's of sixteen */
+    uint32_t words = __float_as_uint(lane == 0 ? plus : minus);
 #pragma unroll 4
     for (uint32_t i = 0; i < rounds; i++) {
         const size_t j = (size_t)16 * i + lane;

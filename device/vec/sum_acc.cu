@@ -1,5 +1,4 @@
-/* sum_acc.cu : adds codes to accumulators in memory, rounds these to codes, and converts them to
- * wide partial sums and back.
+/* sum_acc.cu : adds codes to accumulators in memory, and rounds or converts these.
  *
  * Accumulators are those of host/vec: for the rule exact a word of mf.h, for fp32 a float, for
  * kahan the codes of the sum and its excess, else a code. All bits 0 are an empty sum. */
@@ -25,7 +24,7 @@ static __global__ void k_accumulate(struct acc_job job, sum_fmt<T> k, sum_fmt<fl
     const size_t bytes = (job.n * w + 7) / 8;
     for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < job.n;
          i += (size_t)gridDim.x * blockDim.x) {
-        /* Begin at a byte that begins a code, so bit offsets fit 32 bits. */
+        /* A byte that begins a code keeps bit offsets within 32 bits. */
         const size_t at = i / 8 * w;
         const uint32_t code =
             pack_at(codes + at, (unsigned)(bytes - at < 64 ? bytes - at : 64), w, i % 8);

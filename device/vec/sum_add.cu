@@ -1,5 +1,4 @@
-/* sum_add.cu : adds packed codes to packed codes. Sums are rounded to nearest or by the fp8 paper's
- * rule. */
+/* sum_add.cu : adds packed codes pairwise, rounded to nearest or by the fp8 paper's rule. */
 #include "device/vec/sum_e5m2.cuh"
 #include "device/vec/sum_parts.cuh"
 #include "device/vec/vec.cuh"

@@ -1,4 +1,4 @@
-/* sum_e5m2.cuh : adds e5m2 codes, four per word. A code is the upper byte of a half.
+/* sum_e5m2.cuh : adds e5m2 codes, four per word, as the upper bytes of halves.
  *
  *     word  | c3 : c2 : c1 : c0 |   ->   | c1 00 : c0 00 |  | c3 00 : c2 00 |   two half additions
  *
@@ -44,7 +44,7 @@ static __device__ __attribute__((noinline)) uint32_t e5m2_add4_slowly(enum mf_ov
     return word;
 }
 
-/* Add as mf_add(). TRUNC: as mf_e5m2_trunc_add(). */
+/* TRUNC: adds as mf_e5m2_trunc_add(), else as mf_add(). */
 template <bool TRUNC>
 static __device__ inline uint32_t e5m2_add4(enum mf_overflow overflow, uint32_t a, uint32_t b)
 {
@@ -59,7 +59,7 @@ static __device__ inline uint32_t e5m2_add4(enum mf_overflow overflow, uint32_t 
     }
     const uint32_t word = __byte_perm(low, high, 0x7531);
     uint32_t mags = word & 0x7f7f7f7fu;
-    /* As codes, the largest finite value is inf - 1. */
+    /* The largest finite code is inf - 1. */
     if (TRUNC || overflow == MF_SATURATE)
         mags -= (mags + 0x04040404u & 0x80808080u) >> 7;
     /* A zero has no sign. */

@@ -2,8 +2,8 @@
  * accumulators (sum_exact_acc.cuh) stay in registers, one per code of a chunk of 16.
  *
  * On sm_90 this takes 6.0 instructions per code for e4m3 and 6.5 for e5m2, all included. The loads
- * of four parts' chunks are issued together. For that, pointers are in shared memory, and alignment
- * is checked before the loop (tests/device/test_gpu_sass.sh).
+ * of four parts' chunks are issued together: pointers are in shared memory, and alignment is
+ * checked before the loop (tests/device/test_gpu_sass.sh).
  *
  * Chunks with inf or nan, sums that do not fit, odd widths, and more than PARTS_NEAR parts use the
  * accumulators of mf.h instead. */
@@ -40,7 +40,7 @@ static __global__ void k_sum_words(struct sum_job job, size_t n_chunks)
         exact_slowly(job, parts, c);
 }
 
-/* Return nonzero bits if a code is inf or nan. */
+/* Returns nonzero bits if a code is inf or nan. */
 template <int W, class ACC>
 static __device__ inline uint32_t exact_part(const struct exact_plan &plan,
                                              const pack_words<W> &part, ACC *acc)
@@ -54,7 +54,7 @@ static __device__ inline uint32_t exact_part(const struct exact_plan &plan,
     return special;
 }
 
-/* First all loads, then all additions. */
+/* All loads are issued before the additions. */
 template <int W, int N, class ACC>
 static __device__ inline uint32_t exact_parts(const struct exact_plan &plan,
                                               const uint8_t *const *near, size_t at, ACC *acc)
@@ -70,7 +70,6 @@ static __device__ inline uint32_t exact_parts(const struct exact_plan &plan,
     return special;
 }
 
-/* All parts are aligned. */
 template <int W, class ACC>
 static __device__ inline uint32_t exact_whole(const struct sum_job &job,
                                               const struct exact_plan &plan,
@@ -146,8 +145,8 @@ struct real {
     int bits, bias, least; /* of the significand; bias; log2 of the smallest number */
 };
 
-/* Fill what depends on the type of the sums: values of codes times 2^raised. Return false if a
- * power of two does not fit the type or would lose bits. */
+/* Values of codes are scaled by 2^raised. Returns false if a power of two does not fit the sums'
+ * type or would lose bits. */
 static bool plan_end(const struct sum_job &job, struct real type, int raised,
                      struct exact_plan *plan)
 {

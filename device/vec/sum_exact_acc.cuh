@@ -1,10 +1,7 @@
 /* sum_exact_acc.cuh : provides exact floating-point accumulators of finite codes. Three types,
- * chosen by format and number of addends, each have:
- *
- *     exact_open(plan, &acc)              the empty sum
- *     exact_add<W>(plan, words, i, accs)  adds the codes of word i, one to each accumulator
- *     exact_close(plan, acc)              the sum, times a power of 2; bits that do not fit are
- *                                         rounded to odd
+ * chosen by format and number of addends, each have exact_open(), exact_add(), which adds the codes
+ * of word i, one to each accumulator, and exact_close(), which returns the sum times a power of 2,
+ * rounded to odd.
  *
  * exact_double, exact_single: a code's fields become those of a double or float, which is the
  * code's value times a power of two. Additions are exact while sums have at most 53 or 24 bits.
@@ -19,10 +16,10 @@
  *     took = next - high     exact: a multiple of u, below 2^24 of them
  *     low += x - took        exact: |x - took| <= u / 2 and a multiple of 2^-16, as e5m2 is
  *
- * For 2^L addends (M = L + 16), |low| <= 2^L * u / 2. low is exact, with 24 bits above 2^-16, while
- * 2 L + 32 <= 47. The result is high - C, exact, plus low, rounded once, to odd. L must be one less
- * than that limit, so that the result is exact even if low is larger than high - C. Rounding to
- * odd: S. Boldo and G. Melquiond, Emulation of FMA and correctly rounded sums, 2008. */
+ * For 2^L addends (M = L + 16), |low| <= 2^L * u / 2, exact with 24 bits above 2^-16 while
+ * 2 L + 32 <= 47. L must be one less, so that high - C + low, rounded once to odd, is exact even if
+ * low is larger than high - C. Rounding to odd: S. Boldo and G. Melquiond, Emulation of FMA and
+ * correctly rounded sums, 2008. */
 #ifndef SUM_EXACT_ACC_CUH
 #define SUM_EXACT_ACC_CUH
 #include "device/vec/sum_pack.cuh"
@@ -108,7 +105,7 @@ static __device__ inline void exact_add(const struct exact_plan &plan, const pac
     }
 }
 
-/* A code of e5m2 is the upper byte of a half. */
+/* An e5m2 code is the upper byte of a half. */
 template <int W>
 static __device__ inline void exact_add(const struct exact_plan &plan, const pack_words<W> &part,
                                         int i, struct exact_pair *acc)
@@ -136,8 +133,7 @@ static __device__ inline float exact_close(const struct exact_plan &plan,
     (void)plan;
     return acc.sum;
 }
-/* Return high - C + low, rounded to odd. s, that sum rounded toward zero, is exact if it contains
- * all of low. */
+/* s, high - C + low rounded toward zero, is exact if it contains all of low. */
 static __device__ inline float exact_close(const struct exact_plan &plan,
                                            const struct exact_pair &acc)
 {

@@ -1,7 +1,6 @@
-/* sum_exact_end.cuh : rounds sums to codes, to nearest even. Sums may have been rounded to odd
- * before, as they have at least two bits more than the out format. For saturating e5m2 or e4m3fn,
- * on chips with the instruction, the sum is rounded to odd to a float, which the hardware casts.
- * Otherwise its bits are rounded with integer operations. */
+/* sum_exact_end.cuh : rounds sums to codes, to nearest even. Sums may already be rounded to odd, as
+ * they have at least two bits more than the out format. Chips with the instruction cast a float
+ * rounded to odd to saturating e5m2 or e4m3fn. */
 #ifndef SUM_EXACT_END_CUH
 #define SUM_EXACT_END_CUH
 #include "device/vec/sum_exact_acc.cuh"
@@ -62,7 +61,6 @@ static __device__ inline float exact_odd(double x)
     return __uint_as_float(__float_as_uint(__double2float_rz(x)) | (lost != 0u ? 1u : 0u));
 }
 
-/* Rounds to nearest, saturating. */
 static __device__ inline uint32_t exact_cvt2(int end, float x0, float x1)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
@@ -79,7 +77,6 @@ static __device__ inline uint32_t exact_cvt2(int end, float x0, float x1)
 #endif
 }
 
-/* Zeros have no sign. */
 template <class REAL>
 static __device__ inline uint32_t exact_cvt4(const struct exact_plan &plan, const REAL *sum)
 {
@@ -92,7 +89,7 @@ static __device__ inline uint32_t exact_cvt4(const struct exact_plan &plan, cons
     return mags | (word & (mags + 0x7f7f7f7fu) & 0x80808080u);
 }
 
-/* w-bit codes. left: codes to the vector's end. */
+/* left: codes to the vector's end. */
 template <class REAL>
 static __device__ inline void exact_store(const struct exact_plan &plan, const REAL *sum,
                                           uint8_t *to, unsigned w, size_t left)

@@ -2,11 +2,8 @@
  * registers.
  *
  * A chunk of 16 codes of w bits has 2w bytes, so it begins on a byte. Codes of the common widths
- * stay in words as loaded, and are extracted one by one, sign-extended to 32 bits:
- *
- *     W = 4, 8, 16, 32   2, 4, 8, 16 words of 8, 4, 2, 1 codes
- *
- * Codes of other widths are read one at a time (pack_at) and written by pack_writer. */
+ * stay in words as loaded (W = 4, 8, 16 or 32: 2, 4, 8 or 16 words). Codes of other widths are
+ * read by pack_at() and written by pack_writer, one at a time. */
 #ifndef SUM_PACK_CUH
 #define SUM_PACK_CUH
 #include "device/run/cu.cuh"
@@ -19,7 +16,7 @@ template <int W> struct pack_words {
     uint32_t w[N];
 };
 
-/* The code is sign-extended. */
+/* Codes are sign-extended to 32 bits, as the adders expect. */
 template <int W> static __device__ inline uint32_t pack_code(const pack_words<W> &p, int k)
 {
     const uint32_t word = p.w[k / pack_words<W>::PER];
@@ -33,7 +30,6 @@ template <int W> static __device__ inline uint32_t pack_code(const pack_words<W>
     return word;
 }
 
-/* Codes are sign-extended, as the adders expect. Bits above are ignored. */
 static __device__ inline uint32_t pack_own_bits(struct mf_fmt f, uint32_t code)
 {
     return code & (0xffffffffu >> (32 - mf_width(f)));
@@ -43,7 +39,7 @@ static __device__ inline uint32_t pack_spread(struct mf_fmt f, uint32_t code)
     return (uint32_t)((int32_t)(code << (32 - mf_width(f))) >> (32 - mf_width(f)));
 }
 
-/* Return a word that is not 0 if the magnitude of a code is `inf` or above.
+/* Returns nonzero if the magnitude of a code is `inf` or above.
  *     | s mmmmmmm | s mmmmmmm | ...  ->  | 0 mmmmmmm | ...  + (128 - inf) each
  * Only such a magnitude's sum reaches bit 7, and nothing carries further. */
 template <int W> static __device__ inline uint32_t pack_special(uint32_t word, uint32_t inf)
@@ -53,13 +49,12 @@ template <int W> static __device__ inline uint32_t pack_special(uint32_t word, u
     return ((word & (ones * (half - 1u))) + ones * (half - inf)) & (ones * half);
 }
 
-/* Return the bytes of a chunk with codes. left: codes to the vector's end. */
+/* left: codes to the vector's end, here and below. */
 static __device__ inline unsigned pack_bytes(unsigned w, size_t left)
 {
     return left >= PACK_CODES ? 2u * w : ((unsigned)left * w + 7u) / 8u;
 }
 
-/* The code is sign-extended. */
 static __device__ inline uint32_t pack_at(const uint8_t *bytes, unsigned n_bytes, unsigned w,
                                           size_t i)
 {
@@ -71,7 +66,7 @@ static __device__ inline uint32_t pack_at(const uint8_t *bytes, unsigned n_bytes
     return (uint32_t)((int32_t)((uint32_t)(word >> (bit & 7)) << (32 - w)) >> (32 - w));
 }
 
-/* Uses one load or two. p: GPU memory, aligned to ALIGN. */
+/* p: GPU memory, aligned to ALIGN. */
 template <int W> static __device__ inline void pack_fetch(const uint8_t *p, pack_words<W> *to)
 {
 #ifdef __CUDA_ARCH__
@@ -90,7 +85,7 @@ template <int W> static __device__ inline void pack_fetch(const uint8_t *p, pack
     }
 }
 
-/* left: codes to the vector's end; later ones are 0. */
+/* Codes from `left` on are 0. */
 template <int W>
 static __device__ inline void pack_load(const uint8_t *p, unsigned w, size_t left,
                                         pack_words<W> *to)
@@ -115,7 +110,7 @@ static __device__ inline void pack_load(const uint8_t *p, unsigned w, size_t lef
     }
 }
 
-/* If both chunks are whole and aligned, their loads are issued together. */
+/* Loads of whole, aligned chunks are issued together. */
 template <int W>
 static __device__ inline void pack_load_both(const uint8_t *p, const uint8_t *q, unsigned w,
                                              size_t left, pack_words<W> *a, pack_words<W> *b)
@@ -153,7 +148,7 @@ static __device__ inline void pack_put(uint8_t *p, const uint32_t *words, unsign
     }
 }
 
-/* No bytes after code left - 1 are stored. Unused bits of its last byte become zero. */
+/* Stores no bytes after code left - 1. Unused bits of its last byte become zero. */
 static __device__ inline void pack_store(uint8_t *p, unsigned w, size_t left, uint32_t *codes)
 {
     const unsigned n_bytes = pack_bytes(w, left);
@@ -195,7 +190,7 @@ static __device__ inline void pack_store(uint8_t *p, unsigned w, size_t left, ui
     }
 }
 
-/* Writes a chunk's codes one by one, each byte as soon as it is full. */
+/* Writes each byte as soon as it is full. */
 struct pack_writer {
     uint8_t *to;
     uint64_t word;

@@ -1,9 +1,7 @@
 /* sum_partial.cu : makes sums whose partial sums have their own format (vec_sum.acc), with the
- * rules nearest and kahan.
- *
- * A code is read as its value times a factor of its format (sum_round.cuh). Two formats' factors
- * differ by a power of two. An addend times that power is exact, as the sums' format holds all its
- * numbers:
+ * rules nearest and kahan. A code is read as its value times a factor of its format
+ * (sum_round.cuh), and factors differ by a power of two. The product is exact, as the sums' format
+ * holds all addends:
  *
  *     addend   v * 2^(bias(in) - 127) -- * 2^(bias(acc) - bias(in)) --> v * 2^(bias(acc) - 127) */
 #include "device/vec/sum_walk.cuh"
@@ -54,7 +52,6 @@ static __device__ inline uint32_t rule_end(const struct sum_job &, const partial
     return partial_final(k, acc.sum);
 }
 
-/* Adds addends to a received partial sum. */
 template <class T>
 static __global__ void k_partial_hop(partial_fmt<T> k, const uint8_t *partial,
                                      const uint8_t *addends, size_t n, uint8_t *codes,
@@ -76,7 +73,7 @@ static __global__ void k_partial_hop(partial_fmt<T> k, const uint8_t *partial,
     }
 }
 
-/* Adds addends to accumulators in memory (sum_acc.cu). */
+/* The accumulators are those of sum_acc.cu. */
 template <class T>
 static __global__ void k_partial_accumulate(partial_fmt<T> k, uint32_t *acc, const uint8_t *codes,
                                             size_t n, bool first)

@@ -19,8 +19,7 @@ struct sum_job {
     uint8_t *codes;
 };
 
-/* Copy the list of parts to shared memory if it fits; return where it is. The whole block calls
- * it. */
+/* Copies the list of parts if it fits; returns where it is. The whole block calls it. */
 static __device__ inline const uint8_t *const *parts_fetch(const struct sum_job &job,
                                                            const uint8_t **near)
 {
@@ -32,7 +31,7 @@ static __device__ inline const uint8_t *const *parts_fetch(const struct sum_job 
     return near;
 }
 
-/* Return whether all parts of the list are aligned. The whole block calls it. */
+/* The whole block calls it. */
 static __device__ inline bool parts_aligned(const struct sum_job &job, const uint8_t *const *near,
                                             unsigned align)
 {
@@ -40,8 +39,8 @@ static __device__ inline bool parts_aligned(const struct sum_job &job, const uin
     return __syncthreads_or(p < job.n_parts && ((uintptr_t)near[p] & (align - 1u)) != 0) == 0;
 }
 
-/* Launch the sums of job by its rule; return 0 or the launch's failure. The _partial functions are
- * for partial sums and accumulators of their own format. */
+/* The _partial functions are for accumulators of their own format. Return 0 or the launch's
+ * failure. */
 int vec_gpu_sum_exact(const struct sum_job &job, cudaStream_t s);
 int vec_gpu_sum_partial(const struct sum_job &job, const struct vec_sum *sum, cudaStream_t s);
 int vec_gpu_accumulate_partial(const struct vec_sum *sum, uint32_t *acc, const uint8_t *codes,

@@ -5,11 +5,10 @@
  *
  *     e5m2    | s | eeeee | mm |   ->   | s | 000eeeee | mm 000...0 |
  *
- * The float is the code's value times 2^(15 - 127), also for subnormals. All values and sums of a
- * format share this factor, so exponents are never computed, and the format's subnormals are the
- * float's. Rounding is an integer addition on the bits. Rounding twice is harmless: floats keep at
- * least 2 (m + 1) + 2 bits for m <= 10, doubles for m <= 23. Source: S. A. Figueroa, When is double
- * rounding innocuous?, 1995. */
+ * The float is the code's value times 2^(15 - 127), a factor that all values and sums of a format
+ * share. So exponents are never computed, subnormals are the float's, and rounding is an integer
+ * addition. Rounding twice is harmless: floats keep at least 2 (m + 1) + 2 bits for m <= 10,
+ * doubles for m <= 23 (S. A. Figueroa, When is double rounding innocuous?, 1995). */
 #ifndef SUM_ROUND_CUH
 #define SUM_ROUND_CUH
 #include "device/run/cu.cuh"
@@ -31,11 +30,10 @@ template <> struct lane<double> {
     static __device__ inline double add(double a, double b) { return __dadd_rn(a, b); }
 };
 
-/* A format's constants. Arguments and results are sign-extended codes. */
+/* Arguments and results are sign-extended codes. */
 template <class T> struct sum_fmt {
     typename lane<T>::bits mask, inf,
-        /* mask: of sign and magnitude. inf: its magnitude. special: bits that turn that magnitude
-         * into the float's inf or nan */
+        /* bits that turn the magnitude inf into the float's inf or nan */
         special;
     uint32_t nan, beyond, minus; /* codes of nan and of overflows; the sign */
     unsigned drop;               /* mantissa bits of the float less the format's */
@@ -67,7 +65,7 @@ template <class T> static __device__ inline T sum_value(const sum_fmt<T> &k, uin
     return lane<T>::put(mag >= k.inf ? b | k.special : b);
 }
 
-/* Round as mf_add(): inf counts as too large, nan and zero have no sign. */
+/* As mf_add(): inf counts as too large, nan and zero have no sign. */
 template <class T> static __device__ inline uint32_t sum_code(const sum_fmt<T> &k, T sum)
 {
     typedef typename lane<T>::bits bits;
@@ -88,12 +86,12 @@ static __device__ inline uint32_t sum_add(const sum_fmt<T> &k, uint32_t a, uint3
     return sum_code(k, lane<T>::add(sum_value(k, a), sum_value(k, b)));
 }
 
-/* sum: a code, or for the rule fp32 a float's bits. too_much: Kahan's excess. */
+/* For the rule fp32, sum holds a float's bits. too_much: Kahan's excess. */
 struct sum_acc {
     uint32_t sum, too_much;
 };
 
-/* k: format of sums. y: the addend minus too_much. */
+/* y: the addend minus too_much. */
 template <class T>
 static __device__ inline void sum_kahan(const sum_fmt<T> &k, uint32_t y, struct sum_acc *acc)
 {
@@ -102,8 +100,8 @@ static __device__ inline void sum_kahan(const sum_fmt<T> &k, uint32_t y, struct 
     acc->sum = t;
 }
 
-/* Add as mf_e5m2_trunc_add(). Addends have 3 significant bits, so the fp32 sum rounds to the same
- * half as the exact sum. Half and float have the same fields here. */
+/* As mf_e5m2_trunc_add(). Addends have 3 significant bits, so the fp32 sum rounds to the same half
+ * as the exact sum. Half and float have the same fields here. */
 static __device__ inline uint32_t sum_add_trunc(const sum_fmt<float> &k, uint32_t a, uint32_t b)
 {
     const uint32_t sum = __float_as_uint(__fadd_rn(sum_value(k, a), sum_value(k, b))),
@@ -115,8 +113,8 @@ static __device__ inline uint32_t sum_add_trunc(const sum_fmt<float> &k, uint32_
     return sum >> 31 != 0 && mag != 0 && mag <= 0x7f800000u ? code | ~0x7fu : code;
 }
 
-/* Round once to nearest, as mf_acc_round(), but count leading zeros with one instruction: a zero is
- * +0, nan has no sign, bits above the code are 0. */
+/* As mf_acc_round(), but counts leading zeros with one instruction: a zero is +0, nan has no sign,
+ * bits above the code are 0. */
 static __device__ inline uint32_t sum_final(struct mf_num v, struct mf_fmt out,
                                             enum mf_overflow overflow)
 {

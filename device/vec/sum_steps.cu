@@ -4,9 +4,7 @@
 #include "device/vec/sum_walk.cuh"
 #include "device/vec/vec.cuh"
 
-/* A sum is a code or, for the rule fp32, the bits of the sum of the codes' floats
- * (sum_round.cuh). */
-
+/* For the rule fp32, a sum is the bits of the sum of the codes' floats, else a code. */
 static __device__ inline uint32_t steps_final(const struct sum_job &job, enum vec_rule rule,
                                               uint32_t acc)
 {
@@ -23,7 +21,6 @@ static __device__ inline uint32_t steps_add_fp32(const sum_fmt<float> &k, uint32
     return __float_as_uint(__fadd_rn(__uint_as_float(acc), sum_value(k, code)));
 }
 
-/* chosen at compile time */
 template <int RULE> struct steps_known {
     sum_fmt<float> k;
 };
@@ -43,7 +40,6 @@ static __device__ inline uint32_t rule_end(const struct sum_job &job, const step
     return steps_final(job, (enum vec_rule)RULE, acc.sum);
 }
 
-/* chosen at run time */
 template <class T> struct steps_any {
     sum_fmt<T> k;
     sum_fmt<float> k32;

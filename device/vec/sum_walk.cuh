@@ -1,5 +1,5 @@
-/* sum_walk.cuh : defines two loops over packed parts, for any rule that adds code after code. A
- * rule is plain data, a kernel argument, with two functions:
+/* sum_walk.cuh : defines two loops over packed parts, for any rule that adds code after code: a
+ * kernel argument with two functions:
  *
  *     rule_add(job, rule, code, &acc)     adds one code; acc begins as zeros
  *     rule_end(job, rule, acc)            returns the sum's code */
@@ -7,7 +7,7 @@
 #define SUM_WALK_CUH
 #include "device/vec/sum_parts.cuh"
 
-/* W: a common width, sixteen codes at a time in registers. */
+/* W: a common width; chunks stay in registers. */
 template <int W, class RULE>
 static __global__ void k_walk_sixteen(struct sum_job job, RULE rule, size_t n_chunks)
 {

@@ -1,5 +1,4 @@
-/* uncast.cu : decodes packed codes of a vector or list to scaled fp32, which overwrite the
- * destination or are added to it. */
+/* uncast.cu : decodes codes to scaled fp32, which overwrites the destination or is added to it. */
 #include "device/vec/uncast_tile.cuh"
 #include "device/vec/vec.cuh"
 

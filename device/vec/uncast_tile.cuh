@@ -1,6 +1,5 @@
 /* uncast_tile.cuh : decodes packed codes to scaled fp32, with the bits of mf_dec() and then a
- * division: tiles of a vector, or all spans of a list in one launch. uncast.cu uses the values as
- * they are, ratio.cu transforms them.
+ * division: tiles of a vector, or all spans of a list in one launch.
  *
  *     up to 8 bits   a table of all values in shared memory, made by mf_dec()
  *     wider codes    | s | field | frac |, moved up by 23-m bits, is an fp32 that is too small by a
@@ -8,10 +7,10 @@
  *                    and applies the shift
  *     odd widths     a warp reads the 4 * width words of 128 codes, each lane picks its four
  *
- * The transformation is an argument of the launch, of type TO. TO::PER_SM blocks (TO::PER_SM_ANY
- * for any width) fit the registers of a multiprocessor. TO::span is its state for one span, made by
- * one thread if TO::LOOKS. span.made(element, x) returns the results for x, the four values from
- * index `element` on. */
+ * A transformation of the values is an argument of the launch, of type TO. TO::PER_SM blocks
+ * (TO::PER_SM_ANY for any width) fit the registers of a multiprocessor. TO::span is its state for
+ * one span, made by one thread if TO::LOOKS. span.made(element, x) transforms four values x, the
+ * first of index `element`. */
 #ifndef UNCAST_TILE_CUH
 #define UNCAST_TILE_CUH
 #include "device/vec/cast_list.cuh"
@@ -44,10 +43,10 @@ struct uncast_shift {
     float factor[3];
     bool far; /* factor[0] and [1] are not 1 */
     int shift;
-    float divisor, times; /* times: 1 / divisor if that is exact, else 0 */
+    float divisor, times; /* times: 1 / divisor if exact, else 0 */
 };
 
-/* Return 1 / x, or 0 unless x is a power of two and both numbers are normal. */
+/* Returns 0 unless x is a power of two and both numbers are normal. */
 static __host__ __device__ inline float exact_inverse(float x)
 {
     uint32_t bits;
@@ -148,7 +147,7 @@ template <int W> UNCAST_FN uint64_t uncast_load(const uint8_t *codes, size_t ele
     return v;
 }
 
-/* Load the warp's 128 codes, of any width, into its words[129]. first: a multiple of 128. */
+/* first: a multiple of 128. words: [129] of the warp. */
 UNCAST_FN void uncast_load_any(const struct uncast *u, const uint8_t *codes, size_t first, size_t n,
                                uint32_t *words)
 {
@@ -174,7 +173,6 @@ UNCAST_FN uint32_t uncast_pick(const struct uncast *u, const uint32_t *words, ui
     return (uint32_t)(two >> bit % 32) & (u->nan * 2 + 1);
 }
 
-/* ADD: add four results. whole: elements_whole(x). */
 template <bool ADD>
 UNCAST_FN void uncast_store(void *x, enum vec_type type, size_t element, size_t n, bool whole,
                             float4 v)
@@ -187,8 +185,8 @@ UNCAST_FN void uncast_store(void *x, enum vec_type type, size_t element, size_t 
     elements_put(x, type, element, n, whole, v);
 }
 
-/* W: 4, 8, 16, or 0 for any width. table: from uncast_table(), for codes of at most 8 bits. words:
- * [129] of the warp. */
+/* W: 0 for any width. table: from uncast_table(), for codes of at most 8 bits. words: [129] of the
+ * warp. */
 template <int W, bool ADD, class SPAN>
 UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by,
                            const float *table, uint32_t *words, const uint8_t *codes, size_t n,
@@ -224,7 +222,6 @@ UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by
     }
 }
 
-/* A block refills its table only when the shift changes. */
 template <int W, class TO>
 static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY : TO::PER_SM)
     k_uncast_all(struct uncast u, const struct vec_out *spans, int n_spans, TO to)
@@ -234,7 +231,7 @@ static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY
     __shared__ uint32_t words[UNCAST_THREADS / 32][129];
     __shared__ typename TO::span become;
     int made = NO_TABLE; /* shift of the table */
-    int now = -1;        /* the span of `become` */
+    int now = -1;
     for (int from = 0; from < n_spans; from += LIST_SPANS) {
         const int n = min(n_spans - from, (int)LIST_SPANS);
         const uint64_t tiles = span_list_load(&list, spans + from, n, false, UNCAST_TILE);

@@ -1,4 +1,4 @@
-/* vec.cu : defines the table of the GPU's vector operations. */
+/* vec.cu : defines the table of dev_vec.h. */
 #include "device/vec/vec.cuh"
 
 extern "C" const struct dev_vec_ops dev_vec = {

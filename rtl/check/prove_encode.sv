@@ -1,8 +1,7 @@
 // prove_encode: proves that a lane's code is its sum / 2^shift, rounded once as hls/arith/mf.h
-// defines, four clocks after the sum. For Yosys.
-// Sum and flags are free: lanes are cut away. One encoder is checked, with all that tile and
-// round_plan compute for it, for beats of any formats, shifts and ops at any distance. A half word
-// holds at most what all ranks' codes can add up to.
+// defines. For Yosys.
+// Sum and flags are free: lanes are cut away. One encoder is checked, for beats of any formats,
+// shifts and ops at any distance. A half word holds at most the sum of all ranks' codes.
 module prove_encode #(
   parameter int Wide = 1,
   localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS,
@@ -44,9 +43,8 @@ module prove_encode #(
     if (in_valid_i && !in_max_i)
       assume (bits(in_fmt_i) != 5'd0 && bits(out_fmt_i) != 5'd0 && out_shift_i <= 3'd6);
 
-  // ---- When
-  // A beat taken in clock 0 has its sum in clock 3 (MAX: 4), 4-bit sums their high half one clock
-  // later. The code is due 4 clocks after its sum.
+  // ---- A beat taken in clock 0 has its sum in clock 3 (MAX: 4), 4-bit sums their high half one
+  // clock later. The code is due 4 clocks after its sum.
   localparam int W = 8 + 8 + 3 + 1 + 1, Due = W + 1 + Word;
   logic           valid1_q, max1_q, valid2_q, valid3_q, again_q, valid4_q, valid5_q, valid6_q,
                   valid7_q;
@@ -121,7 +119,7 @@ module prove_encode #(
     want = 16'(mag) | 16'(sign) << (out_e + out_m);
   end
 
-  // MAX: the result is the word's low byte, an int8.
+  // The result of MAX is the word's low byte.
   logic [15:0] got, mask;
   assign got  = 16'(\u_tile.codes [Codes-1:0]);
   assign mask = 16'((17'd1 << bits(out_fmt)) - 17'd1);

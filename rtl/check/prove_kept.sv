@@ -1,8 +1,7 @@
 // prove_kept: proves that admit and sends never let a kept result be overwritten while it is sent,
-// or sent while it is overwritten. For Yosys.
+// or sent while it is overwritten, for any speeds of tx and tile, frames and jobs. For Yosys.
 // From the clock in which the last contribution enters the tile until the result is reported, tx
-// does not read the slot and no request for it waits. Speeds of tx and tile, frames and jobs are
-// arbitrary.
+// does not read the slot and no request for it waits.
 module prove_kept #(
   parameter int Slots = 2,
   localparam int Ranks = nc_pkg::PKT_MAX_RANKS,
@@ -76,7 +75,7 @@ module prove_kept #(
     if (!past_q) assume (rst_i);
     if (past_q && !$past(rst_i) && $past(desc_valid_i && !desc_ready))
       assume (desc_valid_i && $stable(desc_data_i));
-    // reported once, after its announcement
+    // reported once
     if (done_valid_i && done_slot_i == one) assume (over_q);
     if (past_q) begin
       assert (!over_q
@@ -91,7 +90,7 @@ module prove_kept #(
         assert (ask_slot == \u_admit.at && ask_none == !\u_admit.resend );
       if (\u_admit.state_q == 3'd3 && \u_admit.at == one) begin
         if (ask_valid || \u_admit.asked_q || !\u_admit.finishing_at_q ) assert (!over_q);
-        // withdrawn: no new send can start
+        // no new send can start
         if (\u_admit.asked_q && !\u_admit.resend )
           assert (!\u_sends.pending_q [one] && (!\u_admit.in_reading || \u_admit.in_reading_q ));
       end

@@ -1,9 +1,8 @@
 // prove_sum: proves that a lane's word is the exact sum, or for MAX the maximum, of all codes since
 // the row's first contribution, with the flags of non-finite codes. For Yosys.
-// Beats follow each other at any distance, for any rows. One row is followed in lane 0, with all
-// that tile and acc_lane do for it. The memory is cut away: it returns the written value, or
-// anything if a row is read while it is written. Contributions to a row have one format and op. A
-// word with a flag is not checked further.
+// Beats of any rows follow each other at any distance. One row is followed in lane 0. The memory is
+// cut away: it returns the written value, or anything if a row is read while it is written.
+// Contributions to a row have one format and op. A word with a flag is not checked further.
 module prove_sum #(
   parameter int Wide = 1,
   localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS,
@@ -61,8 +60,7 @@ module prove_sum #(
   always_comb
     if (in_valid_i && !in_max_i) assume (bits(in_fmt_i) != 5'd0 && bits(out_fmt_i) != 5'd0);
 
-  // ---- Expected row: {in_fmt, max, high word, low word}
-  // 4-bit codes have one word per half.
+  // ---- Expected row: {in_fmt, max, high word, low word}; one word per half for 4-bit codes
   localparam int W = 8 + 1 + Word + Word, Max = 2 * Word;  // Max: index of the max bit
   (* anyconst *) logic [2:0] row;
   logic [W-1:0] now_q, now_d, due1_q, due2_q, due3_q, kept_q;

@@ -29,7 +29,7 @@ ULTRASCALE = SimpleNamespace(
     # to stored data, without output register
     ram_clk_q={'BRAM': 1.00, 'URAM': 1.40, 'LUTRAM': 0.60},
     ram_setup=0.35)         # address, data and enables of a BRAM or URAM
-# nextpnr's for grade 8; nets: the mean over routed pieces (rtl/ecp5/README.md).
+# nextpnr's for grade 8; nets: the mean over routed pieces (rtl/ecp5/README.md)
 ECP5 = SimpleNamespace(
     clk_q=0.31, setup=0.0, lut=0.14, net=0.50, net_packed=0.11, net_loads=4, net_double=0.1, carry_in=0.28, carry_bit=0.0215, carry_out=0.26, muxf=0.12,
     ram_clk_q={'BRAM': 3.3, 'LUTRAM': 0.31}, ram_setup=0.0)
@@ -37,7 +37,7 @@ ECP5 = SimpleNamespace(
 KINDS = (('LUT', ('LUT',)), ('FF', ('FD', 'TRELLIS_FF')), ('CARRY', ('CARRY4', 'CARRY8', 'CCU2C')), ('URAM', ('URAM288',)),
          ('BRAM', ('RAMB', 'DP16KD')), ('LUTRAM', ('RAM32', 'RAM64', 'RAM128', 'RAM256', 'RAM512', 'SRL', 'TRELLIS_DPR16X4')),
          ('MUXF', ('MUXF', 'PFUMX', 'L6MUX21')), ('WIRE', ('INV', 'BUFG')))
-# LUTs per LUT RAM, 18 Kb blocks per block RAM, if not 1.
+# if not 1: LUTs per LUT RAM, 18 Kb blocks per block RAM
 SIZE = {'RAMB36E2': 2, 'RAMB36E1': 2, 'RAM32M16': 8, 'RAM64M8': 8, 'RAM32M': 4, 'RAM64M': 4, 'RAM32X1D': 2, 'RAM64X1D': 2,
         'RAM128X1D': 4, 'RAM128X1S': 2, 'RAM256X1S': 4, 'RAM256X1D': 8, 'RAM512X1S': 8, 'TRELLIS_DPR16X4': 4}
 SELECTS = ('S', 'C0', 'SD')  # of a MUXF
@@ -83,7 +83,7 @@ class Netlist:
         An input of None is the clock or a port.
         """
         if net not in self.driver:
-            return [(None, self.part.clk_q)]  # a port of the module: as if from an outside register
+            return [(None, self.part.clk_q)]  # a port, as if from an outside register
         cell, pin, i = self.driver[net]
         kind, cell_type, pins, way = self.cells[cell]
         if kind == 'FF':

@@ -22,7 +22,7 @@ from tools import HERE, run, say, stop
 B = os.environ.get('B', 'build')
 SEEDS = os.environ.get('SEEDS', '1 2 3 4 5 6 7 8').split()
 SHOWN = ('TRELLIS_COMB', 'TRELLIS_FF', 'TRELLIS_RAMW', 'DP16KD', 'TRELLIS_IO', 'EHXPLLL')
-# Without the last step, `check`, which takes minutes to name the card's 300,000 objects.
+# `check` would take minutes to name the card's 300,000 objects.
 SYNTH = 'synth_ecp5 -abc9 -nowidelut -run :check'
 CHECKED = 'hierarchy -check; stat; check -noinit; blackbox =A:whitebox'
 Board = namedtuple('Board', 'name kind top mhz options')

@@ -1,5 +1,4 @@
-// lane: connects acc_lane and fp_encode into one lane of a tile for 8-bit formats, which routes in
-// seconds.
+// lane: is one lane of a tile for 8-bit formats, which routes in seconds.
 module lane (
   input  logic        clk_i,
   input  logic        term_en_i,

@@ -1,10 +1,8 @@
-// arp_table: maps IP to MAC addresses, instead of LiteEth's table, which blocks all frames while
-// one address does not answer, and is cleared every second.
+// arp_table: maps IP to MAC addresses, instead of LiteEth's table (README.md).
 // Every lookup is answered at once. For an unknown address it fails: the frame is dropped, an ARP
 // request is sent, and the protocol retransmits.
 // An address is learnt from its answer to our request, or its own request to us; the first claim
-// wins. A request from another MAC than the known one only makes the entry unknown: the IP is
-// looked up again.
+// wins. A request from another MAC only makes the entry unknown, so the IP is looked up again.
 // A new entry replaces an unknown one, else the next in turn; for a requesting host it only takes
 // an empty place.
 module arp_table #(
@@ -38,7 +36,7 @@ module arp_table #(
   typedef enum logic [1:0] {Clear, Idle, Search, Act} state_e;
   state_e state_q, state_d;
 
-  // --- an entry: known, IP, MAC; IP 0: empty ---
+  // --- an entry; IP 0: empty ---
   logic [RowW-1:0]  row_q;
   logic [BankW-1:0] hit_bank, free_bank, found_bank_q, free_bank_q, turn_bank_q;
   logic [RowW-1:0]  found_row_q, free_row_q, turn_row_q;
@@ -83,7 +81,7 @@ module arp_table #(
     .in_ready_o(heard_room),
     .out_data_o({heard_request, heard_ip, heard_mac}), .out_valid_o(heard),
     .out_ready_i(take_heard));
-  // A received request is taken after the last answer has left. Requests and frames take turns.
+  // A received request waits until the last answer has left. Requests and frames take turns.
   logic        asked, heard_last_q;
   assign asked      = ask_valid_i && !answer_valid_o;
   assign take_heard = state_q == Idle && !(send_valid_o && heard_request)
@@ -148,7 +146,7 @@ module arp_table #(
       answer_mac_o    <= found_mac_q;
     end
 
-    // Lost if the last ARP packet has not left: the next frame repeats it.
+    // Lost if the last ARP packet is waiting: the next frame repeats it.
     if (send_valid_o && send_ready_i) send_valid_o <= 1'b0;
     if (state_q == Act && !send_valid_o && ip_q != '0 && (asks_q ? !known : request_q)) begin
       send_valid_o   <= 1'b1;
@@ -166,8 +164,8 @@ module arp_table #(
   end
 
 `ifdef FORMAL
-  // No IP has two entries. A known entry stays known, unless another MAC claims its IP, or a frame
-  // needs its place. An answered frame gets its IP's MAC.
+  // No IP has two entries. A known entry stays, unless another MAC claims its IP, or a frame needs
+  // its place. An answered frame gets its IP's MAC.
   logic             past_q = 1'b0;
   (* anyconst *) logic [RowW-1:0]  a_row, b_row;
   (* anyconst *) logic [BankW-1:0] a_bank, b_bank;

@@ -1,8 +1,7 @@
-// beat_words: converts between 32-bit words of a LiteEth UDP port and 512-bit beats of nic_core,
-// both ways.
-//  in:  16 words make a beat. A frame that ends inside a beat or a word, or with an error, gets a
-//       last beat with keep = 0, which rx drops and counts.
-//  out: a beat makes 16 words. The datagram's length comes from the header, a frame's first beat.
+// beat_words: converts between 32-bit words of a LiteEth UDP port and 512-bit beats of nic_core.
+//  in:  a frame that ends inside a beat or a word, or with an error, gets a last beat with
+//       keep = 0, which rx drops and counts.
+//  out: the datagram's length comes from the header, a frame's first beat.
 module beat_words (
   input  logic         clk_i,
   input  logic         rst_i,
@@ -65,7 +64,7 @@ module beat_words (
   // --- out ---
   logic [511:0] out_q;
   logic [4:0]   left_q;                      // words still to send
-  logic         out_last_q, first_q;         // first_q: the next beat is a frame's first
+  logic         out_last_q, first_q;         // first_q: a frame begins
   logic [63:0]  to_q;
   assign tx_ready_o  = left_q == '0 || (left_q == 5'd1 && out_ready_i);
   assign out_valid_o = left_q != '0;

@@ -1,5 +1,5 @@
-// card: connects nic_core to two UDP ports of 32-bit words: for frames, and for control of its
-// registers by leases.
+// card: connects nic_core to two UDP ports of 32-bit words: for frames, and for control
+// of its registers by leases.
 //
 //  LiteEth ==words==> beat_words ==beats==> nic_core ==beats==> beat_words ==words==> LiteEth
 //          ==words=======================> control <== answers: words =============>
@@ -15,7 +15,7 @@ module card #(
   input  logic        rst_i,
   input  logic [15:0] port_i,
   input  logic        tick_i,                // a pulse every LEASE_TICK_MS
-  input  logic        direct_i,  // constant; 1: s_* drives registers, control is off
+  input  logic        direct_i,              // constant; 1: s_* drives registers, control is off
   input  logic [31:0] in_data_i,
   input  logic        in_last_i,
   input  logic [3:0]  in_last_be_i,

@@ -1,5 +1,4 @@
-// card_sim: instantiates the card with its shell for Verilator: words of Ethernet frames with
-// preamble and CRC, and AXI-Lite registers.
+// card_sim: is the card with its shell for Verilator: Ethernet frames with preamble and CRC.
 module card_sim (
   input  logic        clk_i,
   input  logic        rst_i,

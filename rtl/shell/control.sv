@@ -6,9 +6,8 @@
 //              '-- crc32c  v  |
 //            one operation after the other => control_bus => AXI-Lite
 //
-// It handles one request at a time. Others that arrive meanwhile are lost and counted, and the host
-// repeats them. A lease's buffer keeps the answer to its last sequenced request, for repetitions
-// with the same number of operations. An expired lease is ended before any other work.
+// Requests that arrive during another are lost and counted. A lease's buffer keeps the answer to
+// its last sequenced request, for repetitions. Rules: control.md.
 module control #(
   parameter int Leases = nc_pkg::LEASE_MAX,
   parameter int Ticks  = nc_pkg::LEASE_TICKS,  // of silence that end a lease
@@ -132,7 +131,7 @@ module control #(
     bus_value = '1;
     unique case (state_q)
       Enable:     {bus_at, bus_value} = {nc_pkg::REG_CTRL, 32'd1 << nc_pkg::REG_CTRL_ENABLE};
-      // no such job: the next two commits are refused, which clears all staged values
+      // The next two commits are refused, as there is no such job, which clears all staged values.
       CleanIndex: ;
       CleanJob:   {bus_at, bus_value} = {nc_pkg::REG_JOB_COMMIT, 32'd0};
       CleanRank:  bus_at = nc_pkg::REG_RANK_COMMIT;
@@ -199,7 +198,7 @@ module control #(
   crc32c #(.Bits(32)) u_crc (.data_i(crc_data ^ ((tx_step ? tx_first : rx_first) ? '1 : crc_q)),
                              .crc_o(crc));
 
-  // Equal length required: else the answer could be longer than the request.
+  // Without equal lengths the answer could be longer than the request.
   assign repeated = hit_q && own_sequence == sequence_in && as_long_q;
   always_comb begin
     status = nc_pkg::LEASE_STATUS_DONE;

@@ -1,4 +1,4 @@
-// control_bus: performs one AXI-Lite write or read at a time, from start_i to done_o.
+// control_bus: performs one AXI-Lite write or read at a time.
 module control_bus (
   input  logic        clk_i,
   input  logic        rst_i,
@@ -50,8 +50,8 @@ module control_bus (
   end
 
 `ifdef FORMAL
-  // Assumed: the user holds what it started, the slave answers what it took. Each start is one
-  // write or read, stable until taken, with its own answer.
+  // Each start is one access, stable until taken, with its own answer. Assumed: the user holds what
+  // it started, the slave answers what it took.
   logic past_q = 1'b0;
   always_ff @(posedge clk_i) begin
     past_q <= 1'b1;

@@ -1,5 +1,5 @@
 // control_jobs: tracks which lease owns which job, and judges each operation by the rules of
-// hls/card/sharing.def, as host/control does. It is told afterwards what was done.
+// hls/card/sharing.def, as host/control does.
 module control_jobs #(
   parameter int Leases = nc_pkg::LEASE_MAX,
   parameter int Jobs   = nc_pkg::CARD_JOBS,
@@ -107,8 +107,7 @@ module control_jobs #(
   end
 
 `ifdef FORMAL
-  // For one arbitrary job: its owner keeps it until it is stopped, and only the owner writes its
-  // ranks or stops it.
+  // A job's owner keeps it until it is stopped; only the owner writes its ranks or stops it.
   (* anyconst *) logic [JobW-1:0] one;
   logic past_q = 1'b0;
   logic meant;

@@ -1,5 +1,4 @@
-// control_leases: stores each lease's secret, last request, answer buffer and remaining time. It
-// looks at one lease at a time and writes only that one.
+// control_leases: stores each lease's secret, last request, answer buffer and remaining time.
 module control_leases #(
   parameter int Leases = nc_pkg::LEASE_MAX,
   parameter int Ticks  = nc_pkg::LEASE_TICKS,
@@ -79,8 +78,8 @@ module control_leases #(
   end
 
 `ifdef FORMAL
-  // No two leases share a buffer. A silent lease is over after exactly Ticks ticks. Other leases do
-  // not change.
+  // No two leases share a buffer. A silent lease is over after exactly Ticks ticks. Only the lease
+  // at hand changes.
   (* anyconst *) logic [IndexW-1:0] one;
   logic             past_q = 1'b0;
   logic [LeftW-1:0] silent_q;

@@ -1,6 +1,6 @@
-// control_rx: receives a datagram into a buffer, word by word, and checks whether it is a request
-// of hls/card/lease.def, held until take_i. Others that arrive meanwhile are lost and counted, so
-// the network never waits.
+// control_rx: receives a datagram into a buffer and checks whether it is a request of
+// hls/card/lease.def, held until take_i. Others are lost meanwhile: the network never
+// waits.
 module control_rx #(
   localparam int WordW = $clog2(nc_pkg::LEASE_WORDS),
   localparam int CountW = $clog2(nc_pkg::LEASE_OPERATIONS + 1)
@@ -40,7 +40,7 @@ module control_rx #(
 
   typedef enum logic [1:0] {Receive, Judge, Hold} state_t;
   state_t            state_q;
-  logic              inside_q, skip_q;       // after a datagram's first word; the datagram is lost
+  logic              inside_q, skip_q;       // after a datagram's first word; it is lost
   logic [WordW:0]    words_q;                // so far; stops one above the maximum
   logic              ours_q, whole_q;        // word 0 is right; the last word is complete
   logic [15:0]       bytes_q, n_q;
@@ -116,8 +116,8 @@ module control_rx #(
   assign n_o = other_o ? '0 : n_q[CountW-1:0];
 
 `ifdef FORMAL
-  // A datagram is a request, malformed, or lost because another is in progress. A held request does
-  // not change, and has as many words as it says.
+  // A datagram is a request, malformed, or lost because another is in progress. A held request is
+  // stable and has as many words as it says.
   logic       past_q = 1'b0;
   logic [1:0] ends_q, fates_q;
   always_ff @(posedge clk_i) begin

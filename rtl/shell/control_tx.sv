@@ -1,5 +1,4 @@
-// control_tx: sends an answer from a buffer: words 0 to 4 + 2 * n_i, then their CRC. Word 0 is its
-// own.
+// control_tx: sends an answer from a buffer: words 0 to 4 + 2 * n_i, then their CRC.
 module control_tx #(
   localparam int WordW = $clog2(nc_pkg::LEASE_WORDS),
   localparam int CountW = $clog2(nc_pkg::LEASE_OPERATIONS + 1)

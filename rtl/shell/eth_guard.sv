@@ -1,5 +1,5 @@
 // eth_guard: buffers each frame from the MAC until it is complete, and passes only correct frames
-// for this card to LiteEth's ARP, ICMP, IP and UDP, which check little themselves.
+// for this card to LiteEth (README.md).
 //  ARP: request or answer, Ethernet and IPv4, for our IP, to our MAC or broadcast; 60 bytes pass
 //  IPv4 to our MAC and IP: 20-byte header with a correct checksum, no fragment, no multicast
 //  source, not shorter than the header says:
@@ -173,8 +173,8 @@ module eth_guard #(
   assign out_last_be_o = out_last_o ? 4'd1 << out_byte : '0;
 
 `ifdef FORMAL
-  // A passed frame meets all rules above, checked on a copy of its first eleven words. The right
-  // number of words is put, only the last is marked. Checksums are not proven.
+  // A passed frame meets all rules above except checksums, checked on a copy of its first eleven
+  // words. The right number of words is put, only the last is marked.
   logic           past_q = 1'b0, ends_q;
   logic [351:0]   words_q;
   // 16-bit numbers: h[16 * k +: 16] is bytes 2k and 2k + 1

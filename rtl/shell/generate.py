@@ -165,12 +165,12 @@ def main():
     o = parser.parse_args()
     platform = LatticePlatform("LFE5UM5G-85F-8BG554I", io=COMMON + VARIANTS[o.variant], toolchain="trellis")
     platform.build(Shell(platform, o.variant), build_dir=os.path.join(o.folder, "litex"), build_name="eth_" + o.variant, run=False)
-    # Cut the comments at both ends, which contain the time: the file must be reproducible.
+    # The comments at both ends contain the time; the file must be reproducible.
     name = "eth_%s.v" % o.variant
     with open(os.path.join(o.folder, "litex", name)) as made, open(os.path.join(o.folder, name), "w") as kept:
         text = made.read()
         text = text[text.index("module " + name[:-2]):text.rindex("endmodule")] + "endmodule\n"
-        # LiteX declares a pin driven by a TRELLIS_IO as input; in its own netlist it must be inout.
+        # LiteX declares a pin driven by a TRELLIS_IO as input; it must be inout.
         kept.write(re.sub(r"input  wire( +rgmii_mdio,)", r"inout  wire\1", text))
 
 
