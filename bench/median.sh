@@ -2,7 +2,7 @@
 # median.sh : runs a bench several times and prints each row's medians and the range of its ratio.
 # usage: bench/median.sh RUNS COMMAND...
 # COMMAND prints JSON rows with a ratio: bench_cast, bench_native, bench_allreduce --json. Each run
-# places buffers, ranks and cards anew; one run shows the spread of its repetitions only.
+# places buffers, ranks and cards anew.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/usage.sh"
@@ -15,7 +15,7 @@ trap 'rm -f "$rows"' EXIT
 for _ in $(seq "$runs"); do
     "$@" >>"$rows"
 done
-# Text fields and size name a row. All of MPI's algorithms are named MPI, since the fastest varies.
+# Text fields and size name a row. All of MPI's algorithms are named MPI.
 awk '
     function field(name) {
         if (!match($0, "\"" name "\":\"?[^,\"}]*")) return ""

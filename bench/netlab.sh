@@ -3,7 +3,7 @@
 # per node, one switch, and a speed limit on every port in both directions. See `netlab.sh --help`.
 #
 # Everything is in separate namespaces (network, mounts, processes, host name, and users unless run
-# as root): no interface of this machine is touched, and nothing remains, even if it is killed.
+# as root), so nothing remains, even if it is killed.
 set -euo pipefail
 
 usage() {

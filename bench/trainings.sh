@@ -5,10 +5,10 @@
 # Ranks are emulated (the same bits), so a training takes one core; $JOBS run at a time [one per
 # core]. A finished training is a line of $tsv and is not repeated: name, seed, accuracy (or
 # "diverged"), bytes per step and rank, and $keys of the log's last epoch. Scripts that run at the
-# same time share a table's remaining trainings. A failed training ends the script. Variables:
+# same time share the work. A failed training ends the script. Variables:
 #   LOGS      prefix of files with a training's output [after the table]
-#   look_at   a seed whose trainings compare the applied means with the fp64 means of the same
-#             gradients every $look_every steps, into $steps, next to the table
+#   look_at   a seed whose trainings compare the applied means with the fp64 means every
+#             $look_every steps, into $steps, next to the table
 #   figure    the figure of the program's last lines (CER, bits) to use instead of the accuracy;
 #             $figure_is describes it, $figure_times scales it for display
 #   another   environment variables that change the trainings, accepted only with TABLES
@@ -45,7 +45,6 @@ look_at=${look_at-} look_every=${look_every-}
 figure=${figure:-accuracy} figure_is=${figure_is:-test accuracy} figure_unit=${figure_unit-%} figure_times=${figure_times:-100}
 keys=${keys-}
 
-# Ctrl-C does not reach the trainings' process groups.
 stop() {
     local pid
     for pid in $(jobs -p); do kill -- "-$pid" 2>/dev/null || true; done
@@ -55,7 +54,6 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Drop a partial last line
 [ ! -s "$tsv" ] || [ -z "$(tail -c 1 "$tsv")" ] || sed -i '$d' "$tsv"
 
 # train_once NAME SEED RANKS OPTION...: run a training unless it is in the table
@@ -160,8 +158,7 @@ table_of() {
     done
 }
 
-# steps_of WHAT: print a row for each name on standard input that $steps has (its last line).
-# Earlier trainings have no slope.
+# steps_of WHAT: print a row for each name on standard input that $steps has (its last line)
 steps_of() {
     [ -s "$steps" ] || return 0
     awk -F '\t' -v what="$1" '

@@ -24,8 +24,8 @@ static inline struct fpga_time card_times(struct offload *o, bool asks)
     return sum;
 }
 
-/* Refuse a job without its cards, because a fallback would measure MPI. Collective. Returns 0, or
- * -EIO after rank 0 has reported an error. */
+/* Refuse a job without its cards. Collective. Returns 0, or -EIO after rank 0 has reported an
+ * error. */
 static inline int card_check(struct through_card *c, const struct job *job)
 {
     c->offload = job->offload;

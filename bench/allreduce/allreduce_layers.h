@@ -2,8 +2,8 @@
  * and casts: fp16 by MPI's own all-reduce (virtual ranks: a ring) against narrow codes with aps, as
  * in the APS paper's Fig. 11.
  *
- * Times of real ranks: the total is the slowest rank's after a barrier, parts are means over ranks.
- * Virtual ranks share a core, so only bytes and rounds are counted. */
+ * Of real ranks, the total is the slowest rank's, parts are means over ranks. Of virtual ranks only
+ * bytes and rounds are counted. */
 #ifndef ALLREDUCE_LAYERS_H
 #define ALLREDUCE_LAYERS_H
 #include "allreduce_data.h"
@@ -211,7 +211,6 @@ static inline struct phase phase_of_real(struct layers_contender *c, int what)
     return sum;
 }
 
-/* Returns the bytes and rounds of the busiest virtual rank, without times. */
 static inline struct phase phase_of_virtual(const struct layers_contender *c, int what)
 {
     struct phase most = c->of[what][0];

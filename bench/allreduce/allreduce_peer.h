@@ -1,7 +1,7 @@
 /* allreduce_peer.h : runs MPI_Allreduce of fp32 with each of Open MPI's algorithms, as reference.
  *
  * coll/tuned reads the algorithm, a setting of MPI's tools interface, when a communicator is made:
- * each algorithm has its own. Without this setting, MPI's default is the only peer. */
+ * each algorithm has its own. */
 #ifndef ALLREDUCE_PEER_H
 #define ALLREDUCE_PEER_H
 #include <mpi.h>
@@ -75,7 +75,6 @@ static inline void peers_close(struct peers *p)
         MPI_Comm_free(&p->peer[i].comm);
 }
 
-/* Out of place is MPI's fastest case. */
 static inline void peer_run(const struct peer *p, const float *x, float *sum, size_t n)
 {
     for (size_t at = 0, k; at < n; at += k) { /* MPI counts are int */

@@ -1,5 +1,4 @@
-/* bench_allreduce.c : times an all-reduce as its user calls it: fp32 gradients in, fp32 means out.
- * Runs begin at a barrier; all contenders of a size run in turn. */
+/* bench_allreduce.c : times an all-reduce as its user calls it, from fp32 gradients to means. */
 #include "allreduce_contender.h"
 #include "allreduce_data.h"
 #include "allreduce_layers.h"
@@ -54,7 +53,6 @@ static struct layers_contender fig11_contender(const struct layers *l, int n_ran
     return c;
 }
 
-/* Runs fp16, then each of list[n]. */
 static int fig11(const struct options *o, struct comm *comm, const struct layers *l,
                  struct contender *list, int n)
 {

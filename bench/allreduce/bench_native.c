@@ -1,10 +1,9 @@
 /* bench_native.c : compares MPI's all-reduces of fp32, fp16 and e5m2 with ours of e5m2.
  *
- * Each row runs in turn with two all-reduces of the same elements in fp32, from barrier to barrier:
- * MPI_Allreduce with Open MPI's fastest algorithm, which is determined first, and MPI_Iallreduce.
- * Ratios are to the faster of these in each run; times are medians without casts. MPI's rows are
- * its call and the wait. fp16 and e5m2 use our MPI_Op, and one row of fp32, too, to compare it with
- * MPI_SUM (the fp8 paper's figure 3). */
+ * Each row runs in turn with two all-reduces of the same elements in fp32: MPI_Allreduce with Open
+ * MPI's fastest algorithm, and MPI_Iallreduce. Ratios are to the faster of these in each run; times
+ * are medians without casts. fp16 and e5m2 use our MPI_Op, and one row of fp32, too, to compare it
+ * with MPI_SUM (the fp8 paper's figure 3). */
 #include "allreduce_peer.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -310,7 +309,6 @@ static int measure(struct comm *c, const struct row *row, const struct fp32 *fp3
     return comm_rank(c) == 0 ? show(row, &x, o->json) : 0;
 }
 
-/* JSON has the reference's settings, too, because ratios depend on them. */
 static int show_head(struct comm *c, const struct options *o, const struct fp32 *fp32)
 {
     char copies[MPI_COPY_BYTES];

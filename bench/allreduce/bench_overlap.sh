@@ -9,7 +9,6 @@
 #   reduce   casting, sending and adding, without the wait for the slowest rank's exponents
 #   hidden   share of reduce before the end of the backward pass
 #   waited   from the end of the backward pass to the means
-# With more ranks than cores, reduce includes waits for a core: look at `waited`.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"

@@ -1,8 +1,6 @@
 /* bench_xrt.c : measures the cost of controlling a card through XRT and through a socket.
  *   XILINX_XRT=build/xrt build/bench_xrt --xclbin build/narrowcast.sim.xclbin    (a simulated card)
- *   build/bench_xrt --xclbin FILE --card xrt:0000:65:00.1                          (a real card)
- *
- * Prints medians of single calls. The socket is a simulated card's, in plain C, started here. */
+ *   build/bench_xrt --xclbin FILE --card xrt:0000:65:00.1                          (a real card) */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonl.h"

@@ -3,7 +3,7 @@
 # usage: bench/allreduce/breakeven.sh [SIZE [OPTION OF bench_allreduce...]]
 # SIZE: fp32 bytes per rank [16M]. Environment: B, the build folder; RATES, a list of RATE:NODES;
 # REPS. Writes $B/breakeven.json, a table, and $B/breakeven.svg. A card in plain C is on a
-# port without limit. Few cores carry all packets: 10 Gbit/s is realistic for 2 nodes only.
+# port without limit.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -15,7 +15,7 @@ rates=${RATES:-100mbit:4 250mbit:4 1gbit:4 2.5gbit:4 10gbit:2 none:2 none:4}
 json=$B/breakeven.json
 : >"$json"
 
-# A card and the bench. mpirun's warning of a setpgid by its stand-in for ssh is harmless.
+# mpirun's warning of a setpgid is harmless.
 # shellcheck disable=SC2016  # the variables are netlab.sh's
 at_head='
 "$B/narrowcast" sim --listen 10.77.0.254:4000 --engine c >/dev/null &

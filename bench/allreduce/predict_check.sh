@@ -13,8 +13,7 @@
 # Checked points ($B/predict_points.json): LINKS x direct, ring, offload
 # x 1, 8, 64 MiB x e5m2, e3m0.
 #
-# Long all-reduces run RUNS times in turn, short ones three times as often; medians count, because
-# the placement of processes on cores matters most. All nodes share this machine's cores.
+# Medians of RUNS runs in turn, short ones of three times as many.
 # Environment: B; LINKS [1gbit 2.5gbit]; RUNS [3]; NODES [4]; CAST, options of bench_cast.
 set -euo pipefail
 # shellcheck source=bench/usage.sh
@@ -26,7 +25,7 @@ links=${LINKS:-1gbit 2.5gbit}
 whole NODES "$NODES" 'a number of nodes'
 whole RUNS "$RUNS" 'a number of runs'
 
-# A card and the bench. mpirun's warning of a setpgid by its stand-in for ssh is harmless.
+# mpirun's warning of a setpgid is harmless.
 # shellcheck disable=SC2016  # the variables are netlab.sh's
 at_head='
 "$B/narrowcast" sim --listen 10.77.0.254:4000 --engine c >/dev/null &

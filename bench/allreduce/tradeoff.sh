@@ -3,11 +3,9 @@
 # network, as the 1-bit study's figures 10 and 16: images/s, bytes, time by activity, speed-up over
 # MB per GFLOP.
 # usage: bench/allreduce/tradeoff.sh [--table] [NETWORKS [CODECS]]
-# NETWORKS and CODECS are names of the lists below, such as "fp32 fp32,native"; those that this build
-# does not know are left out and printed. Environment: B, the build folder; STEPS per row [12]; BATCH
-# [64]; RATE of a port [1gbit]; TABLE, the file of finished rows, which are not repeated
-# [$B/tradeoff.tsv]. --table prints it and draws the chart. Images are generated, 28 x 28 pixels,
-# scaled up if needed.
+# NETWORKS and CODECS are names of the lists below, such as "fp32 fp32,native". Environment: B, the
+# build folder; STEPS per row [12]; BATCH [64]; RATE of a port [1gbit]; TABLE, the file of finished
+# rows [$B/tradeoff.tsv]. --table prints it and draws the chart.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -46,7 +44,6 @@ known network "$all" $networks
 known codec "${names% }" ${2-}
 pixels() { case $1 in caffenet | alexnet | vgg19) echo 64 ;; *) echo 28 ;; esac; }
 
-# Make the Ethernet once for all rows.
 if [ -z "$only" ] && [ -z "${NETLAB_MPI-}" ]; then
     exec bench/netlab.sh -n $nodes -r "${RATE:-1gbit}" -- "$0" "$@"
 fi
@@ -115,7 +112,7 @@ table() {
               } }' "$tsv"
 }
 
-# Networks by MB per GFLOP with each codec's speed-up, and the Spearman rank correlation.
+# Speed-ups over MB per GFLOP, and the Spearman rank correlation.
 tradeoff() {
     awk -F '\t' -v order="$order" '
         $2 == "gflop" { gflop[$1] = $3; next }

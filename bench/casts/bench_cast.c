@@ -2,8 +2,7 @@
  *
  * Uses three arrays of --mib MiB. Every row runs --reps times, in CPU time of the thread, each time
  * after one memcpy() of the fp32 array and one copy by the fastest of copies.h; the faster of the
- * two is "copy" in that run. Arrays of less than 16 MiB are processed several times per run.
- * Results are medians. Ratios compare, per second:
+ * two is "copy" in that run. Results are medians. Ratios compare, per second:
  *     casts, largest exponent, APS   fp32 bytes read; a copy's: fp32 bytes read
  *     fp32 + left -> onebit:64       bytes moved; a copy's: read and written
  *     e5m2 += e5m2                   bytes moved (two reads, one write); a copy's: read and written

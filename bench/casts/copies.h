@@ -1,9 +1,8 @@
 /* copies.h : copies and reads memory in several ways, to find this machine's fastest.
  *
- * memcpy() may read what it overwrites, or stop streaming too late or too early. The others are the
- * CPU's string copy and streaming stores that bypass the caches: straight on, in four pages at a
- * time (more rows of memory open at once), or straight on with prefetches 4 KiB ahead, the
- * reference "streaming copy". Reading only has no software prefetch. */
+ * Besides memcpy(): the CPU's string copy and streaming stores that bypass the caches: straight on,
+ * in four pages at a time (more rows of memory open at once), or straight on with prefetches 4 KiB
+ * ahead, the reference "streaming copy". Reading only has no software prefetch. */
 #ifndef COPIES_H
 #define COPIES_H
 #include <stddef.h>

@@ -2,8 +2,8 @@
 # accuracy.sh : measures test accuracy with narrow gradients: Fashion-MNIST, resnet8, 4 ranks, every
 # format, scale and seed.
 # usage: NARROWCAST_DATA=DIR bench/codec_accuracy/accuracy.sh [--table] [SEEDS]
-# DIR/fashion-mnist holds the four .gz files; SEEDS: "1 2 3". Finished trainings are lines of
-# $TABLES/fashion-mnist.tsv (bench/data) and are not repeated; --table prints them.
+# DIR/fashion-mnist holds the four .gz files; SEEDS: "1 2 3". Appends to $TABLES/fashion-mnist.tsv
+# (bench/data); --table prints it.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"

@@ -2,12 +2,10 @@
 # codec_accuracy.sh : measures test accuracy by --codec and format: CIFAR-10, 4 ranks, 10 epochs.
 # usage: NARROWCAST_DATA=DIR bench/codec_accuracy/codec_accuracy.sh [--table] [MODEL [SEEDS]]
 # DIR/cifar10 holds the binary batches. MODEL: resnet8 (20,000 images, seeds "1 2 3") or
-# resnet20 (50,000, "1 2"). Finished trainings are lines of $TABLES/MODEL.tsv (bench/data) and
-# are not repeated; --table prints them.
+# resnet20 (50,000, "1 2"). Appends to $TABLES/MODEL.tsv (bench/data); --table prints it.
 #
-# The last seed of resnet8 also compares the applied means with the fp64 means of the same
-# gradients, ten times per epoch (MODEL-steps.tsv). relgrad's mean is 0.76 times as long as the true
-# one: "relgrad,rate" has the other rows' rate divided by 0.76.
+# The last seed of resnet8 also compares the applied means with the fp64 means, ten times per epoch
+# (MODEL-steps.tsv). "relgrad,rate" has the other rows' rate divided by 0.76.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"

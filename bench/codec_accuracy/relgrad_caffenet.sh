@@ -3,10 +3,9 @@
 # and 12 but smaller: 64 pixels, 20,000 images of CIFAR-10, 8 epochs, 2 nodes of 4 ranks. Rows vary
 # eps, of=gradient, and one all-reduce instead of two stages.
 # usage: NARROWCAST_DATA=DIR bench/codec_accuracy/relgrad_caffenet.sh [--table] [SEEDS]
-# DIR/cifar10 holds the binary batches; SEEDS: "1 2". Finished trainings are lines of
-# $TABLES/caffenet.tsv (bench/data) and are not repeated. bench_shares counts the gradients lost in
-# the middle of fp32's first training, into caffenet-shares.md; a step's gradients take 730 MB in
-# $B until then. --table prints the results.
+# DIR/cifar10 holds the binary batches; SEEDS: "1 2". Appends to $TABLES/caffenet.tsv (bench/data);
+# --table prints it. bench_shares counts the gradients lost in the middle of fp32's first training,
+# into caffenet-shares.md; they take 730 MB in $B.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -20,7 +19,7 @@ tsv=$tables/caffenet.tsv shares=$tables/caffenet-shares.md
 LOGS=$B/codec_accuracy/caffenet dump=$B/codec_accuracy/caffenet-gradients
 
 # Batch, momentum, decay and biases are Caffe's; the rate falls as in the paper's GoogLeNet. Without
-# a first epoch of rising rate these weights die. The first 100 steps send fp32, as the paper's.
+# a first epoch of rising rate these weights die.
 node=4 middle=312 # of 624 steps
 common="--conv gemm --model caffenet --image 64 --train-samples 20000 --batch 256 --epochs 8 --lr 0.01 --momentum 0.9 --weight-decay 5e-4 --bias-lr 2
         --schedule poly:0.5 --warmup 1 --augment crop+flip --first-steps-fp32 100"
@@ -34,7 +33,6 @@ relgrad,direct     --codec relgrad:eps=1e-5 --algo direct"
 
 . bench/trainings.sh
 
-# Count dumped gradients; the table exists only after that.
 count_shares() {
     [ -d "$dump" ] || return 0
     "$B/bench_shares" "$dump" --group "$node" >"$shares.new"

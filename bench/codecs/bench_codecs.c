@@ -1,8 +1,7 @@
 /* bench_codecs.c : measures every codec on real gradients: speed, bytes, error of one step, and
  * bias and variance of stochastic rounding.
  *
- * Uses rank 0's first step without inf or nan. Each codec runs on all layers, as on a single rank.
- * Columns:
+ * Each codec runs on all layers of rank 0's first step without inf or nan. Columns:
  *     encode   GB/s of fp32 read by one thread, in CPU time, on gradients repeated to fill --mib,
  *              and the ratio to a memcpy of the same fp32 in turn with it; with all scans except
  *              those for shifts, which are the previous step's

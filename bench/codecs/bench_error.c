@@ -3,8 +3,8 @@
  *   build/bench_error DIR [--json]
  *   build/bench_error DIR --algo A,B,... [options]      error_orders.h: by algorithm and layer
  *
- * DIR is from `narrowcast train --dump-gradients DIR`. Ranks are emulated, with an exponent per
- * layer; inexact sums are added in rank order. Columns:
+ * DIR is from `narrowcast train --dump-gradients DIR`. Inexact sums are added in rank order.
+ * Columns:
  *     L2       sqrt(sum (x - ref)^2 / sum ref^2) over the whole gradient, mean over steps
  *     eq. 5    mean of |x - ref| / |ref| over ref != 0 of all steps (APS paper; heavy-tailed)
  *     median   of the same quotients, accurate to 0.4 % */

@@ -1,8 +1,7 @@
 /* bench_shares.c : counts gradients that are too small or too large for relgrad's codes, by layer.
  *
- * DIR needs weights. Each codec runs as on the ranks of the dump and computes quantiles in every
- * step. With two stages, nodes of --group ranks are added first, as by group-scatter:K. By codec,
- * by layer and for all, over all steps:
+ * DIR needs weights. Each codec computes quantiles in every step. With two stages, nodes of --group
+ * ranks are added first, as by group-scatter:K. By codec, by layer and for all, over all steps:
  *     q           largest rank's quantile in the first step; all: largest layer's / smallest's
  *     underflow   share of all ranks' non-zero gradients whose code is 0
  *     saturate    share of all gradients whose code is the largest number

@@ -2,9 +2,7 @@
  *
  * A number v is rounded at random to one of the grid values around it, so that the mean is v:
  *
- *     low ----- v ------------- high       E (Q(v) - v)^2 = (v - low) * (high - v)
- *
- * The grid is computed here, in double, from the gradients. */
+ *     low ----- v ------------- high       E (Q(v) - v)^2 = (v - low) * (high - v) */
 #ifndef CODEC_NOISE_H
 #define CODEC_NOISE_H
 #include "codec/codec_minifloat.h"

@@ -3,8 +3,8 @@
  *
  * Uses three arrays of --mib MiB in device memory. Every row runs --reps times between events, each
  * time after one copy of the whole array (twice its bytes: read and written). Results are medians.
- * Rows of layers launch layers of that size one after another from a graph, so that none is in a
- * cache; "copy, layers" is a copy of the same. The last column is the goal. */
+ * Rows of layers launch layers of that size one after another from a graph; "copy, layers" is a
+ * copy of the same. The last column is the goal. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonl.h"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # gpu_pack.sh : packs gpu_all.sh and all it needs on a machine with a GPU and little else into an
 # archive of less than 45 MiB: programs and the GPU library for one architecture, tests, benches,
-# Open MPI and OpenBLAS. NVIDIA's libraries are that machine's.
+# Open MPI and OpenBLAS.
 # usage: bench/gpu/gpu_pack.sh [ARCHIVE.tar.xz]   (build/gpu_pack.tar.xz) after make GPU_ARCHS=sm_90
 #        there: tar xf gpu_pack.tar.xz; gpu_pack/go            all of gpu_all.sh
 #               gpu_pack/go bench/gpu/gpu_all.sh 1                 a part
@@ -55,8 +55,7 @@ find "$to" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -exec stri
 
 cat >"$to/python" <<'END'
 #!/bin/sh
-# python : runs PyTorch with its own NVIDIA libraries; this archive's are for the
-# simulated card and NCCL's plugin.
+# python : runs PyTorch with its own NVIDIA libraries.
 export LD_LIBRARY_PATH="$(cd "$(dirname "$0")" && pwd)/lib${OWN_LIBRARY_PATH:+:$OWN_LIBRARY_PATH}"
 exec "${OWN_PYTHON:-python3}" "$@"
 END

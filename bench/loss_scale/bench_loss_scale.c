@@ -5,8 +5,8 @@
  * Columns for each scheme, over these steps:
  *     underflow   share of a layer's non-zero activation gradients below the format's smallest
  *                 number before rounding: the layer with most, the median layer, layers above 1 %
- *     lost        share of fp32's non-zero activation gradients that are 0 or below it here,
- *                 also if lost nearer the loss: the layer with most
+ *     lost        share of fp32's non-zero activation gradients that are 0 or below it
+ *                 here: the layer with most
  *     L2          error of the weights' gradient to fp32's, and to that of a network with fp32
  *                 activation gradients but equally narrow activations and weights
  *     overflowed  passes whose gradients were not finite; the dynamic scale halves until they are

@@ -8,8 +8,8 @@
 #   layers   200 steps of resnet110, every scheme against fp32 with the same weights and images
 #            (bench_loss_scale); one line per layer in $B/loss_scale/layers.tsv
 #   sweep    fp32, constant scales 1, 2, 4 ... 8192, dynamic, adaptive; 5 passes over 10,000 images
-#            (resnet110: fp32, none and adaptive, 3 over 5,000), SEEDS "1 2 3"; finished trainings
-#            are lines of $TABLES/scale-MODEL.tsv (bench/data) and are not repeated
+#            (resnet110: fp32, none and adaptive, 3 over 5,000), SEEDS "1 2 3"; appends to
+#            $TABLES/scale-MODEL.tsv (bench/data)
 #   --table  prints the results, and draws $B/loss_scale.svg for resnet20
 # With TABLES, another folder: SAMPLES, EPOCHS, RATE.
 set -eu

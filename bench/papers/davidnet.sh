@@ -2,10 +2,10 @@
 # davidnet.sh : trains davidnet on a GPU as the APS paper's Table 4: CIFAR-10, 8 emulated ranks,
 # batch 4096, every format with and without APS.
 # usage: NARROWCAST_DATA=DIR bench/papers/davidnet.sh [--table] [SEEDS] [-- MORE OPTIONS OF train]
-# DIR/cifar10 holds the six .bin files. Finished trainings are lines of $B/davidnet.tsv and are not
-# repeated: remove it when options change. --table prints them. A GPU multiplies in tf32 (factors
-# with the mantissa of e5m10, sums in fp32), unless -- --precision fp32. Sums are exact; CPD's
-# script rounds each addition in rank order: -- --algo gather --sum nearest.
+# DIR/cifar10 holds the six .bin files. Appends to $B/davidnet.tsv (remove it when options change);
+# --table prints it. A GPU multiplies in tf32 (factors with the mantissa of e5m10, sums in fp32),
+# unless -- --precision fp32. Sums are exact; CPD's script rounds each addition in rank order: --
+# --algo gather --sum nearest.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -31,12 +31,11 @@ e4m3 aps-tight saturate|-
 e3m0 const:512 inf|10.0
 e3m0 aps saturate|81.3
 e3m0 aps-tight saturate|-"
-# The options are those of CPD's script (github.com/drcut/CPD, example/DavidNet), which is
-# DavidNet's. It sums the loss over a rank's images and the gradients over ranks, and divides the
-# rate of 0.4 by 512: for means over 4096, that is 0.4 * 8, with a weight decay of 0.256 / 4096. The
-# rate falls until epoch 24; the paper's text has 20 epochs after the first 5. Departures: no decay
-# of norms and biases; a linear warm-up, as in the paper and DavidNet (CPD's script multiplies it by
-# step / warm-up steps once more).
+# Options of CPD's script (github.com/drcut/CPD, example/DavidNet). It sums the loss over a rank's
+# images and the gradients over ranks, and divides the rate of 0.4 by 512: for means over 4096, that
+# is 0.4 * 8, with a weight decay of 0.256 / 4096. Departures: no decay of norms and biases; a
+# linear warm-up, as in the paper and DavidNet (CPD's script multiplies it by step / warm-up steps
+# once more).
 common="--model davidnet --batch 4096 --epochs 24 --lr 3.2 --schedule linear --warmup 5 --momentum 0.9 --nesterov
         --weight-decay 6.25e-5 --augment crop-reflect+flip+cutout:8"
 

@@ -1,6 +1,5 @@
 #!/bin/bash
-# papers.sh : measures tables and figures of the papers on real data with emulated ranks, and prints
-# them beside the papers' own.
+# papers.sh : measures tables and figures of the papers on real data with emulated ranks.
 # usage: NARROWCAST_DATA=DIR bench/papers/papers.sh [--table] WHICH [MORE]
 # DIR/cifar10 holds the binary batches. Results in $TABLES (bench/data) are not measured again;
 # --table prints them. WHICH, of the APS paper unless it says otherwise:

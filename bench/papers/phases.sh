@@ -3,10 +3,10 @@
 # and 1048576 weights), one by one and fused, fp16 by MPI's own all-reduce against e5m2 with aps, on
 # 4 nodes with 1 Gbit/s (netlab.sh).
 # usage: bench/papers/phases.sh [--table] fig11
-# Environment: RUNS [9]; REPS [5] per run, whose median counts; NODES [4]; LINK [1gbit]. All runs
-# take two minutes. A finished run is 15 rows of $TABLES/fig11.tsv (bench/data) and is not repeated:
-# run, layers, algorithm, format, us of exponents, codes and casts (means over ranks) and in total
-# (slowest rank). fig11.svg shows the medians; --table prints them.
+# Environment: RUNS [9]; REPS [5] per run, whose median counts; NODES [4]; LINK [1gbit]. A finished
+# run is 15 rows of $TABLES/fig11.tsv (bench/data): run, layers, algorithm, format, us of exponents,
+# codes and casts (means over ranks) and in total (slowest rank). fig11.svg shows the medians;
+# --table prints them.
 set -euo pipefail
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -19,7 +19,7 @@ only=''
 whole RUNS "$RUNS" 'a number of runs'
 tsv=$TABLES/fig11.tsv svg=$TABLES/fig11.svg said=$B/papers/fig11.json
 
-# Run once. mpirun's warning of a setpgid by its stand-in for ssh is harmless.
+# mpirun's warning of a setpgid is harmless.
 bench() {
     # shellcheck disable=SC2086
     mpirun $NETLAB_MPI -np "$NODES" "$B/bench_allreduce" --layers 1048576,2359296,1048576 --fused --algo ring,direct --format e5m2 \

@@ -6,7 +6,7 @@
 # with a scale per group sum (--rescale); and in rank order with Kahan's sums, with one rounding (in
 # e4m3 also aps-tight), and in fp32.
 # $TABLES/table9-FORMAT-EPOCHS.tsv has algorithm, layer, relative L2 error, mean (eq. 5) and median
-# of the elements' relative errors. The gradients take 5.6 GB in $B, and a step 20 s of one core.
+# of the elements' relative errors. The gradients take 5.6 GB in $B.
 set -euo pipefail
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"

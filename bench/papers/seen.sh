@@ -4,10 +4,10 @@
 # usage: NARROWCAST_DATA=DIR bench/papers/seen.sh [--table] fig1|fig2
 # DIR/cifar10 holds the binary batches. fig1 is by network, fig2 by layer of resnet50 (weights of
 # convolutions and of the last layer). `emulate --stats` counts gradients before they are sent, at
-# steps 1 and 11 in fp32, on 4 emulated ranks with 8 images each: about three minutes of one core
-# for both. $TABLES/FIGURE.tsv (bench/data) has name, step, number of zeros on all ranks, first
-# exponent that occurs, and numbers of values with this and each next one; FIGURE.svg the last step.
-# Existing results, and statistics in $B/papers/seen, are not measured again; --table prints them.
+# steps 1 and 11 in fp32, on 4 emulated ranks with 8 images each. $TABLES/FIGURE.tsv (bench/data)
+# has name, step, number of zeros on all ranks, first exponent that occurs, and numbers of values
+# with this and each next one; FIGURE.svg the last step. Statistics are in $B/papers/seen; --table
+# prints the results.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"

@@ -1,9 +1,9 @@
 /* bench_grad64.c : compares dumped gradients with fp64 gradients of the same weights and images, by
- * layer: the cost of narrow numbers and sums in a network.
+ * layer.
  *
  * DIR is from `narrowcast train --dump-gradients DIR` with weights and the same options, without
- * dropout, --augment, --image and --micro. Prints |g - g64| / |g64|, the mean over steps and ranks,
- * by layer and for all. */
+ * dropout, --augment, --image and --micro. Prints means of |g - g64| / |g64| over steps and ranks.
+ * */
 #include "tests/lib/nn_double.h"
 #include "base/err.h"
 #include "base/opt/opt.h"

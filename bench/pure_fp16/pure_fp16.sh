@@ -6,10 +6,9 @@
 #   resnet8    20,000 images, every form of block
 #   resnet20   all 50,000 images, the paper's form
 #   batches    resnet8, batch and rate doubled repeatedly, with and without LARS
-# Finished trainings are lines of $TABLES/pure-WHICH.tsv (bench/data) and are not repeated; --table
-# prints them. pure-WHICH-steps.tsv has the last seed's --stats of 16 steps per epoch. ROWS: only
-# these rows ("fp32 pure,swap"). With TABLES, another folder: EPOCHS, and RATE instead of 0.1 (not
-# for batches).
+# Appends to $TABLES/pure-WHICH.tsv (bench/data); --table prints it. pure-WHICH-steps.tsv has the
+# last seed's --stats of 16 steps per epoch. ROWS: only these rows ("fp32 pure,swap"). With TABLES,
+# another folder: EPOCHS, and RATE instead of 0.1 (not for batches).
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"

@@ -2,8 +2,7 @@
 # segmentation.sh : trains on label maps in 8-bit formats with and without APS, like the APS paper's
 # Table 3 but smaller: fcn at an eighth of its width, generated shapes, 8 ranks.
 # usage: [EPOCHS=N] bench/segmentation/segmentation.sh [--table] [SEEDS]      N: 10; SEEDS: "1 2 3"
-# Finished trainings are lines of $TABLES/shapes-N.tsv (bench/data) and are not repeated; --table
-# prints them.
+# Appends to $TABLES/shapes-N.tsv (bench/data); --table prints it.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
