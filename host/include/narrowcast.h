@@ -181,8 +181,8 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
  *   nc_report  holds the sums over the blocks of this process. Messages between blocks of a process
  *              do not count as sent.
  *
- * nc_rank() and nc_n_ranks() remain those of processes. A step runs inside nc_allreduce() or
- * nc_wait(), without a thread. */
+ * tests/examples/blocks.c is a program with blocks. nc_rank() and nc_n_ranks() remain those of
+ * processes. A step runs inside nc_allreduce() or nc_wait(), without a thread. */
 
 /* Fill *options (not NULL) with the defaults: all strings NULL (offload: off, device: cpu, op:
  * mean, type: fp32), buckets of 1 MiB, a deadline of 600 s, seed 1. size: bytes of *options. Fields

@@ -128,6 +128,12 @@ runs() {
 mean='mean 2.5 of 4 ranks, 1016 bytes of codes, 4040 in fp32'
 strict=(-Wall -Wextra -Wshadow -Werror)
 built_and_runs mean "$mean" "${CC:-cc}" -std=c11 "${strict[@]}" mean.c "${flags[@]}" -o mean
+if "${CC:-cc}" -std=c11 "${strict[@]}" blocks.c "${flags[@]}" -o blocks >"$dir/said" 2>&1; then
+    for p in 1 2 5; do timeout 60 mpirun -np $p ./blocks || echo "blocks ends with $?"; done >"$dir/said" 2>&1
+    [ "$(sed 's/.*processes: //' "$dir/said" | sort | uniq -c | sed 's/^ *//; s/ weights [0-9a-f]*$/ checksums/')" = '3 checksums' ] || fail "blocks says $(cat "$dir/said")"
+else
+    fail "blocks is not built: $(head -n 5 "$dir/said")"
+fi
 "${CC:-cc}" -std=gnu11 "${strict[@]}" without_mpi.c "${flags[@]}" -o without_mpi >"$dir/said" 2>&1 || fail "without_mpi is not built: $(head -n 5 "$dir/said")"
 said=$(timeout 60 ./without_mpi 2>&1) || fail "without_mpi ends with $?"
 [ "$said" = 'mean 2.5 of 4 ranks' ] || fail "without_mpi says '$said'"
