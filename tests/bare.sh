@@ -41,7 +41,6 @@ if [ -z "$folder" ]; then
     trap 'rm -rf --one-file-system "$folder"' EXIT
 fi
 
-# make_root SUITE: makes a minimal system in $root; returns 77 if the suite is unavailable
 make_root() {
     local mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian} keys=/usr/share/keyrings/debian-archive-keyring.gpg components=main like=sid
     if [ "$1" = noble ]; then
@@ -61,10 +60,9 @@ run_in() {
     mkdir -p "$root/root/narrowcast" "$root/etc/ssl/certs"
     git -c safe.directory="$tree" -C "$tree" archive HEAD | tar -x -C "$root/root/narrowcast"
     cp /etc/resolv.conf "$root/etc/"
-    # as Debian's installer does; otherwise mpirun asks the name server for its own host
+    # like Debian's installer; otherwise mpirun asks the name server for its own host
     printf '127.0.0.1 localhost\n127.0.1.1 %s\n' "$(hostname)" >"$root/etc/hosts"
-    # for pip behind a proxy with its own certificates, before and after ca-certificates is
-    # installed
+    # pip may need a proxy's certificates, before and after ca-certificates is installed
     cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/" 2>/dev/null || true
     cp -r /usr/local/share/ca-certificates "$root/usr/local/share/" 2>/dev/null || true
     mapfile -t kept < <(env | grep -iE '^((https?|no)_proxy|PIP_CERT|PIP_INDEX_URL)=')

@@ -36,8 +36,8 @@ ended() {
 
 asked() { [ "$wanted" = '  ' ] || [[ $wanted == *" $1 "* ]]; }
 
-# train NAME RANKS OPTIONS...: a short training, if asked for; an epoch is 10 steps. $conv selects
-# the CPU's convolution.
+# train NAME RANKS OPTIONS...: trains, if asked for; an epoch is 10 steps. $conv selects the CPU's
+# convolution.
 conv='--conv gemm'
 train() {
     asked "$1" || return 0

@@ -130,15 +130,14 @@ while IFS=: read -r file header; do
     [[ " ${all[$folder]} " == *" $from "* ]] || say "$file" "includes '$name' of $from; $folder may include: ${all[$folder]:-nothing}"
 done < <(sources -exec sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*\(["<][^">]*\).*/\1/; T; s/.*/&/; F; p' {} + | paste -d : - - | sort)
 
-# Files have under 500 lines.
 find hls device host rtl sim tests bench -type f ! -name README.md -printf '%f\n' 2>/dev/null | sort | uniq -d | while read -r name; do
     echo "$name: name is used twice in the tree"
 done | grep . && bad=1
 find hls device host rtl sim tests bench Makefile \( -name '*.[ch]' -o -name '*.sv' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cpp' -o -name '*.sh' \
     -o -name Makefile \) -exec wc -l {} + 2>/dev/null | awk '$1 >= 500 && $2 != "total" { print $2 ": " $1 " lines: one idea each, under 500" }' | grep . && bad=1
 
-# CPU_HOT functions (host/nn/cpu/cpu_ops.h) are static, but clang makes global symbols of their
-# names: two equal ones do not link.
+# CPU_HOT functions (host/nn/cpu/cpu_ops.h) are static, but clang makes global symbols of them:
+# equal names do not link.
 twice=$(grep -rhoE '^CPU_HOT .*' host --include=*.[ch] 2>/dev/null | sed -n 's/^[^(]*[ *]\([a-z0-9_]*\)(.*/\1/p' | sort | uniq -d)
 [ -z "$twice" ] || say "$twice" "name of two CPU_HOT functions: clang cannot link them"
 
@@ -147,8 +146,7 @@ while read -r file; do
     grep -q -- --require-hashes "$file" || say "$file" "runs pip without --require-hashes"
 done < <(grep -rlE "pip[', ]*install" --include=*.sh --include=*.py host rtl tests bench sim hls device 2>/dev/null)
 
-# Functions of host/ and device/, counted from their first line to the closing brace in
-# column 1, as clang-format sets them.
+# Functions end with the first closing brace in column 1, as clang-format sets them.
 long=$(find host device \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) -exec awk '
     /^$|^[#}]|[;{]$|\*\/$/ && !/^{$/ { before = FNR }
     /^{$/ { first = before + 1 }

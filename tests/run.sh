@@ -31,10 +31,10 @@ limit=${TEST_TIMEOUT:-$([ -n "$long" ] && echo 7200 || echo 900)}
 # shellcheck source=tests/lib/ranks_in.sh
 . "$here/lib/ranks_in.sh"
 case $B in /*) ranks_in "$B/tmp" ;; *) ranks_in "$PWD/$B/tmp" ;; esac
-# Containers may forbid single-copy; do not wait before killing ranks.
+# Containers may forbid single-copy. Killing ranks needs no delay.
 export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_odls_base_sigkill_timeout=0
 
-# Failures as check.h, the scripts, assert() and the sanitizers print them.
+# Failures as check.h, scripts, assert() and sanitizers print them.
 wrong='^[^ :]+\.[ch](pp|u)?:[0-9]+: |FAIL|SURVIVED|UNSOUND|^[a-z_]+\.sh: |: Assertion |runtime error: |ERROR: [A-Za-z]*Sanitizer|^WARNING: ThreadSan'
 # Errors of bash in a test script: it fails whatever its exit status.
 broken='^[^ ]*tests/([a-z]+/)*[a-z0-9_]+\.sh: line [0-9]+: (\[|.*(No such file|command not found|unbound variable))|^(grep|sed|awk|wc): '
@@ -93,7 +93,7 @@ fewer() {
     done
 }
 
-several=()  # tests under mpirun: number of ranks, program
+several=() # tests under mpirun: number of ranks, program
 for t in "$@"; do
     name=$(basename "$t")
     ranks=$(sed -n 's|.*/\* RANKS: \([0-9 ]*\)\*/.*|\1|p' "$here"/*/"$name.c" 2>/dev/null)

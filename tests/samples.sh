@@ -20,8 +20,6 @@ export CUDA_VISIBLE_DEVICES=''
 unset NARROWCAST_OFFLOAD
 key=$(machine_key)
 
-# ---- samples: each prints its block ----
-
 # Without Verilator. The same network over MPI must give the same weights.
 sample_run() {
     NARROWCAST_OFFLOAD=sim:c mpirun -np 4 "$n" train >out 2>err
@@ -67,13 +65,13 @@ sample_stats() {
                     print line }'
 }
 
-# steady : removes times and traffic that depends on timing from stdin
+# steady: removes times and traffic that depends on timing
 steady() {
     sed -E 's/RTT [0-9.]+ us/RTT/; s/, [0-9]+ sent again; a card answers in .*//
         s/: [0-9.]+ s of steps/:/; s/ [0-9]+ a step and rank, against (.*) \(.*/ \1/
         /^(card|speed|all-reduce  |emulated  |warn )/d'
 }
-# portable : also removes what differs between machines
+# portable: also removes figures that differ between machines
 portable() { sed -E '/^(accuracy|loss|until|weights checksum|[{"])/d'; }
 
 block() {

@@ -41,7 +41,6 @@ names|0|(mates|parcel|deaf|peep|lots?|legs?|fold|MOST|(gave|give|given)_(up|in)|
 
 literal='behind (LiteEth|PCIe|AXI|links|a NAT|a proxy|that of|a card.s PCIe|$)|falls behind|file behind|ahead of behind'
 
-# prose FILE...: prints FILE:LINE:TEXT of comments, Markdown and strings
 prose() {
     awk '
     FNR == 1 { block = fence = 0; md = FILENAME ~ /\.md$/
@@ -74,7 +73,6 @@ mapfile -t files < <(git ls-files -- "$@" | grep -vE '^bench/data/|\.(svg|tsv|js
 all=$(mktemp) && trap 'rm -f "$all"' EXIT
 prose "${files[@]}" >"$all"
 
-# places RULE REGEX: prints where a rule matches
 # shellcheck disable=SC2016 # awk
 places() {
     case $1 in

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_blocks.sh : checks that `train --blocks V` gives the same weights, state and log on any
-# number of processes. `long`: all networks, formats, scales, codecs and algorithms, and V = 64.
+# test_blocks.sh : `train --blocks V` gives the same weights, state and log on any number of
+# processes. `long`: all networks, formats, scales, codecs and algorithms, and V = 64.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -60,7 +60,6 @@ else
     same 4 '2' --steps 3 --model mlp --precision fp16-pure --loss-scale adaptive
 fi
 
-# --- resumed on other numbers of processes ---
 chain="--model resnet8 --schedule const --codec onebit"
 # shellcheck disable=SC2086
 {
@@ -76,13 +75,13 @@ chain="--model resnet8 --schedule const --codec onebit"
 } >out 2>&1
 same_state whole.ck ck || fail "$(tail -n 3 out)"
 
-# --- summary ---
 on 2 6 --steps 2 --model mlp >out 2>said || fail "6 blocks: $(tail -n 2 said)"
 grep -q '^run  *6 blocks, 2 processes, 2 steps of 48 images' out || fail "summary: $(cat out)"
 on 2 2 --steps 2 --model mlp >out 2>said || fail "2 blocks: $(tail -n 2 said)"
 grep -q '^run  *2 blocks, 2 processes, 2 steps' out || fail "summary: $(cat out)"
 
-# --- a process adds its blocks first if that saves bytes: 3 for a wide sum, 1 for a result, in e4m3 ---
+# --- a process adds its blocks first if that saves bytes: 3 for a wide sum, 1 for a result, in
+# e4m3 ---
 on 2 8 --steps 2 --model mlp --format e4m3 --scale aps --quantise all --log bytes.jsonl >out 2>said || fail "8 blocks: $(tail -n 2 said)"
 grep -q 'all-reduce group-scatter:4$' out || fail "8 blocks in 2 processes: $(cat out)"
 awk -v n=118282 -F '"mean_sent_bytes":' '/mean_sent_bytes/ { split($2, b, ","); bytes = b[1] + 0 }

@@ -16,7 +16,6 @@ open("w.f32", "wb").write(struct.pack("<1001f", *w))
 open("nan.f32", "wb").write(struct.pack("<2f", 1, float("nan")))
 END
 
-# --- round trips ---
 for codec in qsgd:1 qsgd:2,norm=2 qsgd:4 qsgd:4,levels=even,bucket=64 qsgd:8 qsgd:16 onebit onebit:512,residual=none onebit:column ternary "relgrad --weights w.f32" "relgrad:eps=1e-2 --weights w.f32" relgrad:of=gradient; do
     # shellcheck disable=SC2086
     "$n" cast --codec $codec --seed 3 x.f32 codes >said || fail "$codec: cast"
@@ -69,7 +68,6 @@ sys.exit(bad != 0 or len(got) != 1001)
 END
 done
 
-# --- whole buckets, the last padded to a multiple of 32 ---
 for want in qsgd:4:520 qsgd:1:160 qsgd:16:2052 qsgd:8,bucket=1024:1028; do
     "$n" cast --codec "${want%:*}" x.f32 codes
     [ "$(wc -c <codes)" -eq "${want##*:}" ] || fail "$want: $(wc -c <codes) bytes"

@@ -8,7 +8,8 @@ set -eu
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_ENGINE=c
 export TMPDIR="$dir" # holds the lock file of simulated devices
 
-# values FILE N: N constant fp32 values of all magnitudes: the program's bytes read as fp16
+# values FILE N: N fp32 values of all magnitudes, the same in each run: the program's bytes read
+# as fp16
 values() {
     tail -c +30001 "$n" | tr '\174-\177\374-\377' '\064-\067\264-\267' | head -c $((2 * $2)) >half
     "$n" uncast --format fp16 half "$1"
@@ -42,7 +43,6 @@ same --format e3m0 --scale const:1024
 same --format e4m3 --scale const:0.125 --overflow inf
 back --format e4m3 --shift -140
 
-# --- none, one, a beat of fp32, a beat of codes plus a bit ---
 for count in 0 1 17 129; do
     values x $count
     same --format e4m3 --scale aps
@@ -50,14 +50,12 @@ for count in 0 1 17 129; do
     back --format e2m1 --count $count
 done
 
-# --- inf, nan, underflow ---
 values x 100
 printf '\000\000\200\177\001\000\200\377\000\000\300\177\001\000\000\000\001\000\000\200' >>x
 same --format e4m3
 same --format e5m2 --overflow inf
 back --format e5m2
 
-# --- several runs ---
 values x 300000
 { printf '\377\377\377\107' && cat x x x x; } >four
 mv four x

@@ -30,7 +30,7 @@ while [ $i -lt 12 ]; do
     cat "$n" >>big
     i=$((i + 1))
 done
-head -c 1500004 big | tr '\177\377' '\060\261' >big.f32   # no inf, no nan: the top byte of a float is never 7f or ff
+head -c 1500004 big | tr '\177\377' '\060\261' >big.f32   # no inf or nan: the top byte of a float is never 7f or ff
 [ "$(wc -c <big.f32)" -eq 1500004 ] || fail "big.f32 is too short"
 values=375001
 for format in fp32 fp16 bf16 e5m2 e4m3 e4m3fn e3m0 e2m3 e5m6 e8m3; do
@@ -63,15 +63,14 @@ grep -qE '^shift -?[0-9]+$' printed || fail "aps-tight printed '$(cat printed)'"
 same "the same seed" codes codes2
 "$n" cast --round stochastic --seed 8 big.f32 codes2
 if cmp -s codes codes2; then fail "another seed gives the same codes"; fi
-head -c 262144 big.f32 >block   # the program reads so many values at a time
+head -c 262144 big.f32 >block   # the program reads this many values at a time
 cat block block | "$n" cast --round stochastic /dev/stdin codes
 head -c 65536 codes >first
 tail -c 65536 codes >second
 if cmp -s first second; then fail "every block is cast by the same random bits"; fi
 
-# --- reduce ---
-printf '\070\060\300\001' >a   # 1 0.5 -2 2^-9
-printf '\070\060\100\001' >b   # 1 0.5  2 2^-9
+printf '\070\060\300\001' >a # 1 0.5 -2 2^-9
+printf '\070\060\100\001' >b # 1 0.5 2 2^-9
 "$n" reduce --format e4m3 --sum exact a b sum
 [ "$(hex sum)" = 40380002 ] || fail "a + b is $(hex sum)"
 "$n" reduce --format e4m3 --sum exact --out-shift 1 a b sum
@@ -90,7 +89,7 @@ for rule in exact fp32 nearest kahan trunc; do
     "$n" reduce --format e5m2 --sum $rule --on cpu r0 r1 r2 sum.cpu
     same "$rule: reference and cpu" "sum.$rule" sum.cpu
 done
-"$n" reduce --format e5m2 --overflow inf --sum nearest --acc-format e8m23 r0 r1 r2 sum   # inf: saturation at each step and at the end differ
+"$n" reduce --format e5m2 --overflow inf --sum nearest --acc-format e8m23 r0 r1 r2 sum   # inf: saturation at each step differs from saturation at the end
 "$n" reduce --format e5m2 --overflow inf --sum fp32 r0 r1 r2 sum.cpu
 same "nearest in fp32 is the rule fp32" sum sum.cpu
 "$n" reduce --format e5m2 --sum nearest --acc-format e5m2 r0 r1 r2 sum
@@ -101,17 +100,17 @@ for rule in nearest kahan; do
     same "$rule in e6m9: reference and cpu" sum.acc sum.cpu
 done
 if cmp -s sum.acc sum.kahan; then fail "--acc-format changes nothing"; fi
-for format in e5m2 e4m3 e4m3fn e3m4 e2m5 e6m1 e3m0 e2m1 e1m2; do   # 4 or 8 bits: any byte is valid
+for format in e5m2 e4m3 e4m3fn e3m4 e2m5 e6m1 e3m0 e2m1 e1m2; do   # every byte is valid
     for overflow in saturate inf; do
         for isa in scalar avx2 avx512 avx512vbmi; do
             "$n" reduce --format $format --overflow $overflow --on ref r0 r1 r2 sum.ref
-            NARROWCAST_ISA=$isa "$n" info >/dev/null 2>&1 || continue   # not on this CPU
+            NARROWCAST_ISA=$isa "$n" info >/dev/null 2>&1 || continue
             NARROWCAST_ISA=$isa "$n" reduce --format $format --overflow $overflow --on cpu r0 r1 r2 sum.cpu
             same "$format $overflow: reference and $isa" sum.ref sum.cpu
         done
     done
 done
-head -c 65536 r0 >block   # the program reads so many codes at a time
+head -c 65536 r0 >block   # the program reads this many codes at a time
 cat block block >twice
 "$n" reduce --format e5m2 twice twice sum
 head -c 65536 sum >first
@@ -181,7 +180,7 @@ refused "No space left" "$n" reduce r0 r1 /dev/full
 refused "standard output" sh -c "'$n' info >/dev/full"
 refused "standard output" sh -c "'$n' --version >/dev/full"
 
-# --- closed descriptors 0, 1, 2: no file takes their place and receives a message ---
+# --- closed descriptors 0, 1, 2: no file takes their place, where it would receive a message ---
 emulate="$n emulate --ranks 2 --data synthetic:240,3 --model lenet5 --batch 24 --steps 2 --save shut.ck --log shut.jsonl"
 $emulate >/dev/null 2>&1
 open=$(wc -c <shut.ck)
@@ -218,7 +217,6 @@ echo before >kept
 if "$n" cast cut.f32 kept 2>stderr; then fail "cut.f32 was taken"; fi
 [ "$(cat kept)" = before ] || fail "a failed cast touched the file that was there"
 
-# --- help and info ---
 "$n" --help >help
 for command in train cast uncast reduce info; do
     grep -q "^  $command " help || fail "--help lacks $command"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_deadline.sh : tests silent ranks: the others must end with one line that names one.
-# Long-stopped ranks that wait must not end the job.
+# test_deadline.sh : silent ranks make the others end with one line that names one. Ranks that
+# are not waited for may stop for long.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
@@ -12,7 +12,7 @@ for how in vote some; do
     timeout -k 2 100 mpirun -np 3 "$B/tests/test_comm_fail_mpi" stopped $how >"$log.$how" 2>&1 </dev/null &
     pids="${pids-} $!"
 done
-ends() {  # ends HOW LINE: 4 ranks, some silent, must fail and print LINE
+ends() {
     timeout -k 2 100 mpirun -np 4 "$B/tests/test_comm_fail_mpi" silent "$1" >"$log" 2>&1 </dev/null
     rc=$?
     said=$(tr -d '\0' <"$log" | grep '^narrowcast:')

@@ -1,4 +1,4 @@
-/* test_doctor.c : runs each check of `narrowcast doctor` on a made-up cluster, sound, with one
+/* test_doctor.c : runs each check of `narrowcast doctor` on made-up clusters: sound, with one
  * wrong fact, or damaged. */
 #include "app/doctor/doctor.h"
 #include "check.h"
@@ -66,7 +66,6 @@ static void set(int rank, const char *key, const char *value)
     info_add(&ranks[rank], key, "%s", value);
 }
 
-/* All other checks must be fine. */
 static void expect(const char *check, enum doctor_grade grade, const char *what, const char *mend)
 {
     bool met = false;
@@ -86,7 +85,6 @@ static void expect(const char *check, enum doctor_grade grade, const char *what,
     CHECK(met, "no check '%s'", check);
 }
 
-/* Changes of one rank's fact; NULL: none. */
 static const struct {
     const char *check;
     int rank;
@@ -218,7 +216,7 @@ static void test_combinations(void)
         set(r, "CUDA", "/lib/x.so"), set(r, "GPU", "NVIDIA H100"), set(r, "cuDNN", "9.1");
     expect("GPUs", DOCTOR_OK, "NVIDIA H100; cuDNN 9.1", "");
 
-    make_good(); /* a single process; one without facts */
+    make_good();
     cluster.n_ranks = 1;
     set(0, "started", "1");
     expect("launcher", DOCTOR_OK, "1 process", "");
@@ -245,7 +243,7 @@ static void test_lines(void)
                   (!strcmp(back.facts[i].value, ranks[0].facts[i].value) ||
                    !strcmp(back.facts[i].value, "a=b")),
               "%s is %s", back.facts[i].key, back.facts[i].value);
-    for (size_t n = 0; n < DOCTOR_BYTES; n += n < 300 ? 1 : 997) { /* cut anywhere */
+    for (size_t n = 0; n < DOCTOR_BYTES; n += n < 300 ? 1 : 997) {
         memset(lines, n % 3 ? 'x' : '=', sizeof lines);
         lines[n] = '\n';
         doctor_unlines(lines, &back);

@@ -1,12 +1,10 @@
 #!/bin/bash
-# test_doctor.sh : runs `narrowcast doctor` on this machine: exit status, lines and JSON.
-# test_doctor.c has made-up clusters.
+# test_doctor.sh : runs `narrowcast doctor` on this machine.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 card=
 trap '[ -z "$card" ] || kill "$card" 2>/dev/null; rm -rf "$dir"' EXIT
-# ends STATUS COMMAND...: `out` gets lines of a grade, a check and a text
 ends() {
     local want=$1 status
     shift
@@ -41,7 +39,7 @@ END
 fi
 NARROWCAST_ISA=scalar ends 0 "$n" doctor
 if [ "$(uname -m)" = x86_64 ]; then has '^warn  instructions  .*NARROWCAST_ISA=scalar is set; fix: unset NARROWCAST_ISA'; fi
-# a launcher of another MPI: each process is its own job
+# another MPI's launcher: each process is its own job
 env -u OMPI_COMM_WORLD_SIZE PMI_SIZE=4 PMI_RANK=0 "$n" doctor >out 2>said && fail 'another launcher: ended with 0'
 has '^fail  launcher      4 processes were started, but MPI sees only 1 of them'
 # two builds (Debian 13's mpirun crashes with two programs)
@@ -67,8 +65,8 @@ ends 1 mpirun -np 2 "$n" doctor --offload "udp://127.0.0.1:$port" --card-deadlin
 has '^fail  cards         cannot reach card udp://127.0.0.1:.*; fix: '
 
 ranks=$here/../host/ranks.sh
-# in_room SHM TMPDIR COMMAND...: with these sizes of /dev/shm and TMPDIR; time limit: mpirun may
-# hang
+# in_room SHM TMPDIR COMMAND...: runs it with these sizes of /dev/shm and TMPDIR, and a time
+# limit, as mpirun may hang
 in_room() {
     mkdir -p small
     # shellcheck disable=SC2016 # for the other shell

@@ -15,7 +15,6 @@ real() { ranks=$1 && shift && mpirun -np "$ranks" "$n" train $common "$@"; }
 # shellcheck disable=SC2086
 virtual() { ranks=$1 && shift && "$n" emulate --ranks "$ranks" $common "$@"; }
 
-# same RANKS OPTIONS...: both must end in the same checkpoint
 same() {
     ranks=$1 && shift
     rm -f real.ck virtual.ck
@@ -44,7 +43,7 @@ if [ "${1-}" = long ]; then
         same "$ranks" --model resnet8 --first-epochs-fp32 1 --format e3m0 --scale aps
         same "$ranks" --model resnet8 --fp32-last-layer --format e4m3 --scale aps-tight --augment crop+flip --optimizer lars
         same "$ranks" --model resnet8 --overlap on --bucket-bytes 8k --codec onebit
-        [ "$ranks" -eq 4 ] && steps=3 same 4 --model caffenet --image 40 --lr 0.01 --bias-lr 2 # dropout
+        [ "$ranks" -eq 4 ] && steps=3 same 4 --model caffenet --image 40 --lr 0.01 --bias-lr 2
     done
 else
     same 4 --model resnet8 --format e3m0 --scale aps --round stochastic --first-steps-fp32 2 --fp32-last-layer --augment crop-reflect+flip+cutout
@@ -78,7 +77,7 @@ for algo in direct group-scatter:16; do
     grep -q '"peak_rss_bytes":[1-9]' log || fail "256 ranks: no peak in the log"
 done
 
-# low RANKS OPTIONS...: the same with gradients computed twice and added at once
+# low RANKS OPTIONS...: like same, with gradients computed twice and added at once
 low() {
     ranks=$1 && shift
     virtual "$ranks" --steps "$steps" --save full.ck "$@" >out 2>&1 || fail "$ranks emulated ranks $*: $(tail -n 3 out)"
@@ -94,10 +93,9 @@ if [ "${1-}" = long ]; then
     low 4 --model mlp --codec ternary
     low 4 --model mlp --scale quantile --bucket-bytes 4k
     low 1 --model resnet8
-    steps=3 low 4 --model caffenet --image 40 --lr 0.01 # dropout
+    steps=3 low 4 --model caffenet --image 40 --lr 0.01
 fi
 
-# --- a named card is not contacted ---
 # shellcheck disable=SC2086
 [ "$(virtual 8 --model mlp --steps 2 --algo offload --offload udp://192.0.2.1:4000 2>said | tail -n 1)" = "$(virtual 8 --model mlp --steps 2 2>>said | tail -n 1)" ] ||
     fail "as a card adds: $(cat said)"

@@ -4,7 +4,6 @@ set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
-# as_real OPTIONS...: 4 ranks, real and emulated, must print and end the same
 as_real() {
     local words=(--data 'synthetic:240,3' --batch 24 --lr 0.02 --epochs 2 --stats-every 4 "$@")
     mpirun -np 4 "$B/narrowcast" train "${words[@]}" --stats real >real.out 2>real.err || fail "real $*: $(cat real.err)"

@@ -49,7 +49,6 @@ static void seed_checkpoint(const char *text, uint32_t text_bytes)
     seed_plan(&plan, text_bytes);
 }
 
-/* Good; too long a name for any buffer; a wrong length; no '=' or no newline. */
 static void seed_text(int which)
 {
     char text[sizeof fuzz_text + LONGEST_NAME + 8];
@@ -66,8 +65,8 @@ static void seed_text(int which)
 }
 enum { TEXTS = 8 };
 
-/* Unknown, missing, too many, reordered or unterminated, or right only in the sum of their sizes;
- * an invalid run id. */
+/* Bad sections: unknown, missing, too many, reordered or unterminated, or right only in the sum
+ * of their sizes; an invalid run id. */
 static void seed_sections(int which)
 {
     static const char *const names[] = {"momenta", "weights\001", "12345678901234567890"};
@@ -163,7 +162,6 @@ static void add_le(uint32_t v, int n)
         add_byte(v >> 8 * i & 255);
 }
 
-/* Samples after an unknown chunk. */
 static void seed_sound(void)
 {
     enum { SAMPLES = 500, NOTE = 6 };
@@ -197,7 +195,6 @@ static void seed(int which)
         seed_sound();
 }
 
-/* Mostly in the first 200 bytes, where headers are. */
 static uint32_t place(struct draw *d)
 {
     const uint32_t n = input_n > 200 && draw_below(d, 4) ? 200 : (uint32_t)input_n;

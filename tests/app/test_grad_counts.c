@@ -1,5 +1,5 @@
-/* test_grad_counts.c : checks the counts and errors of --stats against their definitions, by mf.h
- * and plain loops. */
+/* test_grad_counts.c : checks --stats's counts and errors against their definitions, by mf.h and
+ * plain loops. */
 #include "app/train/grad_stats.h"
 #include "check.h"
 #include "hls/arith/philox.h"
@@ -54,7 +54,7 @@ static void check_bins(const float *x)
     CHECK(all == N, "%g values in all", all);
 }
 
-/* Independent of the user's overflow rule. */
+/* These values do not depend on the user's overflow rule. */
 static void check_cast(const float *x, struct mf_fmt fmt, int shift, enum mf_round round,
                        bool trunc)
 {
@@ -75,7 +75,7 @@ static void check_cast(const float *x, struct mf_fmt fmt, int shift, enum mf_rou
             if (x[i] == 0 || !isfinite(x[i]))
                 continue;
             underflow += v.kind == MF_FINITE && v.sig == 0;
-            if (trunc) /* 65504 is the largest finite half, 16 half its unit */
+            if (trunc)
                 saturate += ldexp(fabs((double)x[i]), shift) >= 65504 + 16;
             else
                 saturate += v.kind != MF_FINITE;
@@ -116,7 +116,7 @@ static void check_errors(void)
             sum += quotients[n++] = fabs(diff / ref[i]);
     }
     qsort(quotients, n, sizeof *quotients, by_size);
-    round_off_add(&r, ref, x, N); /* cleared below */
+    round_off_add(&r, ref, x, N);
     round_off_clear(&r);
     for (size_t at = 0; at < N; at += 999)
         round_off_add(&r, ref + at, x + at, N - at < 999 ? N - at : 999);

@@ -6,7 +6,6 @@ set -u
 tree=$(dirname "$here")
 commands=$("$n" --help | awk '/^  [a-z]+ +[^ ]/ && !/narrowcast/ { print $1 }')
 
-# --- help COMMAND, COMMAND --help WORD ---
 for command in $commands; do
     "$n" "$command" --help >all || fail "$command --help"
     awk 'length > 80 && substr($0, 27) ~ / /' all >wide
@@ -61,7 +60,7 @@ for topic in codec --codec qsgd:4; do
     says "'$topic' is not a command but belongs to train: see 'narrowcast train --help ${topic#--}'" help "$topic"
 done
 says "'narrowcast cast --help'" cast --help quux
-# README.md's emulate commands on generated images: only their output file cannot be written
+# README.md's emulate commands on generated images may fail only at writing the output file
 while read -r _ words; do
     # shellcheck disable=SC2086  # words
     if "$n" $words --save none/x >out 2>err; then fail "was taken: $words"; fi
@@ -80,7 +79,6 @@ while read -r option; do
         fail "emulate --help and --$option: $(cat out)"
 done < <("$n" train --help | sed -n 's/^  --\([a-z0-9-]*\).*/\1/p')
 
-# --- installed: commands as typed there ---
 mkdir -p root/bin
 cp "$n" root/bin/narrowcast
 for command in '' $commands; do
@@ -91,8 +89,7 @@ done
 root/bin/narrowcast train --help examples | grep -q '^  mpirun -np 4 narrowcast train$' || fail 'installed: no example'
 "$n" train --help examples | grep -q '^  host/ranks.sh 4 build/narrowcast train$' || fail 'in the tree: no example'
 
-# --- wrong values ---
-# names of the previous release (opt.c): accepted, not listed
+# --- wrong values; the previous release's names (opt.c) are accepted but not listed ---
 for old in 'model --help' 'sim --model c --counters 127.0.0.1:1'; do
     new=$(sed 's/^model/predict/; s/--model/--engine/' <<<"$old")
     # shellcheck disable=SC2086

@@ -4,12 +4,11 @@ set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 plot() { "$B/narrowcast" plot "$@"; }
-table() { # table WANT ARGUMENT...: compares with spaces squeezed
+table() {
     plot "${@:2}" >out 2>said || fail "plot ${*:2}: $(cat said)"
     [ "$(sed 's/  */ /g; s/ $//' out)" = "$1" ] || fail "plot ${*:2}: $(cat out)"
 }
 
-# --- curves: a line per log; a torn last line, an infinite loss ---
 cat >aps.jsonl <<'EOF'
 {"kind":"run","version":"0.1.0","codec":"minifloat","format":"e3m0","scale":"aps"}
 {"kind":"step","step":1,"epoch":1,"loss":2.5}
@@ -34,7 +33,7 @@ table 'step aps: e3m0 aps aps: e3m0 aps (2) (loss)
 1 2.5 2.5
 2 1.25 1.25' step-loss aps.jsonl ./aps.jsonl
 
-# bytes relative to fp32; parts of a step's time, each second once, means over steps
+# bytes relative to fp32; parts of a step's time, each second counted once
 step() { echo "{\"kind\":\"step\",\"step\":$1,\"loss\":1,\"samples_per_s\":$2,\"input_s\":0.0625,\"sent_bytes\":$3,\"comm_s\":$4,\"codec_s\":0.125,\"hidden_s\":$5}"; }
 { echo '{"kind":"run","codec":"x","batch":8,"fp32_sent_bytes":200}' && step 1 8 50 0.25 0 && step 2 4 200 0.25 0; } >alone.jsonl
 { echo '{"kind":"run","codec":"x","batch":8,"fp32_sent_bytes":0}' && step 1 8 50 0.375 0.25; } >beside.jsonl
@@ -65,7 +64,6 @@ table 'ranks of a group e5m2 aps nearest, l2 e5m2 aps nearest, median e5m2 aps n
 plot predict predicted >out || fail 'plot predict'
 [ "$(sed 's/ .*//' out | tr '\n' ' ')" = 'ranks 2 4 ' ] || fail "ranks do not rise: $(cat out)"
 
-# --- train --stats: the last step counts ---
 stats() {
     echo "{\"kind\":\"stats\",\"step\":$1,\"index\":$2,\"layer\":\"layer$2\",\"first\":$3,\"bins\":[9],\"bins_all\":$4,\"underflow_all\":$5,\"shift\":$6,\"l2\":$(awk "BEGIN { print $5 / 2 }")}"
 }
@@ -122,7 +120,7 @@ l0 64 1 1
 l1 128 8' scale-back back.jsonl
 refused 'cannot plot underflow-back of' plot underflow-back stats.jsonl
 
-# --- charts, by the name's ending; file names and contents are text, never commands ---
+# --- charts; file names and contents are text, never commands ---
 cp aps.jsonl "it's.jsonl"
 sed -i "s/\"minifloat\"/\"x'; print \`touch hit\`; system('touch hit') #\"/" "it's.jsonl"
 plot accuracy "it's.jsonl" --out chart.gp --title "it's" 2>said || fail "a program: $(cat said)"
@@ -187,8 +185,8 @@ fi
 text=$(grep -rnE '(^|[^a-z_])(system|popen)\(' "$here"/../{host,device,sim} --include=*.[ch]* | grep -v 'clock_')
 [ -z "$text" ] || fail "a shell reads a text: $text"
 
-# gnuplot ignores a full disk; it gets no file name, and no file beside the chart that a link could
-# replace
+# gnuplot ignores a full disk. It gets no file name, and beside the chart is no file that a link
+# could replace.
 mkdir cut
 cat >cut/gnuplot <<'EOF'
 #!/bin/sh
@@ -224,7 +222,6 @@ printf '{"kind":"run","codec":"\033[2Jx"}\n{"kind":"epoch","epoch":1,"test_accur
 table 'epoch cursor: ?[2Jx (test accuracy, %)
 1 100' accuracy cursor
 
-# --- hostile files ---
 refused "unknown kind 'acuracy': did you mean 'accuracy'?" plot acuracy aps.jsonl
 refused "unknown kind 'x': need one of accuracy, loss," plot x aps.jsonl
 refused "cannot open 'nowhere'" plot loss nowhere
@@ -249,7 +246,6 @@ refused "cannot write 'full.gp': No space left on device" plot accuracy aps.json
 plot accuracy aps.jsonl --title $'a\nb' --out lines.gp || fail 'a title of two lines'
 grep -q "^set title 'a b' noenhanced" lines.gp || fail "a title of two lines: $(grep -A 1 title lines.gp)"
 plot accuracy aps.jsonl >/dev/full 2>said && fail 'a full disk'
-# in seconds
 awk 'BEGIN { print "{\"kind\":\"run\"}"; for (i = 1; i <= 300000; i++) printf "{\"kind\":\"step\",\"step\":%d,\"loss\":1}\n", i }' >many
 [ "$(timeout 60 "$B/narrowcast" plot step-loss many | wc -l)" = 300001 ] || fail 'many steps'
 awk 'BEGIN { for (i = 0; i < 900; i++) { printf "{\"kind\":\"stats\",\"step\":1,\"first\":%d,\"bins_all\":[1", 1000 * i

@@ -3,7 +3,7 @@
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
-# predict OPTIONS...: without measuring, as CPU time is free unless rates are given
+# predict OPTIONS...: without measuring: CPU time is free unless rates are given
 free=(--cast-rate 100000T --add-rate 100000T --port-rate 100000T)
 predict() {
     case "$*" in
@@ -11,7 +11,6 @@ predict() {
     *) "$B/narrowcast" predict "${free[@]}" "$@" ;;
     esac
 }
-# field KEY TEXT...: prints a value of the one line with all texts
 field() {
     local key=$1 lines
     lines=$(cat out)
@@ -22,7 +21,7 @@ field() {
 }
 holds() { awk "BEGIN { exit !($1) }" || fail "$2: not $1"; }
 
-# --- 90 and 510 steps; groups of 16 lose where bytes matter, win where latency matters ---
+# --- 90 and 510 steps; groups of 16 win where latency matters ---
 predict --json --ranks 256 --size 64k,64M --link 1G,10G --latency 20us --algo ring,group-master:16 --format e5m2 >out || fail "failed"
 for link in 1e+09 1e+10; do
     for size in 64k 64M; do
@@ -36,7 +35,6 @@ for link in 1e+09 1e+10; do
     done
 done
 
-# --- tables: like JSON; ranks doubled; impossible cells ---
 predict --ranks 8..64 --size 1M --link 1G --algo ring,group-scatter:16,offload --format e5m2 >out || fail "failed"
 for ranks in 8 16 32 64; do grep -q "^ *$ranks  *[0-9]" out || fail "no row of $ranks ranks: $(cat out)"; done
 grep -q '^ *128 ' out && fail "128 ranks: $(cat out)"
@@ -124,7 +122,6 @@ for side in 0.95 1.05; do
         "on the side $side of the break-even link"
 done
 
-# --- missing rates are measured; given back they yield the same times ---
 "$B/narrowcast" predict --json --ranks 4 --size 64M --link 1G --algo direct,ring,offload --format e5m2,e3m0,fp32 >measured || fail 'cannot measure'
 for kind in cast_s add_s port_s; do
     grep '"kind":"predict"' measured | grep -v '"algo":"offload"' | grep -q "\"$kind\":0[,}]" && fail "$kind is free: $(cat measured)"
@@ -183,7 +180,6 @@ for made in e5m2,1.5G e4m3,8G; do
     holds "$found > 0.999 * $(field step_s '"kind":"predict"') && $found < 1.001 * $(field step_s '"kind":"predict"')" "$made: $found"
 done
 
-# --- more lengths than a curve holds: the longest count ---
 for i in $(seq 20); do
     echo "{\"kind\":\"allreduce\",\"algo\":\"ring\",\"type\":\"fp32\",\"ranks\":2,\"size\":$((i * 1048576)),\"time_us\":$((i == 20 ? 40000 : i * 1000))}"
 done >made
@@ -192,7 +188,7 @@ predict --rates made --rates-cores 2 --ranks 2 --size 1M --algo ring --format fp
 grep -q '^messages  *ring fp32: 2.1, .*, 1.05 GB/s' out || fail "20 lengths: $(cat out)"
 grep -q '^messages  *native' out && fail 'the time of native was used'
 
-# --- a shaped port: bytes within its burst take no time on the wire ---
+# --- a shaped port: its burst takes no time on the wire ---
 predict --json --ranks 4 --size 256k --link 1G --algo direct --format e5m2 --burst 128k >out || fail failed
 holds "$(field wire_s '"kind":"predict"') == 0" 'a burst'
 yes '{"kind":"allreduce","algo":"ring","type":"e5m2","ranks":4,"size":4194304,"time_us":5}' | head -n 2049 >many
@@ -221,10 +217,9 @@ predict --json --ranks 4 --size 16M --link 10G --card-link 5G --algo offload --f
 holds "$(field step_s '"kind":"predict"') > 4 * 4194304 * 8 / 5e9" 'a port of 5 Gbit/s for four of 10'
 refused "--card-link 'wide': need a rate above 0" predict --card-link wide
 
-# --- break-even as measured in bench/allreduce ---
-# Given the times at 100 Mbit/s, at 10 Gbit/s and without limit, the model must find the faster of
-# direct and the card at 1 and 2.5 Gbit/s. The card adds on the ranks' cores. Not tested: e3m0 at 1
-# Gbit/s, where the README's tables differ and the model calls the two nearly even.
+# Break-even as measured in bench/allreduce: from the times at 100 Mbit/s, at 10 Gbit/s and without
+# limit the model must find the faster of direct and the card at 1 and 2.5 Gbit/s. The card adds on
+# the ranks' cores. Not tested: e3m0 at 1 Gbit/s, which the model calls nearly even.
 table() { # prints link, ranks, algorithm, format, ms of each cell of bench/allreduce's table
     awk -F' *[|] *' '
         /^## /{ on = /Where narrow floats pay/ }

@@ -7,7 +7,7 @@ set -eu
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_ENGINE=c
 export TMPDIR="$dir" # holds the lock file of simulated devices
 
-# part FILE BYTES: constant, random-looking: the program's bytes, from another offset per file
+# part FILE BYTES: the program's bytes from another offset for each file
 seed=1
 part() {
     seed=$((seed * 7 % 65521 + 1))
@@ -42,7 +42,6 @@ files 2 5632
 for f in e3m0:e5m2 e3m0:fp16 e4m3:e2m1 e4m3:fp16 fp16:e2m1 fp16:e4m3fn; do same --format ${f%:*} --out-format ${f#*:}; done
 grep -qE '^xrt[^ ]*: 1 runs, 0\.0 MB to the card, 0\.0 MB back, [0-9.]+ MB/s$' said || fail "said: $(cat said)"
 
-# --- one file, many; lengths from 0 to a burst and a bit; odd numbers of 4-bit codes ---
 for bytes in 0 2 2050; do
     files 1 $bytes
     same --format e4m3
@@ -61,7 +60,6 @@ files 3 1000
 same --format e2m1 --out-format e2m1 --count 1999
 same --format e2m1 --out-format fp16 --count 1999
 
-# --- several runs ---
 files 2 1300000
 same --format e4m3
 grep -q ': 2 runs, ' said || fail "not two runs: $(cat said)"

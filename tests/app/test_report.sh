@@ -1,13 +1,13 @@
 #!/bin/bash
-# test_report.sh : tests the page of `narrowcast report`: well formed, self-contained, no scripts
-# from files. Its command must reproduce the run.
+# test_report.sh : tests the page of `narrowcast report`, which must be self-contained and name a
+# command that reproduces the run.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 report() { "$n" report "$@"; }
-echo old >page.html # must stay
+echo old >page.html
 
-# look FILE FIGURES DRAWN: the page must need nothing else; prints its text
+# look FILE FIGURES DRAWN: fails if the page needs another file; prints its text
 cat >look.py <<'EOF2'
 import sys, xml.etree.ElementTree as tree
 page = tree.parse(sys.argv[1]).getroot() # one root, all closed, UTF-8
@@ -59,7 +59,6 @@ want="\"\$n\" emulate --ranks 2 --data synthetic:240,1 --model mlp --epochs 2 --
 eval "$command" >again 2>said || fail "the page's command: $(cat said)"
 [ "$(grep checksum out)" = "$(grep checksum again)" ] || fail "the page's command makes other weights"
 
-# --- hostile files: text stays text; torn ends, repeated steps, invalid UTF-8 ---
 bad_words='<script>alert(1)</script>'
 {
     printf '{"kind":"run","version":"%s","ranks":4,"first_step":10,"steps_in_all":50,"fp32_sent_bytes":400,"data":"]]>%s \\"q\\" \\u0041\\u00e9",' "$bad_words" "$bad_words"
@@ -84,7 +83,6 @@ look many.html 1 "$(drawn 1)"
 has 'Points are means of up to 200 steps.'
 grep -q '^100.5  *99.5' text || fail "means of steps: $(grep -A 3 '^step' text)"
 
-# --- no gnuplot or one that fails: tables and the reason; one that stops midway: no page ---
 mkdir empty cut bad
 PATH=$dir/empty report name.jsonl two.jsonl --out page.html 2>/dev/null && fail 'a file that is not there'
 PATH=$dir/empty "$n" report two.jsonl --out plain.html 2>said || fail "no gnuplot: $(cat said)"
@@ -93,7 +91,6 @@ look plain.html 5 0
 printf '#!/bin/sh\necho "<svg "\necho "<g>"\n' >cut/gnuplot
 printf '#!/bin/sh\nexit 3\n' >bad/gnuplot
 chmod +x cut/gnuplot bad/gnuplot
-# undrawn TEXT FIGURES DRAWN LOG: the page says why charts are missing
 undrawn() {
     "$n" report "$4" --out page.html 2>said || fail "$4: no page: $(cat said)"
     look page.html "$2" "$3"
@@ -135,7 +132,6 @@ refused "unknown option '-x'" report two.jsonl -x page.html
 # shellcheck disable=SC2046 # words
 refused 'is one argument too many' report $(yes two.jsonl | head -n 65) -o page.html
 
-# --- in a browser: no console messages; visible content in light and dark mode ---
 if [ -n "$(command -v chromium)" ]; then
     report "it's.jsonl" two.jsonl '<script>&"<b>.jsonl' stats.jsonl -o page.html 2>said || fail "report: $(cat said)"
     timeout 60 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$dir/chromium" --host-resolver-rules='MAP * ~NOTFOUND' --enable-logging=stderr --window-size=1000,6000 \

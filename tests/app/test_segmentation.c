@@ -1,4 +1,4 @@
-/* test_segmentation.c : checks mIoU and mAcc of confusion tables worked out by hand. */
+/* test_segmentation.c : checks mIoU and mAcc against tables worked out by hand. */
 #include <math.h>
 #include "app/train/segmentation.h"
 #include "check.h"
@@ -17,7 +17,7 @@ int main(void)
 {
     check("two", (const double[]){8, 2, 1, 4}, 2, (8 / 11.0 + 4 / 7.0) / 2, (0.8 + 0.8) / 2);
     check("all right", (const double[]){3, 0, 0, 0, 9, 0, 0, 0, 1}, 3, 1, 1);
-    /* class 2 is found once but never occurs: counts for mIoU only */
+    /* class 2 is found once but never occurs, so it counts only for mIoU */
     check("not there", (const double[]){5, 0, 1, 0, 6, 0, 0, 0, 0}, 3, (5 / 6.0 + 1 + 0) / 3,
           (5 / 6.0 + 1) / 2);
     check("neither", (const double[]){4, 0, 0, 0, 0, 0, 2, 0, 2}, 3, (4 / 6.0 + 2 / 4.0) / 2,

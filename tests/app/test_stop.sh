@@ -8,7 +8,7 @@ ranks=$here/../host/ranks.sh
 job=
 trap '[ -z "$job" ] || kill -9 "$job" 2>/dev/null; rm -rf "$dir"' EXIT
 
-# Undo that a shell makes background commands ignore SIGINT.
+# Shells make background commands ignore SIGINT.
 train="env --default-signal=INT,TERM"
 options="train --data synthetic:240,3 --batch 24 --model lenet5 --lr 0.05 --schedule const --save ck --log log"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_texts.sh : checks texts of foreign origin. Their control characters must not reach a
-# terminal, nor invalid UTF-8 JSON or a page.
+# test_texts.sh : checks foreign texts. Their control characters must not reach a terminal, nor
+# invalid UTF-8 JSON or a page.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -8,7 +8,6 @@ command -v python3 >/dev/null || { echo 'skip: no python3'; exit 77; }
 export OPENBLAS_NUM_THREADS=1
 esc=$'\e[2J\a\x7f\x9b1m\xc2\x9b31m\r'
 
-# plain LABEL FILE...: safe to print on a terminal
 plain() {
     python3 - "${@:2}" <<'EOF' >why || fail "$1: $(cat why)"
 import sys, unicodedata
@@ -23,7 +22,6 @@ for name in sys.argv[1:]:
         sys.exit(1)
 EOF
 }
-# json LABEL FILE [lines]: a JSON object, or one per line
 json() {
     python3 - "${@:2}" <<'EOF' >why 2>&1 || fail "$1: $(tail -n 1 why)"
 import json, sys
@@ -64,7 +62,6 @@ for words in "cast --format $esc in out" "plot loss nowhere$esc" "plot $esc x" "
     [ "$(wc -l <err)" = 1 ] || fail "not one line: $words: $(cat err)"
 done
 
-# --- terminal: hostile files ---
 python3 - "$bad_name/saved" "$esc" <<'EOF'
 import os, struct, sys, zlib
 text = open(os.fsencode(sys.argv[1]), "rb").read()[:-4]
@@ -86,7 +83,6 @@ for kind in step-loss exponents model-exponents; do
     plain "plot $kind --out" odd.gp err
 done
 
-# --- terminal: a hostile card (hls/card/simlink.h) ---
 cat >card.py <<'EOF'
 import socket, struct
 listener = socket.socket()

@@ -1,13 +1,12 @@
 #!/bin/sh
-# test_train.sh : tests `narrowcast train` on several ranks: equal bits, checkpoints and most
-# refusals.
+# test_train.sh : tests `narrowcast train` on several ranks.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
-: >stderr   # shown after a failure
+: >stderr
 trap 'code=$?; [ $code -eq 0 ] || tail -n 20 "$dir/stderr" >&2; rm -rf "$dir"' EXIT
 
-# on RANKS OPTIONS...: a short run; 1, 2, 4 and 6 ranks divide a batch of 24; an epoch is 10 steps
+# on RANKS OPTIONS...: 1, 2, 4 and 6 ranks divide a batch of 24; an epoch is 10 steps
 on() {
     ranks=$1
     shift
@@ -45,7 +44,8 @@ done
 # shellcheck disable=SC2086
 if [ "$last" = "$(checksum 4 $exact --algo direct --seed 2)" ]; then fail "another seed gives the same weights"; fi
 
-# --- any number of ranks trains as one does, up to fp32 rounding (no batch norm, no dropout) ---
+# --- any number of ranks trains as one does, up to fp32 rounding, without batch norm and dropout
+# ---
 for ranks in 1 3; do
     on $ranks --model lenet5 --steps 6 --format fp32 --scale none --log "loss$ranks" >/dev/null 2>>stderr
     sed -n 's/.*"kind":"step".*"loss":\([0-9.]*\).*/\1/p' "loss$ranks" >"loss$ranks.txt"
@@ -61,7 +61,6 @@ on 2 $long --save-every 7 --save ck --log part.jsonl >part.txt 2>>stderr
 # shellcheck disable=SC2086
 equal "twice" "$(sed -n 's/^weights checksum //p' whole.txt)" "$(sed -n 's/^weights checksum //p' part.txt)"
 cp ck end.ck
-# resumed LABEL LOG: must end with the whole run's checkpoint
 resumed() {
     rm -f resumed.ck
     # shellcheck disable=SC2086
@@ -70,7 +69,7 @@ resumed() {
     cmp -s whole.end resumed.end || fail "resumed $1: $(cat whole.end resumed.end)"
     same_state whole.ck resumed.ck || fail "resumed $1: another checkpoint at the end"
 }
-# failure at step 10 (a folder blocks its dump), after the save of step 7
+# a folder blocks the dump of step 10
 rm -f ck
 mkdir -p stop/step000010.rank0.f32
 # shellcheck disable=SC2086
@@ -79,7 +78,6 @@ if on 2 $long --save-every 7 --save ck --log failed.jsonl --dump-gradients stop 
 fi
 resumed "from the middle" failed.jsonl
 [ "$(grep ^loss whole.txt)" = "$(grep ^loss resumed.txt)" ] || fail "resumed from the middle: $(grep ^loss whole.txt resumed.txt)"
-# killed after the save of step 7: the checkpoint is complete
 rm -f ck
 # shellcheck disable=SC2086
 on 2 $long --save-every 7 --save ck --log killed.jsonl >/dev/null 2>&1 &
@@ -95,7 +93,7 @@ resumed "after a kill" killed.jsonl
 rm -f narrowcast.*.tmp
 mv end.ck ck
 resumed "at the end" part.jsonl
-# 5 steps and 7 more equal 12 with an endless schedule, despite a test in between
+# 5 + 7 steps equal 12 with an endless schedule, despite a test in between
 scaled="--model lenet5 --width 0.4 --image 36 --augment crop --schedule exp:0.5/3 --warmup 0.2 --warmup-from 0.01 --bias-lr 2"
 short="--model resnet8 --schedule const --momentum 0.5 --nesterov"
 # shellcheck disable=SC2086
@@ -132,12 +130,12 @@ resume_refused "'cut.ck': it is not a checkpoint" cut.ck
 cp five.ck flip.ck
 printf '\377\377' | dd of=flip.ck bs=1 seek=20000 conv=notrunc 2>/dev/null
 resume_refused "damaged or truncated" flip.ck
-# signed FILE: writes stdin and its CRC, taken from gzip's trailer
+# signed FILE: writes stdin and its CRC, from gzip's trailer
 signed() { cat >unsigned; { cat unsigned; gzip -c unsigned | tail -c 8 | head -c 4; } >"$1"; }
 head -c -4 five.ck | { head -c 8; printf '\2'; tail -c +2; } | signed two.ck
 head -c -4 five.ck | LC_ALL=C sed 's/velocities/velocitiez/' | signed sections.ck
 head -c -4 five.ck | { head -c 24; head -c 16 | tr '0-9a-f' 'G-V'; cat; } | signed id.ck
-# version 3 has no run id: still resumes to the same bits
+# version 3 has no run id
 head -c -4 five.ck | { head -c 8; printf '\3'; tail -c +2 | { head -c 15; tail -c +17; }; } | signed three.ck
 # shellcheck disable=SC2086
 on 2 $short --steps 12 --resume three.ck --save old.ck >/dev/null 2>>stderr || fail "a checkpoint of version 3"
@@ -161,8 +159,8 @@ last() {
         at=$((at + 32)) left=$((left - 1))
     done
 }
-# not_finite FILE SECTION TEXT OPTIONS...: inf, -inf or nan as the section's last number, with a
-# correct checksum
+# not_finite FILE SECTION TEXT OPTIONS...: makes the section's last number inf, -inf or nan, with
+# a correct checksum
 not_finite() {
     from=$1 words=$3 place=$(last "$1" "$2")
     shift 3
@@ -186,7 +184,6 @@ not_finite bits.ck codec 'cannot load a state: layer "stem.conv.weight" holds in
 # shellcheck disable=SC2086
 refused "it was made by 2 ranks, this run has 4" small 4 $short --resume five.ck
 
-# --- a card that only one rank's environment names is noticed ---
 # shellcheck disable=SC2016  # for the script that is written
 printf '#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = %s ] && export NARROWCAST_OFFLOAD=sim:c\nexec "%s" "$@"\n' 0 "$n" >first
 sed 's/= 0/= 1/' first >second
@@ -241,7 +238,6 @@ if [ $code -eq 0 ] || [ "$(ours)" != "narrowcast: unknown option '--momentun': d
     fail "a wrong option on rank 1: status $code, $(cat said)"
 fi
 
-# --- log, dump, bytes ---
 for log in part failed killed; do
     ids=$(sed -n 's/^{"kind":"run","run_id":"\([0-9a-f]\{16\}\)",.*/\1/p' $log.jsonl)
     [ "$(echo "$ids" | wc -l) $(echo "$ids" | sort -u | wc -l)" = "2 1" ] || fail "$log.jsonl: not one run, begun and resumed: $ids"

@@ -1,6 +1,5 @@
 #!/bin/bash
-# test_train_acc.sh : trains with partial sums in another format (--acc-format) or exponent
-# (--rescale).
+# test_train_acc.sh : trains with --acc-format and --rescale.
 set -u
 # shellcheck source=tests/lib/train_codec.sh
 . "$(dirname "$0")/../lib/train_codec.sh"

@@ -1,6 +1,5 @@
 #!/bin/bash
-# test_train_back.sh : checks stats_back of `train --stats`: a line for each layer that passes a
-# gradient back, in backward order.
+# test_train_back.sh : checks stats_back of `train --stats`.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -9,9 +8,9 @@ seq 1 3000 >text
 common=(--device cpu --batch 8 --lr 0.02 --warmup 0 --schedule const --steps 3 --stats-every 2)
 emulated() { "$n" emulate --ranks 2 "${common[@]}" "${@:2}" --stats "$1" >out 2>said || fail "${*:2}: $(tail -n 1 said)"; }
 
-# wrong FILE LEAST LAYERS: prints the first inconsistency. LEAST: exponent of the format's smallest
-# number. Expected are, last to first, the layers with a watched output and a sum to pass back,
-# except LAYERS, which read the input.
+# wrong FILE LEAST LAYERS: prints the first inconsistency. LEAST: exponent of the format's
+# smallest number. Expected, last to first, are the layers with a watched output and a sum to pass
+# back, except LAYERS, which read the input.
 wrong() {
     awk -v least="$2" -v inputs="$3" '
         function value(key) { return match($0, "\"" key "\":[^],}]*") ? substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) : "no " key }
@@ -93,7 +92,6 @@ awk '/stats_back/ { match($0, /"given":[0-9.e+-]*/); g = substr($0, RSTART + 8, 
 mpirun -np 2 "$n" train "${common[@]}" $small $pure adaptive --stats real >out 2>said || fail "real ranks: $(tail -n 1 said)"
 cmp <(tail -n +2 real) <(tail -n +2 adaptive) || fail "real ranks say something else"
 
-# a row per layer, in backward order, in percent
 for kind in underflow-back scale-back; do
     "$n" plot $kind real >table 2>said || fail "$kind: $(cat said)"
     [ "$(tail -n +2 table | awk '{ printf " %s", $1 }')" = "$(sed -n '/"step":1,/s/.*stats_back.*"layer":"\([^"]*\).*/\1/p' real | awk '{ printf " %s", $1 }')" ] ||

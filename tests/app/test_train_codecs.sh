@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_train_codecs.sh : trains with `--codec`: equal weights resumed, overlapped, in any message
-# size.
+# test_train_codecs.sh : trains with `--codec`: equal weights when resumed, overlapped or in other
+# message sizes.
 set -u
 # shellcheck source=tests/lib/train_codec.sh
 . "$(dirname "$0")/../lib/train_codec.sh"
@@ -12,7 +12,6 @@ same 2 --codec onebit:column --model lenet5 --lr 0.01
 same 2 --codec ternary
 same 2 --codec qsgd:2,norm=2,bucket=32 --quantise all --fp32-last-layer --first-epochs-fp32 0
 
-# the same bits; the report names the choice
 on 3 --codec qsgd:4 --algo gather >gather.txt || fail "gather"
 on 3 --codec qsgd:4 --algo direct >direct.txt || fail "direct"
 [ "$(grep checksum gather.txt)" = "$(grep checksum direct.txt)" ] || fail "gather has other bits than direct"
@@ -21,7 +20,6 @@ on 4 --codec ternary --quantise all --algo group-scatter:2 >half.txt || fail "te
 [ "$(grep checksum whole.txt)" = "$(grep checksum half.txt)" ] || fail "ternary: group-scatter has other bits than direct"
 grep -q '^gradients  *qsgd:4,bucket=512,norm=max,levels=sign, all-reduce direct$' direct.txt || fail "says $(grep ^gradients direct.txt)"
 
-# small layers: norms and biases are less than 1 % of resnet8's weights
 for which in large all; do
     on 2 --codec qsgd:4 --quantise $which --log $which.jsonl >$which.txt || fail "--quantise $which"
 done
@@ -32,7 +30,6 @@ on 2 --codec qsgd:4 >auto.txt
 # by columns a 3x3 convolution costs as much as fp32: two means and a word for three weights
 on 2 --codec onebit:column --model resnet20 --steps 1 --log column.jsonl >/dev/null || fail "columns of resnet20"
 on 2 --codec onebit --model resnet20 --steps 1 --log bucket.jsonl >/dev/null || fail "buckets of resnet20"
-# share LOG: prints the codes' percentage of fp32's bytes
 share() { sed -n 's/.*"kind":"step".*"code_bytes":\([0-9]*\).*"fp32_bytes":\([0-9]*\).*/\1 \2/p' "$1" | awk '{ print int(100 * $1 / $2) }'; }
 [ "$(share column.jsonl)" -ge 95 ] || fail "columns of resnet20: $(share column.jsonl) % of fp32's bytes"
 [ "$(share bucket.jsonl)" -le 7 ] || fail "buckets of resnet20: $(share bucket.jsonl) % of fp32's bytes"

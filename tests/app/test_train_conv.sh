@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_train_conv.sh : tests `train --conv`. `auto` is winograd where the CPU supports it, but gemm
-# with --gemm; their weights differ.
+# test_train_conv.sh : tests `train --conv`. `auto` is winograd where the CPU has it, but gemm
+# with --gemm.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

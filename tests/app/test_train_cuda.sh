@@ -15,7 +15,7 @@ fail() { echo "FAIL $*"; bad=1; }
 # shellcheck source=tests/lib/cuda_library.sh
 . tests/lib/cuda_library.sh
 
-export NARROWCAST_CONV=first  # plans chosen by time round differently from run to run
+export NARROWCAST_CONV=first  # plans chosen by time round differently each time
 small="--data synthetic:400,1 --model lenet5 --batch 20 --steps 6 --lr 0.05 --warmup 0"
 train() {
     local label=$1 ranks=$2
@@ -25,19 +25,17 @@ train() {
 }
 sum() { sed -n 's/^weights checksum //p' "$dir/$1.out"; }
 loss() { sed -n 's/^loss *\([0-9.]*\) .*/\1/p' "$dir/$1.out"; }
-same() { # same LABEL LABEL TEXT: equal checksums
+same() {
     [ -n "$(sum "$1")" ] || fail "$1 ended without a checksum"
     [ "$(sum "$1")" = "$(sum "$2")" ] || fail "$3: $1 ended in '$(sum "$1")', $2 in '$(sum "$2")': $(tail -n 1 "$dir/$2.err")"
 }
 
-# --- like the CPU: equal images and initial weights, sums in another order ---
 train cpu 2 --device cpu || fail "cpu: $(tail -n 1 "$dir/cpu.err")"
 train gpu 2 --device cuda || fail "cuda: $(tail -n 1 "$dir/gpu.err")"
 grep -q '^device: ' "$dir/gpu.err" || fail "no line says which GPU"
 awk -v a="$(loss cpu)" -v b="$(loss gpu)" 'BEGIN { exit !(a > 0 && b > 0 && (a - b) / a < 0.02 && (b - a) / a < 0.02) }' ||
     fail "loss $(loss cpu) on the CPU, $(loss gpu) on the GPU"
 
-# --- the same bits over every transport, twice ---
 train again 2 --device cuda && same gpu again "the same run"
 train plain 2 --device cuda --overlap off && same gpu plain "overlap off"
 for transport in pinned ipc; do
@@ -47,7 +45,6 @@ train scatter 2 --device cuda --algo group-scatter:2 && same gpu scatter group-s
 train card 2 --device cuda --offload sim:c && same gpu card "a card"
 grep -q '^all-reduce: offload' "$dir/card.err" || fail "no gradients went through the card"
 
-# --- resumed; a CPU's checkpoint has other bits and is refused ---
 train first 2 --device cuda --steps 3 --schedule const --save "$dir/ckpt" &&
     train rest 2 --device cuda --schedule const --resume "$dir/ckpt" && train whole 2 --device cuda --schedule const &&
     same whole rest "a resumed run"
@@ -64,7 +61,6 @@ train swap 1 --device cuda --model resnet8 --block swap --steps 3 || fail "--blo
 awk -v a="$(loss swap-cpu)" -v b="$(loss swap)" 'BEGIN { exit !(a > 0 && b > 0 && (a - b) / a < 0.001 && (b - a) / a < 0.001) }' ||
     fail "--block swap: loss $(loss swap-cpu) on the CPU, $(loss swap) on the GPU"
 
-# --- no bit changes; statistics agree with the CPU's ---
 train stats 2 --device cuda --stats "$dir/gpu.stats" && same gpu stats "--stats"
 train cpu-stats 2 --device cpu --stats "$dir/cpu.stats"
 network() { sed -n "s/.*stats_network\",\"step\":1,.*\"$2\":\([^,}]*\).*/\1/p" "$dir/$1.stats"; }
@@ -85,8 +81,7 @@ train narrow-cpu 2 --device cpu --quant act=e4m3,weight=e4m3,error=e5m2 --loss-s
 awk -v a="$(loss narrow-cpu)" -v b="$(loss narrow)" 'BEGIN { exit !(a > 0 && b > 0 && (a - b) / a < 0.05 && (b - a) / a < 0.05) }' ||
     fail "--quant: loss $(loss narrow-cpu) on the CPU, $(loss narrow) on the GPU"
 
-# --- without a GPU: auto continues; every refusal is one line ---
-refused() { # refused TEXT OPTION...
+refused() {
     local words=$1
     shift
     train refused 2 "$@" && fail "not refused: $*"

@@ -8,9 +8,8 @@ program=$n
 # shellcheck source=tests/lib/cuda_library.sh
 . "$here/lib/cuda_library.sh"
 
-export NARROWCAST_CONV=first # plans chosen by time round differently from run to run
+export NARROWCAST_CONV=first # plans chosen by time round differently each time
 small="--precision fp16-pure --data synthetic:160,3 --model lenet5 --batch 24 --lr 0.05 --warmup 0 --steps 4 --schedule const"
-# emulated RANKS LABEL OPTIONS...: in one process
 on() {
     local ranks=$1 label=$2
     shift 2
@@ -27,11 +26,11 @@ emulated() {
 }
 sum() { sed -n 's/^weights checksum //p' "$dir/$1.out"; }
 loss() { sed -n 's/^loss *\([0-9.]*\) .*/\1/p' "$dir/$1.out"; }
-same() { # same LABEL LABEL TEXT: equal checksums
+same() {
     [ -n "$(sum "$1")" ] || fail "$1 ended without a checksum"
     [ "$(sum "$1")" = "$(sum "$2")" ] || fail "$3: $(sum "$1"), and $(sum "$2")"
 }
-near() { # near A B PART TEXT: relative difference at most PART
+near() {
     awk -v a="$1" -v b="$2" -v most="$3" 'BEGIN { d = (a - b) / a; exit !(a > 0 && b > 0 && d <= most && -d <= most) }' || fail "$4: $1 and $2"
 }
 
@@ -44,7 +43,7 @@ near "$(network cpu updates_lost)" "$(network gpu updates_lost)" 0.05 'updates l
 on 1 fp16 --precision fp16 --loss-scale none
 [ "$(sum fp16)" != "$(sum gpu)" ] || fail 'fp16-pure is fp16'
 
-# --- resumed after step 2: adaptive scales of steps 0 and 3 must be saved ---
+# --- resumed after step 2: the scales found in steps 0 and 3 must be saved ---
 narrow='--model resnet8 --width 0.25 --block swap:0.0005 --data synthetic:40,3 --batch 8'
 for options in '--micro 2 --optimizer lars --trust 0.02 --lr 2' '--nesterov --momentum 0.9 --loss-scale dynamic' '--optimizer adamw --lr 0.002 --eps 1e-6' "$narrow --loss-scale adaptive:1e-3,3" \
     "$narrow --precision fp16 --loss-scale adaptive:1e-3,3"; do
@@ -53,7 +52,6 @@ for options in '--micro 2 --optimizer lars --trust 0.02 --lr 2' '--nesterov --mo
     same whole rest "$options, resumed"
     same_state "$dir/whole.ck" "$dir/rest.ck" || fail "$options: another checkpoint when resumed"
 done
-# fp16 with adaptive scales: the last of these
 # shellcheck disable=SC2086
 emulated 2 virtual $options --save "$dir/virtual.ck" && same whole virtual "$options: emulated ranks"
 same_state "$dir/whole.ck" "$dir/virtual.ck" || fail "$options: another checkpoint of emulated ranks"
@@ -75,7 +73,6 @@ done
 near "$(loss fp321)" "$(loss fp324)" 1e-3 'fp32: loss of 1 rank and of 4'
 near "$(loss wide1)" "$(loss wide4)" 1e-2 'fp16-pure: loss of 1 rank and of 4'
 
-# --- means kept in fp32: other bits, near the CPU's ---
 for device in cpu cuda; do
     on 2 means-$device --format fp32 --scale none --reduce-in fp32 --stats "$dir/means-$device.stats" --device $device
 done
@@ -97,7 +94,7 @@ for device in cpu cuda; do
 done
 near "$(loss block-cpu)" "$(loss block-cuda)" 0.01 '--block swap: loss on the CPU and on the GPU'
 
-# --- GPU memory: no allocation holds a float per weight ---
+# --- no allocation of GPU memory holds a float per weight ---
 if [ "$NARROWCAST_CUDA" = "$B/emu/libnarrowcast_cuda.so" ]; then
     EMU_LOG=$dir/log on 1 log --micro 2
     n=$(sed -n 's/^model .* \([0-9]*\) weights.*/\1/p' "$dir/log.out")

@@ -1,13 +1,13 @@
 #!/bin/bash
-# test_train_cuda_together.sh : is a shorter test_train_together.sh with --device cuda, on a GPU or
-# the emulator, on 2 ranks.
+# test_train_cuda_together.sh : shorter test_train_together.sh with --device cuda on 2 ranks, on a
+# GPU or the emulator.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 # shellcheck source=tests/lib/cuda_library.sh
 . "$here/lib/cuda_library.sh"
 
-export NARROWCAST_CONV=first # plans chosen by time round differently from run to run
+export NARROWCAST_CONV=first # plans chosen by time round differently each time
 common="--device cuda --precision fp16-pure --loss-scale adaptive --data synthetic:40,3 --model resnet8 --width 0.25 --block swap:0.003 --batch 4 --lr 0.05 --warmup 0 --schedule const --steps 10"
 ranks=2
 # shellcheck source=tests/lib/one_and_real.sh
@@ -26,7 +26,7 @@ for codec in '--format e5m2 --scale aps' '--codec relgrad --algo direct' '--code
     seen="$seen $(sum real)"
 done
 
-# --- planted: other options, divergence ---
+# --- planted errors: other options, divergence ---
 for other in '--seed 2' '--precision fp16' '--loss-scale none' '--device cpu'; do
     # shellcheck disable=SC2086
     one other $codec $other

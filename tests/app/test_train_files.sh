@@ -1,6 +1,5 @@
 #!/bin/bash
-# test_train_files.sh : tests the files that `train` writes. Impossible ones are refused before
-# training.
+# test_train_files.sh : tests the files that `train` writes.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -16,7 +15,6 @@ for o in save trace log; do
 done
 refused "--log and --save both name 'same': need two files" on --steps 3 --log same --save same
 refused "--trace and --resume both name 'same': need two files" on --steps 3 --trace same --resume same
-# existing, not yet existing, behind links
 touch there
 mkdir sub
 ln there hard
@@ -38,14 +36,14 @@ refused "longer than 8192 bytes" on --steps 3 --data "synthetic:$(printf '%09000
 on --steps 1 --save "${long#?}" --trace "t${long#??}" >/dev/null 2>said || fail "names of 255 bytes: $(cat said)"
 if [ ! -s "${long#?}" ] || [ ! -s "t${long#??}" ]; then fail "names of 255 bytes: nothing is there"; fi
 
-# --- long options survive a checkpoint; differences at any length are noticed ---
 zeros=$(printf '%04000d' 0)
 on --steps 1 --data "synthetic:${zeros}240,3" --save long.ck >/dev/null 2>said || fail "long options: $(cat said)"
 on --steps 2 --data "synthetic:${zeros}240,3" --resume long.ck >/dev/null 2>said || fail "long options resumed: $(cat said)"
 refused "it was made with data" on --steps 3 --data "synthetic:${zeros}240,4" --resume long.ck
 refused "it was made with width '1', this run has '0.5'" on --steps 3 --data "synthetic:${zeros}240,3" --width 0.5 --resume long.ck
 
-# --- the folder disappears during the run (log's reader holds the run: 400 lines fill its pipe) ---
+# --- the folder disappears during the run (the log's reader holds the run: 400 lines fill its
+# pipe) ---
 mkdir gone
 mkfifo log.pipe
 { read -r _; rmdir gone; cat >/dev/null; } <log.pipe &
@@ -54,7 +52,6 @@ wait
 grep -q '^weights checksum' stdout || fail "the table is lost: $(cat stdout said)"
 [ "$(grep '^narrowcast:' said)" = "narrowcast: cannot write 'gone/ck': No such file or directory" ] || fail "at the end: $(cat said)"
 
-# --- the log's reader leaves: one line, before the epoch's last ---
 head -n 3 <log.pipe >/dev/null &
 on --steps 4000 --batch 210 --log log.pipe >stdout 2>said
 code=$?
@@ -62,7 +59,6 @@ wait
 [ $code -eq 1 ] || fail "a log without a reader: status $code"
 [ "$(grep '^narrowcast:' said)" = "narrowcast: cannot write 'log.pipe': Broken pipe" ] || fail "a log without a reader: $(cat said)"
 
-# --- the training until then is kept ---
 for ranks in 1 2; do
     head -n 3 <log.pipe >/dev/null &
     timeout 120 mpirun -np $ranks "$n" train --data synthetic:240,3 --batch 24 --model mlp --steps 4000 --log log.pipe --save broken.ck >stdout 2>said
@@ -87,11 +83,10 @@ for schedule in linear cosine step; do
     on --steps 5 --schedule $schedule --resume scheduled.ck >/dev/null 2>said || fail "$schedule, as the message says: $(cat said)"
 done
 
-# --- a pipe without a reader ---
 mkfifo none.pipe
 refused "cannot open 'none.pipe': no process has opened this pipe for reading" on --steps 3 --log none.pipe
 
-# --- an unread stderr: 1500 epoch lines overfill its pipe; the training ends ---
+# --- an unread stderr: 1500 epoch lines overfill its pipe, and the training ends ---
 mkfifo unread.pipe
 exec 9<>unread.pipe
 timeout 60 "$n" train --data synthetic:60,1 --model mlp --batch 60 --epochs 1500 --schedule const 2>unread.pipe >stdout 9>&- ||
@@ -99,15 +94,12 @@ timeout 60 "$n" train --data synthetic:60,1 --model mlp --batch 60 --epochs 1500
 exec 9>&-
 grep -q '^weights checksum' stdout || fail "a stderr that nobody reads: $(tail -n 1 stdout)"
 
-# --- other data under the same name ---
 data() { seq "$1" "$2" >text && timeout 120 "$n" train --data text:text --batch 4 --model charlstm --width 0.02 --schedule const "${@:3}"; }
 data 1 9000 --steps 1 --save text.ck >/dev/null 2>said || fail "a text: $(cat said)"
 data 1 9000 --steps 2 --resume text.ck >/dev/null 2>said || fail "a text resumed: $(cat said)"
 data 2 9001 --steps 2 --resume text.ck >/dev/null 2>said && fail "went on with another text of the same name"
 grep -qE "^narrowcast: cannot resume 'text.ck': it was made with checksum of the data '[0-9a-f]{8}', this run has '[0-9a-f]{8}'$" said || fail "said: $(cat said)"
 
-# --- a resumed log ---
-# steps WANTED...: the log must have these step numbers
 steps() {
     [ "$(sed -n 's/^{"kind":"step","step":\([0-9]*\),.*}$/\1/p' log | tr '\n' ' ')" = "$* " ] || fail "steps in the log: $(cut -c1-40 log)"
     grep -qv '^{.*}$' log && fail "a torn line in the log"
@@ -130,8 +122,8 @@ printf 'a note of mine' >note
 refused "'note': it is not a log" on --steps 3 --resume seven.ck --log note --steps 12
 [ "$(cat note)" = "a note of mine" ] || fail "a file that is no log has changed"
 
-# --- with --resume, only a file of the checkpoint's own run is truncated ---
-# kept TEXT FILE OPTIONS...: refused for --log and for --stats, and the file is unchanged
+# --- with --resume, only a file of the checkpoint's own run is truncated --- kept TEXT FILE
+# OPTIONS...: must refuse FILE for --log and for --stats and leave it unchanged
 kept() {
     said_words=$1 file=$2
     shift 2
@@ -145,7 +137,7 @@ on --steps 40 --seed 7 --save other.ck --log other.log --stats other.stats --sta
 on --steps 40 --log twin.log >/dev/null 2>&1 # the options of seven.ck, but another run
 of_another() { echo "it belongs to run $(sed -n '1s/.*"run_id":"\([0-9a-f]*\)".*/\1/p' "$1"), and checkpoint '$2' is not known to belong to that run; name another file"; }
 for file in other.log other.stats twin.log; do kept "$(of_another $file seven.ck)" $file --resume seven.ck; done
-# of an older version, without an id, in all pairs
+# logs of an older version, without an id
 sed '1s/"run_id":"[0-9a-f]*",//' log >old.log
 head -c -4 seven.ck | { head -c 8; printf '\3'; tail -c +2 | { head -c 15; tail -c +17; }; } >unsigned
 { cat unsigned; gzip -c unsigned | tail -c 8 | head -c 4; } >old.ck
@@ -178,18 +170,18 @@ for o in log stats; do
         cmp -s before "$file" || fail "--$other: '$file' has changed, though it was refused"
     done
 done
-# an old checkpoint gives a new log an id, which later ones keep
+# an old checkpoint gives a new log an id, which later logs keep
 on --steps 9 --resume old.ck --log new.log --save nine.ck >/dev/null 2>said || fail "an old checkpoint: $(cat said)"
 on --steps 12 --resume nine.ck --log new.log >/dev/null 2>said || fail "the run of an old checkpoint: $(cat said)"
 
-# --- two runs: each file has one writer; the second is refused before it changes anything ---
-# begin LOG OPTIONS...: starts a long run, $first, and waits for its first steps
+# --- each file has one writer --- begin LOG OPTIONS...: starts a long run, $first, and waits for
+# its first steps
 begin() {
     timeout 120 "$n" train --data synthetic:240,3 --batch 24 --model mlp --schedule const --steps 1000000 --log "$@" >/dev/null 2>&1 &
     first=$!
     until grep -qs '"kind":"step"' "$1"; do kill -0 $first 2>/dev/null || break; sleep 0.05; done
 }
-# busy OPTION FILE: the first run holds the file
+# busy OPTION FILE: must be refused while the first run has the file
 busy() {
     begin first.log "--$1" "$2"
     head -n 3 "$2" >begun 2>/dev/null
@@ -204,7 +196,7 @@ busy() {
 busy log first.log
 busy stats shared.stats
 busy dump-gradients shared.dump
-# a resumed run waits for one that is just ending
+# a resumed run waits for one that is about to end
 on --steps 5 --save turn.ck --log turn.log >/dev/null 2>&1
 timeout 120 "$n" train --data synthetic:240,3 --batch 24 --model mlp --lr 0.05 --schedule const --steps 1000000 --resume turn.ck --log turn.log >/dev/null 2>&1 &
 first=$!

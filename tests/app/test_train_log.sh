@@ -1,6 +1,5 @@
 #!/bin/bash
-# test_train_log.sh : checks the lines of `train --log` and `--stats`: what ran, where, when, from
-# which commit, with which results.
+# test_train_log.sh : checks the lines of `train --log` and `--stats`.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

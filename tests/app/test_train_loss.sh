@@ -12,9 +12,8 @@ lenet="--data synthetic:160,3 --model lenet5 --lr 0.02"
 fcn="--data shapes:40,2 --model fcn --width 0.06 --lr 0.05"
 # shellcheck source=tests/lib/one_and_real.sh
 . "$here/lib/one_and_real.sh"
-last() { sed -n "s/^{\"kind\":\"$2\",.*\"$3\":\"*\\([^,}\"]*\\).*/\\1/p" "$1.jsonl" | tail -n 1; } # last LABEL KIND KEY
+last() { sed -n "s/^{\"kind\":\"$2\",.*\"$3\":\"*\\([^,}\"]*\\).*/\\1/p" "$1.jsonl" | tail -n 1; }
 
-# --- the same bits ---
 for options in "$lenet" "$lenet --precision fp16-pure" "$fcn"; do
     rm -f ./*.jsonl
     # shellcheck disable=SC2086
@@ -46,7 +45,7 @@ for options in "$lenet" "$lenet --precision fp16-pure" "$fcn"; do
     [ "$(last auto step loss)" != "$(last $smooth step loss)" ] || fail "$options: training does not print the smoothed loss"
 done
 
-# --- a GPU: two steps, as batch norms of few images soon amplify round-off ---
+# two steps, as batch norms of few images soon amplify round-off
 if [ -f "$B/emu/libnarrowcast_cuda.so" ]; then
     export NARROWCAST_CUDA=$B/emu/libnarrowcast_cuda.so NARROWCAST_CONV=first
     for options in "$lenet 1e-4" "$lenet --precision fp16-pure 1e-3" "$fcn --lr 0.005 1e-3"; do

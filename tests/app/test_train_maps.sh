@@ -1,12 +1,11 @@
 #!/bin/bash
-# test_train_maps.sh : trains on label maps. One rank's test results equal those of several, each
-# testing its part.
+# test_train_maps.sh : trains on label maps. One rank's test results equal those of several.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 # picture FILE KIND SEED: a PPM (6) or a label map in PGM (5) of 32 x 32: patches of classes, some
-# of which do not count
+# without effect
 picture() {
     LC_ALL=C awk -v kind="$2" -v seed="$3" 'BEGIN {
         printf "P%d 32 32 255\n", kind
@@ -21,11 +20,11 @@ city() {
     picture "data/leftImg8bit/$1/here/here_$2_leftImg8bit.ppm" 6 "$3"
     picture "data/gtFine/$1/here/here_$2_gtFine_labelTrainIds.pgm" 5 "$3"
 }
-# Equal training images and an invisible rate: any number of ranks tests the same network.
+# With equal training images and a tiny rate, any number of ranks tests the same network.
 for i in 0 1 2 3; do city train "$i" 1; done
 for i in 0 1 2 3 4 5 6; do city val "$i" "$i"; done
 fcn=(--model fcn --width 0.06 --device cpu)
-last() { sed -n "s/^{\"kind\":\"epoch\",.*\"$2\":\"*\\([^,}\"]*\\).*/\\1/p" "$1" | tail -n 1; } # last LOG KEY
+last() { sed -n "s/^{\"kind\":\"epoch\",.*\"$2\":\"*\\([^,}\"]*\\).*/\\1/p" "$1" | tail -n 1; }
 for ranks in 1 2 4; do
     "$here/../host/ranks.sh" "$ranks" "$n" train --data cityscapes:data,32,1 "${fcn[@]}" --batch "$ranks" --steps 1 --lr 1e-30 --weight-decay 0 \
         --schedule const --log "log$ranks" >"out$ranks" 2>"err$ranks" || fail "$ranks ranks: $(cat "err$ranks")"
@@ -40,7 +39,6 @@ printf -v said 'of 7 test images with label maps, by pixels; mIoU %.2f %%, mAcc 
     "$(awk -v v="$(last log1 test_macc)" 'BEGIN { print 100 * v }')"
 grep -q "^accuracy .* $said\$" out1 || fail "the table does not say '$said': $(grep ^accuracy out1)"
 
-# A stray file is ignored. Labels of which none counts are not a divergence.
 touch data/leftImg8bit/train/list.txt
 "$n" train --data cityscapes:data,32,1 "${fcn[@]}" --batch 1 --steps 1 >out 2>err || fail "a file beside the cities: $(cat err)"
 for file in data/gtFine/train/here/*; do { printf 'P5 32 32 255\n' && head -c 1024 /dev/zero | tr '\0' '\377'; } >"$file"; done

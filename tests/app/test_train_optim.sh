@@ -1,6 +1,5 @@
 #!/bin/sh
-# test_train_optim.sh : trains with `--optimizer adamw`. A resumed run has an uninterrupted one's
-# bits, also after skipped steps.
+# test_train_optim.sh : trains with `--optimizer adamw`.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -16,7 +15,6 @@ checksum() { on "$@" 2>said | sum_of; }
 # shellcheck disable=SC2086,SC2317 # options are words; refused calls it
 alone() { "$n" train $common --steps 4 "$@"; }
 
-# --- the same bits ---
 whole=$(checksum 2)
 [ -n "$whole" ] || fail "no checksum: $(cat said)"
 [ "$(checksum 2 --overlap on --bucket-bytes 8k)" = "$whole" ] || fail "other bits with overlap: $(cat said)"
@@ -35,7 +33,6 @@ for options in '' '--precision fp16-pure --eps 1e-4' '--quant error=e4m3,overflo
 done
 grep '"kind":"step"' log | head -n 6 | grep -q '"skipped":true' || fail "no step was skipped before the checkpoint"
 
-# --- other bits ---
 plain=$(checksum 1)
 for options in '--beta1 0.8' '--beta2 0.99' '--eps 1e-3' '--weight-decay 0.1' '--optimizer sgd'; do
     # shellcheck disable=SC2086
@@ -64,7 +61,6 @@ refused "--beta1 0.99999: the first step's factor 1 / (1 - beta1) is inf in fp16
 refused "--eps 1e-08 becomes 0 in fp16: --precision fp16-pure needs at least 2^-24 (6e-8)" alone --precision fp16-pure
 refused "--optimizer 'adam': must be one of sgd|lars|adamw: did you mean 'adamw'?" alone --optimizer adam
 
-# --- learns most of ten classes ---
 for options in '' '--precision fp16-pure --eps 6e-8'; do
     # shellcheck disable=SC2086
     accuracy=$(on 1 --steps 0 --epochs 12 --schedule cosine $options 2>said | sed -n 's/^accuracy \([0-9.]*\)$/\1/p')

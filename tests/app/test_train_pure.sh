@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_train_pure.sh : trains with `--precision fp16-pure`: equal bits, resumes, refusals.
+# test_train_pure.sh : trains with `--precision fp16-pure`.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -14,9 +14,8 @@ on() {
 sum_of() { sed -n 's/^weights checksum //p'; }
 checksum() { on "$@" 2>said | sum_of; }
 
-# --- the same bits ---
-# Adaptive scales are refreshed in steps 0, 3 and 6: a run that ends after step 5 must save them and
-# when they were found.
+# Adaptive scales are refreshed in steps 0, 3 and 6: a run that ends after step 5 must save the
+# scales and their step.
 adaptive='--loss-scale adaptive:0.1,3 --block swap:0.003'
 for options in '--micro 2' '--optimizer lars --trust 0.02 --lr 2' '--nesterov --momentum 0.9' "$adaptive"; do
     # shellcheck disable=SC2086
@@ -31,9 +30,8 @@ done
 # shellcheck disable=SC2086
 [ "$(checksum 2 $adaptive --loss-scale adaptive:0.1,1)" != "$whole" ] || fail "scales found in every step end as those of every third"
 
-# A checkpoint with other layer scales: the last 4 bytes per layer before the checksum, rank by
-# rank, for codecs without state.
-# resigned FILE: writes stdin and its CRC, taken from gzip's trailer
+# The last 4 bytes per layer before the checksum are layer scales, rank by rank, for codecs without
+# state. resigned FILE: writes stdin and its CRC, from gzip's trailer
 resigned() { cat >unsigned; { cat unsigned; gzip -c unsigned | tail -c 8 | head -c 4; } >"$1"; }
 # shellcheck disable=SC2086
 on 2 $adaptive --steps 5 --save ckpt >out 2>said || fail "5 steps: $(cat said)"
@@ -64,7 +62,6 @@ emulated=$("$n" emulate --ranks 4 --device cpu --precision fp16-pure --data synt
 [ "$emulated" = "$four" ] || fail "4 emulated ranks: $emulated, real $four: $(cat said)"
 [ "$(checksum 1)" != "$four" ] || fail "1 rank ends as 4 do"
 
-# --- other bits ---
 wide='--algo direct --format fp32 --scale none' # e4m3's means are mostly numbers of e5m10
 # shellcheck disable=SC2086
 [ "$(checksum 4 $wide --reduce-in fp32)" != "$(checksum 4 $wide)" ] || fail "--reduce-in fp32 changes nothing"
@@ -72,8 +69,7 @@ one=$(checksum 1)
 [ "$(checksum 1 --gemm e5m10 --steps 1)" != "$(checksum 1 --steps 1)" ] || fail "--gemm e5m10 changes nothing"
 [ "$(checksum 1 --precision fp32)" != "$one" ] || fail "fp16-pure is fp32"
 
-# --- 1 rank and 4, without batch norm: the last loss differs by rounding ---
-loss() { # loss RANKS PRECISION
+loss() {
     on "$1" --precision "$2" --model lenet5 --block plain --format fp32 --scale none --log "log$1$2" >out 2>said || fail "$*: $(cat said)"
     awk -F'"loss":' '/"kind":"step"/ { split($2, v, ","); last = v[1] } END { print last }' "log$1$2"
 }

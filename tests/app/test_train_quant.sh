@@ -1,6 +1,5 @@
 #!/bin/sh
-# test_train_quant.sh : trains with `--quant`: only fp32's own format keeps all bits; the network
-# still learns.
+# test_train_quant.sh : trains with `--quant`: fp32's own format keeps all bits.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

@@ -14,7 +14,7 @@ on 2 --format fp32 --scale none >fp32.txt
 on 2 --codec relgrad --first-steps-fp32 7 >first.txt
 [ "$(grep checksum first.txt)" != "$(grep checksum fp32.txt)" ] || fail "the last step is in fp32 as well"
 
-# two stages differ from one, MPI's own sums of 2 ranks equal direct's
+# two stages differ from one; MPI's own sums of 2 ranks equal direct's
 for words in '' ' --algo group-scatter:2' ' --sum nearest' ' --sum exact' ':eps=1e-3' ':of=gradient' ':q=0.5'; do
     # shellcheck disable=SC2086
     on 4 --steps 3 --codec relgrad$words >relgrad.txt || fail "relgrad$words"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_train_scale.sh : trains with `--loss-scale`: none, 1 and auto are equal where no scale moves;
-# adaptive scales never overflow.
+# test_train_scale.sh : trains with `--loss-scale`: none, 1 and auto are equal where no scale
+# moves.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -30,7 +30,7 @@ done
 on 1 --loss-scale adaptive >out 2>said || fail "adaptive: $(cat said)"
 grep -q '^skipped steps  0' out || fail "adaptive overflows: $(cat out)"
 
-# Refreshed in steps 0, 3 and 6: a run that ends after step 4 lacks two steps' scales.
+# Scales are refreshed in steps 0, 3 and 6: a run that ends after step 4 lacks two steps' scales.
 for every in 1 3; do
     whole=$(checksum 2 --loss-scale adaptive:0.01,$every)
     on 2 --loss-scale adaptive:0.01,$every --steps 4 --save ckpt >out 2>said || fail "4 steps: $(cat said)"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test_train_sequences.sh : trains small networks on sequences: error rates and bits per character.
+# test_train_sequences.sh : trains small networks on sequences.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -12,7 +12,6 @@ le() {
         v=$((v >> 8))
     done
 }
-# sound NAME BYTES: bytes of the program as a sound file
 sound() {
     { printf RIFF && le 4 $((36 + $2)) && printf 'WAVEfmt ' && le 4 16 && le 2 1 && le 2 1 && le 4 16000 && le 4 32000 && le 2 2 && le 2 16 &&
         printf data && le 4 "$2" && head -c $((20000 + $2)) "$n" | tail -c "$2"; } >"an4/wav/$1.wav"
@@ -33,7 +32,6 @@ of() { sed -n 's/.*"kind":"epoch".*"'"$2"'":\([0-9.e+-]*\).*/\1/p' "$1" | tail -
 speech="--data an4:an4 --model lstm --width 0.03125 --batch 6 --lr 0.02 --warmup 0 --schedule const --format e5m2"
 text="--data text:text --model charlstm --width 0.0625 --batch 6 --lr 0.3 --warmup 0 --schedule const --format e4m3"
 
-# both NAME OPTIONS...: two ranks, two emulated ones, and resumed
 both() {
     name=$1 && shift
     mpirun -np 2 "$n" train "$@" --steps 6 --log "$name.jsonl" --save real.ck >"$name.out" 2>&1 || fail "$name: $(tail -n 3 "$name.out")"
@@ -75,7 +73,6 @@ refused "network 'fcn' needs images, not sequences: choose one of shapes[:n,seed
 refused 'needs one label' short --data an4:an4 --model mlp
 refused 'augment' short --data an4:an4 --model lstm --augment flip
 
-# --- on the GPU library: lengths of losses change in recorded passes ---
 if [ -f "$B/emu/libnarrowcast_cuda.so" ]; then
     for device in cpu cuda; do
         # shellcheck disable=SC2086

@@ -13,7 +13,7 @@ on() {
 }
 value() { sed -n "s/.*[{,]\"$2\":\\([^],}]*\\).*/\\1/p" <<<"$1"; }
 line() { grep "^{\"kind\":\"stats\",\"step\":$2,\"index\":$3," "$1"; }
-near() { # near LABEL A B
+near() {
     awk -v a="$2" -v b="$3" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(a > 0 && d <= 1e-6 * a) }' || fail "$1: $2 and $3"
 }
 
@@ -45,7 +45,7 @@ awk -v t="$of_trunc" -v n="$of_nearest" 'BEGIN { exit !(t > 0.5 && t < n - 0.1 &
 on 4 $run --stats early --stats-every 4 --overlap on --bucket-bytes 1k >/dev/null 2>&1
 cmp -s <(tail -n +2 s) <(tail -n +2 early) || fail "--overlap on: other lines"
 
-# --- counts: each value is in a bin or zero; the shift of aps is bias minus exponent ---
+# --- each value is in a bin or zero; the shift of aps is bias minus exponent ---
 awk '/"kind":"stats",/ {
     split("bins bins_all", lists, " "); split("zero zero_all", zeros, " ")
     match($0, /"n":[0-9]+/); n = substr($0, RSTART + 4, RLENGTH - 4)
@@ -61,20 +61,18 @@ awk '/"kind":"stats",/ {
 } END { exit lines != 20 }' s || bad=1
 while read -r l; do
     [ "$(value "$l" shift)" = $((7 - $(value "$l" exponent))) ] || fail "shift: $l"
-    # the largest value of all ranks is in the last bin, times 4 ranks and rounded up
+    # the largest value of all ranks, times 4 ranks and rounded up, is in the last bin
     count=${l#*'"bins_all":['} count=${count%%]*} count=${count//[0-9]/} count=$((${#count} + 1))
     above=$(($(value "$l" exponent) - $(value "$l" first) - count - 1))
     [ $above = 0 ] || [ $above = 1 ] || fail "exponent: $l"
     [ "$(value "$l" first_scaled)" = $(($(value "$l" first) + $(value "$l" shift))) ] || fail "first_scaled: $l"
     [ "$(value "$l" saturate_all)" = 0 ] || fail "aps saturates: $l"
 done < <(grep '"kind":"stats"' s)
-# values below the range underflow, values above saturate; both cause errors
 on 2 --steps 1 --format e4m3 --scale const:0.0078125 --stats small >/dev/null 2>&1
 on 2 --steps 1 --format e4m3 --scale const:65536 --stats large >/dev/null 2>&1
 awk -v u="$(value "$(line small 1 0)" underflow_all)" -v s="$(value "$(line large 1 0)" saturate_all)" -v l="$(value "$(line large 1 0)" l2)" \
     'BEGIN { exit !(u > 0.1 && s > 0.1 && l > 0.1) }' || fail "const: $(line small 1 0) $(line large 1 0)"
 
-# --- updates that change no weight: nearly all at a tiny rate ---
 on 1 --steps 1 --lr 1e-12 --stats tiny >/dev/null 2>&1
 lost=$(value "$(grep stats_network tiny)" updates_lost) usual=$(value "$(grep '"stats_network","step":1,' s)" updates_lost)
 awk -v a="$lost" -v b="$usual" 'BEGIN { exit !(a > 0.9 && a <= 1 && b < 0.01 && b != "") }' || fail "lost updates: $lost, $usual"
@@ -92,17 +90,16 @@ for at in '0 stem.conv conv' '1 stem.norm norm' '9 shortcut9 shortcut' '17 class
     awk -v a="$(value "$a" largest)" -v b="$(value "$b" largest)" 'BEGIN { exit !(a > 0 && a / b < 1.02 && b / a < 1.02) }' || fail "$name: $a $b"
     [ "$type" != norm ] || [ "$(value "$a" variances_underflow)" = 0 ] || fail "variances: $a"
 done
-# a factor of 1e-4 after every norm of a block makes variances of the next convolution fall below
-# 2^-14; running ones approach by a tenth per step
+# a factor of 1e-4 after each norm of a block brings the next convolution's variances below 2^-14;
+# running variances approach them by a tenth per step
 on 1 --model resnet8 --block plain:0.0001 --steps 110 --batch 4 --lr 0 --device cpu --stats low --stats-every 109 >said 2>&1 || fail "plain:0.0001: $(cat said)"
 a=$(grep '"step":110,.*"s0b0.norm2"' low)
 awk -v u="$(value "$a" variances_underflow)" -v v="$(value "$a" variance_least)" 'BEGIN { exit !(u == 1 && v > 0 && v < 2 ^ -14) }' || fail "low variances: $a"
 
-# --- fields of fp32 layers and other codecs; a skipped step has no means ---
 on 2 --steps 1 --fp32-last-layer --stats last >/dev/null 2>&1
 [ "$(value "$(line last 1 0)" format) $(value "$(line last 1 9)" format)" = '"e4m3" "fp32"' ] || fail "formats: $(cut -c1-50 last)"
 on 2 --steps 1 --codec qsgd:8 --stats qsgd >said 2>&1 || fail "qsgd: $(cat said)"
-narrow=$(line qsgd 1 4) # the largest layer: small ones travel in fp32
+narrow=$(line qsgd 1 4) # the largest layer, as small ones travel in fp32
 [ -n "$(value "$narrow" l2)" ] || fail "qsgd: $narrow"
 grep -q '"shift"\|"underflow"\|"format"' <<<"$narrow" && fail "qsgd has no shift: $narrow"
 on 2 --steps 6 --lr 1e6 --stats nan --stats-every 1 >/dev/null 2>&1

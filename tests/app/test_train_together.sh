@@ -1,6 +1,6 @@
 #!/bin/bash
 # test_train_together.sh : trains with pure fp16, adaptive loss scales and narrow gradients,
-# emulated and on 4 ranks, with finite losses and no skipped step.
+# emulated and on 4 ranks.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -9,8 +9,6 @@ common="--device cpu --precision fp16-pure --loss-scale adaptive --data syntheti
 ranks=4
 # shellcheck source=tests/lib/one_and_real.sh
 . "$here/lib/one_and_real.sh"
-# wrong LABEL: prints what is wrong in its log: not 100 losses, a null, a skipped step, the last
-# 25's mean not below the first 25's
 wrong() {
     awk -F'"loss":' '/"kind":"step"/ { split($2, v, ","); n++
             if (v[1] !~ /^[0-9.e+-]+$/ || /"skipped":true/) { print; exit odd = 1 }
@@ -18,8 +16,7 @@ wrong() {
         } END { if (!odd && !(n == 100 && last < first)) print n " steps, " first / 25 " at first, " last / 25 " at last" }' "$1.jsonl"
 }
 seen=
-# a factor of 0.003 makes the second model's gradients small, so its scales and weights move; few of
-# the first model's do
+# a factor of 0.003 makes the second model's gradients small, so its scales move
 for model in '--model lenet5 --width 0.5 --lr 0.02 --loss-scale adaptive:1e-6,3' '--model resnet8 --width 0.25 --block swap:0.003'; do
     for codec in '--format e5m2 --scale aps' '--codec relgrad --algo group-scatter:2' '--codec qsgd:8' '--codec onebit --overlap on'; do
         # shellcheck disable=SC2086
@@ -34,7 +31,6 @@ for model in '--model lenet5 --width 0.5 --lr 0.02 --loss-scale adaptive:1e-6,3'
     done
 done
 
-# --- planted: other options, a training that does not learn ---
 for other in '--seed 2' '--precision fp32 --loss-scale none' '--loss-scale none' '--codec onebit:column'; do
     # shellcheck disable=SC2086
     one other $model $codec $other

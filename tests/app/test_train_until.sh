@@ -25,7 +25,6 @@ grep -q "^accuracy .*, $share\$" whole.out || fail "the table does not say '$sha
 tail -n 1 whole | grep -q '"kind":"end".*"reason":"done"' || fail "the end of a run without --until: $(tail -n 1 whole)"
 [ "$(epochs whole train_bytes | sort -n | uniq | wc -l)" = 5 ] || fail "bytes do not grow: $(epochs whole train_bytes)"
 
-# the accuracy of the third epoch, which the first two do not reach (or the first that does)
 want=${accuracy[2]} end=0
 for e in 2 1 0; do awk -v a="${accuracy[e]}" -v w="$want" 'BEGIN { exit !(a >= w) }' && end=$((e + 1)); done
 [ "$end" -lt 5 ] || fail "no epoch to end with: ${accuracy[*]}"

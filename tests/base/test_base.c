@@ -78,7 +78,7 @@ static void hold_drop(void)
     err_hold();
     say_two();
     err_release(false);
-    err_release(true); /* nothing is left */
+    err_release(true);
 }
 
 static void long_line(void)
@@ -126,8 +126,8 @@ static void test_memory(void)
     free(p);
 }
 
-/* Print three lines to fd as a full stderr, then one after room is made. Returns what a reader of
- * `from` gets after the bytes that filled it. */
+/* Prints three lines to a full fd, then one after room is made. Returns what a reader of `from`
+ * gets after the bytes that filled it. */
 static const char *unread(int fd, int from, void (*shut)(int fd, bool shut))
 {
     static char got[1 << 16];
@@ -291,8 +291,8 @@ static int call(size_t bytes)
     return fd;
 }
 
-/* A genuine caller connects after n others that have sent `bytes` bytes each. It must be found at
- * `later`, not before. */
+/* A genuine caller connects after n others that have sent `bytes` bytes each. It must be found
+ * at `later`. */
 static void one_of_many(int n, size_t bytes, double later)
 {
     int others[CALLERS_MAX];
@@ -347,7 +347,7 @@ static void test_callers(void)
     close(callers.listener);
 }
 
-/* Texts of one to four of these bytes, compared with the C library. */
+/* Compares texts of one to four of these bytes with the C library. */
 static void test_characters(void)
 {
     static const unsigned char bytes[] = {0x01, 0x1b, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f,
@@ -361,7 +361,7 @@ static void test_characters(void)
                            (char)bytes[i / N / N / N], 0};
         unsigned code = 0, want = 0;
         char *from = (char *)(uintptr_t)at, *into = (char *)&want;
-        size_t left = 4, room = 4; /* of one character */
+        size_t left = 4, room = 4;
         (void)iconv(to, &from, &left, &into, &room);
         const int n = text_character(at, &code), right = room ? 0 : (int)(from - at);
         CHECK(n == right && code == want, "%02x %02x %02x %02x: %d bytes, not %d: %x, not %x",

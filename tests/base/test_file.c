@@ -1,5 +1,4 @@
-/* test_file.c : tests output files: incomplete ones are not published, impossible ones are refused
- * before the work. */
+/* test_file.c : tests output files. */
 #include "base/err.h"
 #include "base/file.h"
 #include "check.h"
@@ -17,7 +16,7 @@ static void room(rlim_t bytes)
     CHECK(!setrlimit(RLIMIT_FSIZE, &limit), "setrlimit");
 }
 
-/* 16 KiB fit of 32,000 bytes, until the file is finished. */
+/* Only 16 KiB of 32,000 bytes fit until the file is finished. */
 static void full_for_a_while(bool by_stdio)
 {
     struct file_out out;

@@ -1,5 +1,4 @@
-/* test_jsonl_read.c : tests the reader of JSON lines. Invalid lines are refused with their place; a
- * torn last line is ignored. */
+/* test_jsonl_read.c : tests the reader of JSON lines. */
 #include "base/err.h"
 #include "base/jsonl.h"
 #include "base/jsonl_read.h"
@@ -149,7 +148,6 @@ static void test_refusals(void)
         refuse(line, strlen(line), 1, "line 2: need a JSON object");
     }
     refuse("{\"a\":\"\0\"}\n", 10, 0, "line 1: it is not text");
-    /* too deep, too many fields, too long */
     char *many = malloc(JSONL_LINE_MAX + 100);
     size_t n = 0;
     n += (size_t)sprintf(many, "{\"a\":");

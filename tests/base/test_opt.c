@@ -1,5 +1,4 @@
-/* test_opt.c : tests option tables (values, ranges, suggestions, help), jsonl's escapes and output
- * files. */
+/* test_opt.c : tests option tables, jsonl's escapes and output files. */
 #include "base/err.h"
 #include "base/file.h"
 #include "base/jsonl.h"
@@ -114,7 +113,7 @@ static void test_values(void)
           "1G");
 }
 
-/* Its last row must be found, and not be mistaken for another. */
+/* Its last row must be found, and not mistaken for another. */
 static void test_long_table(void)
 {
     static struct opt rows[OPT_MAX];
@@ -135,7 +134,6 @@ static void test_long_table(void)
               "%s by %s", names[i], word);
 }
 
-/* Words, and the text that the line must contain. */
 static void test_refusals(void)
 {
     static const char *const cases[][5] = {
@@ -250,7 +248,7 @@ static void test_text(void)
     CHECK(t.full && t.n == 7 && !strcmp(room, "1234567"), "'%s' of %zu", room, t.n);
 }
 
-/* A difference is found after any length of value; parts do not overflow their buffers. */
+/* Values of any length may differ at their ends; parts do not overflow their buffers. */
 static void test_lines_differ(void)
 {
     static char mine[2048], theirs[2048];

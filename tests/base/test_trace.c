@@ -1,5 +1,4 @@
-/* test_trace.c : tests traces: the ring keeps the last spans, in order, of several threads; the
- * file is JSON. */
+/* test_trace.c : tests traces: the ring keeps the last spans, in order, of several threads. */
 #include "base/trace.h"
 #include "check.h"
 #include <ctype.h>
@@ -65,8 +64,6 @@ static void test_threads(void)
     }
     trace_close(t);
 }
-
-/* ---- a JSON checker ---- */
 
 static void space(const char **at)
 {

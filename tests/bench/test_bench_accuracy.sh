@@ -1,7 +1,6 @@
 #!/bin/sh
-# test_bench_accuracy.sh : tests accuracy.sh, davidnet.sh, relgrad_caffenet.sh, segmentation.sh,
-# loss_scale.sh and papers.sh with a fake narrowcast: a crash is not an accuracy, finished rows do
-# not run again, a table without rows (also of codec_accuracy.sh) leaves no file.
+# test_bench_accuracy.sh : tests the accuracy scripts and papers.sh with a fake narrowcast: crashes
+# are not accuracies, finished rows do not run again, tables without rows leave no file.
 set -eu
 cd "$(dirname "$0")/../.."
 dir=$(mktemp -d)
@@ -13,8 +12,8 @@ fail() {
     echo "test_bench_accuracy.sh: $*" >&2
     bad=1
 }
-# e5m2 crashes while there is a file "crash"; e4m3 without APS diverges; all others end with 90 %
-# plus the seed in points, after the seconds in a file "slow".
+# With a file "crash" e5m2 crashes; e4m3 without APS diverges; others end with 90 % plus the seed
+# in points, after the seconds in a file "slow".
 cat >"$B/narrowcast" <<'END'
 #!/bin/sh
 here=$(dirname "$0")
@@ -56,7 +55,7 @@ done
 [ "$(grep -c -e '--device cuda --precision tf32 ' "$B/ran")" -eq "$(wc -l <"$B/ran")" ] || fail "davidnet.sh: not in tf32: $(cat "$B/ran")"
 [ "$(grep -c 'overflow inf' "$B/ran")" -eq 6 ] || fail "davidnet.sh: inf beside APS: $(cat "$B/ran")"
 bench/codec_accuracy/accuracy.sh --table | awk -F'|' 'NF != 8 { exit 1 }' || fail 'a row of another width'
-# Differences are taken per seed: seeds differ a lot, and rows have other seeds than fp32.
+# Differences are taken per seed, as seeds differ a lot and rows have other seeds than fp32.
 printf '%s\t%s\t%s\t77\n' 'fp32 none' 1 0.5 'fp32 none' 2 0.7 'e5m2 none' 2 0.71 'e5m2 aps' 2 0.69 'e5m2 aps' 3 0.9 \
     'e4m3 aps' 3 0.9 'e4m3 none' 1 diverged 'e4m3 none' 2 0.72 >"$B/fashion-mnist.tsv"
 bench/codec_accuracy/accuracy.sh --table >"$dir/table"
@@ -68,7 +67,7 @@ rm -f "$B/ran" "$B/fashion-mnist.tsv"
 bench/codec_accuracy/accuracy.sh 1 >"$dir/out" 2>&1
 [ "$(sed 's/.*--overflow \([a-z]*\).*/\1/' "$B/ran" | sort -u | wc -l)" -eq 1 ] || fail "not one rule for overflow: $(cat "$B/ran")"
 
-# two at a time on one table: each training once
+# two processes on one table: each training once
 rm "$B/ran" "$B/fashion-mnist.tsv"
 echo 0.2 >"$B/slow"
 JOBS=2 bench/codec_accuracy/accuracy.sh 1 >"$dir/out" 2>&1 &
@@ -90,7 +89,7 @@ rm "$B/slow" "$B/ran"
 if JOBS=all bench/codec_accuracy/accuracy.sh 1 >"$dir/out" 2>&1 || [ -e "$B/ran" ]; then fail 'so many trainings at once as JOBS=all'; fi
 [ "$(cat "$dir/out")" = "accuracy.sh: JOBS 'all': must be a number of trainings at once, from 1 on" ] || fail "JOBS=all: $(cat "$dir/out")"
 
-refused() { # refused TEXT COMMAND...
+refused() {
     says=$1
     shift
     if env "$@" >"$dir/out" 2>&1; then fail "$*: goes on"; fi
@@ -117,7 +116,6 @@ refused "must be a file in a folder that is there" bench/gpu/gpu_pack.sh "$dir/n
 refused "must be a file in a folder that is there" bench/gpu/gpu_pack.sh "$dir"
 refused "no $dir/nothing/bench_train" B="$dir/nothing" bench/training/train_peer.sh cpu 1
 
-# 6 rows of 2 seeds; a count that fails once
 export TABLES="$dir/tables"
 dump=$B/codec_accuracy/caffenet-gradients
 cat >"$B/bench_shares" <<'END'
@@ -151,7 +149,7 @@ bench/segmentation/segmentation.sh --table >"$dir/seen"
 grep -q '^| e4m3 none | 2, 2 diverged | - | - | - | - | - | - |$' "$dir/seen" || fail "segmentation.sh: $(cat "$dir/seen")"
 grep -q '^| conv1.weight |$' "$dir/table" || fail "no shares: $(cat "$dir/table")"
 
-# fp32, without a scale, and 16 scales with 2 seeds, 3 rows of resnet110
+# fp32, without a scale, and 16 scales with 2 seeds; 3 rows of resnet110
 rm -f "$B/ran"
 bench/loss_scale/loss_scale.sh sweep resnet20 '1 2' >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
 bench/loss_scale/loss_scale.sh sweep resnet20 '1 2' >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
@@ -166,8 +164,8 @@ NARROWCAST_DATA="$dir/a b" bench/loss_scale/loss_scale.sh sweep resnet110 1 >"$d
 [ "$(grep -c resnet110 "$B/ran")" = 3 ] || fail "loss_scale.sh resnet110 ran $(grep -c resnet110 "$B/ran") trainings"
 grep -qx "cifar10:$dir/a b/cifar10" "$B/data" || fail "loss_scale.sh: a folder with a blank: $(tail -n 1 "$B/data")"
 
-# tables of 7, 5, 6, 4 and 4 rows, 3 in two tables; gradients are counted once for each format that
-# lacks them
+# tables of 7, 5, 6, 4 and 4 rows, 3 in two tables; gradients are counted once for each format
+# that lacks them
 rm -f "$B/ran"
 for which in 4 5 6 7 8 fig6 fig10 oyama11; do bench/papers/papers.sh $which 1 >"$dir/table-$which" 2>&1 || fail "papers.sh $which: $(cat "$dir/table-$which")"; done
 [ "$(grep -c '^emulate' "$B/ran")" -eq 26 ] || fail "papers.sh ran $(grep -c '^emulate' "$B/ran") trainings, not 26"

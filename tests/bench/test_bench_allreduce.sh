@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_bench_allreduce.sh : tests bench_allreduce: rows, sums and bytes.
+# test_bench_allreduce.sh : tests bench_allreduce.
 set -eu
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
@@ -23,7 +23,6 @@ bench() {
 }
 rows() { grep '"kind":"allreduce"' "$1" | grep -cF -- "$2" || true; }
 
-# --- each row once, and the best of MPI's ---
 bench 2 --json --sizes 1k:64k --factor 8 --algo direct,ring,gather --format e5m2,e3m0/e3m0 --label here >json
 [ "$(rows json '"label":"here"')" -eq 21 ] || fail "not 3 sizes x (1 + 6) rows: $(cat json)"
 for size in 1024 8192 65536; do
@@ -53,7 +52,6 @@ if [ "$(rows odd '"count":251,')" -ne 5 ] || [ "$(rows odd '"wrong":0,')" -ne 5 
 bench 1 --json --sizes 4k --algo self >one
 [ "$(rows one '"wrong":0,')" -eq 2 ] || fail "1 rank: $(cat one)"
 
-# --- a scale that underflows everything is noticed on both ranks ---
 bench 2 --json --sizes 4k --algo direct --format e3m0 --scale const:0.0009765625 >lost
 [ "$(rows lost '"wrong":0,')" -eq 1 ] || fail "sums that are lost are not seen: $(cat lost)"
 
@@ -70,7 +68,7 @@ bench 2 --json --layers 1000,24000 --fused --algo direct,ring --format e5m2 >lay
 phase() {
     grep "\"layer\":\"$1\",\"algo\":\"$2\",\"type\":\"$3\"" layers || fail "no $1 $2 $3"
 }
-says() { # says ROW TEXT
+says() {
     case $1 in *"$2"*) ;; *) fail "not $2: $1" ;; esac
 }
 says "$(phase 24000 ring e5m2)" '"exponent_bytes":1,"code_bytes":24000,"rounds":2,'
@@ -96,7 +94,7 @@ for words in '--algo nothing' '--format e9m9' '--sizes 12monkeys' '--mpi nothing
     if bench 2 $words >/dev/null; then fail "was taken: $words"; fi
 done
 
-# --- the network's ports carry what is sent, plus headers ---
+# --- the network's ports carry the messages plus headers ---
 code=0
 # shellcheck disable=SC2016
 "$here/../bench/netlab.sh" -n 2 -r none -- sh -c 'mpirun $NETLAB_MPI -np 2 "$@"' sh "$B/bench_allreduce" \
@@ -110,7 +108,6 @@ else
     if [ "${port:-0}" -lt 262145 ] || [ "$port" -gt 300000 ]; then fail "262145 bytes sent, '$port' passed a port"; fi
 fi
 
-# --- through a card: n codes each way, plus headers ---
 if [ $code -ne 0 ]; then
     echo 'skip  bytes through a card: no network'
 else
@@ -120,9 +117,9 @@ else
         sleep 0.5
         mpirun $NETLAB_MPI -np 4 "$0/bench_allreduce" --offload udp://10.77.0.254:4000 --json --reps 2 \
             --sizes 4M --algo offload --format e5m2,e3m0/e3m0' "$B" >card 2>card.said || fail "through a card: $(cat card.said)"
-    # through TYPE CODES: 1048576 elements in 745 packets and one of exponents, each with a 64-byte
-    # header; some pings and repetitions. The port also carries UDP, IP and Ethernet headers and the
-    # vote over MPI.
+    # through TYPE CODES: 1048576 elements in 745 packets and one of exponents, each with a
+    # 64-byte header; pings and repetitions. The port also carries UDP, IP and Ethernet headers
+    # and the vote over MPI.
     through() {
         line=$(grep "\"algo\":\"offload\",\"type\":\"$1\"" card | grep '"wrong":0,') || fail "$1: no row of right sums: $(cat card card.said)"
         wire=$(echo "$line" | sed 's/.*"wire_bytes":\([0-9]*\),.*/\1/') port=$(echo "$line" | sed 's/.*"port_bytes":\([0-9]*\),.*/\1/')

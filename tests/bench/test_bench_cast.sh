@@ -34,7 +34,6 @@ for name in $names; do field "$name" <"$dir/rows" >"$dir/$name"; done
     NF != 9 || $2 < $3 || off($6, $1 / $2) || off($7, $1 / $3) || off($8, $1 / $4) || off($9, $1 / $5) { print; bad = 1 }
     END { exit bad || NR != 37 }' >&2 || fail 'ratios that are not those of the speeds, or a fastest copy that memcpy beats'
 
-# --- table: the stricter ratio first ---
 "$B/bench_cast" --mib 1 --reps 1 --only 'fp32 -> e5m2' >"$dir/table"
 grep -q '^ *copy=1 *memcpy=1 *stream=1 *read=1$' "$dir/table" || fail "no headline: $(cat "$dir/table")"
 grep -q 'the fastest copy$' "$dir/table" || fail "does not say which copy is the fastest: $(cat "$dir/table")"

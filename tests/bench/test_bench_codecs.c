@@ -1,9 +1,9 @@
-/* test_bench_codecs.c : tests bench_codecs on generated dumps: bytes by the formula, errors by the
- * theory, samples unbiased and as wide as their grid. */
+/* test_bench_codecs.c : compares bench_codecs with the formula for bytes and the theory of
+ * errors, on generated dumps. */
 #include "dump_fixture.h"
 
 enum { FIRST = 3, N_ROWS = 17 };
-/* Multiples of all buckets: no padding; a convolution [32][3][3][64] is 18432. */
+/* Multiples of all buckets: no padding. A convolution [32][3][3][64] has 18432. */
 static const size_t layer_n[2] = {16384, 18432};
 
 static void write_step(int step, bool bad)
@@ -57,8 +57,8 @@ static void check_bytes(void)
     CHECK(fabs(value("qsgd:16", "formula") - 2.00048828125) < 1e-6, "qsgd:16 by formula");
 }
 
-/* Rounding errs by at most half a unit, with a known mean square. Signs of normal numbers lose 1 -
- * 2 / pi of their squares, more of log-normal ones. */
+/* Rounding errs by at most half a unit, with a known mean square. Signs of normal numbers lose 1
+ * - 2 / pi of their squares, of log-normal ones more. */
 static void check_errors(void)
 {
     CHECK(value("fp32", "l2") == 0, "fp32");
@@ -138,7 +138,7 @@ int main(void)
         SKIP("bench_codecs is not built");
     dump_text("meta.txt", "ranks 1 steps 2 first 3\n");
     dump_text("layers.txt", "fc.weight 0 16384 64 256\nconv.weight 16384 18432 3 64\n");
-    write_step(FIRST, true); /* skipped */
+    write_step(FIRST, true);
     write_step(FIRST + 1, false);
     CHECK(dump_run("--json --mib 1 --reps 1 --draws 1000") == 0, "failed: %s", dump_out);
     check_bytes();
@@ -150,7 +150,7 @@ int main(void)
     CHECK(dump_run("--mib 1 --reps 1 --draws 2 --only onebit") == 0 &&
               strstr(dump_out, "2 layers, 34816 elements") && strstr(dump_out, "onebit:64  "),
           "table: %s", dump_out);
-    dump_text("layers.txt", "fc.weight 0 16384\nconv.weight 16384 18432\n"); /* a column each */
+    dump_text("layers.txt", "fc.weight 0 16384\nconv.weight 16384 18432\n");
     CHECK(dump_run("--json --mib 1 --reps 1 --only column") == 0 &&
               fabs(value("onebit:column", "bytes") - (8 * 2 + 34816 / 8.) / 34816) < 1e-6,
           "columns that are not known: %s", dump_out);

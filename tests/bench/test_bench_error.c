@@ -1,11 +1,11 @@
-/* test_bench_error.c : checks that bench_error finds the known errors of generated dumps and
- * refuses damaged ones. */
+/* test_bench_error.c : bench_error finds the known errors of generated dumps and refuses damaged
+ * ones. */
 #include "dump_fixture.h"
 
 enum { RANKS = 4, STEPS = 3, FIRST = 7 };
 static const size_t layer_n[3] = {40000, 17, 3000};
 
-/* spread: of the log-normal sizes; bad: step with a nan (0: none). */
+/* spread: of the log-normal sizes. bad: step with a nan, or 0. */
 static void write_step(int step, double spread, int bad)
 {
     for (int r = 0; r < RANKS; r++) {

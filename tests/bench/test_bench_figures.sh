@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_bench_figures.sh : tests bench/papers/seen.sh and phases.sh with fakes. With a real training,
-# seen.sh must find the losses that the program counts.
+# test_bench_figures.sh : tests bench/papers/seen.sh and phases.sh with fakes. With a real
+# training, seen.sh must find the program's own losses.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -12,8 +12,8 @@ phases() { "$tree/bench/papers/phases.sh" "$@" >out 2>said; }
 has() { grep -qxF -- "$1" out || fail "no line '$1': $(cat out)"; }
 runs() { [ "$(grep -c . build/ran 2>/dev/null)" = "$1" ] || fail "$2: not $1 runs: $(cat build/ran)"; }
 
-# --- seen.sh: a network of two layers ---
-# lenet5 crashes while there is a file "crash", and has a nan while there is one "nan".
+# --- seen.sh: a network of two layers --- lenet5 crashes with a file "crash", and has a nan with
+# a file "nan".
 mkdir cifar10
 for i in 1 2 3 4 5; do head -c 4000 /dev/zero >cifar10/data_batch_$i.bin; done
 head -c 400000 /dev/zero >cifar10/test_batch.bin
@@ -69,7 +69,7 @@ rm build/nan build/papers/seen/lenet5.jsonl
 seen fig1 || fail "fig1: $(cat said)"
 runs 4 fig1
 # of 4300 that are not 0: 380 at 2^-20, too small for both; 20 at 2^-17, which e5m2 holds; 300 at
-# 2^8; and 100 zeros
+# 2^8; 100 zeros
 has '| lenet5 | -20 .. 8 | 8 | 2.27 | 8.84 | 9.30 | 6.98 | 2^3 .. 2^7 | none |'
 has '| mlp | -30 .. -2 | -2 | 0.00 | 80.00 | 80.00 | 0.00 | 2^13 .. 2^17 | none |'
 has '| one for all 2 | -30 .. 8 | 8 | | up to 80.00 | up to 80.00 | up to 6.98 | none | none |'
@@ -93,8 +93,8 @@ has '| one for steps 1 and 11 | -30 .. 3 | 3 | | up to 100.00 | up to 100.00 | u
 [ "$(wc -l <out)" = 5 ] || fail "layers that were not asked for: $(cat out)"
 [ ! -e build/papers/seen/cifar10 ] || fail 'images were left behind'
 
-# --- phases.sh: run i takes i ms more ---
-# With a file "crash" it crashes; with "wrong" sums are wrong; with "short" rows are missing.
+# --- phases.sh: run i takes i ms more --- With a file "crash" it crashes; with "wrong" sums are
+# wrong; with "short" rows are missing.
 cat >bin/mpirun <<'END'
 #!/bin/sh
 while [ "$1" != -np ]; do shift; done
@@ -150,7 +150,6 @@ cp out first
 if ! phases --table fig11 || ! cmp -s out first; then fail '--table prints something else'; fi
 runs 3 'a table'
 
-# --- a real training on the program's bytes ---
 rm bin/gnuplot
 [ -x "$real/narrowcast" ] || { echo 'skip  a real training: narrowcast is not built' && exit $bad; }
 for i in 0 1 2 3 4 5 6 7 8 9; do

@@ -1,6 +1,5 @@
 #!/bin/sh
-# test_bench_median.sh : tests median.sh: each row's median and the ratio's range; failing runs,
-# wrong sums and missing rows.
+# test_bench_median.sh : tests median.sh.
 set -eu
 cd "$(dirname "$0")/../.."
 dir=$(mktemp -d)
@@ -10,7 +9,7 @@ fail() {
     echo "test_bench_median.sh: $*" >&2
     bad=1
 }
-# Run i prints word i of $dir/ratios; it fails at "bad".
+# Run i prints word i of $dir/ratios; "bad" fails.
 cat >"$dir/bench" <<'END'
 #!/bin/sh
 read -r ratio rest <"$0.ratios"
@@ -22,7 +21,6 @@ echo "{\"kind\":\"allreduce\",\"algo\":\"offload\",\"type\":\"e5m2\",\"size\":64
 echo "{\"kind\":\"cast\",\"name\":\"fp32 -> e5m2\",\"gbs\":2$ratio,\"copy_gbs\":9,\"ratio\":1e1,\"ratio_memcpy\":$ratio}"
 END
 chmod +x "$dir/bench"
-# medians RATIOS LINE...: each LINE must be in the table
 medians() {
     echo "$1" >"$dir/bench.ratios"
     bench/median.sh "$(echo "$1" | wc -w)" "$dir/bench" >"$dir/table" || fail "$1: it fails"

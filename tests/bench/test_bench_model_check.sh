@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_bench_model_check.sh : tests predict_check.sh without measuring: it must find a time a third
-# off and a point that the model lacks.
+# test_bench_model_check.sh : predict_check.sh must find a time a third off and a point that the
+# model lacks.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 program=$(realpath "${B:-build}")/narrowcast
@@ -27,7 +27,6 @@ row predict_rates.json none ring e5m2 1024 400
 row predict_rates.json none ring e5m2 2097152 5000
 row predict_rates.json none offload e5m2 2097152 7000
 row predict_rates.json 500mbit ring e5m2 2097152 20000
-# 1 s each; then the model's times
 points() {
     rm -f "$dir/predict_points.json"
     local i=0

@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_bench_native.sh : tests bench_native and bench_native.sh. Open MPI keeps its own settings.
-# The baseline is MPI's faster all-reduce.
+# test_bench_native.sh : tests bench_native and bench_native.sh. The baseline is MPI's faster
+# all-reduce.
 set -eu
 cd "$(dirname "$0")/../.."
 B=${B:-build}
@@ -12,7 +12,6 @@ fail() {
     bad=1
 }
 
-# --- the ranks' settings ---
 mkdir "$dir/bin"
 cat >"$dir/bin/mpirun" <<'END'
 #!/bin/sh
@@ -26,7 +25,7 @@ grep -q '^ring  *1.50 ms$' "$dir/out" || fail "no trial of ring: $(cat "$dir/out
 grep -q 'OMPI_MCA_coll_libnbc_iallreduce_algorithm=' "$dir/out" || fail "no algorithm is set: $(cat "$dir/out")"
 if grep 'single_copy\|yield\|binding' "$dir/out" >&2; then fail 'Open MPI is not run with its own settings'; fi
 
-# --- output; one run, so that ratios are those of times ---
+# --- one run, so that ratios are those of times ---
 [ -x "$B/bench_native" ] || { echo 'skip  bench_native is not built'; exit 77; }
 host/ranks.sh 2 "$B/bench_native" --mib 1 --reps 1 --json >"$dir/json" 2>"$dir/said" || fail "$(cat "$dir/said")"
 grep -q '^{"kind":"mpi","allreduce":"[a-z_]*","copies":"[^"]*(process_vm_readv is [not ]*permitted here)"}' "$dir/json" ||

@@ -1,5 +1,4 @@
-/* test_bench_shares.c : checks the losses that bench_shares counts against relgrad_slow.h, with one
- * stage and two. */
+/* test_bench_shares.c : compares the losses that bench_shares counts with relgrad_slow.h. */
 #include "dump_fixture.h"
 #include "relgrad_slow.h"
 
@@ -19,7 +18,7 @@ static float weight(int step, int layer, size_t i)
     return (float)(0.1 * dump_normal((uint32_t)(900 + 10 * step + layer), i));
 }
 
-/* Rank RANKS holds the weights. */
+/* Rank RANKS is the weights. */
 static void write_dump(void)
 {
     dump_text("meta.txt", "ranks 4 steps 2 first 7\n");
@@ -83,7 +82,6 @@ static void same(const char *head, const char *key, double part, double all)
     CHECK(fabs(got - want) < 1e-6 * want + 1e-9, "%s: %s is %g %%, want %g", head, key, got, want);
 }
 
-/* Returns the number of lost or cut gradients. */
 static double check_row(const char *word, float eps, int node)
 {
     double least = INFINITY, most = 0;

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_bench_tradeoff.sh : tests tradeoff.sh with a fake training and bench_train of known speed.
-# Finished rows do not run again; failed ones give no row.
+# test_bench_tradeoff.sh : tests tradeoff.sh with a fake training and bench_train. Finished rows
+# do not run again; failed ones give no row.
 set -eu
 cd "$(dirname "$0")/../.."
 dir=$(mktemp -d)
@@ -97,7 +97,7 @@ done >"$dir/other.tsv"
 TABLE=$dir/other.tsv bench/allreduce/tradeoff.sh --table >"$dir/out"
 grep -qF '| rank correlation | | -0.50 |' "$dir/out" || fail "$(cat "$dir/out")"
 
-# --- no name runs as a command ---
+# --- names never run as commands ---
 hostile="$dir/it's \$(touch hit); touch hit;.tsv"
 printf "x\tgflop\t1\nx\tfp32\t1\t5\t1000000\t0.1\t0\nx\t';touch\${IFS}hit;'\t2\t5\t1000000\t0.1\t0\n" >"$hostile"
 TABLE=$hostile bench/allreduce/tradeoff.sh --table >"$dir/out" 2>&1 || fail "a table with an odd name: $(cat "$dir/out")"

@@ -1,8 +1,5 @@
 #!/bin/bash
-# test_bench_words.sh : checks that no script of bench/ runs a command
-# hidden in an argument or variable.
-# Where a number is wanted, any other text is refused in one line, and
-# so is a missing NARROWCAST_DATA.
+# test_bench_words.sh : no script of bench/ runs a command hidden in an argument or variable.
 set -eu
 cd "$(dirname "$0")/../.."
 dir=$(mktemp -d)
@@ -12,8 +9,8 @@ fail() {
     echo "test_bench_words.sh: $*" >&2
     bad=1
 }
-# Fakes of this tree's and the system's programs, which only print an object: scripts get no
-# further than reading their arguments.
+# Fakes of this tree's and the system's programs: scripts get no further than reading their
+# arguments.
 mkdir "$dir/build" "$dir/bin"
 printf '#!/bin/sh\necho "{}"\n' >"$dir/bin/nothing"
 chmod +x "$dir/bin/nothing"
@@ -23,11 +20,11 @@ done
 for program in python3 mpirun unshare gnuplot ncu nsys ompi_info; do ln -s nothing "$dir/bin/$program"; done
 export B="$dir/build" PATH="$dir/bin:$PATH" TABLES="$dir/tables" TABLE="$dir/table.tsv" OUT="$dir/out" EMULATED=1 NARROWCAST_DATA="$dir" NETLAB_MPI=-q
 
-# Commands hidden in a word: bash's arithmetic runs the first, sed the second.
+# Hidden commands: bash's arithmetic runs the first, sed the second.
 # shellcheck disable=SC2016  # they are not for this shell
 words=('PATH[$(>$RAN)0]' '1/;e>$RAN;#')
 export RAN="$dir/ran"
-# ran LABEL COMMAND...: must not run the word's command
+# ran LABEL COMMAND...: the word's command must not run
 ran() {
     timeout 20 env "${@:2}" >"$dir/said" 2>&1 </dev/null || true
     [ ! -e "$RAN" ] || fail "$1: runs a command of its user's word"
@@ -35,13 +32,13 @@ ran() {
 }
 tried=0
 for script in bench/*.sh bench/*/*.sh; do
-    case $script in */trainings.sh | */usage.sh | */netlab.sh | */gpu_pack.sh) continue ;; esac # arguments of netlab.sh and gpu_pack.sh are commands and files
+    case $script in */trainings.sh | */usage.sh | */netlab.sh | */gpu_pack.sh) continue ;; esac # these arguments are commands and files
     variables=$(cat "$script" bench/trainings.sh bench/papers/*.sh | grep -o '[{][A-Z_]*[:-]' | tr -d '{:-' | sort -u)
     for word in "${words[@]}"; do
         for variable in $variables; do
             case $variable in B | PATH | TABLES | TABLE | OUT | NARROWCAST_DATA | LOGS | NARROWCAST_LIBRARY | PYTHON) continue ;; esac # folders, a program
             for arguments in '' 1; do
-                [ "$script$arguments" != bench/gpu/gpu_all.sh ] || continue # all parts
+                [ "$script$arguments" != bench/gpu/gpu_all.sh ] || continue
                 grep -q "[{]${variable}[:-]" "$script" || continue
                 tried=$((tried + 1))
                 # shellcheck disable=SC2086  # arguments are words
@@ -58,7 +55,6 @@ for script in bench/*.sh bench/*/*.sh; do
 done
 [ $tried -ge 100 ] || fail "only $tried words were tried"
 
-# refused TEXT COMMAND...: must print TEXT as its only line
 refused() {
     local rc=0
     timeout 20 env "${@:2}" >"$dir/said" 2>&1 </dev/null || rc=$?
@@ -80,7 +76,7 @@ for script in 'accuracy.sh 1' 'codec_accuracy.sh' 'davidnet.sh' 'loss_scale.sh l
     # shellcheck disable=SC2086  # options are words
     refused 'NARROWCAST_DATA is not set: must be the folder that holds' -u NARROWCAST_DATA bench/*/$script
 done
-# For new scripts too: arithmetic on user input comes after a check of it, and bash prints no
-# errors of its own about a variable.
+# New scripts too must check user input before arithmetic; bash must print no errors of its own
+# about a variable.
 ! grep -n '{NARROWCAST_DATA:?' bench/*.sh bench/*/*.sh || fail 'bash names the script and the line where NARROWCAST_DATA is missing'
 exit $bad

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test_recipes.sh : tests bench/recipes. With fake Slurm commands, its script resumes and requeues
+# test_recipes.sh : tests bench/recipes. With fake Slurm commands, the script resumes and requeues
 # itself; systemd accepts the service file.
 # shellcheck disable=SC2015 # fail() where either is not so
 set -u

@@ -1,5 +1,4 @@
-/* test_codec.c : tests automatic scaling: exponents, shifts, guarantees of aps and aps-tight,
- * random bits. */
+/* test_codec.c : tests automatic scaling. */
 #include "check.h"
 #include "codec/codec.h"
 #include "hls/arith/philox.h"
@@ -59,8 +58,8 @@ static void check_corners(void)
     CHECK(codec_shift(&none, 5) == 0 && codec_shift(&small, 5) == -149, "f = log2 K");
 }
 
-/* E is the smallest integer with P * max <= 2^E, t the smallest with max <= L * 2^t, in the x87's
- * 64-bit arithmetic. */
+/* E is the smallest integer with P * max <= 2^E, t the smallest with max <= L * 2^t, in the
+ * x87's 64-bit arithmetic. */
 static void check_exponents(void)
 {
     static const char *const formats[] = {"e5m2", "e4m3",  "e4m3fn", "e3m0",
@@ -116,7 +115,6 @@ static int8_t agreed_exponent(const struct codec *c)
     return exponent;
 }
 
-/* Returns how many codes overflowed, of single values and of the sum. */
 static int count_overflows(const struct codec *c, int shift)
 {
     const struct reduce_op op = codec_reduce_op(&(struct codec_call){.codec = c});
@@ -162,7 +160,6 @@ static void check_promises(void)
             }
 }
 
-/* inf or nan on one rank must show in the largest exponent. */
 static void check_not_finite(void)
 {
     const struct codec c = make("e4m3", "aps", 4);
@@ -176,7 +173,6 @@ static void check_not_finite(void)
         }
 }
 
-/* Beyond the range of 2^f in fp32, and back. */
 static void check_far_shifts(void)
 {
     const struct codec aps = make("e5m2", "aps", 1), small = make("e4m3", "const:0x1p-149", 1);

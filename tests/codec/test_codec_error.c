@@ -2,10 +2,8 @@
  * table.
  *
  * The table's data are not available. Here gradients are normal; their magnitudes are log-normal
- * over the elements, equal on all ranks (as weights differ in importance), and small enough to
- * underflow in e4m3 without a scale. The numbers must agree within 30 %, since they change by as
- * much with the spread; the order of the codecs exactly. Ranks are emulated in turn: nearest adds
- * in rank order, whose average error is a ring's. */
+ * over the elements, equal on all ranks, and small enough to underflow in e4m3 without a scale.
+ * Numbers must agree within 30 %, as they change by as much with the spread. */
 #include "check.h"
 #include "codec/codec.h"
 #include "hls/arith/philox.h"
@@ -55,7 +53,7 @@ static const struct {
 
 static float grads[MAX_P][N];
 
-/* Box-Muller; element i of stream s. */
+/* Box-Muller. */
 static double normal(uint32_t s, uint64_t i)
 {
     double u = (philox_u32(SEED + s, 2 * i) + 0.5) / 4294967296.0,

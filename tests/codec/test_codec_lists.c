@@ -1,5 +1,5 @@
-/* test_codec_lists.c : codes more layers than a codec handles at once; all results must equal those
- * of each layer alone. */
+/* test_codec_lists.c : codes of more layers than a codec handles at once equal those of each
+ * layer alone. */
 #include "check.h"
 #include "codec/codec_kind.h"
 #include "hls/arith/philox.h"
@@ -8,13 +8,12 @@
 enum { SEED = 1515, LAYERS = 2 * CODEC_PIECES + 5, LONGEST = 37, ROOM = LAYERS * 64, KEPT = 8 };
 
 static float x[ROOM], y[2][ROOM];
-static struct codec_layer layers[2][LAYERS]; /* all at once; one by one */
+static struct codec_layer layers[2][LAYERS];
 static struct codec_part parts[2][LAYERS];
 static struct vec_span spans[2][LAYERS];
 static struct vec_out outs[2][LAYERS];
 static uint8_t codes[2][8 * ROOM], sums[2][8 * ROOM], was[KEPT * ROOM], next[2][KEPT * ROOM];
 
-/* Contiguous on both sides, in zeroed memory. Returns the bucket's elements. */
 static size_t lay_out(const struct codec *c, const struct reduce_op *f)
 {
     size_t at = 0;

@@ -18,7 +18,7 @@ static struct codec make(struct codec_spec spec, int n_ranks, unsigned needs)
 }
 
 static float layer[MAX_P][N];
-static double values[MAX_P][N]; /* of the codes */
+static double values[MAX_P][N];
 
 static void fill_layer(int p, int scale)
 {
@@ -30,7 +30,7 @@ static void fill_layer(int p, int scale)
         }
 }
 
-/* Round to the nearest even in a format with m > 0, saturating; without mf.h. */
+/* Without mf.h, for m > 0; saturates. */
 static double slow_round(struct mf_fmt f, double x)
 {
     int bias = (1 << (f.e - 1)) - 1, exponent;
@@ -102,12 +102,12 @@ static void check_exact_means(void)
             for (int o = 0; o < 6; o++)
                 for (int p = 0; p < 8; p++)
                     for (int z = 0; z < 4; z++)
-                        /* too little headroom for aps in e2m1 */
+                        /* aps in e2m1 has too little headroom */
                         if (f != 4 || s != 2 || ranks[p] < 8)
                             check_exact_mean(formats[f], scales[s], outs[o], ranks[p], sizes[z]);
 }
 
-/* The mean must equal plain additions in rank order and one division, even if an algorithm has only
+/* The mean must equal additions in rank order and one division, even if an algorithm has only
  * nearest. */
 static void check_fp32_mean(int p, unsigned needs)
 {

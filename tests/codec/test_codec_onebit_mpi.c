@@ -1,6 +1,5 @@
-/* test_codec_onebit_mpi.c : runs 1bitSGD through the reducer against plain loops, with equal bits
- * for any algorithm, message size and overlap. The average result is better the more residuals are
- * kept. */
+/* test_codec_onebit_mpi.c : compares 1bitSGD through the reducer with plain loops. Results
+ * improve with the residuals kept. */
 /* RANKS: 1 2 3 4 */
 #include "base/err.h"
 #include "codec_refused.h"
@@ -87,7 +86,7 @@ static struct signs_rule rule_of(int k, int l)
                            : (struct signs_rule){column, stride};
 }
 
-/* r = n_ranks: residual of sums. */
+/* r = n_ranks: the residual of sums. */
 static struct signs_left left_of(int k, int r, int l, uint32_t step)
 {
     if (kinds[k].keeps < 1 + (r == t.n_ranks))

@@ -1,4 +1,4 @@
-/* test_codec_partial.c : tests the options for partial sums, and their refusals. */
+/* test_codec_partial.c : tests options for partial sums. */
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"

@@ -1,5 +1,4 @@
-/* test_codec_qsgd_mpi.c : runs QSGD through the reducer against plain loops, with equal bits for
- * any algorithm, message size and overlap. */
+/* test_codec_qsgd_mpi.c : compares QSGD through the reducer with plain loops. */
 /* RANKS: 1 2 3 5 8 */
 #include "base/err.h"
 #include "codec_refused.h"
@@ -56,7 +55,6 @@ static void make_grads(void)
     }
 }
 
-/* Use plain C, without the reducer or an algorithm. */
 static void work_out(const struct levels_rule *r)
 {
     const size_t most = levels_bytes(r, N_MAX);

@@ -1,5 +1,5 @@
-/* test_codec_quantile.c : tests --scale quantile in formats of every kind. The quantile becomes the
- * largest number; sums of ranks at the quantile stay finite with every rule. */
+/* test_codec_quantile.c : tests --scale quantile. The quantile becomes the largest number; sums
+ * of ranks at the quantile stay finite. */
 #include "capture.h"
 #include "check.h"
 #include "codec/codec_minifloat.h"

@@ -1,5 +1,5 @@
-/* test_codec_relgrad.c : compares relgrad's codes, sums and means with relgrad_slow.h: 10^6
- * elements of 8 ranks, every instruction set, split anywhere. */
+/* test_codec_relgrad.c : compares relgrad with relgrad_slow.h: 10^6 elements of 8 ranks, every
+ * instruction set, split anywhere. */
 #include "check.h"
 #include "codec/codec_kind.h"
 #include "comm/algo/algo.h"
@@ -23,8 +23,8 @@ static double unit(uint64_t key, uint64_t i)
     return (double)philox_u32(key, i) * 0x1p-32;
 }
 
-/* Weights over five decades, one in 50 zero. Gradients correlate with them, over six decades, some
- * zero, one in 1,000 far out. */
+/* Weights over five decades, one in 50 zero. Gradients correlate with them, over six decades,
+ * one in 1,000 far out. */
 static void make_inputs(void)
 {
     const uint64_t key = philox_key(SEED, 1, 0, 0, 0);
@@ -99,7 +99,6 @@ static void encode(const struct run *r, uint32_t rank, size_t from, size_t to, u
     codec_encode_all(&r->codec, &span, &part, 1);
 }
 
-/* Writes codes, sums of nodes and of all, and means to t. */
 static void go(const struct run *r)
 {
     const struct codec_call call = {.codec = &r->codec, .layers = &r->layer, .n_layers = 1};
@@ -158,7 +157,6 @@ static void check_elements(const struct run *r)
     }
 }
 
-/* Codes made in pieces must equal those made at once. */
 static void check_cut(const struct run *r)
 {
     const size_t cuts[] = {0, 8, 1032, r->padded / 16 * 8, r->padded};
@@ -205,7 +203,6 @@ static void check_run(const char *word, const char *algo_word, const char *sum, 
     }
 }
 
-/* Check and return a rank's quantile, of all elements or of a sample. */
 static float check_quantile(uint32_t rank, size_t n, const char *word, int percent, uint32_t most)
 {
     static float sizes[16384];

@@ -1,5 +1,4 @@
-/* test_codec_relgrad_mpi.c : runs relgrad through the reducer against relgrad_slow.h. The quantile
- * is the largest rank's, renewed after a number of taken steps. */
+/* test_codec_relgrad_mpi.c : compares relgrad through the reducer with relgrad_slow.h. */
 /* RANKS: 1 2 4 6 */
 #include "base/err.h"
 #include "check.h"
@@ -16,7 +15,7 @@ static struct {
     struct comm *c;
     int n_ranks, rank;
     float *weights[N_LAYERS], *grads[SLOW_RANKS][N_LAYERS], *got[N_LAYERS];
-    float q[N_LAYERS]; /* in force; 0: none */
+    float q[N_LAYERS];
     int left[N_LAYERS];
 } t;
 
@@ -35,7 +34,6 @@ static float draw(uint32_t step, uint32_t layer, uint32_t who, size_t i)
     return (float)(u * u * u * (1 + layer));
 }
 
-/* The largest rank changes with each step; one layer is zero in step 0. */
 static void make_grads(uint32_t step)
 {
     for (uint32_t l = 0; l < N_LAYERS; l++)
@@ -111,8 +109,7 @@ static bool run(struct reducer *r, uint32_t step)
     return !report.skipped;
 }
 
-/* Steps 2 and 5 are not the codec's: one has a nan, one is in fp32. Between 3 and 4 the state moves
- * to a new reducer, as through a checkpoint. */
+/* Step 2 has a nan and step 5 is in fp32. Between 3 and 4 the state moves to a new reducer. */
 static void check_run(const char *word, const char *algo, const char *sum, size_t bucket_bytes,
                       bool overlap)
 {

@@ -1,5 +1,4 @@
-/* test_codec_spec.c : tests every spec of codec_parse() and codec_settle(), and the refusals of
- * others. */
+/* test_codec_spec.c : tests specs of codec_parse() and codec_settle(). */
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"
@@ -8,7 +7,7 @@
 
 enum { ALL = 0, EXACT = REDUCE_WIDE, RING = REDUCE_PARTS };
 
-/* n_ranks 0: codec_parse() refuses the spec; otherwise codec_settle(). */
+/* n_ranks 0: codec_parse() refuses it; otherwise codec_settle(). */
 static const struct refusal {
     struct codec_spec spec;
     int n_ranks;
@@ -169,7 +168,7 @@ static int parse_and_settle(const struct refusal *r, struct codec *c)
     if (r->n_ranks == 0)
         return rc;
     if (rc < 0)
-        return -1000; /* should have been accepted */
+        return -1000;
     struct codec before = *c;
     rc = codec_settle(c, r->n_ranks, &(struct codec_adder){.name = "algo", .needs = r->needs});
     return rc < 0 && memcmp(&before, c, sizeof before) != 0 ? -1001 : rc;
@@ -334,7 +333,6 @@ static void check_words(void)
     }
 }
 
-/* Only equal meanings give equal texts, however they are spelled. */
 static void check_describe(void)
 {
     static const struct codec_spec same[] = {

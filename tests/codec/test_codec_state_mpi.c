@@ -1,5 +1,5 @@
-/* test_codec_state_mpi.c : runs a codec with residuals of codes and of sums through the reducer,
- * against plain loops. */
+/* test_codec_state_mpi.c : compares a codec with residuals of codes and sums through the reducer
+ * with plain loops. */
 /* RANKS: 1 2 3 */
 #include "base/err.h"
 #include "check.h"
@@ -13,7 +13,7 @@ enum { N_LAYERS = 6, N_MAX = 129, MAX_RANKS = 3, N_STEPS = 10, SKIPPED = 3, WIDE
 enum { FP32_LAYER = 3, SEED = 1507 };
 static const size_t sizes[N_LAYERS] = {37, 8, N_MAX, 5, 64, 3};
 
-/* ---- the codec: integers, halved when added; remainders are kept for the next step ---- */
+/* ---- a codec of integers, halved when added; remainders stay for the next step ---- */
 
 static float own(const struct codec_layer *l, size_t which, size_t i)
 {
@@ -126,7 +126,7 @@ static const struct reduce_op_kind carry_accumulate = {
     .out_bytes = as_many,
     .acc_bytes = as_many,
     .wide_bytes = nothing,
-    .sum = halve, /* algorithms that need only this call only this */
+    .sum = halve, /* some algorithms call only this */
 };
 static const struct codec_kind carry = {.name = "carry",
                                         .settle = settle,
@@ -144,7 +144,7 @@ static struct {
     struct comm *c;
     int n_ranks, rank;
     float all[MAX_RANKS][N_LAYERS][N_MAX], weights[N_LAYERS][N_MAX];
-    float sent[MAX_RANKS][N_LAYERS][N_MAX], added[N_LAYERS][N_MAX]; /* residuals */
+    float sent[MAX_RANKS][N_LAYERS][N_MAX], added[N_LAYERS][N_MAX];
     float want[N_LAYERS][N_MAX];
 } t;
 
@@ -258,7 +258,6 @@ static void check_run(const char *algo, const char *other)
     reducer_close(late);
 }
 
-/* The codec lacks all operations that these algorithms need. */
 static void check_refusals(void)
 {
     static const char *const words[] = {"ring", "group-master:1", "group-scatter:1", "native"};

@@ -1,5 +1,4 @@
-/* test_codec_ternary_mpi.c : runs TernGrad through the reducer against plain loops, with equal bits
- * for every algorithm that can add integers. */
+/* test_codec_ternary_mpi.c : compares TernGrad through the reducer with plain loops. */
 /* RANKS: 1 2 4 6 */
 #include "base/err.h"
 #include "codec_refused.h"
@@ -18,7 +17,7 @@ static struct {
     struct comm *c;
     int n_ranks, rank;
     float *all[MAX_RANKS][N_LAYERS], *got[N_LAYERS], *want[N_LAYERS];
-    float clip[MAX_RANKS][N_LAYERS], max[N_LAYERS]; /* expected */
+    float clip[MAX_RANKS][N_LAYERS], max[N_LAYERS];
 } t;
 
 static float *floats(size_t n)
@@ -46,7 +45,7 @@ static void make_grads(void)
     }
 }
 
-/* Clip at 2.5 standard deviations, accurate to some ulps; the largest code reveals the exact
+/* Clips at 2.5 standard deviations, accurate to some ulps; the largest code shows the exact
  * limit. */
 static void work_out_scales(void)
 {

@@ -1,5 +1,5 @@
-/* test_collnet.c : runs all-reduces by libnccl-net-narrowcast.so, as each version of NCCL does. The
- * bits must be those of nc_allreduce(). */
+/* test_collnet.c : all-reduces by libnccl-net-narrowcast.so, as each version of NCCL calls it,
+ * have nc_allreduce()'s bits. */
 #include "collnet_ranks.h"
 #include "over_ranks.h"
 #include "hls/arith/philox.h"
@@ -18,7 +18,6 @@ static const struct work {
              {NCCL_E4M3FN, 8, false}};
 enum { WORKS = sizeof works / sizeof *works, MAX_N = 70001 };
 
-/* results for each of works and each number of ranks */
 static uint8_t (*want)[WORKS][MAX_N * 4];
 
 static size_t bytes_of(int type)
@@ -35,7 +34,7 @@ static struct vec_cast cast_of(int type)
     return (struct vec_cast){.fmt = fmt, .round = MF_NEAREST, .overflow = MF_SATURATE};
 }
 
-/* exact: the same input in fp32. */
+/* exact: receives the same input in fp32. */
 static void fill(int k, int rank, int n_ranks, void *x, float *exact)
 {
     const struct work *w = &works[k];
@@ -55,7 +54,7 @@ static void fill(int k, int rank, int n_ranks, void *x, float *exact)
     vec_best()->decode(cast.fmt, x, w->n, 0, 1, exact);
 }
 
-/* Add without a card, or in fp32 if there is inf. */
+/* Adds without a card, or in fp32 if there is inf. */
 static int reference(const struct nc_transport *t, void *ctx)
 {
     static float x[MAX_N];
@@ -130,7 +129,7 @@ static void check_memory(const struct drive *d, void *comm, void *x)
           "a file of a GPU's memory");
 }
 
-/* Test all works out of order, then run the first again in place. */
+/* All works out of order, then the first again in place. */
 static void sums(struct drive *d)
 {
     static uint8_t send[WORKS][MAX_N * 4], recv[WORKS][MAX_N * 4];

@@ -1,5 +1,5 @@
-/* test_collnet_fail.c : tests failures under libnccl-net-narrowcast.so. NCCL must get errors and
- * lines in its log, and must never hang. */
+/* test_collnet_fail.c : after failures NCCL must get errors and lines in its log, and must never
+ * hang. */
 #include "collnet_ranks.h"
 
 enum { N = 300000, AT_ONCE = 6, SILENT = 50 };
@@ -51,7 +51,7 @@ static void must_close(struct drive *d, void *comm, double most_s)
     CHECK(clock_s() - start < most_s, "closing takes %g s", clock_s() - start);
 }
 
-/* The card dies between two of several requests: all sums are right. */
+/* All sums of the requests are right. */
 static void card_dies(struct drive *d)
 {
     void *comm = must_connect(d);
@@ -99,7 +99,6 @@ static void rank_dies(struct drive *d)
     must_close(d, comm, 8);
 }
 
-/* Call rank 0 until it no longer waits. */
 static void be_stranger(void)
 {
     while (!atomic_load(&ranks_shared->here[ranks_meetings])) {
@@ -135,7 +134,7 @@ static void rank_stays_away(struct drive *d)
     DRIVE_SAME(d, DRIVE_COLL, close_listen(listening));
 }
 
-/* rank 1's later requests must fail. */
+/* rank 1's later requests fail */
 static void closes_early(struct drive *d)
 {
     void *comm = must_connect(d);
@@ -209,7 +208,7 @@ static void refused(struct drive *d)
     must_close(d, comm, 8);
 }
 
-/* They are silent, send garbage, or claim to be rank 1 without the secret; some hang up. */
+/* They are silent, send garbage, or claim to be rank 1 without the secret. */
 static void strangers(struct drive *d)
 {
     void *listening = NULL, *comm = NULL, *handles[2];

@@ -1,5 +1,5 @@
-/* test_collnet_net.c : tests the point-to-point network of libnccl-net-narrowcast.so, as each NCCL
- * uses it. */
+/* test_collnet_net.c : tests the point-to-point network of libnccl-net-narrowcast.so, as each
+ * version of NCCL calls it. */
 #include "collnet_ranks.h"
 
 enum { MESSAGES = 7, ROOM = 3000000, STRANGERS = 50 };
@@ -57,7 +57,7 @@ static int recv_it(const struct drive *d, int n, void *comm, void *data, size_t 
                : DRIVE_NET(d, 12, recv(comm, n, &data, &bytes, &tag, &mr, &profile, request));
 }
 
-/* The last first: waiting for a single one would hang. */
+/* Waiting for a single one would hang. */
 static void wait_for_all(const struct drive *d, void *const *requests, int *bytes, int n)
 {
     int left = n, done;
@@ -94,7 +94,7 @@ static void call_as_strangers(const char *handle)
     CHECK(send(ranks_call(handle), "nonsense", 8, 0) == 8, "a stranger");
 }
 
-/* Connect in both directions, without blocking, as NCCL does. */
+/* In both directions, without blocking, like NCCL. */
 static void join(struct drive *d, void **to, void **from)
 {
     void *listening = NULL;
@@ -149,7 +149,6 @@ static void messages(struct drive *d)
     CHECK(!ranks_shared->said[ranks_own][0], "said: %s", ranks_shared->said[ranks_own]);
 }
 
-/* A waiting rank must get an error. */
 static void dies(struct drive *d)
 {
     void *to = NULL, *from = NULL, *in;
@@ -162,7 +161,7 @@ static void dies(struct drive *d)
     DRIVE_SAME(d, DRIVE_NET, close_recv(from));
 }
 
-/* An error, and no byte after the buffer is written. */
+/* No byte after the buffer is written. */
 static void too_long(struct drive *d)
 {
     void *to = NULL, *from = NULL, *in, *out;

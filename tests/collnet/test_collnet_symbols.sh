@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_collnet_symbols.sh : checks that libnccl-net-narrowcast.so exports only the tables of NCCL
-# 2.18 to 2.30, and loads without other libraries.
+# test_collnet_symbols.sh : libnccl-net-narrowcast.so exports only the tables of NCCL 2.18 to 2.30
+# and loads without other libraries.
 set -u
 B=${B:-build}
 plugin=$B/libnccl-net-narrowcast.so

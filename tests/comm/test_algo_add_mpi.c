@@ -1,8 +1,8 @@
-/* test_algo_add_mpi.c : algorithms handle codes only through the reduce op (`struct reduce_op`): a
- * fake one checks all its calls. */
+/* test_algo_add_mpi.c : algorithms handle codes only through the reduce op: a fake `struct
+ * reduce_op` checks all its calls. */
 /* RANKS: 1 2 4 6 12 */
-/* An element is a 32-bit word, index * 256 + 1. A sum of k of them is k times that, so it shows k
- * and its index. A partial sum that travels is longer: a word, and MARK. */
+/* An element is a 32-bit word, index * 256 + 1; a sum of k elements is k times that, which shows
+ * k and the index. Partial sums in messages are longer: a word, and MARK. */
 #include "base/buf.h"
 #include "check.h"
 #include "comm/algo/algo.h"
@@ -12,16 +12,16 @@ enum {
     UNIT = 24,
     N = UNIT * 401,
     MAX_RANKS = 8
-}; /* no block size is a multiple of UNIT; a block and more for each rank */
+}; /* block sizes are no multiples of UNIT; each rank has more than a block */
 
 #define MARK 0xfeedbeefu
 
 struct ctx {
     bool wide;
-    int n_bad; /* wrong calls */
+    int n_bad;
 };
 
-/* Addends of the sum; 0 if it belongs to another index. */
+/* Returns the sum's number of addends; 0: it belongs to another index. */
 static uint32_t addends(uint32_t sum, size_t index)
 {
     const uint32_t one = (uint32_t)index * 256 + 1, k = sum & 255;
@@ -86,7 +86,7 @@ static void add_part(const struct reduce_op *f, size_t at, uint32_t *acc, const 
     }
 }
 
-/* A result is the number of addends, in 16 bits. Not called twice or for a partial sum. */
+/* A result is the number of addends in 16 bits. It is made once, and not for partial sums. */
 static void done(const struct reduce_op *f, size_t at, const void *acc, size_t n, uint8_t *codes)
 {
     const uint32_t *a = acc;

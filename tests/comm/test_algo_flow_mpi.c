@@ -1,5 +1,5 @@
 /* test_algo_flow_mpi.c : `direct` on long vectors requests codes once, before it reads them, and
- * announces sums once, when complete. */
+ * announces sums once. */
 /* RANKS: 1 2 3 7 */
 #include "base/buf.h"
 #include "base/err.h"
@@ -15,9 +15,9 @@ static const uint64_t seed = 20261121;
 
 struct caller {
     const struct codec *codec;
-    const uint8_t *own, *want; /* codes it may get, sums it must produce */
+    const uint8_t *own, *want; /* codes it may get; sums it must make */
     uint8_t *codes, *result;
-    uint8_t *needed, *had; /* [n / UNIT] calls */
+    uint8_t *needed, *had;
     size_t n;
 };
 
@@ -49,7 +49,7 @@ static void have(void *arg, size_t at, size_t n)
 static void make_codes(struct mf_fmt fmt, size_t n, int rank, uint8_t *codes)
 {
     const uint64_t key = philox_key(seed, (uint32_t)n, 0, (uint32_t)rank, 0);
-    const size_t bytes = vec_bytes(fmt, n); /* a multiple of 4 */
+    const size_t bytes = vec_bytes(fmt, n);
     for (size_t i = 0; i < bytes; i += sizeof(uint32_t)) {
         const uint32_t word = (uint32_t)(((key ^ i) * 0x9e3779b97f4a7c15u) >> 32);
         memcpy(codes + i, &word, sizeof word);
@@ -64,14 +64,13 @@ static size_t times_other_than_1(const uint8_t *times, size_t n)
     return wrong;
 }
 
-/* The longer ranges come first. */
 static size_t part_n(const struct comm *c, size_t n, int i)
 {
     const size_t units = n / UNIT, p = (size_t)c->n_ranks;
     return UNIT * (units / p + ((size_t)i < units % p));
 }
 
-/* An 8th of the vector, but messages have SHORT..LONG bytes. */
+/* An eighth of the vector, but messages have SHORT..LONG bytes. */
 static size_t segment_n(const struct comm *c, const struct codec *codec, size_t n)
 {
     const size_t in = vec_bytes(codec_sum(codec)->in, UNIT),
@@ -161,7 +160,7 @@ static int check_flow(struct comm *c, void *ctx)
         if (codec_parse(&rows[i], &codec) < 0 ||
             algo_settle(&algo_direct, 0, c->n_ranks, &codec) < 0)
             return -1;
-        const size_t each = segment_n(c, &codec, UNIT); /* for short vectors */
+        const size_t each = segment_n(c, &codec, UNIT);
         const size_t sizes[] = {UNIT,
                                 each - 8,
                                 each,

@@ -1,5 +1,5 @@
-/* test_algo_halves_mpi.c : reduce_scatter() gives each rank its range of the sum only; with
- * allgather() it makes the all-reduce. Real ranks, then 1 to 12 virtual ones. */
+/* test_algo_halves_mpi.c : reduce_scatter() gives each rank only its range of the sum;
+ * allgather() completes the all-reduce. */
 /* RANKS: 2 3 4 */
 #include "base/buf.h"
 #include "base/err.h"
@@ -19,12 +19,12 @@ struct trial {
     struct reduce_op op;
     size_t n;
     struct algo_range mine;
-    uint8_t *given;      /* codes (sums in allgather()), copied into the call when requested */
-    uint8_t *into;       /* destination */
+    uint8_t *given; /* codes (sums in allgather()), copied into the call when requested */
+    uint8_t *into;
     const uint8_t *want; /* sums, complete when announced */
     const uint8_t *result;
-    uint8_t *needed, *had;                                /* [n / unit] calls */
-    size_t (*from)(const struct reduce_op *f, size_t at); /* offset in given */
+    uint8_t *needed, *had;
+    size_t (*from)(const struct reduce_op *f, size_t at);
     char what[96];
 };
 
@@ -54,7 +54,6 @@ static void have(void *arg, size_t at, size_t n)
           t->what, at, n);
 }
 
-/* Units of r were reported once, all others never. */
 static void check_told(const struct trial *t, uint8_t *times, struct algo_range r, const char *when)
 {
     for (size_t i = 0, at = 0; at < t->n; i++, at += t->op.unit)
@@ -113,7 +112,8 @@ static void check_halves(struct trial *t, struct algo_call call, uint8_t *result
     }
 }
 
-/* ---- other codes of the same ranges: 4 bytes an element; the reduce op has only out_bytes ---- */
+/* ---- other codes of the same ranges: 4 bytes per element; the reduce op has only out_bytes
+ * ---- */
 
 static size_t word_bytes(const struct reduce_op *f, size_t n)
 {

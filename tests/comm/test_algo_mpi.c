@@ -1,9 +1,9 @@
-/* test_algo_mpi.c : every algorithm, with every rule and many formats, against its documented order
- * of additions; native against MPI's operations. */
+/* test_algo_mpi.c : checks every algorithm with every rule and many formats; native against
+ * MPI's operations. */
 /* RANKS: 1 2 3 4 6 8 */
 #include "algo_check.h"
 
-/* MPI's order of additions is unknown: random codes for 2 ranks, otherwise small whole numbers. */
+/* MPI's order of additions is unknown: random codes only for 2 ranks, else small whole numbers. */
 static void test_native(const struct algo_rank *t, const char *format, const char *sum,
                         const char *overflow, const char *out_format)
 {

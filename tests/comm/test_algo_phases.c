@@ -1,5 +1,5 @@
-/* test_algo_phases.c : an algorithm's phases state the bytes, messages and rounds of 1 to 256
- * virtual ranks; and the numbers of the APS paper's section 4.2. */
+/* test_algo_phases.c : an algorithm's phases state its bytes, messages and rounds for 1 to 256
+ * ranks. The numbers of the APS paper's section 4.2 follow. */
 #include "algo_check.h"
 #include "comm/algo/algo_step.h"
 #include "comm/virtual/comm_virtual.h"
@@ -88,7 +88,7 @@ static bool same(const struct counted *a, const struct counted *b)
 }
 
 /* equal: ranges have one length, so rank 0 does exactly the phases. Otherwise they are an upper
- * bound, at most one unit a message too large. */
+ * bound, at most one unit per message too large. */
 static void check(struct comm_virtual *v, struct run *r, int n_ranks, bool equal)
 {
     memset(r->of, 0, sizeof r->of);
@@ -156,7 +156,7 @@ int main(void)
         check_ranks(p, 8 * (size_t)p * 3, true);
         check_ranks(p, 8 * (size_t)p * 3 + 8, false);
     }
-    check_ranks(4, 8 * 4 * 65536, true); /* segments of direct */
+    check_ranks(4, 8 * 4 * 65536, true);
     check_ranks(64, 8 * 64, true);
     check_ranks(256, 8 * 256, true);
     CHECK(rounds_of(&algo_group_master, 16, 256) == 90, "group-master:16");

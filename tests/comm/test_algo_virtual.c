@@ -1,5 +1,5 @@
-/* test_algo_virtual.c : every algorithm on virtual ranks: test_algo_mpi.c's tests, many group sizes
- * (also for deadlocks), a ring that forgets a message. */
+/* test_algo_virtual.c : every algorithm on virtual ranks, with many group sizes (also for
+ * deadlocks), and a ring that forgets a message. */
 #include "algo_check.h"
 #include "capture.h"
 #include "comm/algo/algo_step.h"
@@ -32,7 +32,6 @@ static size_t longest(int n_ranks)
     return 8 * (size_t)(n_ranks + 3);
 }
 
-/* Most ranges are empty, or half, or none. */
 static int sweep(struct comm *c, void *world)
 {
     static const struct codec_spec rules[] = {
@@ -61,8 +60,6 @@ static int sweep(struct comm *c, void *world)
     return 0;
 }
 
-/* ---- native ---- */
-
 static int ask_native(struct comm *c, void *ctx)
 {
     const struct algo *a = &algo_native;
@@ -83,11 +80,11 @@ static void test_native(void)
           "\"%s\"", cap.text);
 }
 
-/* ---- rings with a rank that forgets to send ---- */
+/* ---- a ring with a rank that forgets to send ---- */
 
 struct forgetful {
     size_t n;
-    int rank, round; /* rounds count from 1 */
+    int rank, round;
 };
 
 static int forgetful_ring(struct comm *c, void *ctx)
@@ -142,14 +139,13 @@ int main(void)
         CHECK(run(p, longest(p), sweep) == 0, "%d ranks", p);
     test_native();
     test_forgetful(6, (struct forgetful){.n = 480}, 0, "");
-    /* later messages take its place, and the last one is missing */
+    /* later messages take its place, so the last is missing */
     test_forgetful(6, (struct forgetful){.n = 480, .rank = 2, .round = 9}, -EDEADLK,
                    "narrowcast: rank 3 waits for 80 bytes from rank 2, which has ended\n");
     test_forgetful(6, (struct forgetful){.n = 480, .rank = 2, .round = 3}, -EDEADLK,
                    "narrowcast: rank 3 waits for 80 bytes from rank 2, which has ended\n");
     test_forgetful(6, (struct forgetful){.n = 488, .rank = 5, .round = 10}, -EDEADLK,
                    "narrowcast: rank 0 waits for 80 bytes from rank 5, which has ended\n");
-    /* the next message has another length */
     test_forgetful(6, (struct forgetful){.n = 488, .rank = 2, .round = 3}, -EIO,
                    "narrowcast: rank 3 expects 80 bytes from rank 2, which sends 88\n");
     DONE();

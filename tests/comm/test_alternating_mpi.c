@@ -1,5 +1,5 @@
-/* test_alternating_mpi.c : layers alternately in the codec and in fp32 need few messages a step,
- * with the bits of one message per layer. */
+/* test_alternating_mpi.c : layers alternately in the codec and in fp32 need few messages per
+ * step. */
 /* RANKS: 2 3 4 */
 #include "check.h"
 #include "hls/arith/philox.h"
@@ -18,7 +18,6 @@ static struct {
     uint8_t state[N_LAYERS * N_MAX * 16], first_state[N_LAYERS * N_MAX * 16];
 } t;
 
-/* Every third 3 x 3 kernel is larger; after each a norm. */
 static void make_layers(void)
 {
     for (int l = 0; l < N_LAYERS; l++) {

@@ -1,5 +1,5 @@
-/* test_blocks_mpi.c : virtual ranks in several processes: test_comm_mpi.c's and test_algo_mpi.c's
- * tests, for numbers of ranks that the processes divide or not. */
+/* test_blocks_mpi.c : virtual ranks in several processes pass the tests of comm/ and of
+ * algorithms. */
 /* RANKS: 1 2 3 4 */
 #include "algo_check.h"
 #include "capture.h"
@@ -8,7 +8,6 @@
 
 static struct comm *processes;
 
-/* Process p has ranks [V p / P, V (p + 1) / P). */
 static void check_place(struct comm *c)
 {
     const int n = processes->n_ranks;
@@ -84,7 +83,7 @@ static uint8_t content(int from, int to, int tag, size_t i)
 }
 
 /* Sends two tags, short and long, and receives them in the other order. Odd ranks post receives
- * late, so that messages come early. */
+ * late, so messages come early. */
 static int two_tags(struct comm *c, void *ctx)
 {
     enum { LONG = 9000 };

@@ -1,8 +1,7 @@
 #!/bin/bash
-# test_blocks_mutants.sh : plants mutants that would make results depend on the number of processes
-# (train --blocks, nc_options.blocks). A test of blocks must fail for each.
-# A line of the list: file in host/, test program, number of processes, sed command. Exit 1: a
-# mutant has survived, does not compile, or changes nothing.
+# test_blocks_mutants.sh : plants mutants that make results depend on the number of processes; a
+# test of blocks must fail for each. A line of the list: file in host/, test program, number of
+# processes, sed command. Exit 1: a mutant has survived, does not compile, or changes nothing.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

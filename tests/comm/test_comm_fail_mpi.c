@@ -1,8 +1,8 @@
-/* test_comm_fail_mpi.c : ranks with different data, failing ranks and MPI errors: comm/ agrees on
- * them and prints one line. */
+/* test_comm_fail_mpi.c : ranks with different data, failing ranks and MPI errors: all ranks
+ * agree on them and print one line. */
 /* RANKS: 1 2 3 4 6 8 */
-/* For test_deadline.sh: with the arguments `silent HOW` the last rank never answers; with `stopped
- * HOW` the other ranks are stopped. */
+/* For test_deadline.sh: with `silent HOW` the last rank never answers; with `stopped HOW` the
+ * other ranks are stopped. */
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MAX_RANKS = 8 }; /* ranks */
+enum { MAX_RANKS = 8 };
 
 static void nap(double s)
 {
@@ -26,7 +26,6 @@ static unsigned mask_step(const struct comm *c)
     return c->n_ranks > 4 ? 7 : 1;
 }
 
-/* others: a mask. */
 static void check_equal_once(struct comm *c, unsigned others, bool longer, size_t bytes)
 {
     static uint8_t buf[20001];
@@ -38,7 +37,7 @@ static void check_equal_once(struct comm *c, unsigned others, bool longer, size_
     capture_begin(&cap);
     int rc = comm_check_equal(c, buf, odd && longer ? bytes + 1 : bytes, "the thing");
     capture_end(&cap);
-    unsigned wrong = others & 1 ? ~others : others; /* differ from rank 0 */
+    unsigned wrong = others & 1 ? ~others : others;
     wrong &= (1u << c->n_ranks) - 1;
     int first = 0;
     while (wrong && !(wrong >> first & 1))
@@ -118,7 +117,7 @@ static void test_mpi_error_in_wait(struct comm *c)
           "\"%s\"", cap.text);
 }
 
-/* After comm_some() has failed, MPI writes into no buffer. */
+/* After an error of comm_some() MPI writes into no buffer. */
 static void test_mpi_error_in_some(struct comm *c)
 {
     char from[64] = "x", to[2][8] = {"", ""};
@@ -126,7 +125,6 @@ static void test_mpi_error_in_some(struct comm *c)
     struct capture cap;
     int rc = comm_batches_begin(c, 2);
     capture_begin(&cap);
-    /* the first is too long for its buffer */
     for (int i = 0; i < 2 && rc == 0 && c->rank < 2; i++)
         rc = c->rank == 0
                  ? comm_batch_send(c, &batches[i], COMM_TAG_DATA, 1, from, i == 0 ? sizeof from : 1)
@@ -158,7 +156,7 @@ static int test_all(void)
     DONE();
 }
 
-/* The last rank (with `two`, also the one before) sleeps; the others wait as `how` says. */
+/* The last rank (with `two` also the one before) sleeps; the others wait as `how` says. */
 static int silent(const char *how)
 {
     struct comm *c;
@@ -173,7 +171,7 @@ static int silent(const char *how)
         (void)(c->rank > 0 ? comm_wait(c) : comm_barrier(c));
     } else if (c->rank >= first_silent) {
         nap(60);
-    } else if (strcmp(how, "ring") == 0) { /* every rank waits for its neighbour */
+    } else if (strcmp(how, "ring") == 0) {
         (void)(comm_recv(c, (c->rank + n - 1) % n, buf, 1), comm_wait(c));
     } else if (strcmp(how, "held") == 0) { /* an error is held while ranks agree */
         err_hold();
@@ -182,11 +180,10 @@ static int silent(const char *how)
         nap(c->rank == 0 ? 1 : 0); /* deadlines need not expire together */
         (void)comm_barrier(c);
     }
-    return 0; /* the deadline ends the job */
+    return 0;
 }
 
-/* The ranks that wait for the last one are stopped for longer than the deadline: the job goes
- * on. */
+/* The job goes on after the waiting ranks are stopped for longer than the deadline. */
 static int stopped(const char *how)
 {
     enum { DEADLINE_S = 4, STOPPED_S = 5 };
@@ -199,7 +196,7 @@ static int stopped(const char *how)
     const int last = c->n_ranks - 1;
     bit <<= c->rank;
     if (c->rank == last) {
-        nap(0.5); /* until they wait */
+        nap(0.5);
         for (int r = 0; r < last; r++)
             kill(pids[r], SIGSTOP);
         nap(STOPPED_S);

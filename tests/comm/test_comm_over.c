@@ -1,5 +1,5 @@
-/* test_comm_over.c : ranks over the caller's own transport: test_comm_mpi.c's tests, virtual ranks'
- * jobs, and errors when ranks die, stay silent or fail. */
+/* test_comm_over.c : ranks over the caller's transport, and errors when ranks die, stay silent
+ * or fail. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "capture.h"
@@ -25,7 +25,7 @@ static int as_mpi(const struct nc_transport *t, void *ctx)
     CHECK(!comm_is_virtual(c) && !comm_is_mpi(c) && comm_threads(c), "what they are");
     check_comm(c);
     comm_leave(c);
-    c = must_open(t, 60); /* a second job over the same calls */
+    c = must_open(t, 60);
     check_jobs(c);
     comm_leave(c);
     return 0;
@@ -68,8 +68,8 @@ static void test_tables(void)
 }
 
 struct failure {
-    const char *what, *line; /* line: printed once, by one rank; "": none */
-    int odd;                 /* misbehaves, while the others wait */
+    const char *what, *line;
+    int odd;
     void (*act)(struct comm *c);
     int code;
 };
@@ -112,11 +112,10 @@ static int fail(const struct nc_transport *t, void *ctx)
     struct comm *c = must_open(t, 60); /* on a busy machine, ranks start seconds apart */
     char buf[8] = "";
     CHECK(comm_barrier(c) == 0 && comm_failed(c) == 0, "all is well");
-    over_meet(c->n_ranks); /* all have left the barrier before one misbehaves */
+    over_meet(c->n_ranks); /* all must leave the barrier before one misbehaves */
     c->deadline_s = 0.5;
     if (c->rank == f->odd)
         f->act(c);
-    /* two wait in a ring for each other, or for the odd one */
     int rc = comm_recv(c, (c->rank + 2) % 3, buf, sizeof buf);
     rc = rc < 0 ? rc : comm_wait(c);
     CHECK(rc == f->code, "%s: rank %d: %d, not %d", f->what, c->rank, rc, f->code);
@@ -155,7 +154,6 @@ static void test_failures(void)
     }
 }
 
-/* A call that cannot send, and an unexpected length. */
 static int odd_length(const struct nc_transport *t, void *ctx)
 {
     struct comm *c = must_open(t, 5);

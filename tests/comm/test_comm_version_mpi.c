@@ -1,5 +1,5 @@
-/* test_comm_version_mpi.c : all ranks refuse a rank with another library, over MPI and a transport,
- * with one line that names both versions and ranks. */
+/* test_comm_version_mpi.c : all ranks refuse a rank with another library in one line that names
+ * both versions and ranks. */
 /* RANKS: 2 4 */
 #include "comm/protocol.h"
 #include "capture.h"
@@ -9,7 +9,7 @@
 #include <mpi.h>
 #include <stdbool.h>
 
-/* NULL: the true ones. Rank 0's record: 8 bytes of magic, a number, a text. */
+/* NULL: the true one. Rank 0's record: 8 bytes of magic, a number, a text. */
 static const char *other_version;
 static uint32_t other_protocol;
 
@@ -48,7 +48,6 @@ static struct nc_options quiet(void)
     return o;
 }
 
-/* line: part of this rank's; NULL: none. */
 static void check_refused(int rc, const struct nc *nc, const char *text, const char *line)
 {
     CHECK(rc == -EPROTO && !nc, "%d", rc);

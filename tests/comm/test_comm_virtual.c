@@ -1,5 +1,5 @@
-/* test_comm_virtual.c : virtual ranks: test_comm_mpi.c's tests; errors when they fail, deadlock or
- * differ, and the next run. */
+/* test_comm_virtual.c : virtual ranks; errors when they fail, deadlock or differ, and the next
+ * run. */
 #include "base/err.h"
 #include "base/fiber.h"
 #include "capture.h"
@@ -40,8 +40,6 @@ static void test_as_real(void)
     }
     comm_virtual_close(NULL);
 }
-
-/* ---- failing ranks: one line, and the next run succeeds ---- */
 
 static int goes_well(struct comm *c, void *ctx)
 {
@@ -98,7 +96,6 @@ static int differ(struct comm *c, void *ctx)
     return comm_check_equal(c, &x, sizeof x, "the thing");
 }
 
-/* Waiting ranks print nothing. */
 static int one_fails(struct comm *c, void *ctx)
 {
     (void)ctx;
@@ -255,7 +252,7 @@ static int is_missing(struct comm *c, void *ctx)
     char buf[3];
     (void)ctx;
     if (c->rank == 1) {
-        CHECK(!comm_abandoned(c), "given up"); /* the others go on until they wait */
+        CHECK(!comm_abandoned(c), "given up");
         comm_missing(c);
     }
     TRY(comm_recv(c, 1, buf, 3));
@@ -291,12 +288,12 @@ static void test_guard(void)
     int got = 0;
     if (fiber_init(&f, 1, never, NULL) < 0)
         exit(1);
-    f.stack[0] = 1;      /* the whole page is its own */
+    f.stack[0] = 1;      /* the whole page belongs to it */
     capture_begin(&cap); /* for a sanitizer's output */
     const pid_t pid = fork();
     if (pid == 0) {
         setrlimit(RLIMIT_CORE, &no_core);
-        signal(SIGSEGV, SIG_DFL); /* libraries write files about it */
+        signal(SIGSEGV, SIG_DFL); /* libraries write files on SIGSEGV */
         *(volatile char *)(f.stack - 1) = 1;
         _exit(0);
     }
@@ -304,7 +301,7 @@ static void test_guard(void)
     capture_end(&cap);
     CHECK(got != 0, "a stack may grow into what lies below it");
     fiber_fini(&f);
-    fiber_fini(&f); /* twice is legal */
+    fiber_fini(&f);
 }
 
 static void test_open(void)

@@ -1,5 +1,5 @@
-/* test_gpu_algo_mpi.c : every algorithm with every transport and rule, with gradients on GPUs,
- * gives the bits of the CPU's path. */
+/* test_gpu_algo_mpi.c : every algorithm, transport and rule has the CPU's bits with gradients on
+ * GPUs. */
 /* RANKS: 2 4 */
 #include "base/buf.h"
 #include "base/err.h"
@@ -24,12 +24,12 @@ static struct {
     struct comm *c;
     int rank, n_ranks, n_gpus;
     bool emulated;
-    float *grads, *on_gpu; /* [N_MAX] */
+    float *grads, *on_gpu;
     uint8_t *codes, *want, *got;
     int n_run, n_refused;
 } t;
 
-/* ---- two buckets, as a reducer keeps them: the second has an offset ---- */
+/* ---- two buckets; the second has an offset, as in a reducer ---- */
 
 struct memory {
     const struct vec_ops *ops;
@@ -203,7 +203,7 @@ static void check_algo(const char *transport, const char *word)
         return;
     if (t.rank == 0)
         printf("%-8s %s\n", transport, said);
-    /* MPI and NCCL add in their own order: whole numbers. */
+    /* MPI and NCCL add in their own order, so only whole numbers */
     for (size_t i = 0; i < N_MAX; i++) {
         const uint32_t r = philox_u32(SEED + (uint64_t)t.rank, i);
         t.grads[i] = plain == &algo_native ? (float)(r % 3) * 0.0625f
@@ -244,7 +244,7 @@ static void check_words(void)
 
 static void open_job(double deadline_s)
 {
-    setenv("EMU_DEVICES", "8", 0); /* of the emulator: a GPU per rank */
+    setenv("EMU_DEVICES", "8", 0); /* the emulator then has a GPU per rank */
     gpu_fixture_choose();
     if (comm_open(deadline_s, &t.c) < 0)
         exit(1);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_many_ranks.sh : many more ranks than cores train and end, twice with the same table. `long`:
-# 270 ranks, three times, which takes minutes.
+# test_many_ranks.sh : many more ranks than cores train, twice with the same table. `long`: 270
+# ranks, three times, which takes minutes.
 set -u
 B=${B:-build}
 ranks=18 runs=2
@@ -8,7 +8,7 @@ ranks=18 runs=2
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 for ((run = 1; run <= runs; run++)); do
-    # lowest priority: waiting ranks poll, and other programs must go on
+    # lowest priority, as waiting ranks poll
     host/ranks.sh $ranks nice -n 19 "$B/narrowcast" train --data synthetic:2700,3 --batch 270 --model mlp --steps 1 >"$log" 2>&1 </dev/null
     code=$?
     table=$(grep -E '^(run|accuracy|loss|bytes|weights checksum) ' "$log")

@@ -1,13 +1,11 @@
-/* test_protocol.c : checksums of packet.def, of packed codes and of jobs of 4 ranks are those of
- * PROTOCOL (host/comm/protocol.h). */
+/* test_protocol.c : checksums of packet.def, packed codes and jobs of 4 ranks belong to PROTOCOL
+ * (host/comm/protocol.h). */
 #include "comm/protocol.h"
 #include "base/crc.h"
 #include "nc_fixture.h"
 #include "over_ranks.h"
 #include "vec/vec.h"
 #include <sys/mman.h>
-
-/* ---- packet.def ---- */
 
 static uint32_t crc_of_number(uint32_t crc, const char *name, uint64_t a, uint64_t b)
 {
@@ -69,11 +67,11 @@ static const struct words {
 };
 enum { RANKS = 4, PEERS = RANKS * NC_TAGS, N_ROWS = sizeof rows / sizeof *rows };
 
-static uint32_t *crcs;            /* [RANKS], of all processes */
-static uint32_t messages[PEERS];  /* this rank's, by rank and tag, in order */
-static unsigned long long n_sent; /* checked messages */
+static uint32_t *crcs;
+static uint32_t messages[PEERS];
+static unsigned long long n_sent;
 
-/* Version records are left out: they may change alone. */
+/* Version records may change alone, so they are left out. */
 static int note(void *arg, int to, int tag, const void *buf, size_t bytes, void **request)
 {
     if (bytes != 32 || memcmp(buf, "ncjoins", 8) != 0) {

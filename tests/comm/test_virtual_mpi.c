@@ -1,5 +1,4 @@
-/* test_virtual_mpi.c : jobs on virtual and on real ranks have the same means, bytes and rounds,
- * with every algorithm and kind of codec. */
+/* test_virtual_mpi.c : jobs on virtual and real ranks are alike. */
 /* RANKS: 1 2 4 6 8 */
 #include "capture.h"
 #include "jobs_alike.h"

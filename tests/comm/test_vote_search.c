@@ -18,9 +18,9 @@
 
 enum { VOTERS = 4, SUMS = 12 };
 enum rule {
-    VOTE,         /* the project's rule */
+    VOTE,
     NAIVE,        /* makes a missing sum over MPI at once */
-    LATE,         /* at the end of the step, each rank for itself */
+    LATE,         /* at the step's end, each rank for itself */
     LEAVER,       /* a rank with all sums does not vote */
     LETS_GO,      /* drops contributions before the vote */
     SAME_KEY,     /* keeps the job registered after a failed vote */
@@ -44,12 +44,11 @@ struct voter {
     uint8_t n;              /* index among the job's sums since registration */
     uint8_t got, held;      /* bits of sums: has it; can still contribute to it */
     uint8_t failed;         /* bits of sums: missed; after the vote, by any rank */
-    uint8_t call, call_sum; /* its collective, and that one's sum */
+    uint8_t call, call_sum; /* its collective, and the sum of it */
     uint8_t call_state;
-    uint8_t open; /* this rank may use the card */
-    uint8_t told; /* has notified all others in this step */
-    /* bits of ranks: their notices, in flight or read; a notice adds nothing, as ranks abandon at
-     * any time */
+    uint8_t open;
+    uint8_t told; /* has sent its notices in this step */
+    /* bits of ranks: their notices, in flight or read */
     uint8_t mail;
 };
 struct card_sum {
@@ -57,9 +56,9 @@ struct card_sum {
 };
 enum { TAG_MIXED = 255 };
 struct voting {
-    /* the card runs; has the job; deaths; rank 0's announcement at the beginning of a step */
+    /* the card runs; has the job; deaths; rank 0's announcement at the step's begin */
     uint8_t up, job, died, reopened;
-    uint8_t any_failed, any_told; /* of the last vote */
+    uint8_t any_failed, any_told;
     struct card_sum sum[SUMS];
     struct voter rank[VOTERS];
 };
@@ -77,7 +76,6 @@ static uint8_t all_ranks(const struct vote_config *c)
     return (uint8_t)((1 << c->ranks) - 1);
 }
 
-/* The last rank releases all. */
 static void enter(struct search *s, const struct vote_config *c, struct voting *w, int r, int call,
                   int sum)
 {
@@ -190,7 +188,7 @@ static void by_card(struct search *s, const struct vote_config *c, const struct 
         return;
     }
     v->failed = (uint8_t)(v->sum || c->rule == LATE ? all_sums(c) & ~((1 << v->sum) - 1) : 1);
-    v->n = (uint8_t)(v->n + (sum->in >> r & 1)); /* another index next time */
+    v->n = (uint8_t)(v->n + (sum->in >> r & 1));
     v->sum = n_sums(c);
     v->told = 1;
     for (int k = 0; k < VOTERS; k++) {
@@ -225,7 +223,7 @@ static void returns(struct search *s, const struct vote_config *c, struct voting
         v->phase = REDO;
         if (v->failed && c->rule != SAME_KEY) {
             v->open = v->n = 0;
-            if (r == 0) { /* unregisters it */
+            if (r == 0) {
                 w->job = 0;
                 memset(w->sum, 0, sizeof w->sum);
             }

@@ -1,6 +1,5 @@
-/* cudnn_plans.cpp : asks the real cuDNN, without a GPU, for plans of the models' convolutions, for
- * test_cudnn_plans.sh. Compiles device/nn/conv_graph.cu and passes it a description of a device
- * instead of a handle. */
+/* cudnn_plans.cpp : asks the real cuDNN for plans of the models' convolutions without a GPU.
+ * Passes device/nn/conv_graph.cu a description of a device instead of a handle. */
 #include <cudnn.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,7 +73,7 @@ static const struct {
     {{{227, 227, 3}, {55, 55, 96}, 11, 4, 0}, 128},
     {{{64, 64, 256}, {64, 64, 256}, 3, 1, 2, 1, 0, 2}, 16}, /* fcn */
     {{{64, 64, 512}, {64, 64, 512}, 3, 1, 4, 1, 0, 4}, 16},
-    {{{5, 6, 3}, {5, 6, 5}, 3, 1, 1}, 1}, /* engines dislike this shape */
+    {{{5, 6, 3}, {5, 6, 5}, 3, 1, 1}, 1}, /* few engines support this shape */
 };
 
 int main()
@@ -82,7 +81,7 @@ int main()
     static const int chips[] = {800, 900, 1000};
     static const char *maths[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};
     enum { MATHS = sizeof maths / sizeof *maths, PASSES = 4 };
-    /* n_half: those that add in half */
+    /* n_half: plans that add in half */
     int n_plans = 0, n_passes = 0, n_pure = 0, n_half = 0;
     struct nn_conv conv = {};
     struct dev_nn d = {};

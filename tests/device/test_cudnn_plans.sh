@@ -1,5 +1,5 @@
 #!/bin/bash
-# test_cudnn_plans.sh : asks the real cuDNN for plans of the models' convolutions; needs no GPU.
+# test_cudnn_plans.sh : runs cudnn_plans.cpp; needs cuDNN, but no GPU.
 set -u
 cuda=${CUDA_HOME:-/usr/local/cuda}
 work=$(mktemp -d)

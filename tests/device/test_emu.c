@@ -1,5 +1,5 @@
-/* test_emu.c : the emulator (tests/emu) does what a GPU does, and dies with one line where a GPU
- * would hang or read uninitialised memory. */
+/* test_emu.c : checks that the emulator (tests/emu) does what a GPU does, and dies with one line
+ * where a GPU would hang or read uninitialised memory. */
 #include "check.h"
 #include <dlfcn.h>
 #include <limits.h>
@@ -11,7 +11,7 @@
 
 struct scene {
     const char *name, *settings[2]; /* NAME of self_NAME in selftest_*.cu; environment */
-    const char *dies;               /* expected in its last line; NULL: success */
+    const char *dies;               /* expected in its last line; NULL: it passes */
 };
 static const struct scene scenes[] = {
     {"barriers", {"EMU_REVERSE=0"}, NULL},
@@ -23,7 +23,7 @@ static const struct scene scenes[] = {
     {"grid", {"EMU_ASYNC=1", "EMU_STRICT=1"}, NULL},
     {"atomics", {NULL}, NULL},
     {"race", {"EMU_REVERSE=0"}, NULL},
-    {"race", {"EMU_REVERSE=1"}, "line 1"}, /* the planted race shows */
+    {"race", {"EMU_REVERSE=1"}, "line 1"},
 
     {"bug_none", {NULL}, NULL},
     {"bug_returned",
@@ -64,7 +64,7 @@ static const struct scene scenes[] = {
     {"half", {NULL}, NULL},
 };
 
-static void play(const struct scene *s, const char *library) /* in a child */
+static void play(const struct scene *s, const char *library)
 {
     const struct rlimit no_core = {0, 0};
     char name[64];

@@ -1,4 +1,4 @@
-/* test_gemm_low_gpu.c : products with a narrow accumulator on the GPU have the CPU's bits. */
+/* test_gemm_low_gpu.c : products with a narrow accumulator have the CPU's bits. */
 #include "gemm_fixture.h"
 #include "device/gemm/dev_gemm.h"
 #include "gpu_fixture.h"

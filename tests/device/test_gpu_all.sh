@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_gpu_all.sh : bench/gpu/gpu_all.sh and its table, with fake programs that fail in parts or
-# print truncated lines.
+# test_gpu_all.sh : tests bench/gpu/gpu_all.sh and its table with fake programs that fail or print
+# truncated lines.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -23,7 +23,6 @@ esac
 END
 chmod +x b/bench_train python
 part() { (cd "$top/bench/gpu" && BROKEN=$2 EMULATED=1 B=$dir/b PYTHON=$dir/python ./gpu_all.sh "$1") >said 2>&1 || fail "part $1: $(cat said)"; }
-# row NAME VALUE [WHY]
 row() { grep -q "^| $1 | [^|]*| $2 | [a-zA-Z ]* | ${3-}" b/gpu_all/summary.txt || fail "no '$1' of $2 in: $(cat b/gpu_all/summary.txt)"; }
 
 part 2 compile
@@ -37,7 +36,6 @@ row 'resnet50 224 px batch 128 fp16 to eager' - 'no figure of PyTorch, eager'
 row 'resnet50 224 px batch 128 fp16 to compile' 1.5
 [ "$(grep -c 'size 32 .*--classes 10 ' b/asked):$(grep -c 'size 224 .*--classes 1000 ' b/asked)" = 6:3 ] || fail "other classes than PyTorch's: $(cat b/asked)"
 
-# MPS gets its own folder; unknown words and empty tables leave nothing
 mkdir bin
 cat >bin/nvidia-cuda-mps-control <<'END'
 #!/bin/sh

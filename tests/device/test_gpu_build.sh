@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_gpu_build.sh : nvcc compiles device/ to PTX for one generation of GPUs without a warning;
-# where hls/arith/level.h promises bits, it fuses no multiplication and addition.
+# test_gpu_build.sh : nvcc compiles device/ to PTX without a warning; where hls/arith/level.h
+# promises bits, it fuses no multiplication and addition.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
@@ -16,7 +16,7 @@ mkdir -p "$out"
 bad=0
 exact=(device/vec/levels.cu device/vec/signs.cu device/vec/counts.cu)
 files=(device/*/*.cu)
-# an up-to-date library: only the files checked below
+# with an up-to-date library, only the files below are compiled
 [ -f "$B/libnarrowcast_cuda.so" ] && [ -z "$(find device hls -newer "$B/libnarrowcast_cuda.so" -name '*.*')" ] && files=("${exact[@]}")
 for f in "${files[@]}"; do
     "$nvcc" -std=c++17 -O3 -I. -Werror all-warnings -arch=compute_90 ${flags[@]+"${flags[@]}"} -ptx "$f" -o "$out/$(basename "$f").ptx" >"$out/log" 2>&1 ||

@@ -1,5 +1,4 @@
-/* test_gpu_cast.c : floats to codes on the GPU have the plain backend's bits; also
- * test_gpu_cast_spans.c and test_gpu_cast_all.c. */
+/* test_gpu_cast.c : casts from floats to codes on the GPU have the plain backend's bits. */
 #include "check.h"
 #include "gpu_fixture.h"
 #include "vec_inputs.h"
@@ -11,9 +10,9 @@ enum { N = 1 << 12, GUARD = 64 };
 
 static const struct dev_library *gpu_lib;
 static struct dev_stream *stream;
-static float *x_gpu;           /* [N] */
-static uint8_t *codes;         /* [4 * N + GUARD], pinned */
-static struct vec_span *spans; /* [1], pinned */
+static float *x_gpu;
+static uint8_t *codes;
+static struct vec_span *spans;
 
 static void check_block(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift)
 {
@@ -25,7 +24,7 @@ static void check_block(const struct vec_cast *cast, const float *x, size_t n, s
     CHECK(gpu_lib->run->copy(x_gpu, x, n * sizeof *x, stream) == 0, "copy");
     for (int scan = 0; scan < 2; scan++) {
         struct vec_cast on_gpu = *cast;
-        on_gpu.key = 0; /* the span's key counts */
+        on_gpu.key = 0; /* the span's own key counts */
         memset(codes, 0xa5, 4 * N + GUARD);
         *spans = (struct vec_span){.x = x_gpu,
                                    .codes = codes,
@@ -57,8 +56,8 @@ static void check_boundaries(struct vec_cast cast, int shift, size_t n, size_t a
     check_block(&cast, x, n, at, shift);
 }
 
-/* Random fractions, and ones near the format's boundaries. No inf or nan, which would move
- * neighbouring items to another path. */
+/* Fractions are random or near the format's boundaries. Inf or nan would move neighbours to
+ * another path. */
 static void check_exponents(struct vec_cast cast, int shift)
 {
     static float x[N];

@@ -1,5 +1,5 @@
-/* test_gpu_cast_all.c : all 2^32 floats to codes on a real GPU have the plain backend's bits, in
- * six formats. `long`: also several shifts and overflow to inf. */
+/* test_gpu_cast_all.c : casts all 2^32 floats on a real GPU in six formats. `long`: also several
+ * shifts and overflow to inf. */
 #include "check.h"
 #include "gpu_fixture.h"
 #include "vec_inputs.h"
@@ -10,17 +10,17 @@
 
 enum { CHUNK = 1 << 26, THREADS_MAX = 64 };
 
-static float *x;               /* [CHUNK] pinned */
-static uint8_t *got;           /* [2 * CHUNK] pinned */
-static struct vec_span *spans; /* [1] pinned */
+static float *x;
+static uint8_t *got;
+static struct vec_span *spans;
 static int n_threads;
 
 struct part {
     pthread_t thread;
-    const struct vec_cast *cast; /* NULL: make the floats from `first` on */
+    const struct vec_cast *cast; /* NULL: makes the floats from `first` on */
     uint32_t first;
     int shift;
-    size_t from, n; /* of the chunk */
+    size_t from, n;
     size_t n_bad, bad;
     uint8_t want;
 };
@@ -46,7 +46,7 @@ static void *check_part(void *arg)
     return NULL;
 }
 
-/* Returns the number of differing bytes; *bad is one. */
+/* Returns the number of differing bytes; *bad: one of them. */
 static size_t in_threads(const struct vec_cast *cast, uint32_t first, int shift, struct part *bad)
 {
     static struct part parts[THREADS_MAX];

@@ -1,5 +1,4 @@
-/* test_gpu_cast_spans.c : lists of spans on the GPU, of any number, length and alignment, equal the
- * plain backend; aps() finds a layer's shift. */
+/* test_gpu_cast_spans.c : casts lists of spans on the GPU; aps() finds a layer's shift. */
 #include "check.h"
 #include "gpu_fixture.h"
 #include "vec_inputs.h"
@@ -12,9 +11,9 @@ enum { ROOM = 1 << 20, SPANS = 700, GUARD = 32, FILL = 0xa5 };
 
 static const struct dev_library *gpu_lib;
 static struct dev_stream *stream;
-static float *x, *x_gpu;              /* [ROOM] */
+static float *x, *x_gpu;
 static uint8_t *got, *got_gpu, *want; /* [5 * ROOM]; got_gpu: pinned or device */
-static struct vec_span *spans, *copy; /* [SPANS] pinned; host */
+static struct vec_span *spans, *copy;
 static uint64_t n_draws;
 
 static uint32_t draw(uint32_t below)
@@ -30,7 +29,7 @@ static void to_gpu(void)
     CHECK(gpu_lib->run->wait(stream) == 0, "wait");
 }
 
-/* tidy: aligned as layers are. Returns the sum of n. */
+/* tidy: aligned like layers. Returns the sum of n. */
 static size_t make_spans(int n_spans, size_t longest, struct mf_fmt fmt, bool tidy)
 {
     size_t at_x = 0, at_code = 0, sum = 0;
@@ -179,7 +178,7 @@ static void check_layer(const struct dev_aps *aps, size_t n, size_t off_x, size_
     check_maxima(1, true, "aps");
 }
 
-/* finite: no inf or nan; exponents begin at `up`. */
+/* finite: without inf and nan. Exponents begin at `up`. */
 static void fill_layer(size_t n, bool finite, int up)
 {
     for (size_t i = 0; i < n; i++) {
@@ -254,8 +253,8 @@ static void check_aps(void)
     check_layer(&aps, 9999, 0, 0); /* nan and inf: shift 0 */
     memset(x, 0, 10000 * sizeof *x);
     CHECK(gpu_lib->run->copy(x_gpu, x, 10000 * sizeof *x, stream) == 0, "copy");
-    check_layer(&aps, 9999, 0, 0);         /* all zero */
-    for (int tiny = 0; tiny < 2; tiny++) { /* exponents that are clamped */
+    check_layer(&aps, 9999, 0, 0); /* all zero */
+    for (int tiny = 0; tiny < 2; tiny++) {
         const struct dev_aps tight = {
             .cast = {.fmt = {4, 3, 0}}, .tight = true, .n_ranks = 1u << 20};
         fill_layer(5000, true, tiny ? 0 : 230);

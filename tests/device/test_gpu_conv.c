@@ -23,7 +23,7 @@ static double sum_bound(const struct passes *t, size_t n, double magnitude)
 }
 
 /* n: products in a sum; magnitude [count]: sums of magnitudes; halves: roundings to the type of
- * numbers up to |want| + |bias|. Divides by scale and frees got. */
+ * numbers up to |want| + |bias|. Divides got by scale and frees it. */
 static void check_close(const struct passes *t, const char *name, const char *what, float *got,
                         const float *want, const float *magnitude, size_t count, size_t n,
                         int halves, double scale)
@@ -56,7 +56,7 @@ static void *on_scratch(struct passes *t, size_t bytes)
     const struct dev_run_ops *run = t->g.run;
     if (bytes > t->scratch_bytes) {
         char *nan = layers_memory(bytes);
-        memset(nan, 0xff, bytes); /* nan: a read before the first write shows */
+        memset(nan, 0xff, bytes); /* nan shows reads before the first write */
         run->free(t->scratch);
         t->scratch = run->alloc(bytes);
         t->scratch_bytes = bytes;
@@ -67,7 +67,7 @@ static void *on_scratch(struct passes *t, size_t bytes)
     return t->scratch;
 }
 
-/* Parts of one flat array, the first at `skew` floats. */
+/* Parts of one array, the first at `skew` floats. */
 struct flat {
     size_t n_w, n_b;
     float *w, *bias, *abs_w;
@@ -104,7 +104,6 @@ static size_t size_of(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
-/* ---- conv2d ---- */
 struct conv_case {
     struct nn_window g;
     struct nn_window w;
@@ -130,7 +129,7 @@ static void conv_on_gpu(struct passes *t, struct conv_case *c, bool with_bias, b
           "%s", c->name);
 }
 
-/* magnitude: of the numbers. dx is added to. */
+/* magnitude: computes with magnitudes. Adds to dx. */
 static void conv_on_cpu(struct passes *t, struct conv_case *c, bool magnitude, float *y, float *dx,
                         float *dw, float *dbias)
 {
@@ -149,7 +148,7 @@ static void conv_compare(struct passes *t, struct conv_case *c, bool with_bias, 
     struct layers *g = &t->g;
     const size_t n_w = c->f.n_w, n_b = c->f.n_b, taps = (size_t)(c->g.k * c->g.k);
     const size_t pixels = c->n_y / n_b;
-    float *y[2], *dx[2], *dw[2], *dbias[2]; /* of the numbers, of their magnitudes */
+    float *y[2], *dx[2], *dw[2], *dbias[2]; /* of the numbers; of their magnitudes */
     for (int i = 0; i < 2; i++) {
         y[i] = layers_memory(c->n_y * sizeof(float));
         dx[i] = old_dx && i ? magnitudes(old_dx, c->n_x) : layers_memory(c->n_x * sizeof(float));
@@ -161,7 +160,7 @@ static void conv_compare(struct passes *t, struct conv_case *c, bool with_bias, 
         for (size_t j = 0; with_bias && j < c->n_y; j++)
             y[i][j] += i ? fabsf(c->f.bias[j % n_b]) : c->f.bias[j % n_b];
     }
-    const bool pure = g->math == NN_FP16_PURE; /* with a scale: twice */
+    const bool pure = g->math == NN_FP16_PURE;
     const int halves = pure ? 2 : g->math != NN_FP32;
     check_close(t, c->name, "y", layers_get(g, c->dev_y, c->n_y), y[0], y[1], c->n_y,
                 taps * (size_t)c->g.in.c + 1, with_bias ? 2 : 1, 1);
@@ -265,7 +264,6 @@ static void check_many_rows(struct passes *t)
     check_conv(t, (struct nn_shape){40, 31, 2}, 40, 1, 1, 0);
 }
 
-/* ---- linear ---- */
 static void linear_compare(struct passes *t, const char *name, int batch, int in, int out,
                            const struct flat *f, const float *x, const float *dy, void *dev_y,
                            void *dev_dx, void *dev_dw, void *dev_dbias)

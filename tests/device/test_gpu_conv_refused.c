@@ -1,5 +1,5 @@
-/* test_gpu_conv_refused.c : impossible convolutions, and unknown values of NARROWCAST_CONV, are
- * refused by one line. */
+/* test_gpu_conv_refused.c : impossible convolutions and unknown values of NARROWCAST_CONV are
+ * refused in one line. */
 #include "gpu_layers.h"
 
 static void check_refused(struct layers *g)

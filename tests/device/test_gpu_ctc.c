@@ -1,5 +1,5 @@
-/* test_gpu_ctc.c : connectionist temporal classification on the GPU against nn_cpu: equal counts;
- * losses and gradients up to round-off. */
+/* test_gpu_ctc.c : compares connectionist temporal classification on the GPU with nn_cpu: equal
+ * counts; losses and gradients up to round-off. */
 #include "gpu_layers.h"
 
 struct sizes {
@@ -16,7 +16,7 @@ static void check_ctc(struct layers *g, struct sizes s, float scale)
             *lengths = g->run->alloc_pinned((size_t)s.batch * sizeof *lengths);
     struct nn_result cpu, *r = g->run->alloc_pinned(2 * sizeof *r);
     size_t bytes;
-    for (int b = 0; b < s.batch; b++) { /* every third has about as many labels as steps, or more */
+    for (int b = 0; b < s.batch; b++) {
         const int most = b % 3 ? s.targets / 3 : s.targets;
         const int count = (int)(philox_u32(g->key, (uint64_t)b) % (uint32_t)(most + 1));
         lengths[b] = 1 + (int32_t)(philox_u32(g->key + 1, (uint64_t)b) % (uint32_t)s.steps);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_gpu_deadline.sh : a rank stops while GPUs exchange codes; the others end with one line that
-# names it.
+# test_gpu_deadline.sh : a rank stops while GPUs exchange codes; the others must end with one line
+# that names it.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
@@ -10,7 +10,7 @@ trap 'rm -f "$log"' EXIT
 bad=0
 # a missing message blocks only its own stream
 export EMU_ASYNC=1
-ends() { # ends TRANSPORT ALGORITHM: 4 ranks, rank 1 silent
+ends() {
     local rc said
     timeout -k 2 300 mpirun -np 4 "$B/tests/test_gpu_algo_mpi" silent "$1" "$2" >"$log" 2>&1 </dev/null
     rc=$?

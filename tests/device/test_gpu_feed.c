@@ -1,5 +1,5 @@
-/* test_gpu_feed.c : images that the GPU makes from bytes have dataset_batch()'s bits before the
- * rounding to the type; a recorded launch follows its keys. */
+/* test_gpu_feed.c : images made by the GPU have dataset_batch()'s bits before the rounding to
+ * the type. */
 #include "gpu_layers.h"
 #include "nn/data/dataset.h"
 
@@ -10,12 +10,12 @@ static const struct augment none, usual = {.crop = 4, .flip = 1},
 struct feed_test {
     struct dataset data;
     struct dev_feed f;
-    uint32_t *which; /* pinned, [batch] */
-    uint64_t *keys;  /* pinned: seed, epoch */
-    uint8_t *bytes;  /* device, [batch, image] */
+    uint32_t *which;
+    uint64_t *keys; /* pinned: seed, epoch */
+    uint8_t *bytes;
     float *want;
-    int32_t *labels;    /* [batch] */
-    size_t size, shown; /* bytes; values after scaling */
+    int32_t *labels;
+    size_t size, shown;
     void *x;
 };
 
@@ -68,7 +68,7 @@ static void next(struct layers *g, struct feed_test *t, uint64_t seed, uint64_t 
     dataset_batch(&t->data, false, t->which, t->f.batch, &augment, t->want, t->labels, NULL);
 }
 
-/* side: after scaling; 0: not scaled */
+/* side: length after scaling; 0: not scaled. */
 static void check_feed(struct layers *g, int h, int w, int c, int batch, struct augment augment,
                        int side)
 {
@@ -127,7 +127,7 @@ int main(void)
             check_feed(&g, 28, 28, 1, 3, (struct augment){.crop = 2, .flip = 1}, 47);
             check_feed(&g, 33, 31, 3, 2, (struct augment){.flip = 1}, 70);
             check_feed(&g, 32, 32, 3, 2, davidnet, 227);
-            check_feed(&g, 30, 28, 3, 4, (struct augment){.crop = 4}, 30); /* one side grows */
+            check_feed(&g, 30, 28, 3, 4, (struct augment){.crop = 4}, 30);
             check_graph(&g, 0);
             check_graph(&g, 40);
         }

@@ -1,5 +1,5 @@
-/* test_gpu_gemm_train.c : conv2d, linear and training steps with --gemm have nn_cpu's bits on the
- * GPU, also with --quant. */
+/* test_gpu_gemm_train.c : conv2d, linear and training steps with --gemm, also with --quant, have
+ * nn_cpu's bits on the GPU. */
 #include "gpu_layers.h"
 #include "gpu_models.h"
 #include "nn/cpu/gemm_low.h"
@@ -81,7 +81,6 @@ static void compare(struct layers *g, const struct conv_case *c, const struct te
     snprintf(name + end, left, "dw");
     layers_same_floats(g, name, layers_get_float(g, gpu->dw), cpu->dw, c->n_w);
     snprintf(name + end, left, "dx");
-    /* an unwanted dx stays as it was */
     layers_same_floats(g, name, layers_get(g, gpu->dx, c->n_x), cpu->dx, c->n_x);
     snprintf(name + end, left, "dbias");
     layers_same_floats(g, name, layers_get_float(g, gpu->dbias), cpu->dbias, n_bias);
@@ -102,7 +101,7 @@ static void check_case(struct layers *g, const struct conv_case *c, size_t scrat
     cpu.dx = c->dx == DX_ADDED ? layers_random(g, c->n_x) : nans(c->n_x);
     cpu.dw = nans(c->n_w), cpu.dbias = nans(n_bias);
     char *junk = layers_memory(scratch_bytes);
-    memset(junk, 0xff, scratch_bytes); /* nan: a read before the first write shows */
+    memset(junk, 0xff, scratch_bytes); /* nan shows reads before the first write */
     const struct tensors gpu = {
         .x = layers_put(g, cpu.x, c->n_x),
         .w = layers_put_float(g, cpu.w, c->n_w),
@@ -129,7 +128,7 @@ static void check_case(struct layers *g, const struct conv_case *c, size_t scrat
     free(cpu.scratch), free(junk);
 }
 
-/* Every kind of data gradient (way 0 to 2) for max_batch, and one image (way 3). */
+/* Ways 0 to 2 with max_batch images, way 3 with one. */
 static void check_window(struct layers *g, struct nn_window window, int max_batch, int first_way,
                          int n_ways)
 {
@@ -193,11 +192,11 @@ static void check_blocks(struct layers *g)
     check_conv(g, (struct nn_shape){9, 8, 8}, 12, 5, 1, 2, 3, 0, 4);
     /* the first of 2 blocks ends within an image */
     check_conv(g, (struct nn_shape){15, 13, 8}, 8, 5, 2, 2, 4, 0, 4);
-    /* 3 blocks of 40 pixels, where the rule has 24 */
+    /* 3 blocks of 40 pixels where the rule has 24 */
     check_groups(g, (struct nn_shape){7, 6, 256}, 2, 3, 1, 1, 2, 2, 0, 4);
 }
 
-/* More blocks than fit the partial sums; more pixels than a chunk of rows. */
+/* More blocks than there are partial sums; more pixels than a chunk of rows. */
 static void check_chunks(struct layers *g)
 {
     use(g, &rules[0]);
@@ -232,7 +231,7 @@ static void check_linear(struct layers *g, int batch, int in, int out, bool with
     free(x), free(w), free(b), free(dy), free(y), free(dx), free(dw), free(db);
 }
 
-/* Rules need fp32 activations, and can be removed. */
+/* Rules need fp32 activations and can be removed. */
 static void check_rule(struct layers *g)
 {
     const float x[] = {1.0f / 3, 1.0f / 7};
@@ -249,7 +248,7 @@ static void check_rule(struct layers *g)
     layers_drop(g);
 }
 
-/* nn_cuda, except the loss, whose exponentials may differ in the last bit. */
+/* On nn_cuda, except the loss, whose exponentials may differ in the last bit. */
 static void loss_on_cpu(void *ctx, int batch, int classes, double smoothing, const real *logits,
                         const int32_t *labels, real *dlogits, struct nn_result *result)
 {
@@ -302,7 +301,7 @@ static void check_model(const char *name, int batch, const struct gemm_rule *rul
     images_close(&d);
 }
 
-/* A played step has the bits of the first, made of separate calls, including rounding. */
+/* Played steps have the bits of separate calls, including rounding. */
 static void check_records(void)
 {
     struct round_setup round;

@@ -1,5 +1,5 @@
-/* test_gpu_halves.c : gradients in halves on the GPU get the codes, magnitudes and residuals of the
- * CPU's fp32; means become the nearest halves. */
+/* test_gpu_halves.c : gradients in halves get the codes, magnitudes and residuals of the CPU's
+ * fp32; means become the nearest halves. */
 #include "check.h"
 #include "codec/codec_kind.h"
 #include "gpu_fixture.h"
@@ -30,10 +30,9 @@ static bool is_nan(uint16_t half)
     return (half & 0x7fff) > 0x7c00;
 }
 
-/* Floats on the CPU, halves on the GPU. */
 struct side {
     const struct vec_ops *ops;
-    void *x, *w, *y; /* [ROOM] */
+    void *x, *w, *y;
     uint8_t *codes, *was, *next;
     struct codec codec;
     struct codec_layer layers[LAYERS];
@@ -76,7 +75,7 @@ static void put(const struct side *s, void *to, const float from[ROOM])
         s->ops->copy(to, from, ROOM * sizeof *from);
 }
 
-/* Layers are off whole loads and stores by `skew`. Clears the codes. */
+/* `skew` misaligns layers. Clears the codes. */
 static void lay_out(struct side *s, size_t skew)
 {
     static uint8_t zeroes[BYTES], residuals[KEPT];
@@ -201,7 +200,6 @@ static void check_codec(const struct codec_spec *spec, size_t skew, bool scan)
     check_means(what);
 }
 
-/* All halves to fp32, and floats at, between and around them to the nearest half. */
 static void check_all(void)
 {
     enum { ALL = 1 << 16, BESIDE = 4 };
@@ -272,7 +270,7 @@ int main(void)
     if (gpu_open(0) < 0)
         return 1;
     printf("device: %s\n", gpu_info()->name);
-    for (uint64_t i = 0; i < ROOM; i++) { /* all binades, and some zeroes */
+    for (uint64_t i = 0; i < ROOM; i++) {
         const uint32_t r = philox_u32(SEED, i), v = philox_u32(SEED + 1, i);
         x[i] = r % 50 ? float_of((uint16_t)(r % 0x5000 | (r >> 16 & 0x8000))) : 0;
         w[i] = float_of((uint16_t)(0x2000 + v % 0x1c00));

@@ -1,6 +1,5 @@
-/* test_gpu_host_memory.c : no kernel of a training step or vector operation reads or adds to
- * host memory, which is slow; it may only mark final gradients. Needs the emulator: EMU_HOST,
- * EMU_LOG. */
+/* test_gpu_host_memory.c : no kernel may read or add to host memory, which is slow; it may only
+ * mark final gradients. Needs the emulator: EMU_HOST, EMU_LOG. */
 #include "gpu_fixture.h"
 #include "gpu_models.h"
 #include "nn/data/feed.h"
@@ -44,7 +43,7 @@ static void hear(void *ctx, int first, int n)
     *(int *)ctx += first < 0 ? 0 : n;
 }
 
-/* Rates, labels and keys change; later steps are played and report gradients. */
+/* Rates, labels and keys change between steps; later steps are played. */
 static void train(const char *what, struct nn_model *m, struct nn_shape in)
 {
     const struct optim_options options = {.kind = OPTIM_lars, .momentum = 0.9, .trust = 0.01};

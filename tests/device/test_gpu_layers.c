@@ -1,5 +1,5 @@
-/* test_gpu_layers.c : the GPU's layers that move and choose values have nn_cpu's bits, rounded to
- * the type once. */
+/* test_gpu_layers.c : GPU layers that move and choose values have nn_cpu's bits, rounded to the
+ * type once. */
 #include "gpu_layers.h"
 #include <errno.h>
 
@@ -58,7 +58,7 @@ static void check_elements(struct layers *g, size_t n)
     g->nn->scale(g->d, n, 0.3f, pa, pa);
     nn_cpu.scale(g->cpu, n, (double)0.3f, a, want);
     layers_same(g, "scale", pa, want, n);
-    g->nn->relu_backward(g->d, n, py, pb, pb); /* dx is dy */
+    g->nn->relu_backward(g->d, n, py, pb, pb);
     float *y = layers_get(g, py, n);
     nn_cpu.relu_backward(g->cpu, n, y, b, want);
     layers_same(g, "relu backward in place", pb, want, n);
@@ -94,8 +94,8 @@ static size_t size_of(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
-/* levels: number of values of x, so that windows have several maxima. up: windows reach past the
- * edge. */
+/* levels: number of values of x; few make windows with several maxima. up: windows reach past
+ * the edge. */
 static void check_pool(struct layers *g, struct nn_window w, int batch, int levels, bool up)
 {
     const int more = up ? w.stride - 1 : 0;
@@ -210,7 +210,6 @@ static void check_shortcut(struct layers *g, struct nn_shape in, int out_c, int 
     free(x), free(dy), free(y);
 }
 
-/* Channels outside at .. at + c stay. */
 static void check_concat(struct layers *g, size_t n, int c, int at, int all)
 {
     const size_t n_x = n * (size_t)c, n_y = n * (size_t)all;

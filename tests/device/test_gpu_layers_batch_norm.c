@@ -1,5 +1,5 @@
-/* test_gpu_layers_batch_norm.c : batch norm on the GPU: statistics and gradients against sums in
- * double, values computed from them to the bit.
+/* test_gpu_layers_batch_norm.c : checks batch norm's statistics and gradients against sums in
+ * double, and values computed from them to the bit.
  *
  * A float operation has a relative error of at most U = 2^-24. rounds(n) is the longest chain of
  * operations on a value: a thread's rows, at the sizes below at most n / 1024 + 8, plus at most 8
@@ -18,12 +18,11 @@ struct norm {
     size_t n;
     int c;
     bool relu, addend;
-    float *x, *add, *gamma, *beta, *run_mean, *run_var; /* on the host */
+    float *x, *add, *gamma, *beta, *run_mean, *run_var;
     void *px, *padd, *py, *scratch;
     struct nn_batch_norm f;
 };
 
-/* form of norms opened from now on */
 static struct {
     float factor;
     bool swapped;
@@ -103,7 +102,6 @@ static void norm_close(struct norm *t)
     free(t->x), free(t->add), free(t->gamma), free(t->beta), free(t->run_mean), free(t->run_var);
 }
 
-/* The expected y, not rounded to the type. */
 static float value(const struct norm *t, size_t i, const float *mean, const float *inv_std)
 {
     const size_t c = i % (size_t)t->c;
@@ -134,8 +132,8 @@ static void check_near(const struct norm *t, const char *what, int channel, doub
           layers_names[t->g->math], t->n, t->c, what, channel, channel % KINDS, got, want, bound);
 }
 
-/* mean, var: in double, two passes. reach: largest distance from the channel's first value, which
- * the GPU's sums are relative to. */
+/* mean, var: in double, by two passes. reach: largest distance from the channel's first value,
+ * which the GPU subtracts. */
 static void moments(const struct norm *t, int channel, double *mean, double *var, double *reach)
 {
     *mean = *var = *reach = 0;
@@ -189,8 +187,8 @@ static void check_forward(struct layers *g, size_t n, int c, bool relu, bool add
 
 struct back {
     double *dy; /* [n][c] after the ReLU */
-    /* [c]: sums of dy, of dy * (x - mean), of dy times the factor of gamma in the swapped form;
-     * then of their magnitudes */
+    /* [c]: sums of dy, of dy * (x - mean), of dy times gamma's factor in the swapped form; then
+     * of their magnitudes */
     double *sum, *dot, *mix, *most, *most_dot, *most_mix;
 };
 
@@ -223,7 +221,6 @@ static void back_close(struct back *b)
     free(b->most), free(b->most_dot), free(b->most_mix);
 }
 
-/* dy of values that passed the ReLU. */
 static double left_in_dy(const struct norm *t, double dy, int channel)
 {
     const float outer = t->f.swapped ? t->gamma[channel] : 1;
@@ -339,7 +336,7 @@ int main(void)
             for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
                 const size_t n = sizes[i].n;
                 const int c = sizes[i].c;
-                const bool pure = layers_par_maths[m] == NN_FP16_PURE; /* else: fp16's kernels */
+                const bool pure = layers_par_maths[m] == NN_FP16_PURE;
                 if ((g.skew && n * (size_t)c > 100000) || (pure && n * (size_t)c > 10000))
                     continue;
                 check_forward(&g, n, c, false, false);
@@ -355,7 +352,7 @@ int main(void)
                     check_forms(&g, n, c);
             }
             check_repeat(&g, 5000, 24);
-            if (g.skew && m == 1) { /* enough that threads get many rows */
+            if (g.skew && m == 1) { /* enough rows per thread */
                 check_forward(&g, 1300, 2048, true, false);
                 check_backward(&g, 1300, 2048, true, false, true, 1);
             }

@@ -1,5 +1,5 @@
-/* test_gpu_layers_dense.c : softmax cross-entropy where some rows do not count, on the GPU against
- * nn_cpu, with test_gpu_layers_loss.c's bounds. */
+/* test_gpu_layers_dense.c : compares softmax cross-entropy with ignored rows with nn_cpu, within
+ * test_gpu_layers_loss.c's bounds. */
 #include "gpu_layers.h"
 
 #define EXP 0x1p-22 /* relative error of expf */
@@ -7,12 +7,12 @@
 struct dense {
     int rows, classes;
     float *z;
-    int32_t *labels;     /* pinned */
-    uint32_t *confusion; /* pinned */
+    int32_t *labels;
+    uint32_t *confusion;
     struct nn_result *result;
 };
 
-/* every: one in this many rows counts; 0: none. */
+/* every: one row of so many counts; 0: none. */
 static void fill(struct layers *g, struct dense *t, int every, bool finite)
 {
     for (int i = 0; i < t->rows; i++) {
@@ -34,7 +34,7 @@ static void check_gradient(struct layers *g, const struct dense *t, int n, const
 {
     for (size_t i = 0; i < (size_t)t->rows * (size_t)t->classes; i++) {
         const double w = (double)want[i] * scale;
-        /* as in test_gpu_layers_loss.c, for a mean over n */
+        /* from test_gpu_layers_loss.c, for a mean over n */
         const double bound =
             2 * EXP * scale / (n ? n : 1) + layers_half_ulp(g->math, w) + 0x1p-24 * fabs(w);
         CHECK(isnan(want[i]) ? isnan(got[i]) : fabs((double)got[i] - w) <= bound,

@@ -1,12 +1,12 @@
-/* test_gpu_layers_layer_norm.c : layer norm on the GPU has nn_cpu's bits, rounded to the type: both
- * sum in the same order. */
+/* test_gpu_layers_layer_norm.c : layer norm has nn_cpu's bits, rounded to the type: both sum in
+ * the same order. */
 #include "gpu_layers.h"
 
 struct layer_norm {
     struct layers *g;
     size_t n;
     int c;
-    float *x, *dy, *dx, *gamma, *beta, *y, *dgamma, *dbeta; /* on the host */
+    float *x, *dy, *dx, *gamma, *beta, *y, *dgamma, *dbeta;
     void *px, *pdy, *pdx, *pgamma, *pbeta, *py, *pdgamma, *pdbeta, *scratch, *host_scratch;
 };
 
@@ -19,7 +19,7 @@ static struct layer_norm open_norm(struct layers *g, size_t n, int c)
     t.gamma = layers_random(g, wide), t.beta = layers_random(g, wide);
     t.y = layers_random(g, all);
     t.dgamma = layers_random(g, wide), t.dbeta = layers_random(g, wide);
-    for (size_t i = 0; i < all; i++) /* far from zero, and rows of equal values */
+    for (size_t i = 0; i < all; i++)
         t.x[i] = layers_round(g->math, i / wide % 3 == 1 ? 30 + t.x[i] : t.x[i]);
     for (size_t i = 0; n > 4 && i < wide; i++)
         t.x[4 * wide + i] = 0.75f;

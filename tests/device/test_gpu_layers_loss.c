@@ -1,4 +1,4 @@
-/* test_gpu_layers_loss.c : softmax cross-entropy on the GPU against nn_cpu. Hits are equal; losses
+/* test_gpu_layers_loss.c : compares softmax cross-entropy with nn_cpu. Hits are equal; losses
  * and gradients differ by a float exponential (2 units in the last place) and the activations'
  * type. */
 #include "gpu_layers.h"
@@ -8,11 +8,10 @@
 struct loss {
     int batch, classes;
     float *z;
-    int32_t *labels; /* pinned */
+    int32_t *labels;
     struct nn_result *result;
 };
 
-/* Plain rows, a clear winner (the label or another), all equal, huge, one with nan. */
 static void fill(struct layers *g, struct loss *t, bool finite)
 {
     for (int b = 0; b < t->batch; b++) {
@@ -74,7 +73,7 @@ static void check_loss(struct layers *g, int batch, int classes, double smoothin
           t.result[0].n_correct, t.result[0].n_top, cpu.n_correct, cpu.n_top);
     CHECK(classes <= NN_TOP || batch < 100 || cpu.n_top > cpu.n_correct,
           "no label in second place");
-    /* log(sum) moves by the sum's relative error; additions have another order. */
+    /* log(sum) moves by the sum's relative error; additions have another order */
     const double bound = batch * EXP + 1e-13 * cpu.loss_sum;
     CHECK(finite ? fabs(t.result[0].loss_sum - cpu.loss_sum) <= bound : isnan(t.result[0].loss_sum),
           "%s [%d][%d]: loss %.12g, want %.12g", layers_names[g->math], batch, classes,

@@ -1,5 +1,4 @@
-/* test_gpu_levels.c : buckets of levels, by both tables of the GPU, equal plain C's, for every
- * rule, length and alignment. */
+/* test_gpu_levels.c : buckets of levels, by both GPU tables, equal plain C's. */
 #include "gpu_lists.h"
 
 static void check_levels(const struct levels_rule *r, bool tidy, int kind)
@@ -56,7 +55,7 @@ static void check_levels(const struct levels_rule *r, bool tidy, int kind)
     same_codes(what, kind);
 }
 
-/* both values of first cover every rule with every bucket */
+/* Both values of first cover every rule with every bucket. */
 static void check_all_levels(int first)
 {
     static const uint32_t buckets[] = {32, 128, 512, 544, 1504, 8192, LEVEL_BUCKET_MAX};

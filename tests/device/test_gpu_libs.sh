@@ -1,19 +1,17 @@
 #!/bin/bash
-# test_gpu_libs.sh : cuDNN, cuBLAS and NCCL are found in the named folder only, else in CUDA's and
-# Python's packages, newest first.
+# test_gpu_libs.sh : cuDNN, cuBLAS and NCCL are sought in the named folder only, else in CUDA's
+# and Python's packages, newest first.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 libs() { "$here/../device/run/libs.sh" "$@"; }
 
-# library FOLDER NAME.h LIB/NAME.so...
 library() {
     mkdir -p "$1/include" && touch "$1/include/$2"
     for file in "${@:3}"; do mkdir -p "$1/$(dirname "$file")" && touch "$1/$file"; done
 }
-# says WANTED ARGUMENTS...
 says() { [ "$(libs "${@:2}")" = "$1" ] || fail "${*:2}: says '$(libs "${@:2}")', not '$1'"; }
-at() { echo "-I$1/include|-Xlinker $1/$2 -Xlinker -rpath=$1/$(dirname "$2")"; } # at FOLDER LIBRARY
+at() { echo "-I$1/include|-Xlinker $1/$2 -Xlinker -rpath=$1/$(dirname "$2")"; }
 
 library "$dir/cuda" cublas_v2.h lib64/libcublas.so lib64/libcublas.so.12 lib64/libcublas.so.13 lib64/libcublasLt.so.14
 library "$dir/own" cudnn.h lib/libcudnn.so.9

@@ -1,4 +1,4 @@
-/* test_gpu_lstm.c : the LSTM on the GPU against nn_cpu, in every math, within gpu_models.h's bound.
+/* test_gpu_lstm.c : compares the LSTM with nn_cpu, in every math, within gpu_models.h's bound.
  * Equal calls give equal bits. */
 #include "capture.h"
 #include "gpu_layers.h"
@@ -11,7 +11,7 @@ static const char *const out_names[N_OUT] = {"y", "dx", "dwx", "dwr", "dwp", "dp
 struct lstm {
     struct nn_lstm f;
     int batch;
-    int32_t *lengths; /* pinned */
+    int32_t *lengths;
     size_t n_in[N_IN], n_out[N_OUT], n_kept;
 };
 
@@ -51,7 +51,7 @@ static void on_cpu(struct layers *g, const struct lstm *t, float *const *in, flo
     free(scratch), free(dy), free(kept);
 }
 
-/* dx_too: else NULL. Weights are one array. */
+/* dx_too: else dx is NULL. Weights are one array. */
 static void on_gpu(struct layers *g, const struct lstm *t, float *const *in, float scale,
                    bool dx_too, float **out)
 {
@@ -72,7 +72,7 @@ static void on_gpu(struct layers *g, const struct lstm *t, float *const *in, flo
                                      grads[D_BIAS]};
     void *x = layers_put(g, in[X], t->n_in[X]), *y = layers_put(g, in[DY], t->n_in[DY]);
     float *dy = layers_memory(t->n_in[DY] * sizeof *dy), *k = g->run->alloc_pinned(sizeof *k);
-    for (size_t i = 0; i < t->n_in[DY]; i++) { /* after the ends: must not be read */
+    for (size_t i = 0; i < t->n_in[DY]; i++) { /* after sequences' ends, where nothing may read */
         const size_t row = i / (size_t)t->f.out, steps = (size_t)t->f.steps;
         dy[i] = row % steps < (size_t)t->lengths[row / steps] ? in[DY][i] * scale : NAN;
     }
@@ -82,7 +82,7 @@ static void on_gpu(struct layers *g, const struct lstm *t, float *const *in, flo
     if (g->nn->weights_open(g->d, w, n) < 0 || g->nn->lstm_plan(g->d, &f, t->batch, &bytes) < 0)
         exit(1);
     float *junk = layers_memory(bytes + t->n_kept * sizeof *junk);
-    memset(junk, 0xff, bytes + t->n_kept * sizeof *junk); /* nan */
+    memset(junk, 0xff, bytes + t->n_kept * sizeof *junk);
     const size_t skew = g->skew;
     g->skew = 0;
     void *scratch = layers_hold(g, junk, 0, bytes);
@@ -111,7 +111,7 @@ static void free_all(float **p, int n)
         free(p[i]);
 }
 
-/* How far the CPU's results move if inputs change by round-off. */
+/* Computes how far the CPU's results move if inputs change by round-off. */
 static void movement(struct layers *g, const struct lstm *t, float *const *in, float *const *want,
                      double *moved)
 {

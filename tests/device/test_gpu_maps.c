@@ -1,5 +1,5 @@
-/* test_gpu_maps.c : label maps on the GPU, sent as bytes one step ahead, give the bits of batches
- * in floats; confusions differ for almost equal logits. */
+/* test_gpu_maps.c : label maps sent as bytes, one step ahead, give the bits of batches in
+ * floats. */
 #include "gpu_fixture.h"
 #include "gpu_models.h"
 #include "nn/data/feed.h"

@@ -1,4 +1,4 @@
-/* test_gpu_model.c : whole networks on the GPU against the CPU, in all maths, within gpu_models.h's
+/* test_gpu_model.c : compares whole networks with the CPU's, in all maths, within gpu_models.h's
  * bounds. */
 #include "gpu_fixture.h"
 #include "gpu_models.h"
@@ -10,7 +10,7 @@ enum { ADAPTIVE = -1 };
 
 static const char *const math_names[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};
 
-/* TIMES the movement: both backends round, and a few random changes may miss the worst
+/* TIMES is above 1 because both backends round, and a few random changes may miss the worst
  * direction. */
 static void check_answer(const char *name, const struct nn_model *m, const struct answer *cpu,
                          const struct answer *gpu, double moved_loss, const double *moved)
@@ -25,7 +25,7 @@ static void check_answer(const char *name, const struct nn_model *m, const struc
     for (int k = 0; k < m->n_params; k++) {
         const struct nn_param *p = &m->params[k];
         const double apart = distance(cpu->grads + p->offset, gpu->grads + p->offset, p->n);
-        /* a tensor that hardly moves (its gradient is round-off) is measured by its neighbours */
+        /* a tensor that hardly moves is measured by its neighbours, as its gradient is round-off */
         const double most = TIMES * fmax(moved[k], norm / 100);
         worst = fmax(worst, apart / most);
         CHECK(apart <= most, "%s: gradient of %s is %g off, may be %g", name, p->name, apart, most);
@@ -50,7 +50,7 @@ static void check_eval(const char *name, struct nn_model *cpu, struct nn_model *
 static void check_model(const char *model, struct nn_shape in, int batch, int max_batch,
                         enum nn_math math, double loss_scale)
 {
-    struct scale_choice own; /* a scale per layer, if loss_scale is ADAPTIVE */
+    struct scale_choice own;
     struct nn_setup setup = {
         .math = math, .scaled = math == NN_FP16_PURE, .loss_scale = loss_scale};
     CHECK(scale_spec("adaptive", &own) == 0, "adaptive");
@@ -106,7 +106,7 @@ static void check_no_memory(void)
           before);
 }
 
-/* In pure fp16 each backend rounds the start values itself. One step is made of two parts. */
+/* In pure fp16 each backend rounds the start values itself. */
 static void check_optim(bool pure)
 {
     enum { STEPS = 3 };
@@ -152,8 +152,8 @@ int main(void)
 {
     void *ctx;
     nn_cpu_threads(1);
-    /* timed plans of convolutions round differently from run to run, and may exceed a bound that is
-     * estimated from a few random changes */
+    /* timed plans round differently each time, and may exceed a bound that is estimated from a
+     * few random changes */
     setenv("NARROWCAST_CONV", "first", 0);
     CHECK(nn_cuda.open(NULL, &ctx) == -ENODEV, "the backend opens without a GPU");
     gpu_fixture_choose();
@@ -168,8 +168,7 @@ int main(void)
         check_model("branches", (struct nn_shape){9, 10, 3}, 5, 5, math, 256);
     check_model("branches", (struct nn_shape){9, 10, 3}, 5, 5, NN_FP16, ADAPTIVE);
     check_model("lenet5", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP32, 0);
-    check_model("lenet5", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP16,
-                0); /* the first of the moving scales */
+    check_model("lenet5", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP16, 0);
     check_model("mlp", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP16, 1);
     check_model("lenet5", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP16_PURE, 16);
     check_model("resnet8", (struct nn_shape){28, 30, 3}, 3, 3, NN_FP16, 256);

@@ -1,5 +1,6 @@
 #!/bin/bash
-# test_gpu_none.sh : an unusable GPU: one line says why, --device auto uses the CPU, cuda ends.
+# test_gpu_none.sh : an unusable GPU: one line says why, --device auto uses the CPU, --device cuda
+# ends.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
@@ -14,7 +15,6 @@ fail() { echo "FAIL: $*"; bad=1; }
 export -n NARROWCAST_CUDA
 train=(train --data 'synthetic:240,3' --batch 24 --model mlp --steps 2)
 
-# none WHAT PATTERN ENVIRONMENT...: info says why, auto trains, cuda ends with one line
 none() {
     local what=$1 pattern=$2
     shift 2
@@ -44,11 +44,10 @@ if cc -shared -fPIC -x c - -o libgone.so -Wl,-soname,libgone.so <<<'int gone(voi
     site=$work/home/.local/lib/python3.11/site-packages/nvidia
     mkdir -p "$site/needs/lib" "$site/gone/lib" && mv libneeds.so "$site/needs/lib" && mv libgone.so libalso.so "$site/gone/lib"
     none "a library lacks another" 'lacks.so" does not load: libneeds.so' NARROWCAST_CUDA="$work/lacks.so" HOME=/none
-    # Python's packages; the loaded file is then not ours
+    # the loaded file is Python's, not ours
     none "the user's packages" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME="$work/home"
     none "PYTHONPATH" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none PYTHONPATH="/none::${site%/nvidia}"
     none "an environment" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none VIRTUAL_ENV="$work/home/.local"
-    # the newest Python with a regular file; pattern characters
     mkdir -p 'own [1]/lib/python3.9/site-packages/nvidia/needs/lib' 'own [1]/lib/python3.12/site-packages/nvidia/needs/lib'
     cp -r home/.local/lib/python3.11 'own [1]/lib' && cp libold.so 'own [1]/lib/python3.9/site-packages/nvidia/needs/lib/libneeds.so'
     mkfifo 'own [1]/lib/python3.12/site-packages/nvidia/needs/lib/libneeds.so'

@@ -1,20 +1,20 @@
-/* test_gpu_optim.c : optimiser steps on the GPU have nn_cpu's bits, in floats and in halves; LARS
- * up to the rounding of one factor. */
+/* test_gpu_optim.c : optimiser steps have nn_cpu's bits, in floats and halves; LARS up to the
+ * rounding of one factor. */
 #include "gpu_layers.h"
 #include "nn/optim/optim.h"
 
 enum { TENSORS = 300, STEPS = 3 };
 
 struct model {
-    struct optim_tensor cpu[TENSORS], *list; /* pinned */
-    struct optim_step *step;                 /* pinned */
+    struct optim_tensor cpu[TENSORS], *list;
+    struct optim_step *step;
     int n_tensors;
     size_t n; /* elements, with gaps between tensors */
     float *w, *g, *state[OPTIM_STATES], *scratch;
     void *gpu_w, *gpu_g, *gpu_state[OPTIM_STATES];
 };
 
-static bool float_grads; /* with weights in halves */
+static bool float_grads;
 
 static void *put_grads(struct layers *g, const float *x, size_t n)
 {
@@ -124,8 +124,7 @@ static void check_steps(struct layers *g, enum optim_kind kind, int n_tensors, b
 }
 
 /* The factor is a double rounded to float. The double may differ in its last bits, so the factor
- * by one unit, and results accordingly. Tensors with all weights or gradients zero have the
- * factor 1. */
+ * by one unit. Tensors whose weights or gradients are all zero have the factor 1. */
 static void check_lars(struct layers *g)
 {
     struct model m = model_open(g, 50);

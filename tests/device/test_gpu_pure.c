@@ -1,6 +1,6 @@
 /* test_gpu_pure.c : pure fp16 trains with 2 bytes for each weight, gradient, velocity, statistic
- * and activation on the GPU; other allocations are named temporaries. Libraries add halves, unless
- * cuDNN (the emulated one, for badly aligned tensors) cannot. Needs the emulator: EMU_LOG. */
+ * and activation on the GPU; other allocations are named temporaries. Libraries add halves,
+ * except the emulated cuDNN with badly aligned tensors. Needs the emulator: EMU_LOG. */
 #include "device/nn/dev_nn.h"
 #include "gpu_fixture.h"
 #include "gpu_models.h"
@@ -18,7 +18,7 @@ static struct {
         size_t bytes;
     } live[ALLOCATIONS];
     int n_live, n_gemms, n_convs;
-    /* adding in float, or with tensors that are no halves */
+    /* adding in float, or with tensors of other types */
     int wide_gemms, wide_convs, wide_tensors;
 } noted;
 
@@ -29,7 +29,6 @@ static void drop(const void *p)
             noted.live[i] = noted.live[--noted.n_live];
 }
 
-/* Read from byte `from` on; return where it ends. */
 static long read_log(long from)
 {
     FILE *f = fopen(log_path, "r");
@@ -60,7 +59,7 @@ static long read_log(long from)
     return from;
 }
 
-/* Remove the allocation. Returns 1 if it is missing or has other bytes. */
+/* Removes the allocation. Returns 1 if it is missing or has another size. */
 static int known(const char *what, int i, const void *p, size_t bytes, bool say)
 {
     int k = 0;
@@ -72,7 +71,6 @@ static int known(const char *what, int i, const void *p, size_t bytes, bool say)
     return got != (bytes ? bytes : 1);
 }
 
-/* The same for that size, anywhere. */
 static int some(const char *what, size_t bytes, bool say)
 {
     for (int k = 0; k < noted.n_live; k++)
@@ -97,7 +95,7 @@ static int check_memory(const struct nn_model *m, const real *velocity, const re
                      2 * graph_elements(m->nodes[i].window.out, m->max_batch), say);
     for (int b = 0; b < m->n_buffers; b++)
         bad += known("gradient in buffer", b, m->buffers[b].p, 2 * m->buffers[b].n, say);
-    /* wider: batch norm's means and 1/std, temporaries of passes */
+    /* wider: batch norm's means and 1/std; temporaries of passes */
     for (int i = 1; i < m->n_nodes; i++)
         if (m->nodes[i].kept && m->nodes[i].kind == &layer_batch_norm)
             bad += known("mean and 1/std of node", i, m->nodes[i].kept,
@@ -152,7 +150,7 @@ static int train(const char *name, struct nn_shape in, const struct nn_setup *se
     return bad;
 }
 
-/* scales: of layers; NULL: one for all. */
+/* scales: of layers; NULL: one for all */
 static void check_pure(const char *name, struct nn_shape in, const char *block,
                        const struct scale_setup *scales, bool lies_well)
 {

@@ -1,5 +1,4 @@
-/* test_gpu_ratio.c : multiples of a quantile, by both tables of the GPU, equal plain C's, for any
- * length and alignment, with and without weights. */
+/* test_gpu_ratio.c : multiples of a quantile, by both GPU tables, equal plain C's. */
 #include "gpu_lists.h"
 #include "vec/list/vec_ratio.h"
 
@@ -15,7 +14,7 @@ static const struct {
              {{8, 23, 0}, MF_NEAREST, false}};
 enum { N_CASTS = sizeof casts / sizeof *casts };
 
-/* More than blocks have tiles for, and than a block reads at once. */
+/* More than a block has tiles for or reads at once. */
 enum { MANY = 300 };
 static struct place at[MANY];
 static int n;
@@ -31,8 +30,8 @@ static void lay_out_many(void)
             .x = (size_t)n * 64, .codes = (size_t)n * 256, .n = 1 + (size_t)n % 37, .padded = 40};
 }
 
-/* Every second vector has weights, one of five is zeroes, two of three need a quantile (in a long
- * list only the first and the last). */
+/* Of the vectors every second has weights, one of five is zero, and two of three need a quantile
+ * (in a long list only the first and the last). */
 static void make_list(const struct relative_rule *r, size_t turn)
 {
     for (int i = 0; i < n; i++) {
@@ -125,7 +124,7 @@ static void check_list(size_t turn, int kind, bool many)
     check_divide(&cast, what, kind);
 }
 
-/* Longer than a block's tile and its samples, and too many codes for the CPU to divide. */
+/* Longer than a block's tile and samples, with more codes than the CPU can divide. */
 static void check_long(void)
 {
     const struct relative_rule r = {.eps = 1e-5f, .share = 8, .samples = RELATIVE_SAMPLES_MAX};
@@ -150,7 +149,7 @@ static void check_long(void)
     same_codes("a long vector", 0);
     const struct vec_cast wide = {.fmt = {8, 23, 0}};
     CHECK(2 * vec_bytes(wide.fmt, ROOM) >= VEC_CUDA_SUM_MIN, "short");
-    for (size_t i = 0; i < ROOM; i++) /* random, no nan */
+    for (size_t i = 0; i < ROOM; i++)
         memcpy(host.codes + 4 * i, &host.x[i], 4);
     copy(dev.codes, host.codes, BYTES);
     ratio_lists_each.divide(&vec_plain, &wide, host.codes, ROOM - 5, 3);

@@ -1,5 +1,5 @@
-/* test_gpu_run.c : memory, streams, events, graphs and other processes' memory through
- * device/run/dev.h; on the emulator also other machines' errors. */
+/* test_gpu_run.c : tests device/run/dev.h: memory, streams, events, graphs, other processes'
+ * memory; on the emulator also errors of other machines. */
 #include "check.h"
 #include "gpu_fixture.h"
 #include <errno.h>

@@ -11,7 +11,7 @@ B=${B:-build}
 PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
 limit=${LIMIT:-300}
 
-if [ "${1-}" = --one ]; then # CHECK TEST, called by the loop below
+if [ "${1-}" = --one ]; then
     log=$LOGS/$2-${3##*/} left=$((ENDS - $(date +%s))) rc=0
     [ "$left" -ge "$limit" ] || limit=$left
     if [ "$limit" -gt 0 ]; then

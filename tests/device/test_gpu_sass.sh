@@ -1,7 +1,7 @@
 #!/bin/bash
-# test_gpu_sass.sh : checks the machine code of kernels that should run at memory speed: parallel
-# loads, no spills, few registers. Needs nvcc and nvdisasm (NVDISASM=PATH; else Python's package
-# nvidia-cuda-nvdisasm is installed below the build folder).
+# test_gpu_sass.sh : checks the machine code of kernels that should run at memory speed. Needs
+# nvcc and nvdisasm (NVDISASM=PATH; else Python's package nvidia-cuda-nvdisasm is installed below
+# the build folder).
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
 cd "$here/.." || exit 1
@@ -88,7 +88,6 @@ adamw.cu k_optim<adamw_rule, float, float>: 8 8 80
 adamw.cu k_optim<adamw_rule, __half, __half>: 4 4 80
 END
 
-# --- mutants of the kernel that adds eight ranks' codes ---
 cp -r device hls "$dir"
 # plant WHAT SED_SCRIPT: makes sum_exact.cu's loads wait for each other
 plant() {

@@ -1,4 +1,4 @@
-/* test_gpu_scale.c : scales of layers on the GPU against the CPU; planted scales change no bit of a
+/* test_gpu_scale.c : compares layers' scales with the CPU's; planted scales change no bit of a
  * network's gradients. */
 #include "gpu_layers.h"
 #include "gpu_models.h"
@@ -121,7 +121,7 @@ static void check_planted(const struct scale_setup *adaptive)
     struct images d = images_open(in, 4);
     size_t n;
     nn_model_weights(plain, &n);
-    for (int t = 0; t < 3; t++) { /* the last two are played */
+    for (int t = 0; t < 3; t++) {
         for (int i = 0; i < scaled->n_nodes; i++)
             scaled->host.scales[i].planted =
                 (float)ldexp(1, (int)(philox_u32(56, (uint64_t)(100 * t + i)) % 41) - 20);
@@ -142,7 +142,7 @@ int main(void)
     struct layers g;
     struct scale_choice c;
     const size_t sizes[] = {1, 9, 255, 4097, 8193 * 4};
-    setenv("NARROWCAST_CONV", "first", 0); /* both networks use the same plans */
+    setenv("NARROWCAST_CONV", "first", 0); /* both networks must use the same plans */
     layers_open(&g, 43);
     struct words *w = g.run->alloc_pinned(sizeof *w);
     if (!w || scale_spec("adaptive", &c) < 0)

@@ -1,5 +1,5 @@
-/* test_gpu_signs.c : signs and means of columns, samples and counts, by both tables of the GPU,
- * equal plain C's, for any length and alignment. */
+/* test_gpu_signs.c : signs and means of columns, samples and counts, by both GPU tables, equal
+ * plain C's. */
 #include "gpu_lists.h"
 
 static const struct signs_rule rules[] = {{64, 1},  {32, 1},   {512, 1}, {1, 1},   {3, 16},
@@ -17,7 +17,7 @@ static void check_signs(int k, bool tidy, int kind, bool keeps)
     size_t x = 0, codes = 0;
     snprintf(what, sizeof what, "signs from columns of %zu, %zu apart", rules[k].column,
              rules[k].stride);
-    for (; n < LIST; n++) { /* every second one by rule k */
+    for (; n < LIST; n++) {
         const struct signs_rule r = rules[n % 2 ? (k + n) % N_RULES : k];
         const size_t run = r.column * r.stride, length = n == 4 ? 2 * run : list_lengths[n % 8];
         at[n] = (struct place){x + (tidy ? 0 : 1), codes + (tidy ? 0 : 3), length,
@@ -27,7 +27,7 @@ static void check_signs(int k, bool tidy, int kind, bool keeps)
         want[n].rule = r;
     }
     CHECK(x <= ROOM && codes <= BYTES, "no room");
-    for (int p = 0; p < PARTS + 1; p++) { /* the last one: their sum */
+    for (int p = 0; p < PARTS + 1; p++) {
         fill(kind, (uint64_t)p << 20);
         clear_codes();
         clear_floats(host.next, dev.next);
@@ -92,7 +92,7 @@ static void check_draws(bool tidy, int kind)
     struct vec_span want[LIST], got[LIST];
     struct draw_span draws[LIST], gpu_draws[LIST];
     const int n = lay_out(COUNTS_UNIT, 2, tidy, at);
-    at[n - 1].n = 9001, at[n - 1].padded = 9008; /* more than a block takes at a time */
+    at[n - 1].n = 9001, at[n - 1].padded = 9008; /* more than a block reads at a time */
     fill(kind, 0);
     clear_codes();
     for (int i = 0; i < n; i++) {
@@ -123,7 +123,6 @@ static void check_draws(bool tidy, int kind)
     same_codes("draws", kind);
 }
 
-/* Sums at once, and through accumulators that travel. */
 static void check_counts(int n_ranks, size_t n, size_t skip)
 {
     struct counts_rule r = {.n_ranks = n_ranks, .bits = 2};

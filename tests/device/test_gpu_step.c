@@ -1,5 +1,5 @@
-/* test_gpu_step.c : recorded and played training steps on the GPU have the bits of separate
- * launches. Gradients are reported once, when final. Only the first step allocates. */
+/* test_gpu_step.c : recorded and played training steps have the bits of separate launches. Only
+ * the first step allocates. */
 #include "gpu_fixture.h"
 #include "gpu_models.h"
 #include "nn/data/feed.h"
@@ -38,13 +38,11 @@ static void count_calls(void)
     counted.record_play = counted_play;
 }
 
-/* ---- a listener that copies reported gradients at once ---- */
-
 struct hearer {
     struct nn_model *m;
     struct dev_stream *s;
-    real *seen; /* [n_weights] pinned: gradients when reported */
-    int next;   /* params from here on were reported */
+    real *seen;
+    int next;
     bool bad;
 };
 
@@ -70,8 +68,6 @@ static void check_heard(const char *name, int step, const struct hearer *h, cons
     CHECK(!memcmp(h->seen, grads, n * sizeof(real)),
           "%s step %d: gradients changed after they were final", name, step);
 }
-
-/* ---- one model, trained twice: separate launches, and recorded ---- */
 
 struct side {
     struct nn_model *m;

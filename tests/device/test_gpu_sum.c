@@ -1,5 +1,4 @@
-/* test_gpu_sum.c : sums of codes on the GPU have vec_plain's bits, in every format and alignment;
- * test_gpu_sum_exact.c has the exact rule. */
+/* test_gpu_sum.c : sums of codes have vec_plain's bits, in every format and alignment. */
 #include "gpu_sums.h"
 
 static void check_rule(enum vec_rule rule, struct mf_fmt f, int p, size_t n, int turn)
@@ -32,7 +31,6 @@ static void check_other_rules(void)
         }
 }
 
-/* Add to a partial sum, also in place. */
 static void check_hop(const struct vec_sum *s, int p, size_t n, unsigned skew)
 {
     const struct mf_fmt into[] = {s->out, s->acc};
@@ -51,7 +49,6 @@ static void check_hop(const struct vec_sum *s, int p, size_t n, unsigned skew)
     compare(s, "hop in place", want_out, vec_bytes(s->acc, n) + skew, p, n);
 }
 
-/* Scaled and cast again in place; and their maximum. */
 static void check_again(const struct vec_sum *sum, size_t n, int shift, unsigned skew)
 {
     const struct vec_sum s = vec_sum_of_partials(sum);

@@ -1,5 +1,5 @@
-/* test_gpu_sum_exact.c : exact sums and nodes' partial sums on a GPU have the plain table's bits,
- * for every format and number of parts. */
+/* test_gpu_sum_exact.c : exact sums and nodes' partial sums have the plain table's bits, for
+ * every format and number of parts. */
 #include "gpu_sums.h"
 
 static uint8_t want_wide[ROOM];
@@ -39,7 +39,7 @@ static void check_exact(struct mf_fmt f, int p, size_t n, int turn)
         check_sum(&s, p, n, turn % 32 ? 60 : -60, 0);
 }
 
-/* Ties plus a bit far below, of either sign, which a float of 24 bits would lose. */
+/* Ties with a bit far below that a float of 24 bits would lose. */
 static void check_ties(struct mf_fmt f, struct mf_fmt out, int shift)
 {
     const int lowest = 1 - mf_bias(f) - f.m, most = (1 << f.e) - 2 - mf_bias(f);
@@ -66,7 +66,7 @@ static void check_ties(struct mf_fmt f, struct mf_fmt out, int shift)
     }
 }
 
-/* Whole chunks, remainders of parts; the largest of one sign beside the smallest of the other. */
+/* Whole chunks and remainders; the largest codes of one sign beside the smallest of the other. */
 static void check_aligned(struct mf_fmt f, int p)
 {
     struct vec_sum s = {.rule = VEC_EXACT, .in = f, .out = f, .n_ranks = p};
@@ -133,7 +133,7 @@ static void check_all_exact(void)
         check_aligned(half, p);
         check_aligned(e3m0, p);
     }
-    for (int p = MAX_P - 1; p <= MAX_P; p++, turn++) { /* more than a kernel's own list holds */
+    for (int p = MAX_P - 1; p <= MAX_P; p++, turn++) { /* more than a kernel's list holds */
         check_aligned(e5m2, p);
         check_exact(half, p, 100, turn);
     }

@@ -1,4 +1,4 @@
-/* test_gpu_uncast.c : codes to floats on the GPU, written or added, have the plain backend's
+/* test_gpu_uncast.c : casts from codes to floats, written or added, have the plain backend's
  * bits. */
 #include "check.h"
 #include "gpu_fixture.h"
@@ -11,9 +11,9 @@ enum { N = 70000, GUARD = 16, SPANS = 600, FILL = 0x5a };
 
 static const struct dev_library *gpu_lib;
 static struct dev_stream *stream;
-static float *x_gpu, *x;      /* [N + 2 * GUARD] device; host */
-static uint8_t *codes;        /* [4 * N + GUARD], pinned */
-static struct vec_out *spans; /* [SPANS], pinned */
+static float *x_gpu, *x;
+static uint8_t *codes;
+static struct vec_out *spans;
 static uint64_t n_draws;
 
 static bool same(float got, float want, bool any_nan)
@@ -46,14 +46,13 @@ static void check(struct mf_fmt fmt, size_t n, size_t off_code, size_t off_x, in
     }
 }
 
-/* All codes of a format if they are few, else random ones. */
 static void fill_codes(struct mf_fmt fmt, size_t n, size_t off)
 {
     const unsigned width = mf_width(fmt);
     memset(codes + off, 0, vec_bytes(fmt, n));
     for (size_t i = 0; i < n; i++) {
         const uint32_t r = philox_u32(3, i);
-        /* wide formats: also the ends of the exponent's range */
+        /* of wide formats also the ends of the exponent's range */
         const uint32_t any =
             i % 3 ? r
                   : (r & ((1u << fmt.m) - 1)) | (i % 2 ? 0 : mf_inf(fmt) - (i % 5 == 0 ? 1 : 0));
@@ -106,12 +105,12 @@ static uint32_t draw(uint32_t below)
     return philox_u32(11, n_draws++) % below;
 }
 
-/* few_shifts: neighbouring spans often share one. */
+/* few_shifts: neighbours often share one. */
 static size_t make_spans(struct mf_fmt fmt, int n_spans, size_t longest, bool few_shifts,
                          float divisor, float *want)
 {
     static const int far[] = {0, -3, 9, -149, 127, 300, -300, 1 << 20};
-    /* around these the largest values leave fp32's range, but not with a divisor */
+    /* around these shifts the largest values leave fp32's range, but not with a divisor */
     const int large = 127 - mf_bias(fmt) - fmt.fn;
     size_t at_x = draw(4), at_code = draw(4), sum = 0;
     memset(want, FILL, N * sizeof *want);

@@ -1,5 +1,5 @@
-/* test_gpu_vec.c : vec.h's two tables on the GPU against vec_plain: every operation, many threads,
- * opening again. */
+/* test_gpu_vec.c : vec.h's two tables on the GPU against vec_plain, also by many threads and
+ * after opening again. */
 #include "base/buf.h"
 #include "check.h"
 #include "gpu_fixture.h"
@@ -84,7 +84,6 @@ static void copy(void *dst, const void *src, size_t bytes)
     s = NULL;
 }
 
-/* Nothing after the results may be written. */
 static void same(const struct on_gpu *g, const char *op, struct mf_fmt f, size_t n, size_t bytes)
 {
     copy(host.got, g->out, bytes + BEHIND);
@@ -105,7 +104,7 @@ static void make_codes(const struct on_gpu *g, struct mf_fmt f, size_t n)
 {
     const size_t bytes = vec_bytes(f, n);
     for (int p = 0; p < PARTS; p++) {
-        for (size_t i = 0; i < bytes; i++) /* every code, inf and nan too */
+        for (size_t i = 0; i < bytes; i++)
             host.codes[p][i] = (uint8_t)philox_u32(SEED + 1u + (uint64_t)p, i);
         copy(g->codes[p], host.codes[p], bytes);
     }
@@ -178,7 +177,7 @@ static void check_spans(const struct on_gpu *g, struct mf_fmt f)
     }
 }
 
-/* x begins anywhere, codes on a byte; bytes between them stay. */
+/* x begins anywhere, codes on a byte. Bytes between codes stay. */
 static void check_outs(const struct on_gpu *g, struct mf_fmt f)
 {
     static const size_t n[] = {1001, 0, 1, 30000, 4090, 7},
@@ -293,8 +292,6 @@ static void check_table(const struct vec_ops *ops)
     check_not_finite(&g);
     close_gpu(&g);
 }
-
-/* ---- threads, each with its own stream and lists ---- */
 
 enum { THREADS = 4, ROUNDS = 20 };
 

@@ -1,5 +1,5 @@
-/* test_gpu_virtual.c : virtual ranks with gradients on one GPU: codes through pinned memory, the
- * CPU's means; NCCL, IPC and MPI are refused. */
+/* test_gpu_virtual.c : virtual ranks with gradients on one GPU have the CPU's means; NCCL, IPC
+ * and MPI are refused. */
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"

@@ -30,7 +30,7 @@ cublasStatus_t cublasDestroy(cublasHandle_t handle)
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t s)
 {
     handle->stream = s;
-    handle->workspace = nullptr; /* like cuBLAS: back to its own */
+    handle->workspace = nullptr; /* its own workspace again, like cuBLAS */
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -92,7 +92,7 @@ static void blas_store(void *p, cudaDataType_t type, size_t i, float v)
         ((float *)p)[i] = v;
 }
 
-/* A matrix as the product sees it; columns are `pitch` elements apart. */
+/* Columns are `pitch` elements apart. */
 struct blas_matrix {
     void *p;
     cudaDataType_t type;
@@ -129,7 +129,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t as_a, cubla
     const blas_matrix left = {(void *)a, a_type, as_a == CUBLAS_OP_T, m, k, a_pitch};
     const blas_matrix right = {(void *)b, b_type, as_b == CUBLAS_OP_T, k, n, b_pitch};
     const blas_matrix to = {c, c_type, false, m, n, c_pitch};
-    const bool half_sums = compute == CUBLAS_COMPUTE_16F; /* alpha and beta are halves, too */
+    const bool half_sums = compute == CUBLAS_COMPUTE_16F; /* alpha and beta are halves */
     const cudaDataType_t sums = half_sums ? CUDA_R_16F : CUDA_R_32F;
     const float times = blas_load(alpha, sums, 0, false), keep = blas_load(beta, sums, 0, false);
     const bool tf32 =

@@ -10,7 +10,7 @@ CXX=${CXX:-g++}
 flags=(-DHAVE_NCCL -std=c++17 -O1 -g -fPIC -ffp-contract=off -fno-math-errno -Wall -Werror -Wno-unknown-pragmas -Wno-unused-label -Wno-sign-compare -Wno-parentheses
     -Wno-format-truncation -Wno-unused-function -Wno-unused-variable -D_GNU_SOURCE -DNARROWCAST_EMULATED)
 [[ $CXX != *clang* ]] || flags+=(-Wno-unknown-warning-option -Wno-pass-failed)
-# Unaligned addresses trap; emu_chip.cpp reports them.
+# Unaligned addresses trap and emu_chip.cpp reports them.
 if [ -z "${SAN-}" ]; then
     flags+=(-fsanitize=alignment -fsanitize-undefined-trap-on-error)
 else
@@ -18,20 +18,20 @@ else
 fi
 run() { [ -z "${V-}" ] || echo "$*" >&2; "$@"; }
 
-rewrite() { # rewrite FILE COPY: turns launches into calls; keeps COPY if equal
+rewrite() {
     mkdir -p "$(dirname "$2")"
     { echo "#line 1 \"$1\""; sed -f tests/emu/launch.sed "$1"; } >"$2.new.$$"
     if cmp -s "$2.new.$$" "$2"; then rm "$2.new.$$"; else mv "$2.new.$$" "$2"; fi
 }
 
-compile() { # compile OBJECT FILE
+compile() {
     local source=$2
     [[ $2 != *.cu ]] || source=$1.cpp
     run "$CXX" "${flags[@]}" "-I$copies" -Itests/emu -I. "-I$(dirname "$2")" -MMD -MP -MT "$1" -MF "$1.d" -c "$source" -o "$1.new"
     mv "$1.new" "$1"
 }
 
-fresh() { # fresh OBJECT: true if its sources have not changed
+fresh() {
     [ -f "$1" ] && [ -f "$1.d" ] || return 1
     local f
     # shellcheck disable=SC2013  # words, not lines

@@ -1,4 +1,4 @@
-/* cooperative_groups.h : replaces CUDA's header of that name: the grid and the block. */
+/* cooperative_groups.h : replaces CUDA's header. */
 #ifndef EMU_COOPERATIVE_GROUPS_H
 #define EMU_COOPERATIVE_GROUPS_H
 #include "cuda_runtime.h"

@@ -1,5 +1,4 @@
-/* cublas_v2.h : replaces NVIDIA's header: the parts that device/nn/linear.cu uses, with the same
- * numbers. */
+/* cublas_v2.h : replaces NVIDIA's header for device/nn/linear.cu, with the same numbers. */
 #ifndef EMU_CUBLAS_V2_H
 #define EMU_CUBLAS_V2_H
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-/* cuda_bf16.h : replaces CUDA's header of that name. */
+/* cuda_bf16.h : replaces CUDA's header. */
 #ifndef EMU_CUDA_BF16_H
 #define EMU_CUDA_BF16_H
 #include "emu_half.h"

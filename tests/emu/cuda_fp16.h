@@ -1,4 +1,4 @@
-/* cuda_fp16.h : replaces CUDA's header of that name. */
+/* cuda_fp16.h : replaces CUDA's header. */
 #ifndef EMU_CUDA_FP16_H
 #define EMU_CUDA_FP16_H
 #include "emu_half.h"

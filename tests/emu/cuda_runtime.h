@@ -1,5 +1,4 @@
-/* cuda_runtime.h : replaces CUDA's header, so that g++ can compile device/ and run it on the
- * CPU. */
+/* cuda_runtime.h : replaces CUDA's header: g++ compiles device/ for the CPU. */
 #ifndef EMU_CUDA_RUNTIME_H
 #define EMU_CUDA_RUNTIME_H
 #include "emu_vectors.h"

@@ -1,5 +1,5 @@
-/* cudnn.h : replaces NVIDIA's header: the part of the graph API that device/ uses, with the same
- * numbers. Wrong calls return a status and print the attribute on stderr. See tests/emu/dnn.h. */
+/* cudnn.h : replaces NVIDIA's header for device/, with the same numbers. Wrong calls return a
+ * status and print the attribute on stderr. */
 #ifndef EMU_CUDNN_H
 #define EMU_CUDNN_H
 #include <cuda_runtime.h>

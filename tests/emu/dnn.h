@@ -25,7 +25,7 @@ struct dnn_values {
 struct dnn_state {
     cudnnBackendDescriptorType_t type;
     bool finalised = false;
-    int engine = -1; /* of an engine and its configuration */
+    int engine = -1;
     std::map<int, dnn_values> values;
     std::map<int, std::vector<std::shared_ptr<dnn_state>>> children;
 

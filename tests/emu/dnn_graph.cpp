@@ -183,7 +183,7 @@ static std::vector<int> dnn_proposals(cudnnBackendHeurMode_t mode, const dnn_con
         return {};
     if (c.sums == CUDNN_DATA_HALF && c.x.type != CUDNN_DATA_HALF)
         return {};
-    if (c.x.alignment < 16 || c.y.alignment < 16) /* only FALLBACK has an engine */
+    if (c.x.alignment < 16 || c.y.alignment < 16) /* only FALLBACK has an engine for these */
         return mode == CUDNN_HEUR_MODE_FALLBACK && c.sums == CUDNN_DATA_FLOAT ? std::vector<int>{5}
                                                                               : std::vector<int>();
     return {4, 1, 2, 0, 3};

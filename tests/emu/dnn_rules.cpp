@@ -1,5 +1,4 @@
-/* dnn_rules.cpp : checks the emulated cuDNN's descriptors when they are finalised: type and number
- * of attributes, matching shapes. */
+/* dnn_rules.cpp : checks the emulated cuDNN's descriptors when they become final. */
 #include "dnn_rules.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -117,7 +116,7 @@ static cudnnStatus_t dnn_check_operation(const dnn_state &s)
     const dnn_conv c = dnn_conv_of(s);
     bool fits =
         c.x.dims[0] == c.y.dims[0] && c.w.dims[0] == c.y.dims[1] && c.x.dims[1] % c.w.dims[1] == 0;
-    fits = fits && c.y.dims[1] % (c.x.dims[1] / c.w.dims[1]) == 0; /* filters, by groups */
+    fits = fits && c.y.dims[1] % (c.x.dims[1] / c.w.dims[1]) == 0;
     for (int i = 0; i < 2; i++)
         fits = fits && c.y.dims[2 + i] ==
                            (c.x.dims[2 + i] + 2 * c.pad[i] - (c.w.dims[2 + i] - 1) * c.dilation[i] -
@@ -126,7 +125,7 @@ static cudnnStatus_t dnn_check_operation(const dnn_state &s)
     if (!fits)
         return dnn_refuse(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "convolution: shapes do not fit");
     if (s.type == DATA && c.beta != 0 && emu_env("EMU_CUDNN_ADDS", 1) == 0)
-        return CUDNN_STATUS_NOT_SUPPORTED; /* as real engines for some windows */
+        return CUDNN_STATUS_NOT_SUPPORTED; /* like real engines for some windows */
     if (c.x.uid == c.w.uid || c.x.uid == c.y.uid || c.w.uid == c.y.uid)
         return dnn_refuse(CUDNN_STATUS_BAD_PARAM, "convolution: two tensors have one id");
     return CUDNN_STATUS_SUCCESS;

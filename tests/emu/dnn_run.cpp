@@ -51,7 +51,7 @@ static void dnn_store(void *p, cudnnDataType_t type, size_t i, float v)
     }
 }
 
-/* Round to 10 bits of mantissa, to nearest; inf and nan stay. */
+/* To 10 bits of mantissa, to nearest; inf and nan stay. */
 static float dnn_tf32(float v)
 {
     uint32_t u;
@@ -62,13 +62,12 @@ static float dnn_tf32(float v)
     return v;
 }
 
-/* dims are n, c, h, w; here c is last, as in the loops. */
+/* dims are n, c, h, w; in memory c is last. */
 static size_t dnn_at(const dnn_tensor &t, int64_t n, int64_t h, int64_t w, int64_t c)
 {
     return (size_t)(n * t.strides[0] + c * t.strides[1] + h * t.strides[2] + w * t.strides[3]);
 }
 
-/* Packed, channels last. */
 static std::vector<float> dnn_read(const dnn_tensor &t, const void *p, bool tf32)
 {
     std::vector<float> v;
@@ -97,7 +96,7 @@ static void dnn_write(const dnn_tensor &t, void *p, const std::vector<double> &v
                 }
 }
 
-/* Call one(y index, x index, w index) for every product, once per run of a group's channels. */
+/* Calls one(y index, x index, w index) for every product, once per run of a group's channels. */
 template <class F> static void dnn_walk(const dnn_conv &c, F one)
 {
     const int64_t channels = c.x.dims[1], filters = c.w.dims[0], run = c.w.dims[1];

@@ -23,23 +23,22 @@
 #include <tuple>
 #include <utility>
 
-/* Put work on a stream (NULL: the default stream), or into the graph that captures it. */
+/* NULL is the default stream. Work on a captured stream goes into its graph. */
 cudaError_t emu_enqueue(cudaStream_t s, std::function<void()> work);
 
-/* Print "emu: LINE" to stderr and abort: for bugs of the emulated program. */
+/* Prints "emu: LINE" to stderr and aborts, for bugs of the emulated program. */
 [[noreturn]] void emu_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 void emu_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Returns e, for cudaGetLastError(). */
 cudaError_t emu_error(cudaError_t e);
 
-/* True in a thread that captures, for calls that are then illegal; the capture fails. */
+/* True in a thread that captures: some calls are then illegal and fail the capture. */
 bool emu_capturing();
 
 long long emu_env(const char *name, long long otherwise);
 
-struct emu_shape { /* of a launch */
+struct emu_shape {
     dim3 grid, block;
     size_t shared;
     cudaStream_t stream;
@@ -49,13 +48,13 @@ struct emu_shape { /* of a launch */
     }
 };
 
-/* thread: the kernel with its arguments bound, called once for each thread. kernel: its address. */
+/* thread: the kernel with bound arguments, called once per thread. kernel: its address. */
 cudaError_t emu_launch(const char *name, const void *kernel, const emu_shape &shape,
                        std::function<void()> thread, bool cooperative);
 void emu_run_grid(const char *name, const emu_shape &shape, const std::function<void()> &thread,
                   bool cooperative);
 
-/* True if p is in device memory; *base, *bytes: its allocation. */
+/* *base, *bytes: the allocation with p, if p is in device memory. */
 bool emu_find(const void *p, char **base, size_t *bytes);
 void emu_memory_enter(); /* kernels and copies touch device memory from here ... */
 void emu_memory_leave(); /* ... to here, in any thread (EMU_STRICT) */
@@ -63,9 +62,10 @@ void emu_memory_leave(); /* ... to here, in any thread (EMU_STRICT) */
 bool emu_host_watched();
 void *emu_host_alloc(size_t bytes);
 void emu_host_free(void *p);
-bool emu_host_fault(void *p, const void *context); /* handles a signal; false: not there */
-void emu_host_enter();                             /* a kernel runs from here ... */
-void emu_host_leave();                             /* ... to here */
+bool emu_host_fault(void *p,
+                    const void *context); /* handles a signal; false: p is not host memory */
+void emu_host_enter();                    /* a kernel runs from here ... */
+void emu_host_leave();                    /* ... to here */
 
 /* A launch k_name<..><<<grid, block, shared, stream>>>(args) is rewritten to emu_kernel(name,
  * k_name<..>, shape)(args). */

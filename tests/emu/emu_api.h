@@ -98,7 +98,6 @@ enum {
     cudaDeviceScheduleBlockingSync = 4
 };
 
-/* ---- memory ---- */
 enum cudaMemcpyKind {
     cudaMemcpyHostToHost,
     cudaMemcpyHostToDevice,
@@ -181,7 +180,6 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *h, void *p);
 cudaError_t cudaIpcOpenMemHandle(void **p, cudaIpcMemHandle_t h, unsigned flags);
 cudaError_t cudaIpcCloseMemHandle(void *p);
 
-/* ---- streams and events ---- */
 enum { cudaStreamDefault, cudaStreamNonBlocking };
 enum { cudaEventDefault, cudaEventBlockingSync, cudaEventDisableTiming };
 enum { cudaEventRecordDefault, cudaEventRecordExternal };
@@ -201,7 +199,6 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e);
 cudaError_t cudaEventQuery(cudaEvent_t e);
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to);
 
-/* ---- graphs ---- */
 enum cudaStreamCaptureMode {
     cudaStreamCaptureModeGlobal,
     cudaStreamCaptureModeThreadLocal,
@@ -223,7 +220,6 @@ cudaError_t cudaGraphDestroy(cudaGraph_t g);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 cudaError_t cudaGraphGetNodes(cudaGraph_t g, void **nodes, size_t *n_nodes);
 
-/* ---- kernels ---- */
 struct cudaFuncAttributes {
     size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
     int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, maxDynamicSharedSizeBytes;

@@ -1,5 +1,4 @@
-/* emu_block.cpp : runs the threads of a block in turns, each until it reaches a barrier. The last
- * releases the others. */
+/* emu_block.cpp : runs the threads of a block in turns, each until a barrier. */
 #include "emu_block.h"
 #include <link.h>
 
@@ -16,14 +15,13 @@ int emu_lane()
     return emu_now.runs->running->thread % 32;
 }
 
-static void emu_become(emu_block *b, int thread) /* sets threadIdx */
+static void emu_become(emu_block *b, int thread)
 {
     const unsigned t = (unsigned)thread, x = emu_now.block_dim.x, y = emu_now.block_dim.y;
     (void)b;
     emu_now.thread = {t % x, t / x % y, t / (x * y)};
 }
 
-/* The value that lane i of a complete group gets. */
 static uint64_t emu_combine(const emu_member *w, int n, unsigned group, int i)
 {
     const emu_member *me = &w[i];
@@ -66,7 +64,7 @@ static uint64_t emu_combine(const emu_member *w, int n, unsigned group, int i)
     return y;
 }
 
-/* Lanes of the mask that have not returned go on once all of them wait with that mask. */
+/* Lanes of a mask continue when all that have not returned wait with this mask. */
 static void emu_warp_complete(emu_block *b, int first, unsigned mask)
 {
     emu_member *w = &b->lanes[(size_t)first];
@@ -95,7 +93,6 @@ static void emu_warp_complete(emu_block *b, int first, unsigned mask)
             w[l].state = EMU_READY;
 }
 
-/* until this thread is ready and its turn comes */
 static void emu_stop_here(emu_block *b)
 {
     emu_fiber *me = b->running;
@@ -171,7 +168,7 @@ static bool emu_reversed()
     return reversed;
 }
 
-static int emu_next_new(emu_block *b) /* -1: all have begun */
+static int emu_next_new(emu_block *b)
 {
     const int i = b->n_started;
     if (i == b->n)
@@ -180,7 +177,6 @@ static int emu_next_new(emu_block *b) /* -1: all have begun */
     return emu_reversed() ? b->n - 1 - i : i;
 }
 
-/* Run the thread, then the next that has not begun. */
 static void emu_fiber_main(emu_fiber *f)
 {
     emu_block *b = emu_now.runs;
@@ -226,7 +222,7 @@ static void emu_turn(emu_block *b, emu_fiber *f)
             b->n, b->file, b->line);
 }
 
-/* Shared memory, all thread-local memory of the module except emu_now, begins with garbage. */
+/* The module's thread-local memory, except emu_now, is shared memory: it starts as garbage. */
 static int emu_find_statics(struct dl_phdr_info *info, size_t size, void *data)
 {
     (void)size, (void)data;

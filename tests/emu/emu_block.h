@@ -1,5 +1,4 @@
-/* emu_block.h : a running block: its threads, each on its own fiber after its first barrier. See
- * emu_block.cpp, emu_fiber.cpp. */
+/* emu_block.h : a running block. Each thread has its own fiber after its first barrier. */
 #ifndef EMU_BLOCK_H
 #define EMU_BLOCK_H
 #include "emu.h"
@@ -7,14 +6,14 @@
 #include <vector>
 
 struct emu_fiber {
-    void *sp; /* where it stopped */
+    void *sp;
     char *stack;
     size_t bytes;
-    int thread; /* the block's running thread */
+    int thread;
     void *fake; /* AddressSanitizer's */
 };
 void emu_fiber_make(emu_fiber *f, void (*entry)(emu_fiber *)); /* entry never returns */
-/* f: the calling OS thread's own stack */
+/* f becomes the calling OS thread's own stack. */
 void emu_fiber_self(emu_fiber *f);
 void emu_fiber_free(emu_fiber *f);
 /* Returns when `to` switches back. */
@@ -24,20 +23,20 @@ enum emu_state { EMU_NEW, EMU_READY, EMU_AT_BLOCK, EMU_AT_GRID, EMU_AT_WARP, EMU
 struct emu_member {
     emu_state state;
     emu_fiber *fiber;
-    emu_warp_op op; /* awaited operation of its warp */
+    emu_warp_op op; /* operation that its warp awaits */
     unsigned mask;
     uint64_t value, result;
     int from;
 };
-struct emu_grid; /* of a cooperative launch: where blocks meet */
+struct emu_grid; /* a cooperative launch, where blocks meet */
 
 struct emu_block {
     const char *name;
     const std::function<void()> *body;
     emu_grid *grid;
     int n, n_done, n_at, n_started;
-    unsigned sum, result; /* of the values at the barrier */
-    const char *file;     /* of the threads' barrier */
+    unsigned sum, result;
+    const char *file;
     int line;
     emu_state kind;
     emu_fiber scheduler, *running;
@@ -45,7 +44,7 @@ struct emu_block {
     std::vector<emu_fiber *> idle;
     std::vector<char> shared;
 };
-void emu_block_run(emu_block *b); /* set emu_now.block, block_dim, grid_dim before */
+void emu_block_run(emu_block *b); /* set emu_now.block, block_dim, grid_dim first */
 void emu_grid_meet(emu_grid *g, const char *name, const char *file, int line);
 
 #endif

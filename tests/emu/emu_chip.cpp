@@ -24,7 +24,7 @@ void emu_note(const char *format, ...)
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    fprintf(to, "%s\n", line); /* one call: threads do not mix */
+    fprintf(to, "%s\n", line); /* one call, so that threads do not mix */
     fflush(to);
 }
 
@@ -165,7 +165,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
     p->maxBlocksPerMultiProcessor = 32;
     p->cooperativeLaunch = p->unifiedAddressing = p->canMapHostMemory = p->concurrentKernels = 1;
     p->asyncEngineCount = 1;
-    p->pciBusID = device + 1; /* they share one memory */
+    p->pciBusID = device + 1; /* all share one memory */
     return cudaSuccess;
 }
 

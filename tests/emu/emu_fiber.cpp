@@ -1,4 +1,4 @@
-/* emu_fiber.cpp : stacks, and the switch between them. */
+/* emu_fiber.cpp : stacks and the switch between them. */
 #include "emu_block.h"
 #include <pthread.h>
 #include <sys/mman.h>

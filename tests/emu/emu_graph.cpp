@@ -1,4 +1,4 @@
-/* emu_graph.cpp : captures streams into graphs, which run their nodes in the order of capture. */
+/* emu_graph.cpp : captures streams into graphs. Nodes run in the order of capture. */
 #include "emu_stream.h"
 #include "emu_threads.h"
 #include <algorithm>
@@ -44,12 +44,12 @@ cudaError_t emu_capture_record(cudaStream_t s, cudaEvent_t e)
     return cudaSuccess;
 }
 
-/* s joins the capture of the awaited work. The other stream's work is no longer open unless more
- * came after the event. */
+/* s joins the capture of the awaited work. The other stream is then joined, unless it got more
+ * work after the event. */
 cudaError_t emu_capture_wait(cudaStream_t s, cudaEvent_t e)
 {
     std::lock_guard<std::mutex> hold(lock);
-    /* recorded before the capture: CUDA refuses a wait for work outside */
+    /* recorded before the capture: CUDA refuses to wait for such work */
     if (!e->captured) {
         s->capture->failed = true;
         return emu_error(cudaErrorStreamCaptureUnsupported);

@@ -15,7 +15,7 @@ enum {
 };
 
 static std::mutex kernels_lock;
-static std::map<const void *, int> shared_allowed; /* by cudaFuncSetAttribute() */
+static std::map<const void *, int> shared_allowed;
 
 static int emu_allowed(const void *kernel)
 {
@@ -122,7 +122,7 @@ void emu_grid_meet(emu_grid *g, const char *name, const char *file, int line)
         g->all_here.wait(hold, [&] { return g->turn != turn; });
 }
 
-static std::mutex pool_lock; /* idle blocks, with their stacks */
+static std::mutex pool_lock; /* idle blocks and their stacks */
 /* never destroyed: streams outlive main() */
 static std::vector<emu_block *> &pool = *new std::vector<emu_block *>;
 

@@ -1,10 +1,9 @@
-/* emu_half.h : rounds to 16-bit floats, to nearest even, in integer code, for cuda_fp16.h and
- * cuda_bf16.h. */
+/* emu_half.h : rounds to 16-bit floats, to nearest even, for cuda_fp16.h and cuda_bf16.h. */
 #ifndef EMU_HALF_H
 #define EMU_HALF_H
 #include "cuda_runtime.h"
 
-/* Round to odd: a second rounding to fewer bits then gives the same as one. */
+/* Rounding to odd makes a second rounding, to fewer bits, equal to a single one. */
 static inline float emu_odd(double x)
 {
     const float near = (float)x;
@@ -12,10 +11,10 @@ static inline float emu_odd(double x)
         return near;
     unsigned b = emu_bits<unsigned>(near);
     const bool away = fabs((double)near) > fabs(x);
-    return emu_bits<float>((b - (away ? 1u : 0u)) | 1u); /* neighbour of x that ends in 1 */
+    return emu_bits<float>((b - (away ? 1u : 0u)) | 1u); /* neighbour that ends in 1 */
 }
-/* Round to odd: the product of two 16-bit floats is a double, and the sum's error is known
- * exactly. */
+/* Rounds to odd: the product of two 16-bit floats is exact in double, and so is the error of the
+ * sum. */
 static inline float emu_odd_fma(float a, float b, float c)
 {
     const double p = (double)a * b, s = p + c, back = s - p, error = (p - (s - back)) + (c - back);
@@ -36,7 +35,7 @@ static inline unsigned short emu_to_half(float x)
         return (unsigned short)(sign | 0x7c00);
     if (mag < 0x33000001) /* 2^-25 and less */
         return (unsigned short)sign;
-    const int e = (int)(mag >> 23) - 112; /* of a half */
+    const int e = (int)(mag >> 23) - 112;
     const unsigned m = (mag & 0x7fffff) | 0x800000;
     const int drop = e >= 1 ? 13 : 14 - e;
     const unsigned kept = m >> drop, rest = m & ((1u << drop) - 1), tie = 1u << (drop - 1);

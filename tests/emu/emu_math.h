@@ -1,5 +1,4 @@
-/* emu_math.h : arithmetic of kernels: bits of numbers, rounded operations, loads and stores with
- * cache hints. */
+/* emu_math.h : arithmetic of kernels, loads and stores. */
 #ifndef EMU_MATH_H
 #define EMU_MATH_H
 #include "emu.h"
@@ -213,7 +212,7 @@ static inline float __double2float_rz(double x)
     const bool above = fabs((double)nearest) > fabs(x);
     return emu_bits<float>(emu_bits<uint32_t>(nearest) - (above ? 1u : 0u));
 }
-/* The double nearest to the sum may be beyond it: Knuth's remainder tells. */
+/* If the double is beyond the exact sum, Knuth's remainder shows it. */
 static inline float __fadd_rz(float a, float b)
 {
     const double x = (double)a, y = (double)b, sum = x + y, of_y = sum - x,
@@ -324,7 +323,7 @@ static inline double max(double a, double b)
     return fmax(a, b);
 }
 
-/* Cache hints are ignored; accesses of 16 bytes must be aligned as on a GPU. */
+/* Ignores cache hints. 16-byte accesses must be aligned as on a GPU. */
 static inline void emu_aligned(const void *p, size_t bytes)
 {
     if ((uintptr_t)p % bytes)

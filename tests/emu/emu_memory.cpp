@@ -1,4 +1,4 @@
-/* emu_memory.cpp : device memory: full of garbage at first, guarded at its end, accessible to other
+/* emu_memory.cpp : device memory, first full of garbage, guarded at its end, shared with other
  * processes by a handle. */
 #include "emu.h"
 #include "emu_threads.h"
@@ -11,13 +11,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* One memory file per process holds all its allocations, each on its own pages. */
 struct emu_region {
-    char *base;   /* from cudaMalloc; ends with its pages, rounded up to 256 bytes */
-    size_t bytes; /* asked for */
+    char *base; /* from cudaMalloc; its end, rounded up to 256 bytes, is its pages' end */
+    size_t bytes;
     char *pages;
     size_t length;
-    off_t at; /* in the file */
+    off_t at;
     bool imported;
 };
 struct emu_handle {
@@ -45,7 +44,7 @@ static void emu_fault(int, siginfo_t *info, void *context)
     char *p = (char *)info->si_addr;
     if (emu_host_watched() && emu_host_fault(p, context))
         return;
-    for (const auto &r : regions) /* no lock: the process is dying */
+    for (const auto &r : regions) /* no lock, as the process is dying */
         if (p >= r.second.pages && p < r.second.pages + r.second.length + EMU_PAGE) {
             if (p >= r.second.pages + r.second.length)
                 emu_die("access past the end of %zu bytes of device memory", r.second.bytes);
@@ -96,7 +95,6 @@ void emu_memory_leave()
             emu_protect(r.second);
 }
 
-/* An inaccessible page follows. */
 static char *emu_map(int fd, off_t at, size_t length)
 {
     char *p = (char *)mmap(nullptr, length + EMU_PAGE, PROT_NONE,
@@ -124,7 +122,7 @@ bool emu_find(const void *p, char **base, size_t *bytes)
     return true;
 }
 
-/* for calls that need a device and are illegal while the thread captures */
+/* Calls that need a device are also illegal while the thread captures. */
 static cudaError_t emu_ready()
 {
     int n;
@@ -187,7 +185,7 @@ cudaError_t cudaFree(void *p)
             emu_die("byte %td of %zu bytes of device memory was written", c - r.base, r.bytes);
     munmap(r.pages, r.length + EMU_PAGE);
     if (fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, r.at, (off_t)r.length)) {
-        /* the pages stay until the process ends */
+        /* the pages stay mapped until the process ends */
     }
     used -= r.bytes;
     emu_note("free %p", p);
@@ -323,7 +321,7 @@ cudaError_t cudaIpcOpenMemHandle(void **p, cudaIpcMemHandle_t h, unsigned)
     if (strcmp(theirs.word, "emu ipc") != 0)
         return emu_error(cudaErrorInvalidValue);
     if (theirs.pid == getpid())
-        /* as in CUDA: not in the exporting process */
+        /* CUDA also refuses this in the exporting process */
         return emu_error(cudaErrorDeviceUninitialized);
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/fd/%d", theirs.pid, theirs.file);

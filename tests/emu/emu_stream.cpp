@@ -1,5 +1,5 @@
-/* emu_stream.cpp : streams, events and copies: work runs at once, or (EMU_ASYNC=1) in its stream's
- * thread. */
+/* emu_stream.cpp : streams, events and copies. Work runs at once, or (EMU_ASYNC=1) in its
+ * stream's thread. */
 #include "emu_stream.h"
 #include "emu_threads.h"
 #include <string>
@@ -52,7 +52,7 @@ static void emu_stream_main(cudaStream_t s)
     }
 }
 
-/* Keep the stream's order. Work that touches device memory calls emu_memory_enter() itself. */
+/* Keeps the stream's order. Work must call emu_memory_enter() itself. */
 static void emu_put(cudaStream_t s, std::function<void()> work)
 {
     if (!emu_async()) {
@@ -246,7 +246,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
     return cudaSuccess;
 }
 
-/* Checks CUDA's allocations; other host memory cannot be checked. */
+/* Other host memory cannot be checked. */
 static bool emu_inside(const void *p, size_t bytes)
 {
     char *base;
@@ -277,7 +277,7 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, cudaMemcpy
         ((emu_on_device(dst) && !to_device) || (emu_on_device(src) && !from_device)))
         return emu_error(cudaErrorInvalidValue);
     if (emu_async() &&
-        /* pageable: read or written before the call returns */
+        /* pageable memory: used before the call returns */
         !emu_stream(s)->capture) {
         if (emu_pageable(src)) {
             const std::string staged((const char *)src, bytes);

@@ -1,4 +1,4 @@
-/* emu_stream.h : internals of streams, events and graphs, for emu_stream.cpp and emu_graph.cpp. */
+/* emu_stream.h : internals of streams, events and graphs. */
 #ifndef EMU_STREAM_H
 #define EMU_STREAM_H
 #include "emu.h"
@@ -11,13 +11,13 @@
 #include <thread>
 #include <vector>
 
-struct emu_capture { /* being recorded */
+struct emu_capture {
     std::vector<std::function<void()>> nodes;
-    /* streams that work was forked to; those not yet joined */
+    /* streams with forked work; those not yet joined */
     std::set<cudaStream_t> joined, open;
-    std::map<cudaStream_t, size_t> last; /* each stream's last node, from 1 */
+    std::map<cudaStream_t, size_t> last;
     cudaStream_t origin = nullptr;
-    const void *owner = nullptr;        /* the thread that began */
+    const void *owner = nullptr;
     bool failed = false, local = false; /* local: its owner must not make unsafe calls */
 };
 
@@ -33,15 +33,15 @@ struct CUstream_st {
 struct emu_event {
     std::mutex lock;
     std::condition_variable wake;
-    uint64_t recorded = 0, passed = 0; /* number of times */
+    uint64_t recorded = 0, passed = 0;
     int64_t ns = 0;
 };
 struct CUevent_st {
     std::shared_ptr<emu_event> state;
     bool timed = true;
-    std::shared_ptr<emu_capture> captured; /* in which it was last recorded */
-    cudaStream_t on = nullptr;             /* the stream */
-    size_t at = 0;                         /* and its number of nodes then */
+    std::shared_ptr<emu_capture> captured; /* where it was last recorded */
+    cudaStream_t on = nullptr;
+    size_t at = 0; /* number of nodes when recorded */
 };
 struct CUgraph_st {
     std::vector<std::function<void()>> nodes;
@@ -50,10 +50,10 @@ struct CUgraphExec_st {
     std::shared_ptr<std::vector<std::function<void()>>> nodes;
 };
 
-cudaStream_t emu_stream(cudaStream_t s); /* NULL: the default stream */
+cudaStream_t emu_stream(cudaStream_t s);
 cudaError_t emu_capture_add(cudaStream_t s, std::function<void()> node);
 cudaError_t emu_capture_record(cudaStream_t s, cudaEvent_t e);
 cudaError_t emu_capture_wait(cudaStream_t s, cudaEvent_t e);
-cudaError_t emu_capture_fail(cudaStream_t s); /* for calls that a capturing stream does not allow */
+cudaError_t emu_capture_fail(cudaStream_t s); /* for calls that are illegal in a capture */
 
 #endif

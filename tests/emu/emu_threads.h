@@ -1,20 +1,19 @@
-/* emu_threads.h : a kernel's view of its thread, warp and block: indices, barriers, shuffles,
- * votes, atomics. */
+/* emu_threads.h : a kernel's view of its thread, warp and block. */
 #ifndef EMU_THREADS_H
 #define EMU_THREADS_H
 #include "emu_vectors.h"
 #include "emu_api.h"
 
-/* The rest of an OS thread's thread-local memory is the blocks' shared memory. */
+/* All other thread-local memory of an OS thread is shared memory of blocks. */
 struct emu_thread_state {
     uint3 thread, block;
     dim3 block_dim, grid_dim;
-    void *shared; /* dynamic shared memory */
+    void *shared;
     struct emu_block *runs;
     cudaError_t error;
-    int device;     /* of cudaSetDevice() */
-    int n_captures; /* begun by this thread, not ended */
-    char *statics;  /* the module's thread-local memory */
+    int device;
+    int n_captures; /* open captures of this thread */
+    char *statics;
     size_t statics_bytes;
 };
 extern __thread emu_thread_state emu_now;
@@ -29,7 +28,7 @@ static inline void *emu_shared()
     return emu_now.shared;
 }
 
-/* Returns the block's sum of value. */
+/* Returns the sum of all threads' values. */
 unsigned emu_block_barrier(const char *file, int line, unsigned value);
 void emu_grid_barrier(const char *file, int line);
 #define __syncthreads()        ((void)emu_block_barrier(__FILE__, __LINE__, 0))
@@ -37,7 +36,7 @@ void emu_grid_barrier(const char *file, int line);
 #define __syncthreads_or(p)    (emu_block_barrier(__FILE__, __LINE__, (p) ? 1 : 0) != 0)
 #define __syncthreads_and(p)   (emu_block_barrier(__FILE__, __LINE__, (p) ? 0 : 1) == 0)
 
-/* SHUFFLE: each lane gets the value of lane `from`; other ops combine all values. */
+/* SHUFFLE: lanes get the value of lane `from`; other ops combine all values. */
 enum emu_warp_op {
     EMU_SYNC,
     EMU_SHUFFLE,
@@ -66,7 +65,7 @@ template <class T> static inline T emu_shuffle(unsigned mask, T x, int from)
     memcpy((void *)&x, (const void *)&bits, sizeof x);
     return x;
 }
-/* Sources outside the segment of `width` lanes give the lane's own value. */
+/* A source outside the segment of `width` lanes gives the lane's own value. */
 template <class T> static inline T __shfl_sync(unsigned mask, T x, int from, int width = 32)
 {
     return emu_shuffle(mask, x, (emu_lane() & -width) | (from & (width - 1)));
@@ -104,7 +103,7 @@ template <class T> static inline unsigned __match_any_sync(unsigned mask, T x)
     memcpy(&bits, &x, sizeof x);
     return (unsigned)emu_warp(EMU_MATCH, mask, bits, 0);
 }
-/* Signed numbers are shifted to compare as unsigned ones. */
+/* Offsets make signed numbers compare as unsigned ones. */
 static inline unsigned __reduce_add_sync(unsigned mask, unsigned x)
 {
     return (unsigned)emu_warp(EMU_ADD, mask, x, 0);
@@ -149,8 +148,7 @@ static inline void __threadfence()
 #define __threadfence_block  __threadfence
 #define __threadfence_system __threadfence
 
-/* *p = step(*p); returns the old value. */
-void emu_host_atomic(const void *p); /* for EMU_HOST */
+void emu_host_atomic(const void *p);
 template <class T, class Step> static inline T emu_atomic(T *p, Step step)
 {
     emu_host_atomic(p);

@@ -17,7 +17,7 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __grid_constant__
 #define __noinline__
-/* A block's threads share an OS thread; concurrent blocks have one each. */
+/* A block's threads share an OS thread; concurrent blocks have their own. */
 #define __shared__ static __thread
 
 #define EMU_VECTOR(t, name)                                                     \

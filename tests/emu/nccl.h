@@ -1,8 +1,6 @@
-/* nccl.h : replaces NCCL's header: the calls of device/run/nccl.cu, between processes of one
- * machine (nccl_run.cpp).
- *
- * As strict as NCCL: only device memory, one rank a GPU, non-blocking communicators return "in
- * progress" until all ranks are there, a dead peer is an asynchronous error. */
+/* nccl.h : replaces NCCL's header for processes of one machine. As strict as NCCL: only device
+ * memory, one rank per GPU; non-blocking communicators return "in progress" until all ranks are
+ * there; a dead peer is an asynchronous error. */
 #ifndef EMU_NCCL_H
 #define EMU_NCCL_H
 #include <cuda_runtime.h>

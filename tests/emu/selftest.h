@@ -1,4 +1,4 @@
-/* selftest.h : how the emulator's own tests report a failure: the line's number. */
+/* selftest.h : reports the line of a failure in the emulator's own tests. */
 #ifndef SELFTEST_H
 #define SELFTEST_H
 #define HOLDS(condition)     \

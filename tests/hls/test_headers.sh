@@ -1,8 +1,7 @@
 #!/bin/sh
 # test_headers.sh : compiles every header of hls/, alone and twice, and calls of all functions,
-# without warnings in C11, C++17 and CUDA (gcc, clang, g++, clang++, nvcc; a missing one prints one
-# line). More ranks than a card's sums have room for must not compile. Environment: B, the build
-# folder.
+# without warnings in C11, C++17 and CUDA (gcc, clang, g++, clang++, nvcc). Environment: B, the
+# build folder.
 cd "$(dirname "$0")/../.." || exit 1
 dir=${B:-build}/headers
 warn="-Wall -Wextra -Wconversion -Wshadow -Werror"
@@ -32,7 +31,6 @@ uint32_t entry(uint32_t x) { return use(x); }
 END
 }
 
-# try COMPILER SUFFIX FLAGS...
 try()
 {
     compiler=$1 suffix=$2

@@ -1,5 +1,4 @@
-/* test_hls_expmax.c : compares the HLS core for exponents with the codec's, for blocks of every
- * length and kind of value. */
+/* test_hls_expmax.c : compares the HLS core for exponents with the codec's. */
 #include "check.h"
 #include "codec/codec_minifloat.h"
 #include "hls/core/expmax.h"
@@ -16,7 +15,6 @@ static uint32_t draw(void)
     return philox_u32(SEED, drawn++);
 }
 
-/* Any finite, near the range's ends, subnormal, or zero; rarely not finite. */
 static uint32_t value(unsigned kind)
 {
     uint32_t sign = draw() & 0x80000000, frac = draw() & 0x7fffff;

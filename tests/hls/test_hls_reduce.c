@@ -1,5 +1,5 @@
-/* test_hls_reduce.c : compares the HLS k-way sum with the plain backend's exact sum, in every input
- * and output format of the card. */
+/* test_hls_reduce.c : compares the HLS k-way sum with the plain backend's exact sum in every
+ * format of the card. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "hls/core/reduce.h"

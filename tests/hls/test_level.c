@@ -1,5 +1,5 @@
 /* test_level.c : checks the levels of hls/arith/level.h through the buckets of vec_levels.h:
- * unbiased, with the formula's variance, unmoved where a number equals a level. */
+ * unbiased, with the formula's variance, unmoved at levels. */
 #include "check.h"
 #include "vec/list/vec_levels.h"
 #include "vec_inputs.h"
@@ -37,7 +37,7 @@ static void fill(enum kind kind, float x[N])
                                                         : (float)(v[i] / most * sizes[kind]);
 }
 
-/* The 2-norm in double, or the largest magnitude; at most fp32's largest number. */
+/* Returns at most fp32's largest number. */
 static double scale_of(const struct levels_rule *r, const float x[N])
 {
     double most = 0, squares = 0;
@@ -48,7 +48,7 @@ static double scale_of(const struct levels_rule *r, const float x[N])
     return r->norm2 ? fmin(sqrt(squares) * most, 0x1.fffffep127) : most;
 }
 
-/* The probability of rounding up; *step: the distance of levels. */
+/* *step receives the distance of levels. */
 static double chance(const struct levels_rule *r, double scale, double v, double *step)
 {
     const double codes = ldexp(1, (int)r->scheme.bits - !r->scheme.even) - 1;
@@ -66,9 +66,9 @@ static const char *rule_name(const struct levels_rule *r)
 }
 
 struct moments {
-    uint32_t n;                /* samples */
-    double sum[N], squares[N]; /* of decoded - x */
-    int moved[N];              /* samples that differ from the first */
+    uint32_t n;
+    double sum[N], squares[N];
+    int moved[N];
 };
 
 static void draw(const struct levels_rule *r, const float x[N], uint32_t n, struct moments *m)
@@ -91,8 +91,8 @@ static void draw(const struct levels_rule *r, const float x[N], uint32_t n, stru
     }
 }
 
-/* Bounds: five sigma, four steps for rare events, and fp32's roundings of the quotient, the product
- * and the value; for an even level also of its distance from the lowest. */
+/* Bounds: five sigma, four steps for rare events, and fp32's roundings of quotient, product and
+ * value; for an even level also of its distance from the lowest. */
 static void check_moments(const struct levels_rule *r, enum kind kind, const float x[N],
                           const struct moments *m)
 {
@@ -114,7 +114,7 @@ static void check_moments(const struct levels_rule *r, enum kind kind, const flo
               rule_name(r), got, want);
 }
 
-/* A decoded value is encoded to itself, for any random number, if the scale stays. */
+/* A decoded value is encoded to itself with any random number if the scale stays. */
 static void check_still(const struct levels_rule *r, const float x[N])
 {
     static struct moments m;

@@ -1,7 +1,6 @@
-/* test_mf.c : checks fp32 to codes and back (mf_enc, mf_dec) wherever the result changes, for every
- * format. Up to 16 bits: each code, its value and the midpoint to the next, +-2 ulp of fp32; wider
- * ones: around a sample of codes of every binade. test_mf_floats.c covers all floats. `quick`:
- * formats of up to 10 bits. */
+/* test_mf.c : checks mf_enc and mf_dec wherever the result changes, for every format. Up to 16
+ * bits: each code, its value and the midpoint to the next, +-2 ulp of fp32; wider ones: around a
+ * sample of codes of every binade. `quick`: formats of up to 10 bits. */
 #include "check.h"
 #include "mf_slow.h"
 
@@ -35,7 +34,6 @@ static void check_roundings(struct slow *s, uint32_t x, int shift, bool everythi
     }
 }
 
-/* x = target * 2^-shift, +-2 ulp, both signs. */
 static void check_near(struct slow *s, long double target, int shift, bool at_top)
 {
     uint32_t x = slow_bits((float)ldexpl(target, -shift));
@@ -45,8 +43,8 @@ static void check_near(struct slow *s, long double target, int shift, bool at_to
     }
 }
 
-/* Also the midpoint to the next code. Shifts: none, and ones that make x small, about 1, an fp32
- * subnormal, or nearly too large for fp32. */
+/* Shifts: none, and ones that make x small, about 1, an fp32 subnormal, or nearly too large for
+ * fp32. */
 static void check_code(struct slow *s, uint32_t mag)
 {
     long double low = slow_magnitude(s->f, mag), high = slow_magnitude(s->f, mag + 1);
@@ -57,7 +55,7 @@ static void check_code(struct slow *s, uint32_t mag)
     check_near(s, (low + high) / 2, shifts[mag % 4], at_top);
 }
 
-/* All codes of a small format; of a wide one, both ends and the middle of each binade, and some
+/* All codes of a small format; of a wide one the ends and middle of each binade, and some
  * between. */
 static void check_boundaries(struct mf_fmt f)
 {
@@ -82,7 +80,6 @@ static void check_boundaries(struct mf_fmt f)
     slow_close(&s);
 }
 
-/* Where both slow references apply. */
 static void check_reference(struct mf_fmt f)
 {
     struct slow s = slow_open(f), wide = s;
@@ -100,7 +97,7 @@ static void check_reference(struct mf_fmt f)
     slow_close(&s);
 }
 
-/* mf_dec rounds once; mf_enc undoes it. Wide formats: every 9973rd code. */
+/* mf_enc undoes mf_dec. Wide formats: every 9973rd code. */
 static void check_dec(struct mf_fmt f)
 {
     static const int shifts[] = {0,    1,   -1,   20,  -20,  126, -126, 140,
@@ -129,8 +126,8 @@ static void check_dec(struct mf_fmt f)
     }
 }
 
-/* The fraction of random words that round up is the lost part of a unit, to less than one word of
- * 2^32, and they are the small words. Bisection covers all words. */
+/* The small random words round up; their share is the lost part of a unit, to less than one word
+ * of 2^32. Bisection covers all words. */
 static void check_stochastic(struct mf_fmt f, uint32_t x, int shift)
 {
     uint32_t down = mf_enc(f, x, shift, MF_ZERO, MF_INF, 0);
@@ -199,7 +196,6 @@ static void check_format(struct mf_fmt f)
         uint32_t x = i * 0x9e3779b9u & 0x007fffff, lowest = (uint32_t)(slow_lowest(f) + 127);
         /* a subnormal, or between 0 and 1 unit */
         check_stochastic(f, x | 127u << 23, slow_lowest(f) - 1);
-        /* far below the smallest */
         check_stochastic(f, x | 127u << 23, slow_lowest(f) - f.m - (int)i);
         check_stochastic(f, x | (lowest ? lowest : 1) << 23, 0);
     }

@@ -1,6 +1,6 @@
-/* test_mf_acc.c : checks exact sums against __int128, and the exponents used for scaling against
- * their definitions: all pairs of codes of 8- and 4-bit formats; 2..300 random terms of every
- * format with e <= 5 and m <= 10, in any order and along any tree. `quick`: fewer of each. */
+/* test_mf_acc.c : compares exact sums with __int128, and exponents for scaling with their
+ * definitions: all pairs of 4- and 8-bit codes; 2..300 random terms of every format with e <= 5
+ * and m <= 10, in any order and along any tree. `quick`: fewer of each. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "mf_slow.h"
@@ -15,7 +15,7 @@ static uint32_t draw(struct random *r, uint32_t below)
     return (uint32_t)(philox_u32(r->key, r->at++) % below);
 }
 
-/* Units are those of the smallest subnormal. */
+/* In units of the smallest subnormal. */
 static int64_t units(struct mf_fmt f, uint32_t code)
 {
     uint32_t sign = 1u << (f.e + f.m);
@@ -23,7 +23,7 @@ static int64_t units(struct mf_fmt f, uint32_t code)
     return code & sign ? -v : v;
 }
 
-/* Sum units / 2^shift, rounded to nearest in out's format; zero is +0. */
+/* Rounds units / 2^shift to nearest in out's format; zero is +0. */
 static uint32_t round_by_definition(struct mf_fmt in, __int128 sum, int shift, struct slow *out,
                                     enum mf_overflow overflow)
 {
@@ -32,7 +32,7 @@ static uint32_t round_by_definition(struct mf_fmt in, __int128 sum, int shift, s
     return code == 1u << (out->f.e + out->f.m) ? 0 : code;
 }
 
-/* Sums must equal mf_add, whose own test covers all values. */
+/* mf_add's own test covers all values. */
 static void check_all_pairs(struct mf_fmt f)
 {
     uint32_t n_codes = 1u << mf_width(f), sign = n_codes / 2;
@@ -53,7 +53,6 @@ static void check_all_pairs(struct mf_fmt f)
         }
 }
 
-/* Sum along a random tree: cut anywhere, add both parts, merge. */
 static uint64_t tree(struct mf_fmt f, const uint32_t *code, uint32_t n, struct random *r)
 {
     if (n == 1)
@@ -63,7 +62,7 @@ static uint64_t tree(struct mf_fmt f, const uint32_t *code, uint32_t n, struct r
     return mf_acc_merge(left, right);
 }
 
-/* kind 0: any code, 1: large, of one sign, 2: small, 3: pairs that cancel, except the last. */
+/* kind 0: any code; 1: large, of one sign; 2: small; 3: pairs that cancel, except the last. */
 static void draw_terms(struct mf_fmt f, uint32_t *code, uint32_t n, uint32_t kind, struct random *r)
 {
     uint32_t sign = 1u << (f.e + f.m), n_finite = slow_n_finite(f);
@@ -116,7 +115,6 @@ static void check_random_sum(struct mf_fmt f, struct slow *out, struct random *r
     }
 }
 
-/* Results in the same format, e4m3, e4m3fn, fp32 and random others. */
 static void check_random_sums(int n_outs, int n_sums)
 {
     for (uint8_t e = 1; e <= 5; e++)
@@ -137,7 +135,7 @@ static void check_random_sums(int n_outs, int n_sums)
             }
 }
 
-/* The worst case fits; a power of two needs every bit. */
+/* The worst case fits, and a power of two needs every bit. */
 static void check_bits_of(struct mf_fmt f, uint32_t n)
 {
     __int128 most = (__int128)units(f, slow_n_finite(f) - 1) * n;
@@ -165,7 +163,7 @@ static void check_bits(void)
     CHECK(mf_acc_bits((struct mf_fmt){5, 10, 0}, 32) == 46, "e5m10 of 32 ranks fits a card");
 }
 
-/* inf and nan among numbers, in any order; also converted into other formats. */
+/* Places inf and nan among numbers; also converts into other formats. */
 static void check_flags(void)
 {
     struct mf_fmt e5m2 = {5, 2, 0}, outs[] = {{5, 2, 0}, {4, 3, 1}, {3, 0, 0}, {8, 23, 0}};
@@ -255,7 +253,6 @@ int main(int argc, char **argv)
     for (uint32_t x = 1; x < 0x7f800000; x += quick ? 99991 : 2003)
         check_exponents(x);
     for (uint32_t field = 0; field < 255; field++)
-        /* powers of two, and the largest finite numbers of short formats */
         for (uint32_t near = 0; near < 64; near++) {
             uint32_t x = (field << 23) + ((near / 8) << 20) + near % 8 - 3;
             if (x - 1 < 0x7f7fffff)

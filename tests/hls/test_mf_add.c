@@ -1,11 +1,11 @@
-/* test_mf_add.c : checks the sum of two codes, rounded once: all pairs of every 8- and 4-bit format
- * against a search over all values, random pairs of wider formats, the fp8 paper's truncating add.
- * `quick`: only e5m2, e4m3fn and 4-bit formats, fewer random pairs. */
+/* test_mf_add.c : checks sums of two codes, rounded once: all pairs of 4- and 8-bit formats
+ * against a search over all values, random pairs of wider ones, the fp8 paper's truncating add.
+ * `quick`: fewer formats and pairs. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "mf_slow.h"
 
-/* Units of the smallest subnormal, exact for every 8-bit format. */
+/* In units of the smallest subnormal, exact for every 8-bit format. */
 static __int128 units(struct mf_fmt f, uint32_t mag)
 {
     uint32_t field = mag >> f.m, frac = mag & ((1u << f.m) - 1);
@@ -26,7 +26,7 @@ static uint32_t nearest(struct mf_fmt f, const __int128 *all, __int128 a)
     return best;
 }
 
-/* The CPU's result; nan is all ones. */
+/* Like the CPU; nan is all ones. */
 static uint32_t special(struct mf_fmt f, uint32_t a, uint32_t b, enum mf_overflow overflow)
 {
     long double v = slow_dec(f, a) + slow_dec(f, b);
@@ -63,7 +63,7 @@ static void check_all_pairs(struct mf_fmt f)
         }
 }
 
-/* Close exponents, so that they interact; long double is exact for e <= 5. */
+/* Close exponents interact; long double is exact for e <= 5. */
 static void check_random_pairs(struct mf_fmt f, uint64_t n_pairs)
 {
     struct slow s = slow_open(f);
@@ -102,13 +102,13 @@ static void check_fp32_pairs(uint64_t n_pairs)
     }
 }
 
-/* The paper's rule: fp8 -> half -> fp32, add, fp32 -> half to nearest, drop the low byte... */
+/* The paper's rule: fp8 -> half -> fp32, add, fp32 -> half to nearest, drop the low byte. */
 static uint32_t top_byte(struct slow *half, float sum)
 {
     return slow_enc(half, sum, MF_NEAREST, MF_INF, 0) >> 8;
 }
 
-/* ...and subtract 1 if the exponent is all ones. */
+/* The rule's last step subtracts 1 if the exponent is all ones. */
 static uint32_t no_inf(uint32_t code)
 {
     return (code & 0x7c) == 0x7c ? code - 1 : code;
@@ -119,8 +119,9 @@ static float top_value(struct slow *half, uint32_t code)
     return (float)slow_dec(half->f, code << 8);
 }
 
-/* Count how often the rule differs from rounding to nearest (saturating): over all 65,536 pairs,
- * with inf kept and nan equal to nan; then with the complete rule, over pairs of finite codes. */
+/* Counts how often the rule differs from rounding to nearest (saturating): over all 65,536
+ * pairs, with inf kept and nan equal to nan; then with the complete rule, over pairs of finite
+ * codes. */
 static void check_trunc(void)
 {
     struct mf_fmt e5m2 = {5, 2, 0};
@@ -160,7 +161,6 @@ static bool same_number(long double a, long double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* Codes keep their values; otherwise some number is lost. */
 static void check_holds(struct mf_fmt to, struct mf_fmt from)
 {
     bool lost = false;

@@ -31,7 +31,7 @@ static void check_one(struct slow *s, uint32_t x, enum mf_round round, enum mf_o
           s->f.fn, x, round, overflow, got, want);
 }
 
-/* Nearest, saturating; every 61st in all other modes too. */
+/* Nearest, saturating; every 61st also in all other modes. */
 static void check_range(struct slow *s, uint64_t from, uint64_t to, uint64_t step)
 {
     unsigned n = 0;
@@ -76,7 +76,7 @@ __attribute__((target("f16c"))) static void check_chunk_f16c(struct mf_fmt f, ui
         uint32_t x = (uint32_t)i, got = mf_enc(f, x, 0, MF_NEAREST, MF_INF, 0);
         uint32_t want = (uint16_t)_cvtss_sh(slow_float(x), 0);
         if ((want & 0x7fff) > 0x7c00)
-            want |= 0x7fff; /* the CPU keeps a nan's payload, narrowcast has one nan */
+            want |= 0x7fff; /* narrowcast has one nan; the CPU keeps a payload */
         CHECK(got == want, "%08x: %x, the CPU says %x", x, got, want);
     }
 }
@@ -91,7 +91,6 @@ static void check_chunk_f16c(struct mf_fmt f, uint64_t from)
 }
 #endif
 
-/* Shared by n_jobs processes. Adds to check_bad. */
 static void check_all(const char *name, struct mf_fmt f, void (*chunk)(struct mf_fmt, uint64_t),
                       int n_jobs)
 {

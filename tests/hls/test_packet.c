@@ -1,5 +1,5 @@
 /* test_packet.c : checks CRC32C (vectors of RFC 3720, a bit-by-bit one) and the packet header:
- * fields tile 64 bytes; any single wrong bit is detected. */
+ * any single wrong bit is detected. */
 #include <string.h>
 #include "check.h"
 #include "hls/card/packet.h"
@@ -49,7 +49,6 @@ static void check_crc(void)
     }
 }
 
-/* Each byte belongs to one aligned field. */
 static void check_places(void)
 {
     static const struct {

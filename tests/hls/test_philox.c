@@ -1,5 +1,5 @@
-/* test_philox.c : checks Philox4x32-10 against the authors' vectors (Random123, kat_vectors), and
- * that streams differ. `quick`: fewer streams. */
+/* test_philox.c : checks Philox4x32-10 against the authors' vectors (Random123, kat_vectors).
+ * `quick`: fewer streams. */
 #include "check.h"
 #include "hls/arith/philox.h"
 
@@ -17,7 +17,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Tuples below `side`, also under a neighbour seed, have different keys. */
+/* Tuples below `side`, also with a neighbour seed, have different keys. */
 static void check_keys(uint32_t side)
 {
     uint32_t n_tuples = side * side * side * side;
@@ -46,7 +46,7 @@ static void check_bits(uint32_t (*word)(uint64_t, uint64_t), uint64_t key)
         CHECK(abs(ones[bit] - N / 2) < 950, "bit %d is 1 in %d of %d words", bit, ones[bit], N);
 }
 
-/* Word i is word i % 4 of block i / 4, also if i needs both counter words. */
+/* Word i is word i % 4 of block i / 4, even if i needs both counter words. */
 static void check_stream(void)
 {
     uint64_t key = 0x299f31d0a4093822;
@@ -59,7 +59,7 @@ static void check_stream(void)
     check_bits(philox_u32, key);
 }
 
-/* Half-words i % 8, low one of a word first, of two blocks. */
+/* Half-words i % 8 of two blocks, a word's low half first. */
 static void check_rounding(void)
 {
     const uint64_t key = 0x299f31d0a4093822;

@@ -1,4 +1,4 @@
-/* test_slot.c : checks the slot machine's decision table row by row, and ranks that meet over a bad
+/* test_slot.c : checks the slot machine's decision table, and ranks that meet over a bad
  * network. */
 #include "check.h"
 #include "hls/arith/philox.h"
@@ -25,7 +25,7 @@ static void table(void)
     static const struct {
         enum slot_state state;
         uint32_t kept, rank;
-        int ahead; /* relative to the slot's chunk */
+        int ahead;
         enum slot_verdict want;
     } rows[] = {
         {SLOT_DONE, 1, 0, 1, SLOT_ADD_FIRST},    {SLOT_DONE, 0, 3, 1, SLOT_ADD_FIRST},
@@ -100,12 +100,12 @@ static void chunks(void)
     }
 }
 
-/* ---- 1..3 ranks over a network that loses, repeats and reorders ---- */
+/* ---- 1..3 ranks over a bad network ---- */
 
 struct frame {
     int is_result;
     unsigned rank;
-    uint32_t chunk, content; /* content: the sum of a result's contributions */
+    uint32_t chunk, content;
 };
 enum { IN_FLIGHT = 12, CHUNKS = 40 };
 static uint64_t drawn;

@@ -1,12 +1,10 @@
 /* test_slot_search.c : searches all states of the slot machine and of job registration under any
- * network, timers and card failure: no rank accepts a wrong sum or is stuck, except by rules known
- * to be bad. */
+ * network, timers and card failure: no rank accepts a wrong sum or is stuck, except by rules
+ * known to be bad. */
 #include "check.h"
 #include "slot_world.h"
 #include "slot_rules.h"
 #include <stddef.h>
-
-/* ---- a state's successors ---- */
 
 /* One order of a job's ranks represents all. */
 static void sort_ranks(const struct world_config *c, struct world *w)
@@ -101,7 +99,7 @@ static void sends(struct search *s, const struct world_config *c, const struct w
         w.rank[r].sent |= (uint16_t)(1 << (from->rank[r].epoch * c->packets + n));
         TO(s, c, &w, "rank %d sends contribution %d.%d", r, from->rank[r].epoch, n);
     }
-    for (int i = 0; i < c->slots; i++) { /* a result yet to be sent */
+    for (int i = 0; i < c->slots; i++) {
         struct world w = *from;
         const struct world_cell *cell = &w.cell[j + i];
         const int use = cell->chunk - (cell->flags & CELL_FILLING) - world_start(c, w.job[j].key);
@@ -128,7 +126,7 @@ static void sends(struct search *s, const struct world_config *c, const struct w
     }
 }
 
-/* The card answers a ping about an awaited packet; the rank takes the answer later. */
+/* The rank may use the answer later. */
 static void pongs(struct search *s, const struct world_config *c, const struct world *from, int j,
                   int r)
 {
@@ -166,14 +164,13 @@ static void pongs(struct search *s, const struct world_config *c, const struct w
     TO(s, c, &w, "rank %d hears about %d.%d: %d", r, rank->epoch, n, says);
 }
 
-/* A step fails by a vote of all ranks, rank 0 registers the job again, and each rank gets the new
- * key. */
+/* All ranks vote that a step has failed; rank 0 registers the job again, with a new key for all. */
 static void gives_up(struct search *s, const struct world_config *c, const struct world *from,
                      int j, int r)
 {
     const struct world_job *job = &from->job[j];
     struct world w = *from;
-    bool reason = job->epoch + 1 < c->epochs || from->rank[r].refused; /* timers may fire */
+    bool reason = job->epoch + 1 < c->epochs || from->rank[r].refused;
     reason = reason || (from->restarted && job->registered == job->epoch && job->key != job->epoch);
     reason = reason && !c->goes_on;
     for (int k = world_first(c, j); k < world_first(c, j) + c->ranks[j]; k++)
@@ -233,7 +230,7 @@ static void foreign(struct search *s, const struct world_config *c, const struct
             TO(s, c, &w, "job 0's slot gets contribution %d of job 1", n);
         }
         w = *from;
-        if (from->job[0].key != NO_KEY && c->any_source) { /* with an observed key, or any */
+        if (from->job[0].key != NO_KEY && c->any_source) {
             world_touch(c, &w, 0, 0, 0, 0, chunk, TAG_FOREIGN, 0);
             TO(s, c, &w,
                "job 0's slot gets contribution %d with its number on, from a host of job 1", n);

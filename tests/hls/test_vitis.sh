@@ -1,7 +1,7 @@
 #!/bin/bash
-# test_vitis.sh : checks hls/core/vitis with stand-ins for Vitis' tools: each step gets existing
-# files, and names in u55c.cfg, kernel.xml, the RTL, the pragmas and hls/card/kernels.def agree. The
-# real tools may still reject the input.
+# test_vitis.sh : runs hls/core/vitis with stand-ins for Vitis' tools; names in u55c.cfg,
+# kernel.xml, the RTL, the pragmas and hls/card/kernels.def agree. The real tools may still reject
+# the input.
 # shellcheck disable=SC2016 # what stand-ins do is not for this shell
 set -eu
 cd "$(dirname "$0")/../.."
@@ -32,7 +32,7 @@ done
 for end in $(sed -n 's/^stream_connect=//p' $cfg | tr ':' '\n' | sed -n 's/^nic_core_1\.//p'); do
     grep -q " ${end}_tdest\b" rtl/nic_kernel.sv || fail "rtl/nic_kernel.sv has no stream $end"
 done
-# The bundles of each function's pragmas are connected, and no others.
+# Exactly the bundles of each function's pragmas are connected.
 for pair in expmax:expmax quant:quant quant:unquant; do
     function=${pair#*:}_kernel
     sed -n "/^void $function(/,/^}/p" "hls/core/${pair%:*}.c" | grep -o 'bundle = [a-z0-9]*' | sed "s/bundle = /sp=${function}_1.m_axi_/; s/\$/:HBM[0:1]/" | sort -u >"$dir/pragmas"
@@ -64,9 +64,8 @@ for list in "$cfg" hls/core/vitis/vitis.sh hls/core/vitis/package_kernel.tcl hls
     grep -q 'NOT RUN' "$list" || fail "$list does not say that it was not run"
 done
 
-# --- vitis.sh with stand-ins ---
 vitis() { PATH=$dir/bin:$PATH B=$B timeout 60 hls/core/vitis/vitis.sh "$@" >"$dir/said" 2>&1; }
-refused() { # refused WORDS ARGUMENTS...
+refused() {
     words=$1
     shift
     if vitis "$@"; then fail "was taken: $*"; fi
@@ -81,7 +80,6 @@ rmdir "$layers/synthesis_results_HBM"
 refused 'is empty: git submodule' "$vnx"
 mkdir "$layers/synthesis_results_HBM"
 if ! command -v v++ >/dev/null; then refused 'v++ is not there' "$vnx"; fi
-# Records its call and creates the expected file.
 cat >"$dir/bin/stand_in" <<'END'
 #!/bin/bash
 set -eu
@@ -122,7 +120,6 @@ LINKED=$dir/other.xclbin
 if vitis "$vnx" "$dir/work2"; then fail "takes a card without reduce_mm"; fi
 grep -q "no kernel 'reduce_mm'" "$dir/said" || fail "does not say that reduce_mm is missing: $(cat "$dir/said")"
 
-# --- the Tcl, without Vivado: each call gets arguments, to the last ---
 if command -v tclsh >/dev/null; then
     cat >"$dir/try.tcl" <<'END'
 proc unknown {args} { puts $args; return some }

@@ -115,7 +115,6 @@ static void test_algorithms(void)
          2 * a + 3 * (bytes / 8 + bytes / 4) / payload + 2 * (a + 1 / payload));
 }
 
-/* They pay where latency matters. */
 static void test_hierarchy(void)
 {
     struct ask ring = {.algo = "ring", .n_ranks = 256},
@@ -140,8 +139,8 @@ static void test_rates(void)
     const double bytes = (double)n, half = bytes / 2, wire = half / payload;
     const double exponents = a + 1e-6 + 1 / payload, casts = 4 * bytes * 3e-9;
     struct cost c = answer(&q);
-    same("a ring's CPU", c.reduce_s,
-         casts + exponents + 2 * (a + 1e-6 + wire) + 2 * half * 3e-9); /* the port is hidden */
+    /* the port is hidden */
+    same("a ring's CPU", c.reduce_s, casts + exponents + 2 * (a + 1e-6 + wire) + 2 * half * 3e-9);
     same("casts", c.cast_s, casts);
     same("additions", c.add_s, 2 * half * 3e-9);
     same("port", c.port_s, 2 * 2 * half * 1e-10);
@@ -149,7 +148,6 @@ static void test_rates(void)
     same("and its port", answer(&q).reduce_s,
          casts + exponents + 2 * (a + 1e-6 + wire + 2 * half * 1e-10) + 2 * half * 3e-9);
 
-    /* 2 segments of 60 KiB messages make 8 of them */
     q = (struct ask){.algo = "direct", .n_ranks = 2, .layers = {{.n = n}}};
     q.rates = (struct cost_rates){.encode_s = 1e-9, .decode_s = 2e-9, .add_s = 3e-9};
     const double work = 4 * bytes * 2e-9 + bytes * 3e-9;
@@ -184,8 +182,7 @@ static void test_curve(void)
     same("each bucket's", answer(&q).port_s, 2 * (1 << 18) * 4e-9 + 2 * (1 << 20) * 1e-9);
 }
 
-/* Two ranks exchange halves twice. Bytes within the burst take no time; a waiting port refills
- * it. */
+/* Two ranks exchange halves twice. Bytes within the burst take no time; waits refill it. */
 static void test_burst(void)
 {
     struct ask q = {.algo = "ring", .n_ranks = 2, .layers = {{.n = n}}};
@@ -237,7 +234,7 @@ static void test_card(void)
 
     q.cluster = (struct cost_cluster){.card_link_bps = (double)INFINITY, .card_on_host = true};
     q.rates = (struct cost_rates){.port_s = cost_flat(1e-8), .add_s = 2e-8, .message_s = 1e-6};
-    const double messages = 2 * (double)frames * ((frame)*1e-8 + 1e-6); /* up and down */
+    const double messages = 2 * (double)frames * ((frame)*1e-8 + 1e-6);
     const double adds = (double)(frames * each) * 2e-8;
     same("a process on the ranks' cores", answer(&q).reduce_s,
          2 * messages + adds + 2 * a + rounds + 4e-6);
@@ -268,7 +265,7 @@ static void test_steps(void)
     q.bucket_bytes = 1 << 20; /* lazy: all narrow layers in one */
     same("fused", answer(&q).reduce_s, a + 4 / payload + 2 * (a + 16000 / payload) + last);
 
-    /* each with its exponents; all is hidden except the rest when the last is ready */
+    /* all is hidden except the rest when the last layer is ready */
     q.bucket_bytes = 16000, q.backward_s = 0.020;
     c = answer(&q);
     same("its own exponents", c.reduce_s, all + 2 * a);

@@ -1,5 +1,4 @@
-/* test_gpu_nc_mpi.c : checks that the public interface gives the same means on GPUs as on the
- * CPU. */
+/* test_gpu_nc_mpi.c : the public interface gives the same means on GPUs as on the CPU. */
 /* RANKS: 1 2 4 */
 #include <narrowcast.h>
 #include "base/buf.h"
@@ -40,14 +39,12 @@ static void lists(float *base, float **list)
         list[i] = base;
 }
 
-/* The last layer first. */
 static int in_parts(struct nc *nc, float *const *list, struct nc_report *report)
 {
     CHECK(nc_iallreduce(nc, list) == 0 && nc_ready(nc, N_LAYERS - 1, 1) == 0, "a step in parts");
     return nc_wait(nc, report);
 }
 
-/* The last step is skipped. result: [STEPS - 1][N_ALL]. */
 static int steps(struct nc_options *o, const char *device, float *result)
 {
     struct nc *nc = NULL;
@@ -66,7 +63,7 @@ static int steps(struct nc_options *o, const char *device, float *result)
     if (nc_open(o, own, N_LAYERS, &nc) < 0)
         return 1;
     for (int step = 0; step < STEPS; step++) {
-        fill(N_ALL, step); /* equal on all ranks, new in each step */
+        fill(N_ALL, step);
         memcpy(own_weights, grads, sizeof grads);
         fill(nc_rank(nc), step);
         const bool last = step == STEPS - 1;
@@ -95,7 +92,6 @@ static int steps(struct nc_options *o, const char *device, float *result)
     return 0;
 }
 
-/* codec: without format and scale; or NULL. */
 static void check_job(const char *codec, const char *format, const char *scale, const char *algo)
 {
     static float want[STEPS - 1][N_ALL], on_gpu[STEPS - 1][N_ALL];
@@ -115,8 +111,8 @@ static void check_job(const char *codec, const char *format, const char *scale, 
                   (double)on_gpu[step][i], (double)want[step][i]);
 }
 
-/* Gradients come after other work in a stream. nc_ready_on() must not wait for them. The second
- * run's lie elsewhere. */
+/* nc_ready_on() must not wait for the work before the gradients. The second run's gradients have
+ * other addresses. */
 static void check_stream(void)
 {
     enum { LONG = 1 << 24 };
@@ -167,9 +163,9 @@ static void check_stream(void)
 int main(void)
 {
     setenv("EMU_DEVICES", "8", 0);
-    setenv("EMU_ASYNC", "1", 0); /* streams have threads, as on a GPU */
+    setenv("EMU_ASYNC", "1", 0); /* streams then have threads, as on a GPU */
     lib = gpu_fixture_choose();
-    /* A job keeps MPI and the rank's GPU while others open and close. */
+    /* This job keeps MPI and the rank's GPU while others open and close. */
     const struct nc_layer one = {.name = "one", .n = 8};
     struct nc *keep = NULL;
     struct nc_options o = nc_options_default();

@@ -1,4 +1,4 @@
-/* test_job_mpi.c : checks that jobs do not depend on how they are opened. */
+/* test_job_mpi.c : jobs do not depend on how they are opened. */
 /* RANKS: 1 2 */
 #include "base/err.h"
 #include "base/text.h"
@@ -146,7 +146,6 @@ static void test_ways(void)
     unsetenv("NARROWCAST_OFFLOAD");
 }
 
-/* Files with code in this process, one per line, by address. */
 static void list_code(char *list, size_t size)
 {
     char line[4096], mode[5];

@@ -1,6 +1,5 @@
-/* test_nc_blocks_mpi.c : averages blocks (nc_options.blocks) in 1 to 4 processes, over MPI.
- * Every number of processes must give the bits of one process that has all blocks, and with one
- * block per process those of a job without blocks. */
+/* test_nc_blocks_mpi.c : blocks (nc_options.blocks) over MPI give the bits of one process in any
+ * number of them; one block per process gives those of a job without blocks. */
 /* RANKS: 1 2 3 4 */
 #include "nc_blocks.h"
 #include "nc_fixture.h"
@@ -26,7 +25,6 @@ static struct nc *open_on(MPI_Comm comm, struct nc_options o)
     return nc;
 }
 
-/* All blocks in one process against all processes, with states that move in mid-run. */
 static void test_same(int blocks, struct nc_options o)
 {
     static float whole[BLOCKS_MAX * N_ALL], parts[BLOCKS_MAX * N_ALL];
@@ -46,7 +44,7 @@ static void test_same(int blocks, struct nc_options o)
     CHECK(report.fp32_bytes == 4ull * N_ALL * (unsigned)nc_n_blocks(all), "%d bytes of fp32",
           (int)report.fp32_bytes);
     CHECK((report.sent_bytes > 0) == (n_ranks > 1), "%d bytes sent", (int)report.sent_bytes);
-    /* The state of all processes, gathered, is the state of the one process, and loads there. */
+    /* The gathered states of all processes equal the state of one, and load there. */
     const size_t mine = nc_state_bytes(all), size = nc_state_bytes(one);
     char *state = malloc(size), *own = malloc(size);
     int counts[4], at[4], n = (int)mine, start = 0;
@@ -74,7 +72,6 @@ static void test_same(int blocks, struct nc_options o)
     nc_close(all);
 }
 
-/* One block per process against no blocks, and gradients of fp16. */
 static void test_plain(void)
 {
     static float plain[N_ALL], x[N_ALL];

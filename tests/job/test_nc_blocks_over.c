@@ -1,5 +1,5 @@
-/* test_nc_blocks_over.c : averages blocks (nc_options.blocks) over the caller's own transport.
- * Every number of processes gives the bits of one, and a failure ends the calls of all. */
+/* test_nc_blocks_over.c : blocks (nc_options.blocks) over the caller's transport give the bits
+ * of one process. */
 #include "nc_blocks.h"
 #include "over_ranks.h"
 #include <errno.h>
@@ -67,8 +67,6 @@ static int refused(const struct nc_transport *t, void *ctx)
     CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == -EINVAL && !nc, "too few blocks");
     return 0;
 }
-
-/* ---- failures: rank 0 of 3 fails in mid-step, in one of several ways ---- */
 
 static int n_sent;
 static const char *how;

@@ -1,6 +1,5 @@
-/* test_nc_comms_mpi.c : tests the public interface on the caller's communicators: two in two
- * threads give the bits of one after the other. With 3 ranks MPI allows one thread at a time, with
- * 2 only the main one. */
+/* test_nc_comms_mpi.c : uses the caller's communicators: two in two threads give the bits of one
+ * after the other. With 3 ranks MPI allows one thread at a time, with 2 only the main one. */
 /* RANKS: 2 3 4 5 */
 #include "nc_fixture.h"
 #include <errno.h>
@@ -16,9 +15,9 @@ enum { STEPS = 30, FILL = 50 };
 struct caller {
     MPI_Comm comm;
     const char *codec;
-    uint64_t checksum; /* out */
-    int rc;            /* out */
-    char lines[200];   /* out */
+    uint64_t checksum;
+    int rc;
+    char lines[200];
     struct nc *nc;
 };
 
@@ -29,7 +28,6 @@ static void take_line(void *arg, int at, const char *line)
     snprintf(c->lines, sizeof c->lines, "%s", line);
 }
 
-/* Returns a checksum of all means of one communicator. */
 static void *steps(void *arg)
 {
     static const uint64_t prime = 1099511628211u;
@@ -105,7 +103,7 @@ static void test_part(MPI_Comm half)
     for (int i = 0; i < 300; i++)
         CHECK(weights[i] == (uint64_t)(1000 * last + i), "%d of rank %d", i, last);
     fflush(stderr);
-    const int keep = dup(2); /* prints the next call's lines */
+    const int keep = dup(2);
     CHECK(freopen("/dev/null", "w", stderr) != NULL, "stderr");
     const int no = nc_broadcast(nc, weights, sizeof weights, size),
               neither = nc_broadcast(nc, weights, sizeof weights, -1);
@@ -171,7 +169,7 @@ static void test_refused(MPI_Comm half)
         CHECK(nc_strerror(code) && strlen(nc_strerror(code)) > 3, "words of %d", code);
     const int named[] = {EINVAL,  EPROTO,  ENOMEM, EIO,   ENXIO,  ENOTCONN,  ENODEV,    ENOENT,
                          ELIBACC, ELIBBAD, EPERM,  EBUSY, EAGAIN, ETIMEDOUT, ECONNRESET};
-    for (size_t i = 0; i < sizeof named / sizeof *named; i++) /* of the header, or passed on */
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
         CHECK(strcmp(nc_strerror(-named[i]), nc_strerror(-4000)), "no words of %d", named[i]);
 }
 
@@ -204,7 +202,7 @@ static void test_who_calls(void)
     if (child == 0) {
         struct nc *own = NULL;
         const int rc = nc_force_fp32(c.nc, 0), opened = nc_open(&o, layers, N_LAYERS, &own);
-        nc_close(c.nc); /* no effect */
+        nc_close(c.nc);
         _exit(rc == -EPERM && opened == -EPERM ? 0 : 1);
     }
     CHECK(waitpid(child, &status, 0) == child && status == 0, "a child: %d", status);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # test_nc_fault.sh : kills or stops a rank inside nc_wait(), or calls nc_abort() from another
-# thread. The job must end with an error that names the missing rank. valgrind checks test_nc_life.
+# thread. The job's error must name the missing rank.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
@@ -8,7 +8,7 @@ B=${B:-build}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 bad=0
-ends() { # ends HOW LINE: 3 ranks; prints LINE, or nothing
+ends() {
     local start=$SECONDS rc=0
     timeout -k 2 60 mpirun -np 3 "$B/tests/test_nc_fault_mpi" "$1" >"$dir/log" 2>&1 </dev/null || rc=$?
     said=$(tr -d '\0' <"$dir/log" | grep -v 'warning' | grep '^narrowcast:')
@@ -28,8 +28,8 @@ if ! command -v valgrind >/dev/null; then
 elif nm -D "$B/tests/test_nc_life" 2>/dev/null | grep -q __asan; then
     echo 'not run: valgrind (the program has sanitizers)'
 else
-    # Errors in our functions, except for MPI's start and end, and the loader: it allocates for a
-    # library that keep_loaded() keeps.
+    # Valgrind's list omits MPI's start and end, and the loader, which allocates for a library
+    # that keep_loaded() keeps.
     NARROWCAST_ISA=scalar timeout 300 valgrind --leak-check=full --show-leak-kinds=definite,indirect --num-callers=40 \
         "$B/tests/test_nc_life" >"$dir/log" 2>&1 || { echo "FAIL test_nc_life under valgrind"; tail -n 20 "$dir/log"; bad=1; }
     grep -q 'ERROR SUMMARY' "$dir/log" || { echo "FAIL valgrind did not run"; bad=1; }

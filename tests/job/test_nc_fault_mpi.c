@@ -1,5 +1,5 @@
-/* test_nc_fault_mpi.c : ends ranks in mid-step, for test_nc_fault.sh. HOW is kill or stop (the last
- * rank, inside nc_wait), abort (by another thread of rank 0), or absent: all end regularly. */
+/* test_nc_fault_mpi.c : ends ranks in mid-step, for test_nc_fault.sh. HOW is kill or stop (the
+ * last rank, inside nc_wait), abort (by another thread of rank 0), or absent: all end regularly. */
 /* RANKS: 2 */
 #include "nc_fixture.h"
 #include <errno.h>
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
         sleep(1);
     CHECK(nc_iallreduce(nc, list) == 0, "a step in which a rank ends");
     (void)nc_wait(nc, NULL);
-    sleep(30); /* the others end this one */
+    sleep(30);
     fprintf(stderr, "rank %d goes on\n", rank);
     return 0;
 }

@@ -13,7 +13,6 @@ static void quiet(void *arg, int level, const char *line)
     (void)arg, (void)level, (void)line;
 }
 
-/* The child makes legal calls, then exits through its inherited handlers. */
 static void fork_and_exit(struct nc *nc, const char *when)
 {
     int status = 0;

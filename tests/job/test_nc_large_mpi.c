@@ -1,4 +1,4 @@
-/* test_nc_large_mpi.c : reduces gradients near fp32's largest number, whose mean must be finite for
+/* test_nc_large_mpi.c : the mean of gradients near fp32's largest number must be finite for
  * every algorithm, format, scale, sum, codec, op and type. */
 /* RANKS: 1 3 4 */
 #include <narrowcast.h>
@@ -43,17 +43,17 @@ static void say(char text[200], const struct nc_options *o)
              o->out_format, o->op, o->type);
 }
 
-/* True if these options can round FLT_MAX up to 2^128; all others saturate below. */
+/* Only these options can round FLT_MAX up to 2^128; others saturate below. */
 static int may_round_up(const struct nc_options *o)
 {
     return o->scale && (!strncmp(o->scale, "const", 5) || !strcmp(o->scale, "quantile"));
 }
 
-/* m: the format's mantissa bits, or -1 if only finite numbers are guaranteed. */
+/* m: the format's mantissa bits; -1: only finite numbers are guaranteed. */
 static void check_values(struct nc *nc, const struct nc_options *o, int m)
 {
     const int sums = !strcmp(o->op, "sum"), fp64 = !strcmp(o->type, "fp64");
-    /* each value is rounded once, to the format or to fewer bits */
+    /* each value is rounded to the format's bits or fewer */
     const double room = pow(1 + ldexp(1, -m - 1), n_ranks + 2);
     char what[200];
     say(what, o);
@@ -80,7 +80,7 @@ static void check(struct nc_options o, int m)
     struct nc *nc = NULL;
     o.log = quiet;
     if (nc_open(&o, layers, 2, &nc) < 0)
-        return; /* an invalid combination */
+        return;
     check_values(nc, &o, m);
     nc_close(nc);
 }
@@ -95,7 +95,7 @@ static struct nc_options options(const char *algo)
     return o;
 }
 
-/* m of formats in which every scale keeps the leading bits of equal gradients. */
+/* m of formats in which every scale keeps the leading bits of equal gradients */
 static const struct {
     const char *format;
     int m;
@@ -108,7 +108,7 @@ static const char *const ops[] = {"mean", "sum"};
 
 enum { N_FORMATS = sizeof formats / sizeof *formats, WAYS = 5 * 2 * 2 * 2 };
 
-/* Leaves out combinations in which all values overflow: nothing so large fits e < 8 unscaled. */
+/* Omits combinations in which all values overflow: nothing so large fits e < 8 unscaled. */
 static void check_minifloat(const char *algo)
 {
     for (int f = 0; f < N_FORMATS; f++)

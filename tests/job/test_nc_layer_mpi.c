@@ -1,5 +1,5 @@
-/* test_nc_layer_mpi.c : tests a layer's optional properties: onebit:column cuts a layer by its
- * columns; relgrad divides by its weights. */
+/* test_nc_layer_mpi.c : onebit:column cuts a layer by its columns; relgrad divides by its
+ * weights. */
 /* RANKS: 1 3 4 */
 #include <narrowcast.h>
 #include "capture.h"
@@ -37,7 +37,7 @@ static int column_of(int layer, int i)
     return layer == 0 ? i % IN : layer == 1 ? i / KERNEL : 0;
 }
 
-/* A column's two different values must be its two means. */
+/* A column has two different values, which are its two means. */
 static float two_numbers(int layer, int i, double rank)
 {
     const double size = (1 + column_of(layer, i) + rank) / 64;
@@ -52,7 +52,7 @@ static void test_columns(void)
         for (int i = 0; i < (int)layers[l].n; i++)
             list[l][i] = two_numbers(l, i, nc_rank(nc));
     CHECK(nc_allreduce(nc, list, &report) == 0, "a step");
-    /* each: two means, and a bit per element in words of 32 bits */
+    /* per column two means, and a bit per element in words of 32 */
     CHECK(report.code_bytes == IN * (8 + 4) + N_CONV / KERNEL * (8 + 4) + 8 + 2 * 4, "%d bytes",
           (int)report.code_bytes);
     for (int l = 0; l < N_LAYERS; l++)
@@ -64,8 +64,8 @@ static void test_columns(void)
     nc_close(nc);
 }
 
-/* 75 sizes, new in each step. e5m2 cannot hold the gradients, but their nearly equal multiple of
- * the weights. */
+/* 75 sizes, new in each step. e5m2 cannot hold the gradients, but their nearly equal multiples
+ * of the weights. */
 static float weight(int i, int step)
 {
     return ldexpf(i % 2 ? 1.5f : -1, (i * 7 + step * 5) % 75 - 15);
@@ -92,7 +92,7 @@ static void test_weights(void)
 
 static struct nc *keep; /* keeps MPI running */
 
-/* Rank 0 refuses in one line; want NULL: accepted. */
+/* want NULL: accepted. */
 static void refused(const char *codec, struct nc_layer second, const char *want)
 {
     const struct nc_layer both[] = {layers[0], second};

@@ -1,5 +1,4 @@
-/* test_nc_life.c : opens and closes communicators on one rank, for valgrind and the sanitizers.
- * Some openings fail. */
+/* test_nc_life.c : opens and closes communicators on one rank, for valgrind and sanitizers. */
 /* RANKS: 1 */
 #include "nc_fixture.h"
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* test_nc_lost_mpi.c : compares the losses of casts in nc_report with a search of every element. A
- * codec that cannot count them refuses. */
+/* test_nc_lost_mpi.c : compares nc_report's losses of casts with a search of every element.
+ * Codecs that cannot count them refuse. */
 /* RANKS: 1 2 4 */
 #include "capture.h"
 #include "hls/arith/mf.h"
@@ -21,7 +21,7 @@ static struct nc *must_open(struct nc_options o)
     return nc;
 }
 
-/* Use mf.h only, for e4m3 without a scale; layer "e" travels in fp32. */
+/* Uses mf.h only, for e4m3 without a scale; layer "e" travels in fp32. */
 static void search(const float *x, uint64_t *underflow, uint64_t *saturated)
 {
     const struct mf_fmt e4m3 = {4, 3, 0};

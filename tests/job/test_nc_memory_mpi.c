@@ -1,4 +1,4 @@
-/* test_nc_memory_mpi.c : lets each allocation of nc_open and of the first step in parts fail on one
+/* test_nc_memory_mpi.c : each allocation of nc_open and of the first step in parts fails on one
  * rank: -ENOMEM on all ranks, no leak, and the next try succeeds. */
 /* RANKS: 1 3 */
 #include "base/buf.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 static int rank, n_ranks;
-static long n_asked, fails_at; /* of this rank; 0: none fails */
+static long n_asked, fails_at;
 
 enum { MANY = 4096 };
 static void *given[MANY];
@@ -62,7 +62,7 @@ static struct nc_options options_of(int k)
     return o;
 }
 
-/* Each allocation of rank `who` fails in turn. Returns their number. */
+/* Returns the number of allocations of rank `who`; each fails in turn. */
 static long run_out(const struct nc_options *o, int who)
 {
     for (long at = 1;; at++) {

@@ -1,5 +1,5 @@
-/* test_nc_misuse.c : misuses the public interface, on one rank over a transport that sends nothing.
- * Each misuse must give one line and an error code, or do what the header says. */
+/* test_nc_misuse.c : each misuse of the public interface gives one line and an error code, or
+ * does what the header says. */
 #include "nc_fixture.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -47,11 +47,10 @@ static struct nc_options options(void)
     return o;
 }
 
-/* A failed opening must leave *out NULL and print one line. */
 static struct nc *open_as(const struct nc_transport *t, const struct nc_options *o,
                           const struct nc_layer *list, int n, int want, const char *what)
 {
-    struct nc *nc = (void *)options; /* not a communicator */
+    struct nc *nc = (void *)options;
     n_lines = 0;
     const int rc = nc_open_over(t, o, list, n, &nc);
     CHECK(rc == want, "%s: %d, not %d", what, rc, want);
@@ -198,7 +197,7 @@ static void layer_lists(void)
     (void)open_as(&t, &o, &one, 1, -EINVAL, "a layer as large as can be");
 }
 
-/* The call is refused in one line; the communicator must still work. */
+/* After the refused call the communicator must still work. */
 #define REFUSED(call)                                                            \
     do {                                                                         \
         n_lines = 0;                                                             \

@@ -1,5 +1,4 @@
-/* test_nc_modes_mpi.c : runs the public interface while one rank has another floating-point mode:
- * all ranks get the default mode's bits, and the caller's mode is kept. */
+/* test_nc_modes_mpi.c : one rank's other floating-point mode changes no bit and is kept. */
 /* RANKS: 4 */
 #include "nc_fixture.h"
 #include <fenv.h>
@@ -46,7 +45,6 @@ static void enter(void)
 #endif
 }
 
-/* False if the caller's mode was changed. */
 static bool leave(void)
 {
     bool same = rank != 1 || fegetround() == now->round;
@@ -96,7 +94,6 @@ static const struct words {
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
-/* Casts can be added and count losses. */
 static bool is_cast(const struct words *w)
 {
     return !w->codec && !(w->scale && !strncmp(w->scale, "quantile", 8));
@@ -131,7 +128,7 @@ static void put(void *to, const char *type, int i, int step)
         ((uint16_t *)to)[i] = (uint16_t)((bits >> 16 & 0x8000) | (e % 20) << 10 | (h >> 7 & 1023));
 }
 
-/* Hash of sums, reports and states; 0: the options are refused. */
+/* A hash of sums, reports and states; 0: the options are refused. */
 static uint64_t bits_of(const struct words *w, const char *type, int sums)
 {
     static double x[N_ALL];

@@ -1,5 +1,4 @@
-/* test_nc_mpi.c : uses the public interface from outside, with narrowcast.h only; in C++17 by
- * test_nc_cpp.sh. */
+/* test_nc_mpi.c : uses narrowcast.h only; test_nc_cpp.sh compiles it as C++17. */
 /* RANKS: 1 3 4 */
 #include <narrowcast.h>
 #include "capture.h"
@@ -31,8 +30,8 @@ static double true_mean(int n_ranks, int step, int i)
     return sum / n_ranks;
 }
 
-/* Multiples of 2^-10 below 2^-5, in 6 bits: e5m10 holds them and, with aps-tight, the leading 11
- * bits of their exact sums. */
+/* Multiples of 2^-10 below 2^-5 have 6 bits: e5m10 holds them and, with aps-tight, the leading
+ * 11 bits of their exact sums. */
 static void check_mean(int n_ranks, int step, double relative)
 {
     for (int i = 0; i < N_WEIGHT + N_BIAS; i++) {
@@ -43,8 +42,7 @@ static void check_mean(int n_ranks, int step, double relative)
     }
 }
 
-/* A second job. Values are off by at most a step of an addend and one of the sum, 2 * 2^-5 /
- * 32767. */
+/* Values are off by at most a step of an addend and one of the sum, 2 * 2^-5 / 32767. */
 static void check_kind(int rank, int n_ranks, const struct nc_layer *layers, float *const *grads)
 {
     struct nc_options options = nc_options_default();

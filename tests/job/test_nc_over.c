@@ -1,4 +1,4 @@
-/* test_nc_over.c : uses the public interface over the caller's own transport. After a failure in
+/* test_nc_over.c : uses the public interface over the caller's transport. After a failure in
  * mid-step every rank has an error code. */
 #include "capture.h"
 #include "nc_fixture.h"
@@ -31,7 +31,7 @@ static struct nc_options options(const char *codec)
     return o;
 }
 
-/* Small multiples of a power of two, whose means are exact in e4m3. */
+/* Means of small multiples of a power of two are exact in e4m3. */
 static void fill_exact(int rank, float x[N_ALL])
 {
     for (int i = 0; i < N_ALL; i++)
@@ -73,7 +73,6 @@ static int steps(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
-/* Openings fail on one rank or on all; the next succeeds. */
 static int refused(const struct nc_transport *t, void *ctx)
 {
     struct nc_options o = options(NULL);
@@ -123,7 +122,7 @@ static int forked(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
-/* Transport functions and options.log do not restore the mode. */
+/* The caller's functions do not restore the mode. */
 static bool changes_mode;
 static void change_mode(void)
 {
@@ -168,7 +167,7 @@ static void mode_log(void *arg, int level, const char *line)
     change_mode();
 }
 
-/* Below fp32's smallest normal number. Returns a checksum of the means. */
+/* Gradients are below fp32's smallest normal number. Returns a checksum of the means. */
 static double subnormal_steps(const struct nc_transport *t)
 {
     static double x[N_ALL];
@@ -226,8 +225,7 @@ static int traps(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
-/* The receiver hears of a failing send at once. nc_abort() between calls reaches ranks in a call.
- * Also lists that are NULL. */
+/* A failing send wakes the receiver at once; nc_abort() between calls reaches ranks in a call. */
 static int fails_now;
 static int failing_send(void *arg, int to, int tag, const void *buf, size_t bytes, void **request)
 {
@@ -258,7 +256,7 @@ static int heard_at_once(const struct nc_transport *t, void *ctx)
     fails_now = t->rank == 0;
     CHECK(nc_allreduce(nc, list, NULL) == code, "rank %d: %d", t->rank, nc_async_error(nc));
     if (t->rank == 0 && aborts)
-        usleep(500000); /* the others need not wait for nc_close() */
+        usleep(500000); /* the other ranks need not wait for nc_close() */
     CHECK(time(NULL) - start < 10, "rank %d heard it after %d s", t->rank,
           (int)(time(NULL) - start));
     nc_close(nc);
@@ -266,7 +264,7 @@ static int heard_at_once(const struct nc_transport *t, void *ctx)
 }
 
 struct fault {
-    const char *how, *line; /* line: printed by rank 0; "": none */
+    const char *how, *line;
     int code;
 };
 static struct nc *struck;
@@ -291,7 +289,7 @@ static int fault(const struct nc_transport *t, void *ctx)
     pthread_t thread;
     o.deadline_s = 0.7;
     if (t->rank == 1 && !strcmp(f->how, "closes"))
-        o.deadline_s = 10; /* the others' deadline ends while its last messages are awaited */
+        o.deadline_s = 10; /* the deadline of the others ends while its last messages are awaited */
     point(x, sizeof *x, list);
     CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == 0, "open: %s", nc_last_error(NULL));
     struck = nc;
@@ -300,7 +298,7 @@ static int fault(const struct nc_transport *t, void *ctx)
     if (t->rank == 1 && !strcmp(f->how, "late"))
         usleep(3500000);
     else if (t->rank == 1 && !strcmp(f->how, "closes"))
-        goto close; /* in the others' mid-step, without a failure */
+        goto close;
     else if (t->rank == 1)
         usleep(600000);
     if (t->rank == 2 && strcmp(f->how, "late") && strcmp(f->how, "closes"))

@@ -1,5 +1,4 @@
-/* test_nc_parts_mpi.c : a step in parts has the bits of a whole step and of `train`'s reducer, in
- * every type of gradients. */
+/* test_nc_parts_mpi.c : a step in parts has the bits of a whole step and of `train`'s reducer. */
 /* RANKS: 1 2 3 4 */
 #include "base/err.h"
 #include "capture.h"
@@ -60,7 +59,7 @@ static void by_train(const struct nc_options *o, uint64_t n_steps, float means[]
     comm_leave(c);
 }
 
-/* Each rank has its own order; nc_wait() takes the last layer. */
+/* Each rank has its own order; nc_wait() awaits the last layer. */
 static int in_parts(struct nc *nc, void *const *list, struct nc_report *report)
 {
     int done = -1;
@@ -232,7 +231,7 @@ static void test_refused(void)
 
 int main(void)
 {
-    /* 2 ranks: a single-threaded MPI, so a step proceeds only in nc_test() or nc_wait() */
+    /* single-threaded MPI: a step proceeds only in nc_test() or nc_wait() */
     const char *size = getenv("OMPI_COMM_WORLD_SIZE");
     const int asked = size && atoi(size) == 2 ? MPI_THREAD_FUNNELED : MPI_THREAD_SERIALIZED;
     struct capture said;

@@ -1,5 +1,5 @@
-/* test_nc_refuse_mpi.c : nc_open refuses with one line by one rank and one code on all; and the
- * effect of the seed. */
+/* test_nc_refuse_mpi.c : nc_open refuses with one line and one code on all ranks. Also tests the
+ * seed. */
 /* RANKS: 1 4 */
 #include <mpi.h>
 #include <narrowcast.h>

@@ -1,5 +1,5 @@
-/* test_nc_state_mpi.c : saves a job's state and loads it into another, which must continue with the
- * same bits. All ranks must refuse a foreign or damaged one. */
+/* test_nc_state_mpi.c : a job's saved state continues another with the same bits. All ranks must
+ * refuse a foreign or damaged one. */
 /* RANKS: 1 3 */
 #include "base/crc.h"
 #include "nc_fixture.h"
@@ -66,7 +66,8 @@ static void test_resume(const char *codec, int keeps)
     run(nc, HALF, STEPS, resumed);
     CHECK(memcmp(whole, resumed, sizeof whole) == 0, "%s: other bits", codec);
     nc_close(nc);
-    nc = open_as(codec, 1, N_LAYERS); /* proof that the check above can fail: without the state */
+    nc =
+        open_as(codec, 1, N_LAYERS); /* without the state, to prove that the check above can fail */
     CHECK(nc_set_step(nc, codec && !keeps ? 0 : HALF + !keeps) == 0, "set step");
     if (keeps) {
         run(nc, HALF, STEPS, forgot);
@@ -81,7 +82,6 @@ static void test_resume(const char *codec, int keeps)
     free(state);
 }
 
-/* One rank's wrong state is refused by all; then the right one is accepted. */
 static void refused(struct nc *nc, const void *state, size_t bytes, const char *words)
 {
     line[0] = 0;
@@ -91,8 +91,8 @@ static void refused(struct nc *nc, const void *state, size_t bytes, const char *
     CHECK(rank > 0 || strstr(line, words), "said \"%s\", not %s", line, words);
 }
 
-/* An infinite residual in any layer of one rank, with the right checksum. The names of layers are
- * no longer available. */
+/* An infinite residual in one rank's layer, with the right checksum. Names of layers are no
+ * longer available. */
 static void test_not_finite(void)
 {
     enum { SUM_AT = 40 };
@@ -110,7 +110,7 @@ static void test_not_finite(void)
     static float x[N_ALL];
     run(nc, 0, 2, x);
     CHECK(nc_state_save(nc, state) == 0, "save");
-    const size_t keeps = 8 * 1000 < bytes ? 2 : 1; /* floats per element */
+    const size_t keeps = 8 * 1000 < bytes ? 2 : 1;
     size_t at = 48;
     for (int l = 3; l >= 0; l--) { /* layer 4 travels in fp32, without state */
         const size_t kept = keeps * 4 * layers[l].n;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # test_node_sum.sh : trains by group-scatter in one node whose sums a simulated card makes
-# (--node-sum xrt, Debian's libxrt_coreutil). A card that is busy, silent or lost costs one warning
-# and no bits.
+# (--node-sum xrt, Debian's libxrt_coreutil). A busy, silent or lost card costs one warning and no
+# bits.
 set -eu
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
@@ -17,7 +17,7 @@ devices() {
 
 sums_of() { sed -n 's/^node sums *\([0-9]*\) by card.*/\1/p' "$1"; }
 
-# with LABEL WANTED SUMS RANKS OPTIONS...: SUMS sums, all by the card, with this checksum
+# with LABEL WANTED SUMS RANKS OPTIONS...: all SUMS sums by the card, with this checksum
 with() {
     what=$1 wanted=$2 sums=$3 ranks=$4
     shift 4
@@ -29,7 +29,6 @@ with() {
     if grep -q warning err; then fail "$what: $(grep warning err)"; fi
 }
 
-# without LABEL WANTED WARNING RANKS OPTIONS...: abandons its card, with this one warning
 without() {
     what=$1 wanted=$2 words=$3 ranks=$4
     shift 4
@@ -41,13 +40,11 @@ without() {
     grep -q '^node sums .*; then by the ranks' out || fail "$what: $(grep '^node sums' out)"
 }
 
-# wanted RANKS OPTIONS...: prints the checksum without a card
 wanted() {
     on "$1" --algo "group-scatter:$1" "${@:2}" >out 2>>stderr
     checksum out
 }
 
-# --- the same bits ---
 direct=$(wanted 4 --steps 12)
 for model in c $rtl; do
     NARROWCAST_SIM_ENGINE=$model with "4 ranks, $model" "$direct" 12 4 --steps 12
@@ -67,9 +64,8 @@ else
     echo 'skip: no emulator of GPUs in this build: --device cuda'
 fi
 
-# --- another process holds the card ---
 mkfifo pipe
-head -c 70000 /dev/zero >same # more than a pipe holds: once all is written, the reader holds its card
+head -c 70000 /dev/zero >same # more than a pipe holds: once all is written, the reader has its card
 { cat same && : >reading && exec sleep 600; } >pipe &
 holds=$!
 "$n" reduce --on xrt --format e4m3 pipe same sum >reduce.out 2>&1 &
@@ -80,7 +76,6 @@ without "a busy card" "$direct" 'reduce_mm' 4 --steps 12
 kill $holds
 wait $busy || fail "the other user of the card: $(cat reduce.out)"
 
-# --- a card that dies or hangs in mid-run ---
 for fault in dies:30 dies:200 run-hangs read-hangs; do
     NARROWCAST_SIM_FAULT=$fault without "$fault" "$direct" 'card xrt' 4 --steps 12 --card-deadline 1
 done
@@ -96,7 +91,6 @@ same "a device that is killed" out "$long"
 [ -z "$(devices)" ] || fail "a simulated device has outlived its program"
 
 
-# --- refused ---
 # shellcheck disable=SC2317 # refused calls it
 by_card() {
     local ranks=$1

@@ -1,5 +1,5 @@
-/* test_quantise.c : tests --quantise. The smallest layers, together less than 1 % of all elements,
- * stay in fp32. */
+/* test_quantise.c : --quantise keeps the smallest layers, together less than 1 % of all
+ * elements, in fp32. */
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"
@@ -8,7 +8,6 @@
 
 enum { N_MAX = 6 };
 
-/* Sizes; layers already in fp32; layers that must be. */
 static const struct {
     size_t n[N_MAX];
     bool fp32[N_MAX], want[N_MAX];

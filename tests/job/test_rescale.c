@@ -12,16 +12,16 @@
 
 enum { MAX_RANKS = 64, N_LAYERS = 6, N = 300 + 1 + 77 + 41 + 64 + 8 };
 static const uint64_t seed = 20261123;
-/* Only the last travels in fp32. */
+/* Only the last layer travels in fp32. */
 static const struct reducer_layer layers[N_LAYERS] = {
     {.name = "a", .n = 300}, {.name = "b", .n = 1},  {.name = "c", .n = 77},
     {.name = "d", .n = 41},  {.name = "e", .n = 64}, {.name = "f", .n = 8, .fp32 = true}};
 static const double sizes[N_LAYERS] = {1, 1e-3, 3e4, 1e-30, 0, 1};
 
 static float grads[MAX_RANKS][N];
-static long double codes[MAX_RANKS][N]; /* of codes, then of groups' sums */
+static long double codes[MAX_RANKS][N]; /* of codes, then of sums of groups */
 
-/* Gradients span 12 binades, partly equal on all ranks. */
+/* Gradients span 12 binades. */
 static void make_grads(int n_ranks)
 {
     for (int r = 0; r < n_ranks; r++)
@@ -37,7 +37,7 @@ static void make_grads(int n_ranks)
 
 struct trial {
     struct job_spec spec;
-    float mean[N]; /* of rank 0 */
+    float mean[N];
     int rc;
 };
 
@@ -87,7 +87,6 @@ static int log2_up(long double x)
     return frexpl(x, &e) == 0.5L ? e - 1 : e;
 }
 
-/* n values from `first` on, `step` apart, wrapping around. */
 static long double slow_sum(struct slow *acc, const long double *value, int n, int first)
 {
     long double sum = 0;
@@ -97,7 +96,6 @@ static long double slow_sum(struct slow *acc, const long double *value, int n, i
     return sum;
 }
 
-/* The ring of part j starts after j. */
 static int first_of(const struct slow_job *s, size_t pos, size_t n, int parts)
 {
     int j = 0;
@@ -106,7 +104,7 @@ static int first_of(const struct slow_job *s, size_t pos, size_t n, int parts)
     return s->ring ? j + 1 : 0;
 }
 
-/* Layer [at, at + n) of all gradients; it starts at element `pos` of a bucket of n_bucket. */
+/* [at, at + n) of all gradients; it starts at element `pos` of a bucket of n_bucket. */
 static void slow_layer(struct slow_job *s, size_t at, size_t n, size_t pos, size_t n_bucket,
                        float *mean)
 {
@@ -239,8 +237,8 @@ static void compare_all(int n_ranks)
                               formats[f][1], formats[f][2], true, (k + f) % 3 != 0);
 }
 
-/* Headroom of log2 K and log2 P/K binades instead of log2 P is nearer to the fp64 mean if neither
- * is most of it. */
+/* Headroom of log2 K and log2 P/K binades instead of log2 P is nearer to the fp64 mean if
+ * neither is most of it. */
 static void check_gain(int n_ranks)
 {
     make_grads(n_ranks);

@@ -1,5 +1,4 @@
-/* algo_check.h : checks an algorithm's sums and traffic on ranks of any kind. Sums must follow the
- * documented order of additions, and traffic the formulas. */
+/* algo_check.h : checks an algorithm's sums and traffic on ranks of any kind. */
 #ifndef ALGO_CHECK_H
 #define ALGO_CHECK_H
 #include "algo_formulas.h"
@@ -11,16 +10,15 @@
 #include "hls/arith/philox.h"
 #include <string.h>
 
-/* largest number of ranks; bytes of the widest element */
+/* most ranks; bytes of the widest element */
 enum { ALGO_CHECK_MAX = 256, ALGO_CHECK_WIDEST = 4, ALGO_CHECK_CANARY = 0x5a };
 static const uint64_t algo_check_seed = 20240607;
 
-/* Buffers. Each process has its own and computes all expected sums itself. */
 struct algo_world {
-    /* the ranks share a process and this struct, which the lowest rank fills */
+    /* all ranks are in one process; the lowest one fills this struct */
     bool shared;
     int n_ranks;
-    size_t n_most;                                         /* elements */
+    size_t n_most;
     uint8_t *codes[ALGO_CHECK_MAX], *sums[ALGO_CHECK_MAX]; /* [n_most * WIDEST] bytes */
     uint8_t *want;
     uint32_t *acc; /* [n_most * 2] */
@@ -55,8 +53,6 @@ static inline void world_close(struct algo_world *w)
     free(w->want), free(w->acc);
 }
 
-/* ---- reference: sums in a given order, by vec_plain only ---- */
-
 static inline void add_in_order(const struct algo_world *w, const struct vec_sum *s,
                                 uint8_t *const *vectors, const int *order, int n_vectors, size_t at,
                                 size_t n, bool last, uint8_t *out)
@@ -77,7 +73,7 @@ static inline void add_by_rank(const struct algo_world *w, const struct vec_sum 
     add_in_order(w, s, vectors, order, n_vectors, 0, n, last, out);
 }
 
-/* Add each part j in a ring's order: ranks j + 1, j + 2, ..., j. */
+/* In a ring's order: part j is the sum of ranks j + 1, j + 2, ..., j. */
 static inline void add_by_ring(const struct algo_world *w, const struct vec_sum *s,
                                uint8_t *const *vectors, int n_vectors, size_t n, bool last,
                                uint8_t *out)
@@ -134,8 +130,7 @@ static inline double max_of_ranks(const struct algo_rank *t, double x)
     return max;
 }
 
-/* Run `by` once; expect sums, bytes and rounds of `a`. `by` differs from `a` where algo_here()
- * substitutes another algorithm. */
+/* `by` differs from `a` where algo_here() substitutes another algorithm. */
 static inline void run_once(const struct algo_rank *t, const struct algo *a, const struct algo *by,
                             int k, const struct codec *codec, size_t n, const char *what)
 {
@@ -229,7 +224,6 @@ static inline bool settle(const struct algo_rank *t, const struct algo *a, int k
     return rc == 0;
 }
 
-/* with many ranks only every third size */
 static const size_t sizes[] = {8, 24, 104, 56, 16, 5000, 1000};
 enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
 
@@ -259,9 +253,7 @@ static inline void test_combinations(const struct algo_rank *t)
                                           "e5m10", "e8m7", "fp32",   "e6m9"};
     static const char *const outs[] = {NULL,   "e5m10", "fp32", "e4m3",
                                        "e5m2", NULL,    "e8m7", "e5m10"};
-    static const char *const rules[] = {"exact", "fp32", "nearest", "kahan",
-                                        /* as in enum vec_rule */
-                                        "trunc"};
+    static const char *const rules[] = {"exact", "fp32", "nearest", "kahan", "trunc"};
     const struct algo *a;
     for (int i = 0; (a = algo_at(i)); i++)
         for (int k = a->grouped ? 1 : 0; k <= (a->grouped ? t->n_ranks : 0); k++)
@@ -292,7 +284,6 @@ static inline void test_partials(const struct algo_rank *t)
                 test_combination(t, a, k, &rows[r], r == 1 ? VEC_KAHAN : VEC_NEAREST);
 }
 
-/* Test ranges longer than a block of accumulators, and messages longer than one MPI call. */
 static inline void test_long_and_chunked(const struct algo_rank *t)
 {
     const struct algo *a;

@@ -4,8 +4,7 @@
 #include "comm/algo/algo.h"
 #include <math.h>
 
-/* Return where part i of n elements begins. Parts consist of units of 8 elements; the longer parts
- * come first. */
+/* Parts consist of units of 8 elements; the longer parts come first. */
 static inline size_t part_at(size_t n, int parts, int i)
 {
     size_t units = n / 8, p = (size_t)parts, k = (size_t)i, longer = units % p;
@@ -47,8 +46,7 @@ static inline uint64_t partial_part(const struct vec_sum *s, size_t n, int parts
     return vec_bytes(vec_acc_fmt(s), part_n(n, parts, i));
 }
 
-/* Bytes that member i of a ring of p sends for partial sums. codes: the first message holds codes
- * instead. */
+/* Bytes that a member sends for partial sums. codes: the first message holds codes instead. */
 static inline uint64_t ring_bytes(const struct vec_sum *s, size_t n, int p, int i, bool codes)
 {
     const int left = (i + p - 1) % p;
@@ -70,7 +68,7 @@ static inline uint64_t master_bytes(const struct vec_sum *s, size_t n, int p, in
            vec_bytes(s->out, n) - out_part(s, n, k, 0);
 }
 
-/* UINT64_MAX: no formula. */
+/* UINT64_MAX: there is no formula. */
 static inline uint64_t formula_bytes(const struct algo *a, int p, int k, int me,
                                      const struct vec_sum *s, size_t n)
 {

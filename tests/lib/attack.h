@@ -1,5 +1,4 @@
-/* attack.h : makes hostile frames: garbage, valid headers with a wrong key, damaged frames,
- * replays. */
+/* attack.h : makes hostile frames. */
 #ifndef ATTACK_H
 #define ATTACK_H
 #include "card_frames.h"
@@ -25,7 +24,6 @@ static inline void attack_overhear(struct attack *a, const uint8_t *frame, size_
     a->n_kept += a->n_kept < ATTACK_KEPT;
 }
 
-/* Write a well-formed frame with a key that no job has. */
 static inline size_t attack_forge(struct attack *a, uint8_t *out)
 {
     uint8_t payload[22 * PKT_BEAT_BYTES];
@@ -44,7 +42,6 @@ static inline size_t attack_forge(struct attack *a, uint8_t *out)
     return frame_put(h, payload, 22, out);
 }
 
-/* Returns the length, > 0. */
 static inline size_t attack_frame(struct attack *a, uint8_t *out)
 {
     const uint32_t what = rtl_rand(&a->random) % 4;
@@ -59,7 +56,7 @@ static inline size_t attack_frame(struct attack *a, uint8_t *out)
     const size_t i = rtl_rand(&a->random) % a->n_kept;
     n = a->lengths[i];
     memcpy(out, a->kept[i], n);
-    if (what == 2) /* half of them in the header: magic, job, key, slot */
+    if (what == 2)
         out[rtl_rand(&a->random) % (rtl_rand(&a->random) % 2 && n > 64 ? 64 : n)] ^=
             (uint8_t)(1 << rtl_rand(&a->random) % 8);
     return n;

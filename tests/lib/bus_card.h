@@ -1,4 +1,4 @@
-/* bus_card.h : opens a simulated card for a test, with its bus and memory, as seen over PCIe. */
+/* bus_card.h : opens a simulated card with its bus and memory, as seen over PCIe. */
 #ifndef BUS_CARD_H
 #define BUS_CARD_H
 #include "base/clock.h"
@@ -187,7 +187,6 @@ static inline void poison_words(void)
     CHECK(put(at_words, marks, sizeof marks) == 0, "words");
 }
 
-/* Test the C model and, if built, the Verilated card. */
 static inline void of_both(const char *program, void (*test)(const char *model))
 {
     static const char *const rtl[] = {"--engine", "rtl", NULL};

@@ -1,4 +1,4 @@
-/* capture.h : captures stderr between two calls, to check messages. */
+/* capture.h : captures stderr between two calls. */
 #ifndef CAPTURE_H
 #define CAPTURE_H
 #include <stdio.h>
@@ -7,8 +7,8 @@
 
 struct capture {
     FILE *file;
-    int stderr_fd;   /* the original */
-    char text[1024]; /* valid after capture_end() */
+    int stderr_fd;
+    char text[1024];
 };
 
 static inline void capture_begin(struct capture *c)

@@ -13,7 +13,7 @@ static struct {
     uint8_t bytes[CARD_FRAME_BYTES];
 } sent[MAX_OUT];
 static int n_out;
-static uint64_t n_in, n_sent; /* n_sent: also frames that sent[] has no room for */
+static uint64_t n_in, n_sent;
 static struct card *card;
 
 static void take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
@@ -34,7 +34,7 @@ static void write_reg(void *arg, uint32_t at, uint32_t value)
     CHECK(card_write(arg, at, value) == 0, "register %x", at);
 }
 
-/* Send from rank h.rank's address. Returns the number of frames out, in sent[0..]. */
+/* Sends from rank h.rank's address. */
 static int give(struct pkt_header h, const uint8_t *payload, size_t beats)
 {
     uint8_t frame[CARD_FRAME_BYTES];

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Write header and `beats` of payload; fills in magic, len and both CRCs. Returns the length. */
+/* Fills in magic, len and both CRCs. Returns the length. */
 static inline size_t frame_put(struct pkt_header h, const uint8_t *payload, size_t beats,
                                uint8_t *bytes)
 {
@@ -35,7 +35,7 @@ struct frame_job {
     uint64_t key;
 };
 
-/* Register a job through write(arg, offset, value), and enable the card. Results go to the
+/* Registers a job through write(arg, offset, value) and enables the card. Results go to the
  * multicast group ip:port; ip 0: to each rank. */
 static inline void frame_register_group(struct frame_job job, uint32_t ip, uint16_t port,
                                         void (*write)(void *arg, uint32_t at, uint32_t value),

@@ -1,4 +1,4 @@
-# card_net.sh : starts and ends simulated cards, runs trainings and reads their checksums. Sourced
+# card_net.sh : starts and ends simulated cards, runs trainings and reads their checksums. Source it
 # first, under `set -eu`. Provides in_folder.sh's names, and rtl (empty without Verilator).
 # shellcheck shell=bash disable=SC2034  # some names are for those who source this
 
@@ -10,14 +10,14 @@
 rtl=rtl
 ! grep -q 'built without Verilator' "$B/narrowcast-sim" || { rtl='' && echo 'skip: built without Verilator: no Verilated card'; }
 export CARD_NET_DIR="$dir" # for hidden_cards
-: >stderr # shown after a failure
+: >stderr
 code=0
 trap 'code=$?; pkill -f "$dir/log" || true; end_cards; [ $code -eq 0 ] || tail -n 30 "$dir/stderr" >&2; rm -rf "$dir"' EXIT
 
-cards=  # process ids
+cards=
 
-# card NAME OPTIONS...: starts a card on a free loopback port; address in $NAME.at, process id in
-# $NAME.pid
+# card NAME OPTIONS...: starts a card on a free loopback port; its address is in $NAME.at, its
+# process id in $NAME.pid
 card() {
     name=$1
     shift
@@ -54,7 +54,7 @@ on() {
 
 checksum() { sed -n 's/^weights checksum //p' "$1"; }
 
-# by_card LOG: prints "N of M": steps through cards, all steps
+# by_card LOG: prints "N of M": steps through cards and all steps
 by_card() { echo "$(grep -c '"kind":"step".*"offload":true' "$1") of $(grep -c '"kind":"step"' "$1")"; }
 
 same() {

@@ -9,7 +9,7 @@
 #include "sim/shell.h"
 #include <stdlib.h>
 
-enum { PAIR_MAX = 1 << 15 }; /* frames out of one run */
+enum { PAIR_MAX = 1 << 15 };
 
 struct side {
     const struct shell_ops *ops;
@@ -49,7 +49,6 @@ static int by_hash(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* False if a card is missing. */
 static inline int pair_open(uint64_t seed)
 {
     printf("seed %llu\n", (unsigned long long)seed);
@@ -96,7 +95,7 @@ static inline void settle(void)
     }
 }
 
-/* Restart the job on both cards; ip 0: without a multicast group. */
+/* ip 0: without a multicast group. */
 static inline void pair_register_group(struct frame_job job, uint32_t ip, uint16_t port)
 {
     write_both(NULL, REG_JOB_INDEX, job.index);
@@ -156,7 +155,6 @@ static inline void queue_both(struct queued_frame f, const uint8_t *bytes)
         exit(1);
 }
 
-/* Run until idle. Returns the RTL's clocks and beats. */
 static inline struct shell_run pair_run(void)
 {
     rtl.n_out = c.n_out = 0;

@@ -1,4 +1,4 @@
-/* check.h : is the harness of C tests. Exit 0 pass, 1 fail, 77 skip with a printed reason. */
+/* check.h : harness of C tests. Exit 0 pass, 1 fail, 77 skip with a printed reason. */
 #ifndef CHECK_H
 #define CHECK_H
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 static int check_bad;
 
-/* On failure print the printf arguments (first ten failures) and continue. */
+/* Prints the arguments of the first ten failures. */
 #define CHECK(cond, ...)                                               \
     do {                                                               \
         if (!(cond) && check_bad++ < 10) {                             \

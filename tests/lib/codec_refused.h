@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* Each of algos [n] must refuse --codec word in one line containing `line`. */
 static void check_refused(const char *word, const char *const *algos, size_t n, int n_ranks,
                           const char *line)
 {

@@ -18,8 +18,6 @@ struct drive {
     const void *coll, *net;
 };
 
-/* Call a function of the plugin's table. DRIVE_SAME is for functions that have the same arguments
- * in all versions. */
 #define DRIVE_COLL(d, v_, expr) ((const struct collnet_v##v_ *)(d)->coll)->expr
 #define DRIVE_NET(d, v_, expr)  ((const struct net_v##v_ *)(d)->net)->expr
 #define DRIVE_SAME(d, WHICH, expr)       \
@@ -31,7 +29,7 @@ struct drive {
      : (d)->v == 11 ? WHICH(d, 11, expr) \
                     : WHICH(d, 12, expr))
 
-/* Load the plugin from the build folder as NCCL 2.30 does, but with the tables of version v. */
+/* Loads the plugin as NCCL 2.30 does, but with the tables of version v. */
 static inline bool drive_load(struct drive *d, int v)
 {
     char self[PATH_MAX], path[PATH_MAX + 64], name[64];
@@ -97,7 +95,7 @@ static inline int drive_devices(const struct drive *d, int *coll, int *net)
     return DRIVE_SAME(d, DRIVE_COLL, devices(coll)) | DRIVE_SAME(d, DRIVE_NET, devices(net));
 }
 
-/* Both tables must describe the same card. *bytes: the longest all-reduce, if reported. */
+/* Both tables must describe the same card. *bytes: longest all-reduce, if reported. */
 #define DRIVE_PROPERTIES(v_, most)                                                        \
     case v_: {                                                                            \
         struct nic_v##v_ a = {.name = NULL}, b = {.name = NULL};                          \

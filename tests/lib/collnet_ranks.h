@@ -1,5 +1,5 @@
-/* collnet_ranks.h : runs ranks, each a process, that call libnccl-net-narrowcast.so with a
- * simulated card. Shared memory replaces NCCL's bootstrap. */
+/* collnet_ranks.h : runs ranks as processes that call libnccl-net-narrowcast.so with a simulated
+ * card. Shared memory replaces NCCL's bootstrap. */
 #ifndef COLLNET_RANKS_H
 #define COLLNET_RANKS_H
 #include "collnet_drive.h"
@@ -19,10 +19,10 @@
 enum { RANKS_MAX = 4, RANKS_TEXT = 4000 };
 
 struct ranks_shared {
-    atomic_int here[64]; /* ranks at a meeting */
+    atomic_int here[64];
     char handles[RANKS_MAX][NCCL_HANDLE_BYTES];
-    char said[RANKS_MAX][RANKS_TEXT]; /* NCCL's log: warnings */
-    char info[RANKS_MAX][RANKS_TEXT]; /* other lines */
+    char said[RANKS_MAX][RANKS_TEXT];
+    char info[RANKS_MAX][RANKS_TEXT];
     pid_t card;
 };
 static struct ranks_shared *ranks_shared;
@@ -64,7 +64,7 @@ static inline void ranks_meet(void)
         ranks_nap();
 }
 
-/* Returns a socket, which the process's end closes. */
+/* Returns a socket that stays open until the process ends. */
 static inline int ranks_call(const char *handle)
 {
     struct mesh_handle at;
@@ -129,7 +129,7 @@ static inline int ranks_run(int n_ranks, int v, void (*body)(struct drive *d))
         struct drive d;
         check_bad = 0;
         ranks_own = r, ranks_n = n_ranks;
-        alarm(100); /* ends a hanging test */
+        alarm(100);
         if (drive_load(&d, v))
             body(&d);
         exit(check_bad != 0); /* not _exit: sanitizers report at exit */
@@ -149,7 +149,7 @@ static inline bool ranks_begin(void)
     return ranks_shared != MAP_FAILED;
 }
 
-/* Do what NCCL does before the first all-reduce. Returns connect's result; *comm stays NULL on
+/* Does what NCCL does before the first all-reduce. Returns connect's result; *comm stays NULL on
  * failure. */
 static inline int ranks_connect(struct drive *d, void **comm)
 {
@@ -164,7 +164,7 @@ static inline int ranks_connect(struct drive *d, void **comm)
     ranks_meet();
     for (int r = 0; r < ranks_n; r++)
         handles[r] = ranks_shared->handles[r];
-    /* The plugin must neither adopt nor change this mode. On some CPUs traps cannot be enabled. */
+    /* The plugin must neither adopt nor change this mode. Some CPUs cannot enable traps. */
     fesetround(ranks_own % 2 ? FE_UPWARD : FE_TONEAREST);
     feenableexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_INEXACT);
     const int traps = fegetexcept();

@@ -1,5 +1,4 @@
-/* comm_check.h : checks collectives, messages, votes and counters of comm/, for ranks of any kind,
- * by check_comm(). */
+/* comm_check.h : checks collectives, messages, votes and counters of comm/ on ranks of any kind. */
 #ifndef COMM_CHECK_H
 #define COMM_CHECK_H
 #include "check.h"
@@ -9,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMM_CHECK_MAX = 8 }; /* most ranks */
+enum { COMM_CHECK_MAX = 8 };
 
-/* Byte i of a message from rank `from` to rank `to`. */
 static inline uint8_t byte_of(int from, int to, size_t i)
 {
     return (uint8_t)(i * 7 + i / 251 + (size_t)from * 31 + (size_t)to * 17);
@@ -80,7 +78,7 @@ static inline void test_gather_pass(struct comm *c, size_t bytes)
         for (size_t i = 0; i < bytes; i++)
             CHECK(all[(size_t)r * bytes + i] == byte_of(r, 0, i), "byte %zu of rank %d", i, r);
     memset(mine, 0, sizeof mine);
-    for (int r = 1; r < c->n_ranks; r++) /* rank 0 returns them */
+    for (int r = 1; r < c->n_ranks; r++)
         if (c->rank == 0 || c->rank == r)
             CHECK(comm_pass(c, 0, r, c->rank ? mine : all + (size_t)r * bytes, bytes) == 0, "pass");
     for (size_t i = 0; i < bytes && c->rank > 0; i++)
@@ -107,7 +105,7 @@ static inline void test_all_gather(struct comm *c, size_t bytes)
           "%d rounds", (int)(after.rounds - before.rounds));
 }
 
-/* Chunks are so small that the request table must grow. */
+/* The chunks are so small that the request table must grow. */
 static inline void test_messages(struct comm *c)
 {
     enum { BYTES = 20011 };
@@ -173,7 +171,7 @@ static inline bool gives_up(int rank, int step)
     return step % 3 != 2 && (rank + step) % 3 == 0;
 }
 
-/* In some steps some ranks abandon the path; the notice must not reach into the next step. */
+/* Some ranks abandon the path in some steps; a notice must not reach the next step. */
 static inline void test_votes(struct comm *c)
 {
     for (int step = 0; step < 9; step++) {

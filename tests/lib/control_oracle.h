@@ -1,5 +1,5 @@
-/* control_oracle.h : predicts answers and register writes of rtl/shell/control.sv by host/control
- * and a card in C, for test_control_rtl.c. */
+/* control_oracle.h : predicts answers and register writes of rtl/shell/control.sv with
+ * host/control and a card in C. */
 #ifndef CONTROL_ORACLE_H
 #define CONTROL_ORACLE_H
 #include "check.h"
@@ -17,14 +17,13 @@ enum {
 
 struct side {
     struct card *card;
-    uint32_t log[MAX_LOG][2]; /* writes since the last datagram */
+    uint32_t log[MAX_LOG][2];
     int n_log;
-    uint32_t index, stopping,
-        /* stopping: reads of STATUS that still report it */
-        stops;
+    /* stopping: reads of STATUS that still report a stop */
+    uint32_t index, stopping, stops;
 };
 static struct side real, model;
-static struct control_jobs jobs; /* of the oracle; peers are leases */
+static struct control_jobs jobs; /* the oracle's; peers are leases */
 
 static int side_write(void *arg, uint32_t at, uint32_t value)
 {
@@ -81,7 +80,7 @@ static int lease_of(uint64_t secret)
     return -1;
 }
 
-/* JOB_INDEX is not restored, as in hardware. */
+/* The hardware does not restore JOB_INDEX either. */
 static void end_lease(int i)
 {
     control_jobs_end(&jobs, i);
@@ -130,7 +129,6 @@ static void operate(int peer, const struct lease_message *m, struct lease_messag
     }
 }
 
-/* Returns the length, 0: none. */
 static size_t expect(const uint8_t *bytes, size_t n, uint8_t *to)
 {
     struct lease_message m = {0}, out;

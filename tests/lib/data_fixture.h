@@ -30,20 +30,18 @@ struct fixture_file {
 struct fixture {
     char dir[64], spec[100];
     bool gz;
-    bool lists;             /* a file may name others */
-    const char *folders[2]; /* in dir; NULL: none */
+    bool lists;
+    const char *folders[2];
     int n_files;
     struct fixture_file files[FIXTURE_FILES_MAX];
 };
 
-/* Return a value that depends on the place, so that neighbours, rows, channels and images
- * differ. */
 static inline uint8_t fixture_pixel(size_t image, size_t row, size_t col, size_t channel)
 {
     return (uint8_t)((image * 2654435761u + row * 40503u + col * 1299721u + channel * 7919u) >> 3);
 }
 
-/* Return a class. Four images in a row share it, so the first images are not class-balanced. */
+/* Four images in a row share a class, so the first images are not class-balanced. */
 static inline uint8_t fixture_label(size_t image)
 {
     return (uint8_t)((image / 4 * 7 + 3) % 10);
@@ -83,7 +81,7 @@ static inline void fixture_remove(const struct fixture *x, const char *name)
     CHECK(remove(path) == 0, "%s", path);
 }
 
-/* Make the folder. x: all zero except gz. kind: the data's kind, as in a spec. */
+/* x is zero except gz. kind: the data's kind in a spec. */
 static inline void fixture_open_dir(struct fixture *x, const char *kind)
 {
     const char *tmp = getenv("TMPDIR");
@@ -111,7 +109,7 @@ static inline struct fixture *fixture_alloc(bool gz)
     return x;
 }
 
-/* 40 training images of 28 x 30, and 20 test images, numbered from 1000. */
+/* 40 training images of 28 x 30; 20 test images, numbered from 1000. */
 static inline struct fixture *fixture_open_idx(bool gz)
 {
     static const char *const names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
@@ -138,7 +136,6 @@ static inline struct fixture *fixture_open_idx(bool gz)
     return x;
 }
 
-/* Six files of 3 records; file f has images 3f, 3f+1, 3f+2. */
 static inline struct fixture *fixture_open_cifar(bool gz)
 {
     static const char *const names[] = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
@@ -170,7 +167,6 @@ static inline void fixture_put_le(struct fixture_file *f, uint32_t v, int bytes)
         fixture_put(f, (uint8_t)(v >> 8 * i));
 }
 
-/* Noise that grows louder. */
 static inline int16_t fixture_sample(int sound, size_t i)
 {
     const uint32_t bits = (uint32_t)((i + 1) * 2654435761u) ^ (uint32_t)(sound * 40503);
@@ -192,9 +188,9 @@ static inline void fixture_put_wav(struct fixture_file *f, int sound, size_t n)
         fixture_put_le(f, (uint16_t)fixture_sample(sound, i), 2);
 }
 
-enum { FIXTURE_SOUND_A = 2000, FIXTURE_SOUND_B = 1039 }; /* samples: 11 and 4 frames */
+enum { FIXTURE_SOUND_A = 2000, FIXTURE_SOUND_B = 1039 };
 
-/* A long and a short training utterance; the test set is the short one. */
+/* The test set is the short one. */
 static inline struct fixture *fixture_open_an4(bool gz)
 {
     static const struct {
@@ -218,7 +214,7 @@ static inline struct fixture *fixture_open_an4(bool gz)
     return x;
 }
 
-/* 20 windows of 128 characters, and 7 surplus characters. */
+/* 20 windows of 128 characters and 7 surplus characters. */
 static inline struct fixture *fixture_open_text(bool gz)
 {
     struct fixture *x = fixture_alloc(gz);

@@ -1,4 +1,4 @@
-/* dump_fixture.h : makes a folder as --dump-gradients does, and runs a benchmark on it. */
+/* dump_fixture.h : makes a folder like --dump-gradients and runs a benchmark on it. */
 #ifndef DUMP_FIXTURE_H
 #define DUMP_FIXTURE_H
 #include "check.h"
@@ -64,7 +64,6 @@ static inline void dump_refusal(const char *args, const char *says)
           "said \"%s\", want one line, \"%s\"", dump_out, says);
 }
 
-/* False if the benchmark is not built. */
 static inline bool dump_begin(const char *name)
 {
     const char *build = getenv("B"), *tmp = getenv("TMPDIR");

@@ -21,8 +21,8 @@ struct reached {
 static struct {
     void *shell;
     struct frame_queue in;
-    uint32_t silent; /* answers no ARP; 0: all answer */
-    uint64_t asked;  /* the card's ARP requests for that host */
+    uint32_t silent;
+    uint64_t asked;
     int n_arp, n_echo, n_astray, n;
     uint8_t echo[ETHER_MAX];
     size_t echo_n;
@@ -83,7 +83,7 @@ static inline void put_ether(uint32_t from_ip, uint32_t type, uint8_t *frame)
     be16(frame + 12, type);
 }
 
-/* op 1: broadcast request for the card, 2: answer. Returns the length. */
+/* op 1: broadcast request for the card; 2: answer. Returns the length. */
 static inline size_t put_arp(uint32_t op, uint32_t from_ip, uint8_t *frame)
 {
     static const uint8_t head[6] = {0, 1, 8, 0, 6, 4};
@@ -115,7 +115,7 @@ static inline void sum_ip(uint8_t *frame)
     be16(frame + 24, ~ether_sum(0, frame + 14, head));
 }
 
-/* Fill in the UDP checksum; 0 is sent as 0xffff. The IP header must have 20 bytes. */
+/* A checksum of 0 is sent as 0xffff. The IP header must have 20 bytes. */
 static inline void sum_udp(uint8_t *frame)
 {
     const size_t n = of_be16(frame + 38);
@@ -204,7 +204,6 @@ static inline void net_close(void)
     frame_queue_free(&net.in);
 }
 
-/* Clear the record and run until idle. Returns the clocks. */
 static inline uint64_t net_run(void)
 {
     net.n = 0;

@@ -1,5 +1,4 @@
-/* fake_card.h : imitates a card controlled by datagrams (hls/card/lease.def), in a thread of
- * test_fpga_eth.c. On request it loses datagrams, lies or stays silent. */
+/* fake_card.h : imitates a card controlled by datagrams (hls/card/lease.def), in a thread. */
 #ifndef FAKE_CARD_H
 #define FAKE_CARD_H
 #include "check.h"
@@ -22,7 +21,6 @@ static struct {
     uint32_t sequence;
     uint8_t last[LEASE_BYTES];
     size_t last_n;
-    /* register writes in order; `begins`: the first of a request */
     struct {
         uint32_t at, value;
         bool begins;
@@ -83,8 +81,8 @@ static size_t answer_to(const struct lease_message *m, uint8_t *to)
     return n;
 }
 
-/* Send forged answers to m, as strangers could: with a wrong secret, a wrong sequence number or
- * both, in several versions and with every status. */
+/* Sends answers to m as strangers could: with a wrong secret, a wrong sequence number or both,
+ * in several versions and with every status. */
 static void forge(const struct lease_message *m, const struct sockaddr_in *to)
 {
     static const uint8_t versions[] = {LEASE_VERSION, 0, LEASE_VERSION + 1, 255};
@@ -123,7 +121,6 @@ static void *be_card(void *arg)
     return NULL;
 }
 
-/* port 0: any. */
 static bool card_up(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET,
@@ -141,8 +138,8 @@ static bool card_up(void)
     return true;
 }
 
-/* Start the card 0.1 s late. Until then the system rejects datagrams by ICMP, which any host could
- * forge. */
+/* The card starts 0.1 s late. Until then the system rejects datagrams by ICMP, which any host
+ * could forge. */
 static void *be_late_card(void *arg)
 {
     usleep(100000);

@@ -1,5 +1,5 @@
-/* fake_card_path.h : imitates the card path over MPI, with its own communicator, and fails in
- * mid-step on some or all ranks, drawn from a common seed. */
+/* fake_card_path.h : imitates the card path over MPI and fails in mid-step on random ranks. All
+ * ranks draw from one seed. */
 #ifndef FAKE_CARD_PATH_H
 #define FAKE_CARD_PATH_H
 #include "check.h"
@@ -18,11 +18,11 @@ struct fake_card_path {
     struct comm *c;
     MPI_Comm mpi;
     uint32_t seed, step, stage;
-    bool over;  /* abandoned in this step */
-    int closed; /* steps for which it stays closed */
+    bool over;
+    int closed; /* steps until it opens again */
     int abandoned, sums, max, forged;
     uint64_t digest;
-    uint8_t all[1 << 16]; /* codes of a bucket, of all ranks */
+    uint8_t all[1 << 16];
 };
 
 static uint32_t fake_dice(const struct fake_card_path *f, uint32_t stage, uint32_t what)
@@ -45,7 +45,7 @@ static int fake_abandon(struct fake_card_path *f)
     return CARD_PATH_ABANDONED;
 }
 
-/* True if this stage can begin. After a failure, ranks that noticed nothing wait for the notice. */
+/* After a failure, ranks that noticed nothing wait for the notice. */
 static bool fake_begins(const struct fake_card_path *f)
 {
     const enum fake_mishap now = fake_mishap(f);
@@ -61,7 +61,7 @@ static int fake_wait_for_word(struct fake_card_path *f)
     return fake_abandon(f);
 }
 
-/* True if this rank gets the result. If chance would give it to all, rank 0 misses it. */
+/* If chance would give the result to all ranks, rank 0 misses it. */
 static bool fake_gets(struct fake_card_path *f)
 {
     bool all = true;

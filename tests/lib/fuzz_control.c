@@ -5,7 +5,7 @@
  *         tests/lib/fuzz_control.c host/control/c*.c sim/shell_c.c sim/frame_queue.c sim/card_*.c
  *         build/libnarrowcast.a -lz -ldl -lm
  *
- * This command builds a fuzzer; test_sim_control.c replays inputs. An input: (length u8, peer u8,
+ * This builds a fuzzer; test_sim_control.c replays inputs. An input is (length u8, peer u8,
  * bytes)...; length 0: the peer leaves. Aborts if an invariant fails after an input. */
 #include "card_frames.h"
 #include "control/control.h"
@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct {
     void *shell;
     struct control *control;
-    int victim, peer[FUZZ_PEERS]; /* -1: absent */
+    int victim, peer[FUZZ_PEERS];
     uint32_t chunk;
     int results;
     uint64_t told_off, quit;
@@ -76,7 +76,7 @@ static void fuzz_open(void)
         fuzz.peer[i] = -1;
 }
 
-/* Both ranks add 1, rank 0 from this address (0: its own). */
+/* Both ranks add 1, rank 0 from this address; 0: its own. */
 static void fuzz_add_from(uint32_t from)
 {
     struct frame_queue in = {0};

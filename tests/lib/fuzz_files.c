@@ -48,7 +48,7 @@ static const char *const cifar_names[] = {"data_batch_1.bin", "data_batch_2.bin"
 static struct {
     char folder[64];
     uint64_t taken[FUZZ_KINDS], refused[FUZZ_KINDS];
-    int said; /* receives the readers' messages */
+    int said;
 } fuzz;
 
 #define MUST(what) ((what) ? (void)0 : abort())
@@ -80,7 +80,7 @@ static void fuzz_put(const char *name, const uint8_t *data, size_t n)
     MUST(fd >= 0 && write(fd, data, n) == (ssize_t)n && !close(fd));
 }
 
-/* No message if accepted, a line if refused. */
+/* Requires no message if accepted, one line if refused. */
 static void fuzz_end(int kind, int rc)
 {
     char line[600];
@@ -102,7 +102,7 @@ static size_t fuzz_length(const uint8_t *lengths, int i, size_t left)
 }
 
 static const char fuzz_text[] =
-    "data=synthetic:240,3\nlr=0.05\nmodel=mlp\nlong=" /* any lengths */
+    "data=synthetic:240,3\nlr=0.05\nmodel=mlp\nlong="
     "0123456789012345678901234567890123456789012345678901234567890123456789\n";
 
 static const struct checkpoint_plan fuzz_plan = {

@@ -6,7 +6,7 @@
  *         tests/lib/fuzz_receive.c host/offload/window/window*.c host/offload/window/frame.c
  *         build/libsim.a build/libnarrowcast.a -lm
  *
- * This command builds a fuzzer; test_fuzz_receive.c replays inputs.
+ * This builds a fuzzer; test_fuzz_receive.c replays inputs.
  *
  * An input: byte 0, bits 1..0: kind of datagram; bit 2: changed length; bit 3: sent to the
  * multicast group, if any. Then
@@ -24,8 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 static struct {
     struct net net;
     struct net_job job;
-    struct net_datagram seen[SEEN]; /* frames for rank 0 */
-    /* damaged, foreign, stale: refused frames */
+    struct net_datagram seen[SEEN];
     uint64_t n_seen, works, lost, damaged, foreign, stale;
     uint8_t codes[2][CODES + 8], want[CODES], got[2][CODES];
     unsigned inputs;
@@ -39,7 +38,7 @@ static void open_fuzz(void)
                                 .codec = net_codec("e4m3", "e4m3", "saturate", 2),
                                 .n_ranks = 2,
                                 .n_cards = 2,
-                                .grouped = fuzz.lost % 2, /* every other job */
+                                .grouped = fuzz.lost % 2,
                                 .card_deadline_s = 1,
                                 .deadline_s = 10};
     net_job_open(&fuzz.job);
@@ -89,8 +88,8 @@ static void start_work(void)
     }
 }
 
-/* Let both ranks take their datagrams, then run the network for a tick. Datagrams that reach rank 0
- * during the tick wait for the next call and are remembered. */
+/* Runs both ranks, then the network for a tick. Datagrams that reach rank 0 in the tick wait for
+ * the next call and are remembered. */
 static void go_on(void)
 {
     bool moved;
@@ -141,7 +140,7 @@ static size_t make_datagram(const uint8_t *data, size_t n, uint8_t *bytes, size_
             h.key ^= 1;
         const uint16_t len = h.len;
         const size_t whole = frame_put_header(h, length - PKT_HEADER_BYTES, bytes);
-        if (len != whole && len % 3 == 0) { /* sometimes wrong, with a correct CRC */
+        if (len != whole && len % 3 == 0) { /* sometimes a wrong length with a correct CRC */
             pkt_put_uint(bytes + PKT_LEN_AT, len, PKT_LEN_BYTES);
             pkt_put_uint(bytes + PKT_HEADER_CRC_AT, crc32c(bytes, PKT_HEADER_CRC_AT), 4);
         }
@@ -161,7 +160,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct window *w = fuzz.job.windows[0];
     if (w->state == WINDOW_BUSY) {
         const size_t length = make_datagram(data, n, bytes, sizeof bytes);
-        uint8_t *copy = malloc(length ? length : 1); /* exact, for sanitizers */
+        uint8_t *copy = malloc(length ? length : 1); /* exact size, for sanitizers */
         if (!copy)
             return 0;
         memcpy(copy, bytes, length);

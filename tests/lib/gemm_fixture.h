@@ -1,5 +1,4 @@
-/* gemm_fixture.h : makes matrices of odd shapes and computes slow reference products in low
- * precision, each operation by mf.h. */
+/* gemm_fixture.h : makes matrices of odd shapes and their products in low precision, by mf.h. */
 #ifndef GEMM_FIXTURE_H
 #define GEMM_FIXTURE_H
 #include "check.h"
@@ -13,7 +12,7 @@ static float gemm_a[GEMM_MAX], gemm_b[GEMM_MAX], gemm_c[GEMM_MAX], gemm_want[GEM
 
 struct gemm_shape {
     bool ta, tb, add;
-    int m, n, k, more; /* more: lda, ldb, ldc minus the row's length */
+    int m, n, k, more; /* more: columns added to lda, ldb, ldc */
 };
 
 static inline uint32_t gemm_bits(float x)
@@ -73,11 +72,11 @@ static inline uint32_t slow_product(const struct gemm_rule *r, float a, float b)
     if (x.kind != MF_FINITE || y.kind != MF_FINITE)
         v.kind = x.kind == MF_NAN || y.kind == MF_NAN || zero ? MF_NAN : MF_INFINITE;
     if (v.kind == MF_NAN)
-        v.negative = 0; /* matters if m = 0, where nan becomes inf with this sign */
+        v.negative = 0; /* for m = 0, where nan becomes inf with this sign */
     return mf_pack(r->fmt, v, MF_NEAREST, r->overflow, 0);
 }
 
-/* Return the code of c + s for any fp32 c. Bits that are shifted out of the smaller term become one
+/* Returns the code of c + s for any fp32 c. Bits shifted out of the smaller term become one
  * sticky bit. */
 static inline uint32_t slow_last(const struct gemm_rule *r, float c, uint32_t s)
 {

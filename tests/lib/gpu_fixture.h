@@ -46,9 +46,8 @@ static inline const struct dev_library *gpu_fixture_need(const char *path)
     return lib;
 }
 
-/* Choose the library and set NARROWCAST_CUDA, which gpu_open() of host/vec reads. With a GPU the
- * real library must work. The emulator is used only if there is no GPU or CUDA_VISIBLE_DEVICES
- * hides all. Skips the test if there is no library. */
+/* Sets NARROWCAST_CUDA, which gpu_open() of host/vec reads. With a GPU the real library must
+ * work. Skips the test if there is no library. */
 static inline const struct dev_library *gpu_fixture_choose(void)
 {
     const char *b = getenv("B"), *set = getenv("NARROWCAST_CUDA");
@@ -56,7 +55,7 @@ static inline const struct dev_library *gpu_fixture_choose(void)
     char path[PATH_MAX];
     if (set && *set)
         return gpu_fixture_need(set);
-    const char *shown = getenv("CUDA_VISIBLE_DEVICES"); /* "" and -1: none */
+    const char *shown = getenv("CUDA_VISIBLE_DEVICES"); /* "" and -1 hide all GPUs */
     const bool hidden = access("/dev/nvidiactl", F_OK) || (shown && (!*shown || *shown == '-'));
     snprintf(path, sizeof path, "%s/libnarrowcast_cuda.so", b && *b ? b : "build");
     if (!hidden && (lib = gpu_fixture_need(path))->run->count() == 0)
@@ -73,8 +72,7 @@ static inline const struct dev_library *gpu_fixture_choose(void)
     return lib;
 }
 
-/* Choose the library, open a device and print its name (under mpirun on rank 0). Exits on
- * failure. */
+/* Also prints its name (under mpirun on rank 0). Exits on failure. */
 static inline struct gpu_fixture gpu_fixture_open(void)
 {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK"),

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-/* tensors at a time; guard bytes before and after each */
+/* most tensors at a time; guard bytes before and after each */
 enum { LAYERS_HELD = 64, LAYERS_BORDER = 64 };
 
 struct layers {
@@ -23,22 +23,21 @@ struct layers {
     struct dev_nn *d;
     enum nn_math math;
     size_t skew; /* elements after a 256-byte boundary */
-    void *cpu;   /* nn_cpu's context */
+    void *cpu;
     struct {
         char *base;
-        size_t skip, bytes; /* before the tensor; of the tensor */
+        size_t skip, bytes; /* guard bytes before; bytes of the tensor */
     } held[LAYERS_HELD];
     int n_held;
-    uint64_t key; /* of the next random numbers */
+    uint64_t key;
 };
 
 static const enum nn_math layers_maths[] = {NN_FP32, NN_FP16, NN_BF16};
-/* for passes with weights; in all others NN_FP16_PURE equals NN_FP16 */
+/* for passes with weights; elsewhere NN_FP16_PURE equals NN_FP16 */
 static const enum nn_math layers_par_maths[] = {NN_FP32, NN_FP16, NN_BF16, NN_FP16_PURE};
 enum { LAYERS_PAR_MATHS = sizeof layers_par_maths / sizeof *layers_par_maths };
 static const char *const layers_names[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};
 
-/* Skips the test without GPU and emulator. */
 static inline void layers_open(struct layers *g, uint64_t seed)
 {
     gpu_fixture_choose();
@@ -101,7 +100,7 @@ static inline float layers_round(enum nn_math math, float x)
     return y;
 }
 
-/* Half a unit in the last place of x, plus a small margin. */
+/* Half a unit in the last place of x plus a small margin. */
 static inline double layers_half_ulp(enum nn_math math, double x)
 {
     const struct mf_fmt f = layers_format(math);
@@ -109,7 +108,6 @@ static inline double layers_half_ulp(enum nn_math math, double x)
     return 0.5001 * fmax(ldexp(fabs(x), -f.m), least);
 }
 
-/* Numbers of the type from -1 to 1. */
 static inline float *layers_random(struct layers *g, size_t n)
 {
     float *x = layers_memory(n * sizeof *x);
@@ -137,7 +135,6 @@ static inline void *layers_hold(struct layers *g, const void *x, size_t skip, si
     return base + LAYERS_BORDER + skip;
 }
 
-/* Copy as activations. */
 static inline void *layers_put(struct layers *g, const float *x, size_t n)
 {
     if (g->math == NN_FP32)
@@ -156,13 +153,13 @@ static inline float *layers_put_float(struct layers *g, const float *x, size_t n
     return layers_hold(g, x, g->skew * sizeof *x, n * sizeof *x);
 }
 
-/* Copy as weights, their gradients, velocities or statistics. */
+/* As weights, their gradients, velocities or statistics. */
 static inline void *layers_put_par(struct layers *g, const float *x, size_t n)
 {
     return g->math == NN_FP16_PURE ? layers_put(g, x, n) : layers_put_float(g, x, n);
 }
 
-/* Fetch after all work; the guards must be unchanged. */
+/* Waits for all work; the guards must be unchanged. */
 static inline void *layers_fetch(struct layers *g, const void *p)
 {
     int i = 0;
@@ -230,7 +227,7 @@ static inline void layers_drop(struct layers *g)
     g->n_held = 0;
 }
 
-/* Any nan equals any nan. Frees got. */
+/* All nans are equal. Frees got. */
 static inline void layers_same_floats(struct layers *g, const char *what, float *got,
                                       const float *want, size_t n)
 {

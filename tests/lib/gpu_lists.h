@@ -1,5 +1,4 @@
-/* gpu_lists.h : lays out lists of vectors at equal places on the host and the GPU and compares
- * them. */
+/* gpu_lists.h : places lists of vectors alike on the host and the GPU and compares them. */
 #ifndef GPU_LISTS_H
 #define GPU_LISTS_H
 #include "check.h"
@@ -16,10 +15,10 @@ enum { ROOM = 48 << 10, BYTES = 12 * ROOM, PARTS = 3, LIST = 9, FILL = 0x5a, KIN
 static const uint64_t seed = 1503;
 
 static struct {
-    float *x, *was, *y, *next; /* [ROOM] */
+    float *x, *was, *y, *next;
     uint8_t *parts[PARTS], *codes;
-    float *read;         /* [ROOM] copied from the GPU */
-    uint8_t *read_codes; /* [BYTES] copied from the GPU */
+    float *read;
+    uint8_t *read_codes;
 } host;
 static struct {
     const struct vec_ops *ops;
@@ -106,8 +105,8 @@ struct place {
 
 static const size_t list_lengths[] = {0, 1, 31, 33, 255, 513, 1505, 64};
 
-/* Choose places. Codes have unit_bytes bytes per unit. tidy: align vectors as a reducer does.
- * Returns the number of vectors. */
+/* Codes have unit_bytes bytes per unit. tidy: aligned vectors, as a reducer has them. Returns
+ * the number of vectors. */
 static inline int lay_out(size_t unit, size_t unit_bytes, bool tidy, struct place list[LIST])
 {
     size_t x = 0, codes = 0;
@@ -127,7 +126,7 @@ static inline int lay_out(size_t unit, size_t unit_bytes, bool tidy, struct plac
     return k;
 }
 
-/* Check both tables of the GPU, the second with host memory. Returns 0, or 1 without a GPU. */
+/* Checks both tables of the GPU, the second with host memory. Returns 0, or 1 without a GPU. */
 static inline int lists_on_gpu(void (*check)(const struct vec_ops *ops))
 {
     (void)gpu_fixture_choose();

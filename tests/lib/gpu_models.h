@@ -26,7 +26,7 @@ static inline double uniform(uint64_t key, uint64_t i)
 
 struct images {
     int n;
-    size_t size; /* of all images */
+    size_t size;
     real *x;
     int32_t *labels;
 };
@@ -75,8 +75,8 @@ static inline void build_kinds(struct nn_model *m)
     graph_head(m, x, &loss_class, 1);
 }
 
-/* A tensor with four readers: dilated taps, a pooling that adds to a gradient, upscaling to the
- * original size; and a second head. */
+/* Its tensor has four readers: dilated taps, a pooling that adds to a gradient, upscaling to the
+ * original size, and a second head. */
 static inline void build_branches(struct nn_model *m)
 {
     const struct nn_shape in = m->nodes[0].window.out;
@@ -138,7 +138,7 @@ static inline double half_unit(enum nn_math math)
     return math == NN_FP32 ? 0x1p-24 : math == NN_BF16 ? 0x1p-9 : 0x1p-12;
 }
 
-/* Relative change that represents a pass's roundings: of factors, and of sums of up to a thousand
+/* Relative change that represents a pass's roundings of factors, and of sums of up to a thousand
  * products in float. */
 static inline double nudge_of(enum nn_math math)
 {
@@ -159,8 +159,8 @@ static inline struct answer answer_of(struct nn_model *m, const struct images *d
     return a;
 }
 
-/* How far a CPU model's loss and gradients move: moved [n_params], L2 norms. Restores all except
- * the gradients. */
+/* Returns how far the loss of a CPU model moves. moved [n_params]: L2 norms, for gradients.
+ * Restores all except the gradients. */
 static inline double sensitivity(struct nn_model *cpu, const struct images *d, double nudge,
                                  const struct answer *at, double *moved)
 {

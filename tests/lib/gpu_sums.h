@@ -37,7 +37,6 @@ static void done(int rc)
     CHECK(g.run->wait(g.s) == 0, "the device");
 }
 
-/* The canaries before (`at` bytes) and after must be intact. */
 static void compare(const struct vec_sum *s, const char *what, const uint8_t *want, size_t bytes,
                     int p, size_t n)
 {
@@ -52,7 +51,7 @@ static void compare(const struct vec_sum *s, const char *what, const uint8_t *wa
 static uint8_t want_out[ROOM];
 static uint64_t want_acc[ROOM / 8];
 
-/* Copy the codes at packed[r] + 1 to `skew` bytes after an aligned address. If skew is odd, add r %
+/* Copies codes from packed[r] + 1 to `skew` bytes after an aligned address. An odd skew adds r %
  * 3 bytes, so that ranks differ in alignment. */
 static void place(const struct vec_sum *s, int p, size_t n, unsigned skew)
 {
@@ -63,7 +62,7 @@ static void place(const struct vec_sum *s, int p, size_t n, unsigned skew)
     }
 }
 
-/* Check sum(), then accumulate() with the wide partial sums that it leaves, then finish(), then
+/* Checks sum(), then accumulate() with the wide partial sums that it leaves, then finish(), then
  * sum() in place. */
 static void check_sum(const struct vec_sum *s, int p, size_t n, int shift, unsigned skew)
 {
@@ -83,7 +82,7 @@ static void check_sum(const struct vec_sum *s, int p, size_t n, int shift, unsig
     memset(g.acc, CANARY, vec_acc_bytes(s, n) + GUARD);
     for (int r = 0; r < p; r++)
         done(g.vec->accumulate(s, g.acc, g.list[r], n, r == 0, g.s));
-    if (s->rule != VEC_FP32) /* nan of fp32 may have any payload */
+    if (s->rule != VEC_FP32) /* nans of fp32 may have any payload */
         CHECK(memcmp(g.acc, want_acc, vec_acc_bytes(s, n) + GUARD) == 0,
               "accumulate: rule %d e%um%u of %d ranks, %zu elements", (int)s->rule, s->in.e,
               s->in.m, p, n);

@@ -1,5 +1,5 @@
-/* jobs_alike.h : runs jobs of every algorithm and kind of codec on ranks of any kind, and on
- * virtual ranks (check_jobs()). Means must be bit-identical, and bytes and rounds equal. */
+/* jobs_alike.h : runs jobs of every algorithm and kind of codec on ranks of any kind and on
+ * virtual ranks, which must have equal means, bytes and rounds. */
 #ifndef JOBS_ALIKE_H
 #define JOBS_ALIKE_H
 #include "base/err.h"

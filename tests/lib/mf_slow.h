@@ -1,4 +1,4 @@
-/* mf_slow.h : is a slow reference of hls/arith/mf.h with long doubles and a list of all values.
+/* mf_slow.h : slow reference of hls/arith/mf.h with long doubles and a list of all values.
  *
  * A format of up to 16 bits is a sorted list of its finite magnitudes, plus the value that would
  * follow if the exponent were unbounded. Rounding searches the list; overflow is the last entry.
@@ -21,7 +21,7 @@ struct slow {
     struct mf_fmt f;
     uint32_t n;         /* finite magnitudes: codes 0 .. n-1 */
     long double *value; /* [n+1], ascending; NULL: too many */
-    /* slow_find()'s last result: callers often ask for values nearby */
+    /* slow_find()'s last result; the next value is often near */
     uint32_t at;
 };
 
@@ -39,14 +39,13 @@ static inline uint32_t slow_bits(float x)
     return bits;
 }
 
-/* Exponent of the smallest normal (of the only binade if e = 1). */
+/* Exponent of the smallest normal, or of the only binade if e = 1. */
 static inline int slow_lowest(struct mf_fmt f)
 {
     return 2 - (1 << (f.e - 1));
 }
 
-/* Return the magnitude of code mag. Codes of inf and nan also give a number, as if exponents went
- * on. */
+/* Codes of inf and nan also give a number, as if exponents went on. */
 static inline long double slow_magnitude(struct mf_fmt f, uint32_t mag)
 {
     uint32_t per_binade = 1u << f.m, field = mag / per_binade, frac = mag % per_binade;
@@ -87,7 +86,7 @@ static inline void slow_close(struct slow *s)
     free(s->value);
 }
 
-/* Return the largest k with value[k] <= a; a is below value[n]. */
+/* The largest k with value[k] <= a < value[n]. */
 static inline uint32_t slow_find(struct slow *s, long double a)
 {
     if (!(s->value[s->at] <= a && a < s->value[s->at + 1])) {
@@ -104,7 +103,7 @@ static inline uint32_t slow_find(struct slow *s, long double a)
     return s->at;
 }
 
-/* True if a = low + part * (high - low), part in [0, 1), rounds up. */
+/* a is low + part * (high - low), part in [0, 1). */
 static inline bool slow_goes_up(long double a, long double low, long double high, bool tie_goes_up,
                                 enum mf_round round, uint32_t random)
 {
@@ -115,7 +114,7 @@ static inline bool slow_goes_up(long double a, long double low, long double high
     return a + a > low + high || (a + a == low + high && tie_goes_up);
 }
 
-/* Return the rounded magnitude's code, or n if it overflows. */
+/* Returns the code; n: overflow. */
 static inline uint32_t slow_mag_listed(struct slow *s, long double a, enum mf_round round,
                                        uint32_t random)
 {
@@ -144,7 +143,6 @@ static inline uint32_t slow_mag_wide(struct mf_fmt f, long double a, enum mf_rou
     return ((uint32_t)(top - lowest + 1) << f.m) + (uint32_t)ldexpl(a - ldexpl(1, top), f.m - top);
 }
 
-/* The code that mf_pack() must return. */
 static inline uint32_t slow_enc(struct slow *s, long double x, enum mf_round round,
                                 enum mf_overflow overflow, uint32_t random)
 {

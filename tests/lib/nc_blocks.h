@@ -1,11 +1,11 @@
-/* nc_blocks.h : runs steps of a communicator with blocks, for tests of nc_options.blocks. */
+/* nc_blocks.h : runs steps with nc_options.blocks. */
 #ifndef NC_BLOCKS_H
 #define NC_BLOCKS_H
 #include "nc_fixture.h"
 
 enum { BLOCKS_MAX = 8 };
 
-/* Run a step with each block's gradients of fill_grads(). x: [nc_n_blocks()][N_ALL] out: the means.
+/* Each block has gradients of fill_grads(). x [nc_n_blocks()][N_ALL] receives the means.
  * in_parts: by nc_iallreduce(). */
 static inline void blocks_step(struct nc *nc, uint64_t step, int in_parts, float *x,
                                struct nc_report *report)
@@ -27,7 +27,6 @@ static inline void blocks_step(struct nc *nc, uint64_t step, int in_parts, float
     CHECK(nc_wait(nc, report) == 0, "wait: %s", nc_last_error(nc));
 }
 
-/* Check that all blocks of `parts` hold the means of whole[N_ALL]. */
 static inline void blocks_same(const struct nc *nc, const float *whole, const float *parts,
                                const char *what)
 {

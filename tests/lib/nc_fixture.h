@@ -1,4 +1,4 @@
-/* nc_fixture.h : makes layers and gradients, the same in every test of the public interface. */
+/* nc_fixture.h : makes layers and gradients for tests of the public interface. */
 #ifndef NC_FIXTURE_H
 #define NC_FIXTURE_H
 #include <narrowcast.h>
@@ -23,7 +23,6 @@ static inline void point(void *all, size_t element_bytes, void *list[N_LAYERS])
     }
 }
 
-/* Return a gradient: a hash of the arguments, with seed 20. */
 static inline float grad_of(int rank, uint64_t step, int i)
 {
     uint64_t h = 20 + (uint64_t)rank * 1000003 + step * 7919 + (uint64_t)i * 2654435761u;

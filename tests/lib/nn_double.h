@@ -1,6 +1,5 @@
 /* nn_double.h : declares the network and its CPU backend with `real` as double, like the objects
- * that the Makefile links (DOUBLE). Defines a gradient's error relative to a central difference.
- * Include it first. */
+ * that the Makefile links (DOUBLE). Include it first. */
 #ifndef NN_DOUBLE_H
 #define NN_DOUBLE_H
 #define NN_REAL_DOUBLE
@@ -34,8 +33,8 @@ static inline double rms(const double *x, size_t n)
     return n ? sqrt(sum / (double)n) : 0;
 }
 
-/* Return the difference relative to the larger value, or to a tenth of the tensor's typical
- * gradient if that is larger. */
+/* Relative to the larger value, or to a tenth of the tensor's typical gradient if that is
+ * larger. */
 static inline double grad_error(double difference, double gradient, double typical)
 {
     double size = fmax(fmax(fabs(difference), fabs(gradient)), 0.1 * typical);

@@ -10,7 +10,7 @@
 enum { VARS = 6 };
 
 struct var {
-    double *v, *d; /* values; backward pass's gradient */
+    double *v, *d;
     size_t n;
 };
 
@@ -19,12 +19,12 @@ struct layer {
     int batch;
     struct nn_window g;
     struct nn_batch_norm f;
-    struct var vars[VARS]; /* of L; x is the first */
+    struct var vars[VARS]; /* arguments of L; x is the first */
     int n_vars;
     size_t n_y;
     double *y, *r, *dy;
-    double p;   /* dropout; of losses: smoothing */
-    bool bends; /* has a ReLU */
+    double p; /* dropout; of losses: smoothing */
+    bool bends;
     void *ctx, *scratch;
     void (*forward)(struct layer *l);
     void (*backward)(struct layer *l);

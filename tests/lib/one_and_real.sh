@@ -1,6 +1,6 @@
 # one_and_real.sh : trains with $ranks ranks and options $common, in one process or in $ranks.
+# Source in_folder.sh first. A run leaves LABEL.out, LABEL.jsonl and LABEL.ck.
 # shellcheck shell=bash disable=SC2154 # $n: of in_folder.sh
-# For scripts that source in_folder.sh. A run leaves LABEL.out, LABEL.jsonl and LABEL.ck.
 : "${ranks:?}" "${common:?}"
 one() {
     # shellcheck disable=SC2086

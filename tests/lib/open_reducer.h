@@ -1,4 +1,4 @@
-/* open_reducer.h : opens a reducer from options as a job does; exits on failure. */
+/* open_reducer.h : opens a reducer from options as a job does, or exits. */
 #ifndef OPEN_REDUCER_H
 #define OPEN_REDUCER_H
 #include "reduce/reducer.h"
@@ -12,7 +12,7 @@ struct reducer_words {
     uint64_t seed;
 };
 
-/* layers [n_layers]. *group: set to K if the algorithm is NAME:K, else to 0; group may be NULL. */
+/* layers [n_layers]. *group: set to K if the algorithm is NAME:K, else to 0; may be NULL. */
 static inline struct reducer *open_reducer_of(struct comm *c, const struct reducer_words *words,
                                               const struct reducer_layer *layers, int n_layers,
                                               int *group)

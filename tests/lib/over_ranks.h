@@ -1,4 +1,4 @@
-/* over_ranks.h : runs a job's ranks, child processes of the test, over their own transport
+/* over_ranks.h : runs ranks, child processes of the test, over their own transport
  * (examples/sockets.h). */
 #ifndef OVER_RANKS_H
 #define OVER_RANKS_H
@@ -12,7 +12,7 @@
 enum { OVER_MAX = 8 };
 static _Atomic int *over_met;
 
-/* Wait, outside the transport, for all ranks. Call it once per run. */
+/* Call it once per run. */
 static inline void over_meet(int n_ranks)
 {
     atomic_fetch_add(over_met, 1);
@@ -20,8 +20,8 @@ static inline void over_meet(int n_ranks)
         usleep(1000);
 }
 
-/* Run body on each rank. A rank fails if body returns nonzero or a CHECK failed. Returns the number
- * of failed ranks, not counting killed ones. */
+/* Returns the number of ranks whose body returned nonzero or a CHECK failed, not counting killed
+ * ones. */
 static inline int over_run(int n_ranks, int (*body)(const struct nc_transport *t, void *ctx),
                            void *ctx)
 {

@@ -1,5 +1,5 @@
-/* overlap_fixture.h : runs each step as a whole, and again overlapped. Overlapped, gradients appear
- * piece by piece while buckets travel, and means are handed out one by one. */
+/* overlap_fixture.h : runs each step as a whole, and again overlapped with the making of
+ * gradients and the use of means. */
 #ifndef OVERLAP_FIXTURE_H
 #define OVERLAP_FIXTURE_H
 #include "check.h"
@@ -26,14 +26,12 @@ static inline uint32_t dice(uint32_t step, uint32_t what, uint32_t i)
     return philox_u32(philox_key(SEED, step, what, (uint32_t)t.rank, 7), i) >> 8;
 }
 
-/* Equal on all ranks. */
 static inline uint32_t shared_dice(uint32_t step, uint32_t what)
 {
     return philox_u32(philox_key(SEED, step, what, 0, 8), 0) >> 8;
 }
 
-/* Magnitudes, and so shifts, change from step to step. Returns true if one rank has a nan or
- * inf. */
+/* Magnitudes, and so shifts, differ between steps. Returns true if one rank has a nan or inf. */
 static inline bool make_grads(uint32_t step)
 {
     for (uint32_t l = 0; l < N_LAYERS; l++)
@@ -120,14 +118,14 @@ static inline struct reducer_step run_late(struct reducer *r, uint64_t step)
     return report;
 }
 
-/* Groups of neighbours that get ready together; the order differs between ranks and steps. */
+/* Neighbours get ready together; the order differs between ranks and steps. */
 static inline int cut_groups(uint32_t step, int first[N_LAYERS])
 {
     int order[N_LAYERS], n = 0;
     for (int l = 0; l < N_LAYERS; l++)
         if (l == 0 || dice(step, 10, (uint32_t)l) % 3)
             order[n++] = l;
-    for (int i = n - 1; i > 0 && step % 2; i--) { /* even steps: backward order */
+    for (int i = n - 1; i > 0 && step % 2; i--) {
         const int j = (int)(dice(step, 11, (uint32_t)i) % (uint32_t)(i + 1)), was = order[i];
         order[i] = order[j];
         order[j] = was;
@@ -151,7 +149,8 @@ static inline void nap(long ns)
     nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
 }
 
-/* Means must be run_late()'s bits. Overwrite them to see whether the reducer touches them again. */
+/* Means must be run_late()'s bits. They are overwritten to see whether the reducer touches them
+ * again. */
 static inline void take_means(struct reducer *r, uint32_t step, bool bad, bool out[N_LAYERS])
 {
     int first = -1, n = -1;
@@ -172,7 +171,7 @@ static inline void take_means(struct reducer *r, uint32_t step, bool bad, bool o
     CHECK(!reducer_next(r, &first, &n), "step %u: there is more after the end", step);
 }
 
-/* Overwritten means must be untouched; restore them. */
+/* Overwritten means must be untouched. */
 static inline void check_taken(uint32_t step, const bool out[N_LAYERS])
 {
     for (int l = 0; l < N_LAYERS; l++) {
@@ -185,7 +184,7 @@ static inline void check_taken(uint32_t step, const bool out[N_LAYERS])
     }
 }
 
-/* Call after run_late(). Gradients of layers not yet ready are nan, which would spoil the step. */
+/* Call it after run_late(). Gradients that are not ready are nan, which would spoil the step. */
 static inline struct reducer_step run_early(struct reducer *r, uint32_t step, bool bad)
 {
     float *at[N_LAYERS];

@@ -1,4 +1,4 @@
-/* png_make.h : makes PNG files, chunk by chunk, with the requested filters. */
+/* png_make.h : makes PNG files with any filters. */
 #ifndef PNG_MAKE_H
 #define PNG_MAKE_H
 #include <stdint.h>

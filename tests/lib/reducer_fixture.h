@@ -1,4 +1,4 @@
-/* reducer_fixture.h : makes layers of many kinds and a reducer over them. Each rank can compute all
+/* reducer_fixture.h : makes layers of many kinds and a reducer over them. Each rank knows all
  * ranks' gradients. */
 #ifndef REDUCER_FIXTURE_H
 #define REDUCER_FIXTURE_H
@@ -28,12 +28,12 @@ static struct {
     struct comm *c;
     int n_ranks, rank;
     float grads[MAX_RANKS][N_LAYERS][N_MAX];
-    float mine[N_LAYERS][N_MAX]; /* the reducer's buffers */
-    float *at[N_LAYERS];         /* into mine */
+    float mine[N_LAYERS][N_MAX];
+    float *at[N_LAYERS];
     struct reducer_layer layers[N_LAYERS];
 } t;
 
-/* tame: only values that every format holds unscaled. */
+/* tame: all formats hold the values unscaled. */
 static inline void make_grads(uint32_t step, bool tame)
 {
     for (int r = 0; r < t.n_ranks; r++)
@@ -45,7 +45,7 @@ static inline void make_grads(uint32_t step, bool tame)
             for (size_t i = 0; i < shape[l].n; i++) {
                 double u = (double)philox_u32(key, 2 * i) / 4294967296.0 - 0.5,
                        v = (double)philox_u32(key, 2 * i + 1) / 4294967296.0;
-                t.grads[r][l][i] = (float)(size * u * v * v * 2); /* many small ones, |x| <= size */
+                t.grads[r][l][i] = (float)(size * u * v * v * 2);
             }
         }
 }

@@ -1,15 +1,14 @@
 # shellcheck shell=bash
-# refused.sh : defines `refused`, which checks that a command refuses bad input. For scripts that
-# have fail().
+# refused.sh : defines `refused` for scripts that have fail().
 
 files_here() { find . -type f ! -name 'refused.*' ! -name '*.lock' -printf '%p %s %T@\n' 2>/dev/null | sort; }
 
-# Deletes mpirun's own lines about a failure.
+# sed: deletes mpirun's own lines
 mpiruns_lines='/^-----/,/^-----/d; /^\[[^]]*:[0-9]*\] /d; /^ *Process name: /d'
 
-# refused TEXT COMMAND...: COMMAND (a program or a function) must exit with an error, print one line
-# with TEXT to stderr, besides mpirun's, and nothing to stdout, and leave the current folder
-# unchanged. busy=1: other processes may change files.
+# refused TEXT COMMAND...: COMMAND must fail, print one line with TEXT to stderr, besides
+# mpirun's, and nothing to stdout, and leave the current folder unchanged. busy=1: other processes
+# may change files.
 refused() {
     local words=$1 code=0 before
     shift

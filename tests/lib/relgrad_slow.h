@@ -1,5 +1,5 @@
-/* relgrad_slow.h : is a slow reference of the fp8 paper's Algorithm 1 and Fig. 2 for ranks in one
- * process. Rounded doubles emulate half precision; nothing of hls/ is used. */
+/* relgrad_slow.h : slow reference of the fp8 paper's Algorithm 1 and Fig. 2 for ranks in one
+ * process. Rounded doubles emulate half precision. */
 #ifndef RELGRAD_SLOW_H
 #define RELGRAD_SLOW_H
 #include <math.h>
@@ -10,8 +10,6 @@ enum { SLOW_RANKS = 8 };
 
 enum slow_rule { SLOW_TRUNC, SLOW_NEAREST, SLOW_EXACT };
 
-/* ---- fp8: the high byte of a half ---- */
-
 static inline float slow_value(uint8_t code)
 {
     const int field = code >> 2 & 31, m = code & 3;
@@ -19,7 +17,8 @@ static inline float slow_value(uint8_t code)
     return (float)(code & 0x80 ? -size : size);
 }
 
-/* Round to `bits` of significand and 5 of exponent, ties to even; infinite if too large. */
+/* Rounds to `bits` of significand and 5 of exponent, ties to even; too large values become
+ * infinite. */
 static inline double slow_round(double x, int bits)
 {
     int e;
@@ -29,7 +28,6 @@ static inline double slow_round(double x, int bits)
     return fabs(rounded) >= 65536 ? copysign(INFINITY, x) : rounded;
 }
 
-/* Return x as fp8, without the bits that do not fit. */
 static inline uint8_t slow_byte(double x)
 {
     uint8_t code = signbit(x) ? 0x80 : 0;
@@ -42,7 +40,8 @@ static inline uint8_t slow_byte(double x)
     return code;
 }
 
-/* Fig. 2: to half as vcvtps2ph does, drop the low byte; if the exponent is all ones, subtract 1. */
+/* Fig. 2: converts to half like vcvtps2ph and drops the low byte; an exponent of all ones is
+ * decreased by 1. */
 static inline uint8_t slow_fp8(double x, enum slow_rule rule)
 {
     const uint8_t sum = slow_byte(slow_round(x, rule == SLOW_TRUNC ? 11 : 3));
@@ -54,8 +53,6 @@ static inline uint8_t slow_add(uint8_t a, uint8_t b, enum slow_rule rule)
     return slow_fp8((double)(slow_value(a) + slow_value(b)), rule);
 }
 
-/* ---- Algorithm 1 for one element ---- */
-
 struct slow_step {
     int n_ranks, node; /* P, P'; P' = P: one all-reduce */
     enum slow_rule rule;
@@ -64,7 +61,7 @@ struct slow_step {
 
 struct slow_element {
     uint8_t sent[SLOW_RANKS];
-    uint8_t nodes[SLOW_RANKS]; /* sums over P / P' */
+    uint8_t nodes[SLOW_RANKS]; /* each node's sum over P / P' */
     uint8_t sum;
     float mean;
 };

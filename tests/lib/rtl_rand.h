@@ -1,5 +1,4 @@
-/* rtl_rand.h : makes random numbers for tests of RTL: xorshift64 (Marsaglia, 2003). The state must
- * not be 0. */
+/* rtl_rand.h : xorshift64 (Marsaglia, 2003). The state must not be 0. */
 #ifndef RTL_RAND_H
 #define RTL_RAND_H
 #include <stdint.h>
@@ -17,7 +16,6 @@ static inline int rtl_chance(uint64_t *state, unsigned of_256)
     return (rtl_rand(state) & 255u) < of_256;
 }
 
-/* Stalls of 256 clocks: never, seldom, half, mostly. */
 static inline unsigned rtl_stall(uint64_t *state)
 {
     static const unsigned of_256[] = {0, 0, 20, 128, 240};

@@ -1,6 +1,5 @@
-/* rtl_stream.h : checks a ready/valid buffer of 32-bit beats under random stalls: nothing is lost,
- * order is kept, a stalled beat is stable, at most `capacity` beats are inside; without stalls a
- * beat passes every clock. */
+/* rtl_stream.h : checks a ready/valid buffer of 32-bit beats under random stalls: order, stable
+ * stalled beats, capacity, full speed without stalls. */
 #ifndef RTL_STREAM_H
 #define RTL_STREAM_H
 #include "check.h"
@@ -16,7 +15,7 @@ static void rtl_check_stream(struct model *m, unsigned capacity, uint64_t seed, 
     uint8_t *out_valid = model_port(m, "out_valid_o", NULL),
             *out_ready = model_port(m, "out_ready_i", NULL);
     uint8_t *rst = model_port(m, "rst_i", NULL);
-    /* beat n is n times an odd constant: all differ */
+    /* multiples of an odd constant all differ */
     uint64_t rand = seed, taken = 0, given = 0;
     unsigned in_stall = 0, out_stall = 0, most = 0;
     int put = 0;

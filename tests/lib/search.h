@@ -1,13 +1,13 @@
-/* search.h : searches all reachable states of a model for bad transitions and stuck states.
+/* search.h : finds bad transitions and stuck states among all reachable states of a model.
  *
  *     states 0, 1, 2... in the order they are found (breadth first, so a trace is a shortest one);
  *         a hash table finds them by their bytes
  *     edges of state i: edge[first[i]] .. edge[first[i + 1]]
  *
- * Safety: next() calls search_bad() for a forbidden transition. Liveness (AG EF goal): a state from
- * which no path leads to a goal is stuck, even if it can wait. States are compared by their bytes:
- * a model must set every byte. A trace runs next() again over the states on the path; names cost
- * nothing before that. */
+ * Safety: next() calls search_bad() for a forbidden transition. Liveness (AG EF goal): a state
+ * from which no path leads to a goal is stuck, even if it can wait. States are compared by their
+ * bytes: a model must set every byte. A trace runs next() again over the path's states; names
+ * cost nothing before. */
 #ifndef SEARCH_H
 #define SEARCH_H
 #include <stdarg.h>
@@ -22,9 +22,8 @@ enum { SEARCH_BYTES = 256, SEARCH_NAME = 160 };
 
 struct search;
 struct search_model {
-    size_t bytes;    /* of a state, at most SEARCH_BYTES */
-    const void *arg; /* of the model */
-    /* Report every transition out of state by search_to() or search_bad(). */
+    size_t bytes;
+    const void *arg;
     void (*next)(struct search *s, const void *arg, const void *state);
     bool (*is_goal)(const void *arg, const void *state);
 };
@@ -37,13 +36,13 @@ struct search {
     const struct search_model *model;
     uint8_t *states; /* [n * model->bytes] */
     size_t n, room;
-    uint32_t *parent; /* [n], found from this state */
-    uint32_t *table;  /* [table_size], a power of two; 0: free, else 1 + state */
+    uint32_t *parent;
+    uint32_t *table; /* [table_size], a power of two; 0: free, else 1 + state */
     size_t table_size;
     uint32_t *edge;
     size_t n_edges, edge_room;
     size_t *first; /* [n + 1] */
-    uint32_t at;   /* whose transitions are computed */
+    uint32_t at;
     bool bad;
     /* during a trace: the transition to name; NULL: the bad one */
     const void *wanted;
@@ -99,7 +98,6 @@ static inline void search_grow(struct search *s)
         s->table[search_place(s, search_state(s, i))] = (uint32_t)i + 1;
 }
 
-/* Add it if new; return its number. */
 static inline uint32_t search_add(struct search *s, const void *state)
 {
     if (s->n == s->room)
@@ -115,7 +113,7 @@ static inline uint32_t search_add(struct search *s, const void *state)
 
 /* ---- called by a model's next(); the name has printf arguments ---- */
 
-/* Report a transition; one from a state to itself is ignored. */
+/* Transitions from a state to itself are ignored. */
 static inline __attribute__((format(printf, 3, 4))) void
 search_to(struct search *s, const void *state, const char *name, ...)
 {
@@ -152,8 +150,6 @@ static inline __attribute__((format(printf, 2, 3))) void search_bad(struct searc
     s->named = true;
 }
 
-/* ---- the search ---- */
-
 static inline void search_print_name(struct search *s, uint32_t from, const void *wanted)
 {
     uint8_t state[SEARCH_BYTES];
@@ -166,7 +162,6 @@ static inline void search_print_name(struct search *s, uint32_t from, const void
     printf("        %s\n", s->named ? s->name : "?");
 }
 
-/* Print how state i is reached and, if bad, the bad transition. */
 static inline void search_trace(struct search *s, uint32_t i, bool bad)
 {
     size_t n = 0;
@@ -182,8 +177,8 @@ static inline void search_trace(struct search *s, uint32_t i, bool bad)
     free(path);
 }
 
-/* Return the number of stuck states; *one: set to the first. Paths mostly lead to later states, so
- * a few passes in reverse order suffice. */
+/* *one: set to the first stuck state. Paths mostly lead to later states, so a few passes in
+ * reverse order suffice. */
 static inline size_t search_stuck(const struct search *s, uint32_t *one)
 {
     uint8_t *can = search_room(NULL, s->n);
@@ -206,7 +201,7 @@ static inline size_t search_stuck(const struct search *s, uint32_t *one)
     return stuck;
 }
 
-/* Search at most `most` states. Prints a trace to a bad transition or a stuck state. */
+/* Stops after `most` states. Prints a trace to a bad transition or a stuck state. */
 static inline struct search_report search_run(const struct search_model *model, const void *start,
                                               size_t most)
 {

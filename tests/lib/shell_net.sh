@@ -1,7 +1,7 @@
 # shell_net.sh : runs trainings through the card with LiteEth. Network namespaces and its TAP
-# interface share one switch (bench/netlab.sh). Sourced first, under `set -eu`; skips where this is
-# impossible. Provides n (the program), dir (a temporary folder), at (the card's address), head
-# (this end's address), fail, bad.
+# interface share one switch (bench/netlab.sh). Source it first, under `set -eu`; skips where this
+# is impossible. Provides n, dir, fail and bad like in_folder.sh, at (the card's address) and head
+# (this end's).
 # shellcheck shell=bash disable=SC2034  # some names are for those who source this
 
 B=${B:-build}
@@ -41,8 +41,8 @@ uncard() {
     card=''
 }
 
-# on RUN RANKS OPTIONS...: one rank per node, or on $hosts; log in $dir/logRUN. Waiting ranks yield
-# the processor to the card.
+# on RUN RANKS OPTIONS...: one rank per node, or on $hosts; writes $dir/logRUN. Waiting ranks
+# yield the processor to the card.
 on() {
     run=$1 np=$2
     shift 2
@@ -51,8 +51,8 @@ on() {
         --scale aps-tight --schedule const --deadline 600 --card-deadline 120 --log "$dir/log$run" "$@" >"$dir/out$run" 2>"$dir/err$run"
 }
 checksum() { sed -n 's/^weights checksum //p' "$dir/out$1"; }
-# through RUN WANTED STEPS LABEL: fails unless RUN has checksum WANTED and all STEPS steps came
-# through the card
+# through RUN WANTED STEPS LABEL: RUN must have checksum WANTED, and all STEPS steps through the
+# card
 through() {
     [ "$(checksum "$1")" = "${2:?}" ] || fail "$4: checksum '$(checksum "$1")', wanted '$2'"
     grep -q "^offload  *$3 of $3 steps; 0 buckets" "$dir/out$1" || fail "$4: not all steps by the card"

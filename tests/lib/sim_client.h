@@ -1,5 +1,4 @@
-/* sim_client.h : is a minimal controller and minimal ranks for tests of a card that listens on a
- * network. */
+/* sim_client.h : minimal controller and ranks for a card on a network. */
 #ifndef SIM_CLIENT_H
 #define SIM_CLIENT_H
 #include "base/inet.h"
@@ -34,7 +33,6 @@ struct client {
     uint8_t body[SIMLINK_MAX];
 };
 
-/* Returns 0, or -1 if the card hangs up. */
 static inline int client_ask(struct client *c, struct simlink m, const uint8_t *body,
                              struct simlink *answer)
 {
@@ -47,7 +45,6 @@ static inline int client_ask(struct client *c, struct simlink m, const uint8_t *
     return answer->bytes > SIMLINK_MAX || sock_recv(c->fd, c->body, answer->bytes) ? -1 : 0;
 }
 
-/* Wait for HELLO. Returns 0 or -1. */
 static inline int client_hello(struct client *c, int fd)
 {
     uint8_t header[SIMLINK_BYTES];
@@ -68,7 +65,6 @@ static inline int client_open(struct client *c, uint32_t ip, uint16_t port)
     return connect(fd, (const struct sockaddr *)&at, sizeof at) ? -1 : client_hello(c, fd);
 }
 
-/* Returns -1 on failure. */
 static inline int64_t client_read(struct client *c, uint32_t at)
 {
     struct simlink answer;
@@ -78,7 +74,6 @@ static inline int64_t client_read(struct client *c, uint32_t at)
                : (int64_t)answer.b;
 }
 
-/* Returns the answer's status, or -1. */
 static inline int client_write(struct client *c, uint32_t at, uint32_t value)
 {
     struct simlink answer;
@@ -95,7 +90,6 @@ static inline int64_t client_counter(struct client *c, uint32_t index)
     return client_read(c, REG_COUNTER_LO);
 }
 
-/* Return the number called `name`, or -1 if there is none. */
 static inline int64_t client_wire(struct client *c, const char *name)
 {
     struct simlink answer;
@@ -107,7 +101,7 @@ static inline int64_t client_wire(struct client *c, const char *name)
 }
 
 struct client_job {
-    uint32_t index, base, slots, chunk; /* chunk: the next one, the same in all slots */
+    uint32_t index, base, slots, chunk; /* chunk: the next one of all slots */
     uint64_t key;
     int udp[CLIENT_RANKS];
     uint64_t resent;
@@ -124,7 +118,7 @@ static inline void client_op(struct client_ops *o, uint32_t at, uint32_t value)
     pkt_put_uint(o->bytes + 8 * o->n++ + 4, value, 4);
 }
 
-/* Register the job with one batch of operations. Returns the card's STATUS, or -1. */
+/* Registers the job with one batch. Returns the card's STATUS, or -1. */
 static inline int client_register(struct client *c, struct client_job *j)
 {
     struct simlink where, done;
@@ -164,7 +158,6 @@ static inline void client_close_ranks(struct client_job *j)
         close(j->udp[r]);
 }
 
-/* e4m3 codes of 0, 1, 2 and 0.5. */
 static inline uint8_t client_code(uint32_t rank, uint32_t slot, uint32_t chunk, size_t i)
 {
     static const uint8_t codes[4] = {0x00, 0x38, 0x40, 0x30};
@@ -190,7 +183,7 @@ static inline void client_send(struct client_job *j, uint32_t rank, uint32_t slo
     (void)!send(j->udp[rank], frame, n, 0);
 }
 
-/* Check a result. Return its slot in the job, or -1 if it belongs to another chunk. */
+/* Returns the result's slot in the job, or -1 if it belongs to another chunk. */
 static inline int client_check(const struct client_job *j, uint32_t rank, const uint8_t *bytes,
                                size_t n, uint32_t beats)
 {
@@ -214,7 +207,7 @@ static inline int client_check(const struct client_job *j, uint32_t rank, const 
     return h.slot - (int)j->base;
 }
 
-/* Send one chunk of every slot, repeatedly, until all ranks have all results. Returns 0, or -1 on a
+/* Repeats one chunk of every slot until all ranks have all results. Returns 0, or -1 on a
  * timeout. */
 static inline int client_chunk(struct client_job *j, uint32_t beats, double again_s)
 {

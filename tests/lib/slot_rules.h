@@ -1,4 +1,4 @@
-/* slot_rules.h : has wrong slot rules that look right, for the search (test_slot_search.c). */
+/* slot_rules.h : wrong slot rules that look right, for test_slot_search.c. */
 #ifndef SLOT_RULES_H
 #define SLOT_RULES_H
 #include "hls/card/slot.h"

@@ -6,12 +6,11 @@
  *
  * The network keeps all packets ever sent, and may deliver each at any time, in any order,
  * repeatedly or never. It may also lose all at once: if that leaves no state stuck, losing some
- * leaves none stuck. The FIFO does the same with its frames, which covers every real FIFO; one that
- * runs empty has lost all.
+ * leaves none stuck. The FIFO does the same, which covers every real FIFO; one that runs empty
+ * has lost all.
  *
- * A tag beside each sum records its content (epoch of the job and packet); the rules never read it.
- * All contributions have equal descriptions, as if their checksums had collided: only the slot can
- * tell them apart. */
+ * A tag beside each sum records its content (epoch of the job and packet); the rules never read
+ * it. All descriptions are equal, as if their checksums had collided. */
 #ifndef SLOT_WORLD_H
 #define SLOT_WORLD_H
 #include "hls/card/slot.h"
@@ -19,13 +18,13 @@
 #include "search.h"
 
 enum { RANKS = 4, JOBS = 2, CELLS = 2, TAGS = 16, NO_KEY = 255, PONG_KINDS = PONG_LOST_STATE + 1 };
-/* tags of a sum, besides epoch * packets + n */
+/* tags of a sum besides epoch * packets + n */
 enum { TAG_FOREIGN = 200, TAG_OTHER_DESC, TAG_WRONG };
 /* flags of a rank in a cell; rank.in_card */
 enum { IN_BITMAP = 1, IN_SUM = 2, TO_SEND = 4, CELL_BITS = 3 };
 enum { CELL_FILLING = 1, CELL_KEPT = 2, CELL_DESC = 4 };
 
-/* A rule decides like slot_take(). row: receives the cell of the verdict's sum and kept result. */
+/* row: receives the cell of the verdict's sum and kept result */
 typedef enum slot_verdict slot_rule(struct slot *cells, unsigned cell, unsigned *row,
                                     unsigned n_ranks, unsigned rank, uint32_t chunk,
                                     struct slot_desc desc);
@@ -33,17 +32,17 @@ typedef enum slot_verdict slot_rule(struct slot *cells, unsigned cell, unsigned 
 struct world_config {
     const char *what;
     enum search_verdict want;
-    uint8_t ranks[JOBS]; /* of each job */
-    uint8_t packets;     /* of each epoch; packet n is chunk n / slots of slot n % slots */
-    uint8_t slots;       /* of a job; 1 if there are two jobs */
-    uint8_t epochs;      /* registrations of each job */
-    uint8_t restarts;    /* of the card */
-    int8_t start;        /* of the first epoch; not 0: the chunk before it is done */
-    bool fifo;           /* between the checks and the slot */
-    bool masks;          /* results are sent some time after the decision */
-    bool pings;          /* ranks ask for a slot's state and act on the answer */
-    bool disagree;       /* rank 1 sends other content as packet 1 of the first epoch */
-    /* one order of equal ranks represents all; traces renumber them at each step */
+    uint8_t ranks[JOBS];
+    uint8_t packets; /* of each epoch; packet n is chunk n / slots of slot n % slots */
+    uint8_t slots;   /* of a job; 1 if there are two jobs */
+    uint8_t epochs;  /* registrations per job */
+    uint8_t restarts;
+    int8_t start;  /* of the first epoch; not 0: the chunk before it is done */
+    bool fifo;     /* one between the checks and the slot */
+    bool masks;    /* results are sent some time after the decision */
+    bool pings;    /* ranks ask for a slot's state and use the answer */
+    bool disagree; /* rank 1's packet 1 of the first epoch differs */
+    /* one order of equal ranks represents all */
     bool sorted;
     slot_rule *rule; /* NULL: slot_take() */
     bool any_chunk, same_key, not_cleared, no_recheck, next_free, leaves, goes_on, any_range,
@@ -51,15 +50,15 @@ struct world_config {
 };
 
 struct world_rank {
-    uint8_t have;  /* packets whose results it has */
-    uint8_t epoch; /* whose key it has */
+    uint8_t have;
+    uint8_t epoch; /* the key it has */
     uint8_t abandoned;
-    uint8_t in_card;           /* CELL_BITS for each cell */
+    uint8_t in_card;
     uint8_t submitted, places; /* next_free: packets with a slot; bit n: packet n's slot */
-    /* pings: latest answer in flight: 1 + PONG_KINDS * packet + enum pong_says; 0: none */
+    /* pings: latest answer in flight, 1 + PONG_KINDS * packet + enum pong_says; 0: none */
     uint8_t pong, zero;
-    /* A bit for each tag. In the network: contributions (sent), right and wrong results, refusals.
-     * In the FIFO: waiting contributions. */
+    /* Bits of tags. In the network: contributions (sent), right and wrong results, refusals. In
+     * the FIFO: waiting contributions. */
     uint16_t sent, right, wrong, refused, waiting;
 };
 struct world_cell {
@@ -70,7 +69,7 @@ struct world_cell {
 struct world_job {
     uint8_t epoch;           /* reached by the votes */
     uint8_t registered, key; /* epochs: rank 0's last registration; the card's key */
-    uint8_t over;            /* abandoned for good */
+    uint8_t over;
 };
 struct world {
     struct world_cell cell[CELLS];
@@ -128,8 +127,8 @@ static inline void put_slot(const struct world_config *c, struct world *w, int j
         set_in_card(w, world_first(c, job) + k, cell, IN_BITMAP, s->bitmap >> k & 1);
 }
 
-/* Set a cell to its state after registration of the job or, if the first chunk is not 0, to its
- * state after the chunk before. The sum's memory holds arbitrary content. */
+/* The cell gets its state after registration or, if the first chunk is not 0, after the chunk
+ * before. The sum's memory holds arbitrary content. */
 static inline void world_clear(const struct world_config *c, struct world *w, int job, int cell,
                                int start)
 {
@@ -168,7 +167,7 @@ static inline void place_of(const struct world_config *c, const struct world *w,
     for (int k = 0; k < n; k++)
         *use += (w->rank[r].places >> k & 1) == *slot;
 }
-/* The tag stays right if the sum has each rank once, all for one packet. */
+/* A right tag needs each rank once, all for one packet. */
 static inline void add_tag(struct world *w, int row, int first, int last, int r, int tag,
                            bool overwrites)
 {
@@ -188,7 +187,7 @@ static inline void send_result(const struct world_config *c, struct world *w, in
 {
     const int as = w->job[job].key * c->packets + n;
     if (w->job[job].key == NO_KEY || n < 0 || n >= c->packets)
-        return; /* no rank waits for it */
+        return;
     if (tag == as)
         w->rank[r].right |= (uint16_t)(1 << as);
     else
@@ -206,7 +205,7 @@ static inline int packet_at(const struct world_config *c, const struct world *w,
     return -1;
 }
 
-/* sender: the job that the contribution names, as rank `number`. */
+/* sender: the job that the contribution names, as its rank `number`. */
 static inline void world_touch(const struct world_config *c, struct world *w, int job, int sender,
                                int slot, int number, uint32_t chunk, int tag, uint64_t desc)
 {

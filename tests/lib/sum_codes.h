@@ -1,4 +1,4 @@
-/* sum_codes.h : makes codes to add and lists this CPU's tables of vector operations. */
+/* sum_codes.h : makes codes to add and lists this CPU's vector tables. */
 #ifndef SUM_CODES_H
 #define SUM_CODES_H
 #include "check.h"
@@ -16,7 +16,7 @@ static const struct mf_fmt e5m2 = {5, 2, 0}, e4m3 = {4, 3, 0}, e4m3fn = {4, 3, 1
                            half = {5, 10, 0}, bf16 = {8, 7, 0}, fp32 = {8, 23, 0};
 
 enum kind { ANY, FINITE, LARGE, SMALL, INFINITE, N_KINDS };
-/* from byte 1: any alignment must work */
+/* starts at byte 1: any alignment must work */
 static uint8_t packed[MAX_P][N * 4 + GUARD];
 
 static uint32_t any_code(struct mf_fmt f, enum kind kind, uint32_t r)
@@ -45,7 +45,7 @@ static void fill(struct mf_fmt f, enum kind kind, int p, size_t n)
                                     3);
         memset(packed[r], CANARY, sizeof packed[r]);
         pack_write(mf_width(f), codes, n, packed[r] + 1);
-        if (n * mf_width(f) % 8 != 0) /* the last byte's unused bits may have any value */
+        if (n * mf_width(f) % 8 != 0) /* the last byte's unused bits are arbitrary */
             packed[r][vec_bytes(f, n)] |= (uint8_t)(0xff << n * mf_width(f) % 8);
     }
 }

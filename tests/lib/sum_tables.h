@@ -1,10 +1,8 @@
-/* sum_tables.h : compares sums by every table of operations of this CPU with vec_plain, bit for
- * bit: through accumulators, at once, and in place. */
+/* sum_tables.h : compares sums by every vector table of this CPU with vec_plain, bit for bit. */
 #ifndef SUM_TABLES_H
 #define SUM_TABLES_H
 #include "sum_codes.h"
 
-/* from byte 1 */
 static uint8_t box_want[N * 4 + GUARD], box_got[N * 4 + GUARD];
 static uint64_t acc_want[N + 1], acc_got[N + 1];
 
@@ -18,7 +16,7 @@ static void compare(const struct vec_ops *t, const struct vec_sum *s, const char
           out.m, shift, (int)s->overflow);
 }
 
-/* Check the first n codes of p ranks (from fill()). Returns pointers to them. */
+/* Checks the first n codes of p ranks (from fill()) and returns pointers to them. */
 static const uint8_t **check_tables(const struct vec_sum *s, int p, size_t n, struct mf_fmt out,
                                     int shift)
 {
@@ -36,7 +34,7 @@ static const uint8_t **check_tables(const struct vec_sum *s, int p, size_t n, st
         memset(box_got, CANARY, sizeof box_got);
         for (int r = 0; r < p; r++)
             t->accumulate(s, acc_got, parts[r], n, r == 0);
-        if (s->rule != VEC_FP32) /* nan of fp32 may have any payload */
+        if (s->rule != VEC_FP32) /* nans of fp32 may have any payload */
             CHECK(memcmp(acc_want, acc_got, sizeof acc_got) == 0,
                   "%s: accumulate: rule %d e%um%u fn %u in e%um%u of %d ranks, n %zu", t->name,
                   (int)s->rule, s->in.e, s->in.m, s->in.fn, s->acc.e, s->acc.m, p, n);

@@ -1,8 +1,7 @@
 /* tile_check.h : drives rtl/tile.sv and compares all its output with mf_acc_*, bit for bit.
  *
- * A packet is `beats` beats of one slot. tile_send() gives it to the tile with random gaps and adds
- * it to the oracle's rows. The result's quarters go into a queue, which tile_clock() empties as the
- * tile writes them. */
+ * A packet is `beats` beats of one slot. tile_send() also adds it to the oracle's rows;
+ * tile_clock() compares each quarter that the tile writes with the oracle's queue. */
 #ifndef TILE_CHECK_H
 #define TILE_CHECK_H
 #include "check.h"
@@ -15,7 +14,7 @@ enum { TILE_SLOTS = 8, TILE_ROWS = 32, TILE_QUEUE = 4096 };
 
 struct tile_op {
     struct mf_fmt in, out;
-    unsigned shift, max, saturate, first, emit, slot, beats; /* of contributions */
+    unsigned shift, max, saturate, first, emit, slot, beats; /* shift to slot: of contributions */
 };
 struct tile_quarter {
     uint8_t data[16], slot, at, last, status; /* at: quarter of the slot's result */
@@ -29,7 +28,7 @@ struct tile_bench {
     uint64_t acc[TILE_SLOTS][TILE_ROWS][128], rand;
     struct tile_quarter queue[TILE_QUEUE];
     unsigned put, got, gap;    /* quarters expected, seen; chance of a gap, of 256 */
-    unsigned status, latency;  /* of the packet so far; maximum clocks from input to kept_valid_o */
+    unsigned status, latency;  /* of the packet so far; most clocks from input to kept_valid_o */
     uint64_t sent_clock, seen; /* an emitting packet's first clock; quarters compared */
 };
 
@@ -164,7 +163,7 @@ static inline unsigned tile_add(struct tile_bench *t, const struct tile_op *op, 
     return n;
 }
 
-/* data: 64 bytes per beat. Returns once the last beat is taken. */
+/* data: 64 bytes per beat. Returns after the last beat is accepted. */
 static inline void tile_send(struct tile_bench *t, const struct tile_op *op, const uint8_t *data)
 {
     static uint8_t out[TILE_ROWS * 64 * 4];
@@ -213,8 +212,7 @@ static inline void tile_send(struct tile_bench *t, const struct tile_op *op, con
     *t->in_valid = 0;
 }
 
-/* Every pair of codes of a 4-bit or 8-bit format with both policies: the first starts a row, the
- * second emits it. */
+/* Every pair of codes of a 4-bit or 8-bit format: the first starts a row, the second emits it. */
 static inline void tile_pairs(struct tile_bench *t, struct mf_fmt in, struct mf_fmt out,
                               unsigned shift)
 {
@@ -240,7 +238,7 @@ static inline void tile_pairs(struct tile_bench *t, struct mf_fmt in, struct mf_
     tile_drain(t);
 }
 
-/* Codes are mixed, small, or of one sign so that sums grow; few are inf or nan. */
+/* Some codes have one sign so that sums grow; few are inf or nan. */
 static inline void tile_codes(struct tile_bench *t, const struct tile_op *op, unsigned kind,
                               uint8_t *data)
 {
@@ -265,7 +263,7 @@ static inline void tile_codes(struct tile_bench *t, const struct tile_op *op, un
     }
 }
 
-/* 1 to 4 interleaved slots, each with its own formats and ranks. */
+/* Each slot has its own formats and ranks. */
 static inline void tile_mix(struct tile_bench *t, const struct mf_fmt *fmts, unsigned n_fmts,
                             unsigned rounds)
 {

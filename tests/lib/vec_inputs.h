@@ -1,5 +1,4 @@
-/* vec_inputs.h : makes fp32 inputs that are hard to cast, and guarded memory, and lists this CPU's
- * tables. */
+/* vec_inputs.h : makes guarded memory and fp32 inputs that are hard to cast. */
 #ifndef VEC_INPUTS_H
 #define VEC_INPUTS_H
 #include "hls/arith/philox.h"
@@ -26,8 +25,8 @@ static inline uint32_t bits_of(float x)
 
 enum { VEC_TABLES = VEC_ISAS + 1 };
 
-/* Tables of every instruction set of this CPU, scalar first, and one without prefetch. Returns
- * their number. */
+/* Lists all vector tables of this CPU, scalar first, and one without prefetch. Returns their
+ * number. */
 static inline int vec_tables(struct vec_ops found[VEC_TABLES])
 {
     int n = 0;
@@ -44,8 +43,8 @@ static inline int vec_tables(struct vec_ops found[VEC_TABLES])
 
 enum { PAGE_BUFFERS = 8, PAGE_BUFFER_BYTES = 1 << 16 };
 
-/* Ends at an inaccessible page; each call returns the same memory. Unlike valgrind and sanitizers,
- * the CPU catches every access beyond it, masked or not, with any instruction set. */
+/* Ends at an inaccessible page; each call returns the same memory. Unlike valgrind and
+ * sanitizers, the CPU catches every access beyond it, masked or not. */
 static inline uint8_t *page_end(int which, size_t bytes)
 {
     static uint8_t *ends[PAGE_BUFFERS];
@@ -60,24 +59,23 @@ static inline uint8_t *page_end(int which, size_t bytes)
     return ends[which] - bytes;
 }
 
-/* Return the x for which x * 2^shift is rest / 2^32 of the format's smallest value. rest has 24
+/* Returns x with x * 2^shift = rest / 2^32 of the format's smallest value. rest has 24
  * significant bits, so x is exact. */
 static inline float vec_rest(struct mf_fmt f, uint32_t rest, int shift)
 {
     return (float)ldexp(rest, 1 - mf_bias(f) - f.m - 32 - shift);
 }
 
-/* Return a remainder at the threshold of stochastic rounding. word: the random bits of element i.
- * The upper 24 bits are those of word, which rounds down, or in odd elements one more, which rounds
- * up. */
+/* Returns a remainder at the threshold of stochastic rounding. word: random bits of element i.
+ * The upper 24 bits are word's, which rounds down, or in odd elements one more, which rounds up. */
 static inline uint32_t vec_rest_near(uint32_t word, size_t i)
 {
     const uint32_t below = word & 0xffffff00u;
     return i % 2 && below < 0xffffff00u ? below + 256 : below;
 }
 
-/* A value or tie of the format, or a neighbour, divided by 2^shift, with any sign. Every fourth has
- * random bits or is a corner case of fp32. */
+/* A value or tie of the format, or a neighbour, divided by 2^shift. Every fourth has random bits
+ * or is a corner case of fp32. */
 static inline float vec_input(struct mf_fmt f, int shift, uint64_t i)
 {
     static const uint32_t corners[] = {0,          0x80000000, 0x7f800000, 0xff800000,

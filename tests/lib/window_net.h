@@ -1,6 +1,6 @@
-/* window_net.h : simulates a network in memory for tests of the window: ranks, C cards and a clock,
- * in one thread. A seeded stream loses, repeats, delays and reorders datagrams, also separately for
- * each rank of a multicast group. */
+/* window_net.h : simulates ranks, C cards, a clock and their network in one thread. A seeded
+ * stream loses, repeats, delays and reorders datagrams, for each rank of a multicast group on
+ * its own. */
 #ifndef WINDOW_NET_H
 #define WINDOW_NET_H
 #include "base/buf.h"
@@ -27,7 +27,6 @@ struct net_datagram {
     uint8_t bytes[CARD_FRAME_BYTES];
 };
 
-/* A socket's end, with unread datagrams. */
 struct net_wire {
     struct net *net;
     int rank, card, n;
@@ -39,20 +38,20 @@ struct net_card {
     int index;
     struct card *model;
     struct fpga fpga;
-    bool silent; /* takes and sends nothing */
+    bool silent;
 };
 
 struct net {
     double now;
     uint64_t seed, draws, seq, lost_full;
     double drop, dup, reorder;
-    /* largest datagrams that hosts can send, and that arrive; 0: no limit */
+    /* largest datagrams that hosts can send and that arrive; 0: no limit */
     size_t known, narrow;
-    struct net_datagram **heap; /* [n_heap], the earliest first */
+    struct net_datagram **heap;
     size_t n_heap, room;
     struct net_wire wires[NET_RANKS][NET_CARDS], group_wires[NET_RANKS][NET_CARDS];
     unsigned group_failed;                     /* ranks that do not receive from the group */
-    void (*overhear)(const uint8_t *, size_t); /* called with what goes to the group; or NULL */
+    void (*overhear)(const uint8_t *, size_t); /* called with data for the group; or NULL */
     uint64_t card_frames[2], card_bytes[2];    /* sent by cards to ranks, to the group */
     struct net_card cards[NET_CARDS];
     /* per rank's port */
@@ -122,8 +121,6 @@ static void net_send(struct net *net, struct net_datagram d, const uint8_t *byte
     }
 }
 
-/* ---- struct wire_ops ---- */
-
 static int net_wire_send(void *wire, const uint8_t *bytes, size_t n)
 {
     const struct net_wire *w = wire;
@@ -181,8 +178,6 @@ static const struct wire_ops net_wire_ops = {
     .address = net_wire_address,
     .close = net_wire_close,
 };
-
-/* ---- cards ---- */
 
 static void net_card_out(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
@@ -279,7 +274,7 @@ struct net_job {
     struct net *net;
     struct codec codec;
     struct card_fit fit;
-    int n_ranks, n_cards, first; /* first: its rank 0's number on the network */
+    int n_ranks, n_cards, first; /* first: number of its rank 0 on the network */
     bool grouped;
     double card_deadline_s, deadline_s;
     struct fpga_job jobs[NET_CARDS];
@@ -345,7 +340,7 @@ static void net_job_close(struct net_job *j)
         window_close(j->windows[r]);
 }
 
-/* Returns the busy ranks of the mask. */
+/* Returns the busy ranks. */
 static unsigned net_turn_ranks(struct net_job *j, unsigned ranks)
 {
     unsigned busy = 0;

@@ -1,4 +1,4 @@
-/* test_augment.c : the specs of --augment, and its images against a slow transcription. */
+/* test_augment.c : compares --augment's images with a slow transcription. */
 #include "capture.h"
 #include "data_fixture.h"
 #include <errno.h>
@@ -85,7 +85,6 @@ static void test_reflect(void)
         CHECK(view_line(0, i, 5) == (i < 0 || i > 4 ? -1 : i), "black border, place %d", i);
 }
 
-/* draw.h's definition, by a division. */
 static int below(uint64_t key, uint64_t *next, uint64_t n)
 {
     for (;;) {
@@ -95,7 +94,7 @@ static int below(uint64_t key, uint64_t *next, uint64_t n)
     }
 }
 
-/* Pixel by pixel; the direction turns at edges. */
+/* The direction turns at edges. */
 static void transcribe(const struct dataset *d, uint32_t image, const struct dataset_augment *a,
                        real *out)
 {

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_blas_core.sh : narrowcast tells an OpenBLAS that does not know this CPU, once, which kernels
-# to use, unless the user chose them.
+# test_blas_core.sh : narrowcast tells an OpenBLAS that does not know this CPU which kernels to
+# use, unless the user chose them.
 set -eu
 B=${B:-build}
 n=$(realpath "$B")/narrowcast
@@ -21,7 +21,6 @@ case " $features " in
 esac
 [ "$best" = Prescott ] || [ "$(core)" != Prescott ] || fail "kernels for SSE3 on a CPU with $features"
 
-# It does not know the CPU and logs each start's choice.
 cat >shim.c <<'END'
 #define _GNU_SOURCE
 #include <errno.h>
@@ -41,7 +40,6 @@ END
 "${CC:-cc}" -shared -fPIC -o shim.so shim.c
 export BEGINS=$dir/begins ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
 
-# begun WANT COMMAND...: WANT is the choice at each start
 begun() {
     : >"$BEGINS"
     timeout 60 env LD_PRELOAD="$dir/shim.so" "${@:2}" >out 2>err || fail "exit $?: ${*:2}: $(cat err)"

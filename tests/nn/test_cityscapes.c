@@ -1,5 +1,4 @@
-/* test_cityscapes.c : reads Cityscapes' layout: crops of training images, tiles that cover test
- * images once, one-line errors for 600 random changes. */
+/* test_cityscapes.c : reads Cityscapes' layout, with 600 random changes. */
 #include <errno.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -115,7 +114,6 @@ static int open_data(const char *more, struct dataset **d)
     return dataset_open(spec, 0, d);
 }
 
-/* Image `number` and its labels; counts labelled pixels in `seen`, unless NULL. */
 static void check_crop(const uint8_t *x, const uint8_t *map, int number, bool whole, int *seen)
 {
     static uint8_t from[H * W * 3], labels[H * W];

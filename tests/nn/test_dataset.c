@@ -1,5 +1,5 @@
-/* test_dataset.c : data sets are read as they were written; one line with name and offset refuses a
- * bad file. */
+/* test_dataset.c : reads data sets as they were written; bad files are refused in one line with
+ * name and offset. */
 #include "capture.h"
 #include "data_fixture.h"
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#ifdef __has_feature /* clang */
+#ifdef __has_feature
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__ 1
 #endif
@@ -87,7 +87,7 @@ static void test_suits(void)
 {
     static const struct {
         struct nn_target wants;
-        const char *said; /* NULL: it fits */
+        const char *said;
     } cases[] = {{{NN_CLASS, 1}, NULL},
                  {{NN_CLASS, 2}, "has 1 labels per sample, but network 'fcn' takes 2"},
                  {{NN_DENSE, FIXTURE_H * FIXTURE_W}, "needs a label per pixel or time step"}};
@@ -109,7 +109,6 @@ static void test_suits(void)
     fixture_close(x);
 }
 
-/* The first 2 of each class, in the file's order. */
 static void test_subset(void)
 {
     struct fixture *x = fixture_open_idx(false);
@@ -215,8 +214,8 @@ static void test_damages(struct fixture *x, const struct damage *damages, size_t
         fixture_path(x, f->name, x->gz, path);
         CHECK(mkdir(path, 0700) == 0, "%s", path);
         fixture_refused(x->spec, 0, path, "is not a regular file");
-        CHECK(rmdir(path) == 0 && mkfifo(path, 0600) == 0, "%s",
-              path); /* must not wait for a writer */
+        /* must not wait for a writer */
+        CHECK(rmdir(path) == 0 && mkfifo(path, 0600) == 0, "%s", path);
         fixture_refused(x->spec, 0, path, "is not a regular file");
         fixture_remove(x, f->name);
         fixture_write(x, f->name, f->data, f->bytes);
@@ -265,7 +264,6 @@ static void test_gzip_damage(void)
     fixture_close(x);
 }
 
-/* Headers that agree on seven gigabytes are refused before allocation. */
 static void test_lying_header(void)
 {
     struct fixture *x = fixture_open_idx(false);

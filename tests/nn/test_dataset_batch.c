@@ -1,4 +1,4 @@
-/* test_dataset_batch.c : an epoch's order, and a batch's images, pixels and views. */
+/* test_dataset_batch.c : checks an epoch's order and a batch's views. */
 #include "capture.h"
 #include "data_fixture.h"
 #include "hls/arith/draw.h"
@@ -37,8 +37,8 @@ static void test_order_is_permutation(void)
     uint32_t hash = 0;
     for (size_t i = 0; i < N; i++)
         hash = hash * 1000003 + order[i];
-    CHECK(hash == 0xe0167e20, "hash 0x%08x: not the order that every machine must find",
-          hash); /* from a Python program */
+    /* from a Python program */
+    CHECK(hash == 0xe0167e20, "hash 0x%08x: not the order that every machine must find", hash);
 }
 
 /* All 24 are equally frequent: chi-square with 23 degrees of freedom stays under 49.7 (1 in
@@ -80,7 +80,6 @@ static real normal(const struct dataset *d, int c, int pixel)
     return (real)((pixel / 255.0 - (double)d->mean[c]) * (double)d->inv_std[c]);
 }
 
-/* A black border, a crop, a flip. */
 static void view_of(const struct dataset *d, uint32_t image, int crop, int top, int left, int flip,
                     real *x)
 {
@@ -135,7 +134,7 @@ static void test_plain(const struct dataset *d)
     free(want);
 }
 
-/* Views are equally frequent, and depend only on (seed, epoch, image). */
+/* Views depend only on (seed, epoch, image). */
 static void test_augment(const struct dataset *d, int crop)
 {
     enum { EPOCHS = 30, N = 12 };
@@ -169,8 +168,8 @@ static void test_augment(const struct dataset *d, int crop)
     CHECK(fabs(flips / n - 0.5) < 4 * 0.5 / sqrt(n), "%d flips of %g", flips, n);
     CHECK(fabs(top / n - crop) <= 4 * sigma && fabs(left / n - crop) <= 4 * sigma,
           "mean place %g %g", top / n, left / n);
-    CHECK(crop == 0 || diagonal < n / 5, "%d of %g places have equal sides", diagonal,
-          n); /* n/9 expected */
+    /* n/9 expected */
+    CHECK(crop == 0 || diagonal < n / 5, "%d of %g places have equal sides", diagonal, n);
     CHECK(crop == 0 || same < n / 20, "%d of %g views are like the one before", same, n);
     free(x);
     free(alone);
@@ -231,13 +230,12 @@ static void test_scaled(struct dataset *d, int side)
                         (double)y[(size_t)i * n_to + (size_t)((row * side + col) * c + k)];
                     worst = fmax(worst, fabs(got - want));
                 }
-    /* values up to 4; three sums of two products, and rounded weights */
+    /* values up to 4; three sums of two products; rounded weights */
     CHECK(worst <= 16 * 4 * 0x1p-24, "%dx%d to %d: off by %.3g", h, w, side, worst);
     CHECK(side != h || side != w || memcmp(x, y, 2 * n * sizeof *x) == 0, "same size, other bits");
     free(x), free(y);
 }
 
-/* PyTorch's example of Upsample. */
 static void test_known_scale(void)
 {
     static const float want[4][4] = {{1, 1.25f, 1.75f, 2},

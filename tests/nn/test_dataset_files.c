@@ -1,5 +1,4 @@
-/* test_dataset_files.c : common variants of data set file names, and the error about missing
- * files. */
+/* test_dataset_files.c : tests common variants of data set file names. */
 #include "data_fixture.h"
 
 static void test_missing(void)

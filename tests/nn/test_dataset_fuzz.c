@@ -1,5 +1,4 @@
-/* test_dataset_fuzz.c : each of 4,000 random mutations of small data sets loads, or is refused by
- * exactly one line. */
+/* test_dataset_fuzz.c : each of 4,000 mutated data sets loads or is refused in one line. */
 #include "data_fixture.h"
 #include "hls/arith/draw.h"
 

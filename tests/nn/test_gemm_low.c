@@ -1,5 +1,5 @@
-/* test_gemm_low.c : products with a narrow accumulator on the CPU equal hls/arith/mf.h, operation
- * by operation. */
+/* test_gemm_low.c : the CPU's products with a narrow accumulator equal mf.h, operation by
+ * operation. */
 #include "gemm_fixture.h"
 #include "codec/codec.h"
 
@@ -29,7 +29,6 @@ static void check_shapes(void)
             }
 }
 
-/* All values of a format of up to 16 bits, ties, and their neighbours, as products of one term. */
 static void check_rounding(struct mf_fmt f, enum mf_overflow overflow)
 {
     const struct gemm_rule r = {f, overflow, false};
@@ -50,7 +49,7 @@ static void check_rounding(struct mf_fmt f, enum mf_overflow overflow)
         }
 }
 
-/* 4096 ones in e5m2 stick at 8, unlike a rounded sum. */
+/* 4096 ones in e5m2 stick at 8. */
 static void check_sticking(void)
 {
     static float ones[4096];

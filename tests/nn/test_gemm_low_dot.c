@@ -1,5 +1,5 @@
-/* test_gemm_low_dot.c : rounding each step of a dot product differs from rounding its end (APS
- * paper, Fig. 12); Kahan's sum comes back to fp64. */
+/* test_gemm_low_dot.c : a dot product with rounded steps differs from a rounded end (APS paper,
+ * Fig. 12); Kahan's sum comes back to fp64. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "nn/cpu/gemm_low.h"
@@ -24,7 +24,7 @@ static float cast(struct mf_fmt f, float x)
     return x;
 }
 
-/* ---- Fig. 12: 3 bits, 2 of them exponent; the only magnitudes are 0, 1 and 2 ---- */
+/* Fig. 12: 3 bits, 2 of them exponent; the only magnitudes are 0, 1 and 2. */
 
 static void check_figure(void)
 {

@@ -1,4 +1,4 @@
-/* test_gemm_low_nn.c : with a rule in its setup, all products of the CPU's conv and linear go
+/* test_gemm_low_nn.c : a rule in the setup sends all products of the CPU's conv and linear
  * through gemm_low(). */
 #include "gemm_fixture.h"
 #include "nn/nn_ops.h"
@@ -52,7 +52,7 @@ enum {
     WEIGHTS = C_OUT * K * K * C_IN
 };
 
-/* Unless ruled, the machine's arithmetic leaves the format almost everywhere. */
+/* Without a rule, the machine's arithmetic leaves the format almost everywhere. */
 static void check_conv(void *ctx, struct mf_fmt f, bool ruled)
 {
     static float y[PIXELS * C_OUT], dx[PIXELS * C_IN], dw[WEIGHTS];

@@ -1,6 +1,5 @@
-/* test_loss_scale.c : adaptive loss scaling: hls/nn/loss_scale.h's rule against its source. Powers
- * of two planted at layer ends change no bit of the weights. In e5m10 the gradient comes nearer to
- * fp32's, without overflow. */
+/* test_loss_scale.c : compares adaptive loss scaling with its source. Powers of two at layer
+ * ends change no bit of the weights. */
 #include "gpu_models.h"
 #include "nn/optim/optim.h"
 #include "nn/round/round_ops.h"
@@ -231,7 +230,7 @@ static double norm_of(const real *a, size_t n)
     return sqrt(sum);
 }
 
-/* The first layer's relative error if all activation gradients are e5m10. */
+/* The first layer's relative error with all activation gradients in e5m10. */
 static double e5m10_error(const struct scale_setup *adaptive, struct nn_model **out)
 {
     const struct nn_shape in = {28, 28, 3};
@@ -291,7 +290,6 @@ static void check_e5m10(void)
     nn_model_close(adaptive);
 }
 
-/* A table that rounds nothing does not change counts. An unwatched pass keeps them. */
 static void check_watched(void)
 {
     const struct nn_shape in = {28, 28, 1};

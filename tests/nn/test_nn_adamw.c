@@ -1,5 +1,5 @@
-/* test_nn_adamw.c : AdamW against a slow definition in double, PyTorch's formula, and a slow
- * transcription in halves; steps in parts and a resumed run keep the bits. */
+/* test_nn_adamw.c : compares AdamW with a slow definition, with PyTorch's formula, and in halves
+ * with a slow transcription. */
 #include "check.h"
 #include "nn/optim/optim.h"
 #include "nn_pure.h"
@@ -57,7 +57,7 @@ static void grads_of(int step, real *g)
                    : 0;
 }
 
-/* Algorithm 2 of the paper; its schedule multiplier times alpha is the rate, also of decay. */
+/* Algorithm 2 of the paper: its schedule multiplier times alpha is the rate, also of decay. */
 static void slow_step(const struct optim_options *o, int t, double *w, const real *g, double *m,
                       double *v, double lr)
 {
@@ -172,7 +172,6 @@ static void check_halves(void)
     side_close(&s);
 }
 
-/* A tensor has the bits of its elements as tensors, also in parts and in a resumed run. */
 static void check_bits(const struct nn_ops *ops)
 {
     static struct side a, b, c;
@@ -205,7 +204,7 @@ static void check_bits(const struct nn_ops *ops)
     side_close(&a), side_close(&b), side_close(&c);
 }
 
-/* Squares overflow: the first step is as long as any, and states stay finite. */
+/* Squares overflow; the first step is as long as any. */
 static void check_large(void)
 {
     static struct side s;

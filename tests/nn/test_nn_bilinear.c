@@ -1,5 +1,4 @@
-/* test_nn_bilinear.c : the CPU's bilinear upsampling in float against its definition in double;
- * concat writes only its own channels. */
+/* test_nn_bilinear.c : compares bilinear upsampling with its definition in double. */
 #include <math.h>
 #include <string.h>
 #include "base/buf.h"
@@ -18,8 +17,6 @@ static real *uniforms(size_t n, uint64_t key)
     return x;
 }
 
-/* PyTorch's definition (interpolate, align_corners=False): a source index, cut at 0, between two
- * pixels. */
 static double weight(int to, int from, int n_from, int n_to)
 {
     const double place = fmax((to + 0.5) * n_from / n_to - 0.5, 0);
@@ -51,8 +48,8 @@ static void check_near(const char *what, const real *x, const double *want, size
     CHECK(worst <= bound, "%s: off by %.3g, allowed %.3g", what, worst, bound);
 }
 
-/* Weights add up to 1 in a pixel of y, and to n_y / n_x, or 4 times that at corners, in one of dx.
- * Each is rounded a few times. */
+/* Weights add up to 1 in a pixel of y, and to n_y / n_x, or 4 times that at corners, in one of
+ * dx. */
 static void check_bilinear(void *ctx, struct nn_shape in, struct nn_shape out, int batch)
 {
     const size_t c = (size_t)in.c, n_in = (size_t)(in.h * in.w) * c,

@@ -1,5 +1,4 @@
-/* test_nn_block.c : the forms of a residual block (--block) against the formula in double: block
- * ends, norms, initial gammas, refusals. */
+/* test_nn_block.c : compares the forms of a residual block (--block) with the formula in double. */
 #include "capture.h"
 #include "check.h"
 #include "hls/arith/philox.h"
@@ -62,7 +61,6 @@ static void check_channel(const struct nn_model *m, const struct node *node, con
         const double error = fabs((double)node->y[at] - want) / (1 + fabs(want) + fabs(hat));
         worst = error > worst ? error : worst;
     }
-    /* round-off of the variance's sum, plus a few roundings */
     CHECK(worst < 64 * 0x1p-24, "%s, %s, channel %zu: off by %g", word,
           m->params[node->first_param].name, channel, worst);
 }

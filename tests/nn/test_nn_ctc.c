@@ -1,13 +1,13 @@
-/* test_nn_ctc.c : connectionist temporal classification in double against its definition, all paths
+/* test_nn_ctc.c : compares connectionist temporal classification with its definition, all paths
  * of up to 6 steps. */
 #include "nn_double.h"
 
 enum { STEPS = 6, LABELS = 4 };
 
 struct sums {
-    double all;               /* probability of the transcript */
-    double by[STEPS][LABELS]; /* its paths with a class at a step */
-    double p[STEPS][LABELS];  /* of a class at a step */
+    double all;
+    double by[STEPS][LABELS]; /* probability of its paths with a class at a step */
+    double p[STEPS][LABELS];
 };
 
 static void probabilities(struct sums *s, int steps, int classes, const double *z)
@@ -51,7 +51,7 @@ static void all_paths(struct sums *s, int steps, int classes, const int32_t *lab
     } while (t < steps);
 }
 
-/* Labels after the n-th are below 0. far: logits up to 40 apart. */
+/* Labels after the n-th are negative. far: logits up to 40 apart. */
 static void check_sample(void *ctx, int steps, int classes, const int32_t *labels, int n, bool far)
 {
     double z[STEPS * LABELS], dz[STEPS * LABELS];
@@ -138,7 +138,7 @@ static void check_batch(void *ctx)
     free(scratch);
 }
 
-/* path: a letter a step, '-' for blank, with n_edits from `want`. */
+/* path: a letter per step, '-' for blank, with n_edits from `want`. */
 static void check_edits(void *ctx, const char *path, const char *want, int n_edits)
 {
     enum { T = 12, CLASSES = 5 };

@@ -1,5 +1,5 @@
-/* test_nn_dense.c : the loss of pixels, with rows that do not count or have nan, against a slow
- * loop in double. As a head: only evaluations fill the confusion table. */
+/* test_nn_dense.c : compares the loss of pixels, some ignored or nan, with a slow loop in
+ * double. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -21,7 +21,6 @@ static double random_at(uint64_t i)
     return (double)philox_u32(philox_key(5, 0, 0, 0, 0), i) * 0x1p-31 - 1;
 }
 
-/* Some rows are equal, some have a winner. every: one in this many has a label. */
 static struct rows make_rows(int every)
 {
     struct rows t;
@@ -81,7 +80,6 @@ static void check_against_slow(int every, double smoothing)
     CHECK(!every || (correct > 0 && correct < n), "%d of %d: no test", correct, n);
 }
 
-/* Nothing is right, but each row is in the table. */
 static void check_nan(void)
 {
     for (int bad = 0; bad < CLASSES; bad++)

@@ -1,5 +1,4 @@
-/* test_nn_feed.c : a feed trains and tests a model on its queued batches with the bits of
- * dataset_batch() and nn_model_train(). */
+/* test_nn_feed.c : a feed's batches have the bits of dataset_batch() and nn_model_train(). */
 #include <string.h>
 #include "check.h"
 #include "nn/data/feed.h"

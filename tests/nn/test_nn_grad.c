@@ -1,7 +1,6 @@
-/* test_nn_grad.c : every gradient of the layers with weights against central differences. */
+/* test_nn_grad.c : compares gradients of layers with weights with central differences. */
 #include "nn_grad.h"
 
-/* ---- conv2d ---- */
 static void conv_y(struct layer *l)
 {
     const double *bias = l->n_vars > 2 ? l->vars[2].v : NULL;
@@ -15,7 +14,6 @@ static void conv_d(struct layer *l)
     struct var *x = &l->vars[0], *w = &l->vars[1];
     nn_cpu.conv_backward(l->ctx, &l->g, l->batch, x->v, w->v, l->dy, x->d, false, w->d, dbias,
                          l->scratch);
-    /* adding to dx, or not wanting it, changes nothing else */
     double *dx = new_reals(x->n), *dw = new_reals(w->n);
     for (size_t i = 0; i < x->n; i++)
         dx[i] = 1;
@@ -119,7 +117,6 @@ static void check_dilated(void *ctx)
         }
 }
 
-/* ---- linear ---- */
 static void linear_y(struct layer *l)
 {
     nn_cpu.linear_forward(l->ctx, l->batch, l->g.in.c, l->g.out.c, l->vars[0].v, l->vars[1].v,
@@ -145,7 +142,6 @@ static void check_linear(void *ctx, int batch, int in, int out)
     close_layer(&l);
 }
 
-/* ---- batch norm ---- */
 static void norm_y(struct layer *l)
 {
     const double *addend = l->f.addend ? l->vars[3].v : NULL;
@@ -210,7 +206,6 @@ static void check_norms(void *ctx)
     check_norm(ctx, 2500, 2, true, true); /* several tiles */
 }
 
-/* ---- layer norm ---- */
 static void layer_norm_y(struct layer *l)
 {
     nn_cpu.layer_norm_forward(l->ctx, l->n_y / (size_t)l->g.in.c, l->g.in.c, 1e-5, l->vars[0].v,

@@ -1,5 +1,5 @@
-/* test_nn_grad_lstm.c : the LSTM in double against plain loops, its gradients against central
- * differences; exp, sigmoid and tanh against libm. */
+/* test_nn_grad_lstm.c : compares the LSTM with plain loops, its gradients with central
+ * differences, and exp, sigmoid and tanh with libm. */
 #include "nn_grad.h"
 #include "hls/nn/squash.h"
 
@@ -22,7 +22,7 @@ static struct nn_lstm lstm_of_layer(const struct layer *l)
     };
 }
 
-static double *memory; /* from forward for backward */
+static double *memory;
 
 static void lstm_y(struct layer *l)
 {
@@ -42,7 +42,6 @@ static void lstm_d(struct layer *l)
         l->vars[0].d[i] = 7; /* old contents do not matter */
     nn_cpu.lstm_backward(l->ctx, &f, l->batch, l->labels, l->vars[0].v, l->y, dy, l->vars[0].d, &d,
                          memory, l->scratch);
-    /* the same without dx */
     memcpy(dr, l->vars[2].d, n_r * sizeof *dr);
     memcpy(dy, l->dy, l->n_y * sizeof *dy);
     lstm_y(l);
@@ -57,7 +56,7 @@ static double squashed(double x)
     return 1 / (1 + exp(-x));
 }
 
-/* Without the peephole. */
+/* Excludes the peephole. */
 static double summed(const struct nn_lstm *f, int gate, int j, const double *x, const double *r)
 {
     const int row = gate * f->cells + j;

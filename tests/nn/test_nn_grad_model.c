@@ -1,5 +1,5 @@
-/* test_nn_grad_model.c : gradients of whole small networks against central differences, in double:
- * connections of nodes, and use of shared gradient buffers. */
+/* test_nn_grad_model.c : compares gradients of whole small networks with central differences:
+ * connections of nodes, shared gradient buffers. */
 #include "nn_double.h"
 #include "host/nn/zoo/model_zoo.c"
 #include "host/nn/zoo/model_zoo_plain.c"
@@ -12,7 +12,7 @@ struct case_data {
     int32_t *labels;
 };
 
-/* Hash of active ReLUs and places of maxima: a change shows that a difference crossed a kink. */
+/* A hash of active ReLUs and maxima: a change shows that a difference crossed a kink. */
 static uint64_t pattern(const struct nn_model *m)
 {
     uint64_t sum = 0;
@@ -116,7 +116,6 @@ static struct nn_model *all_kinds(struct nn_shape in)
     return m;
 }
 
-/* CaffeNet's additions. */
 static struct nn_model *in_groups(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -130,7 +129,6 @@ static struct nn_model *in_groups(struct nn_shape in)
     return m;
 }
 
-/* Additions after a ReLU, in a row and with a sum as addend. */
 static struct nn_model *sums(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -146,7 +144,7 @@ static struct nn_model *sums(struct nn_shape in)
     return m;
 }
 
-/* Random gammas, so that formulas cannot leave them out. */
+/* Random gammas, so that no formula can omit them. */
 static struct nn_model *formed(struct nn_model *m, const char *form,
                                struct nn_model *(*build)(struct nn_model *m))
 {
@@ -196,7 +194,7 @@ static struct nn_model *small_resnet(struct nn_shape in)
     return m;
 }
 
-/* An addition and the layer norm before it read one tensor, so the norm adds to its gradient. */
+/* The norm adds to a gradient: an addition also reads its input. */
 static struct nn_model *transformer(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -211,7 +209,6 @@ static struct nn_model *transformer(struct nn_shape in)
     return m;
 }
 
-/* The tensor of the second head gets gradients from two sides. */
 static struct nn_model *two_heads(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -225,8 +222,7 @@ static struct nn_model *two_heads(struct nn_shape in)
     return m;
 }
 
-/* Inception blocks: three convolutions and two poolings read one tensor, whose gradient is a slice
- * of another's. */
+/* Inception blocks: five nodes read one tensor, whose gradient is a slice of another's. */
 static struct nn_model *branches(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -247,7 +243,6 @@ static struct nn_model *branches(struct nn_shape in)
     return m;
 }
 
-/* FCN's additions: dilation, a tensor joined with its own derivative, a loss for each pixel. */
 static struct nn_model *pixels(struct nn_shape in)
 {
     struct nn_model *m = opened(in);

@@ -1,4 +1,4 @@
-/* test_nn_grad_plain.c : every gradient of the layers without weights, and of the loss, against
+/* test_nn_grad_plain.c : compares gradients of layers without weights, and of the loss, with
  * central differences. */
 #include "nn_grad.h"
 #include "hls/nn/gelu.h"
@@ -6,7 +6,6 @@
 #define X  l->vars[0].v
 #define DX l->vars[0].d
 
-/* ---- layers without weights ---- */
 #define WEIGHTLESS(name, forward_call, backward_call) \
     static void name##_y(struct layer *l)             \
     {                                                 \
@@ -55,7 +54,7 @@ static void check_weightless(void *ctx, const char *name, void (*forward)(struct
     close_layer(&l);
 }
 
-/* Compare with libm's erf; the part below zero relative to itself, far into the tail. */
+/* The part below zero has a relative error, far into the tail. */
 static void check_gelu(void)
 {
     double worst = 0;
@@ -89,7 +88,7 @@ static void check_all_weightless(void *ctx)
             check_weightless(ctx, "max pool", max_y, max_d, 1 + s, g);
             check_weightless(ctx, "avg pool", avg_y, avg_d, 1 + s, g);
         }
-        /* the last windows reach past the edge, as in pooling that rounds up */
+        /* the last windows pass the edge, as in pooling that rounds up */
         for (int k = 2; k <= 3; k++) {
             struct nn_window up = window(in, in.c, k, 2, 0);
             up.out.h = (in.h - k + 1) / 2 + 1;
@@ -121,7 +120,6 @@ static void check_bilinear(void *ctx)
         }
 }
 
-/* ---- concat: three tensors ---- */
 static void concat_y(struct layer *l)
 {
     const int all = l->g.out.c;
@@ -154,7 +152,6 @@ static void check_concat(void *ctx, int pixels, int a, int b, int c)
     close_layer(&l);
 }
 
-/* ---- softmax cross-entropy ---- */
 static void loss_y(struct layer *l)
 {
     struct nn_result r;
@@ -190,7 +187,6 @@ static void check_loss(void *ctx, int batch, int classes, double scale, double s
     close_layer(&l);
 }
 
-/* ---- the same where some rows do not count ---- */
 static void dense_y(struct layer *l)
 {
     struct nn_result r;
@@ -204,7 +200,6 @@ static void dense_d(struct layer *l)
     nn_cpu.dense_loss(l->ctx, l->batch, l->g.in.c, l->p, X, l->labels, DX, NULL, &r, NULL);
 }
 
-/* every: one in this many rows counts; 0: none */
 static void check_dense(void *ctx, int rows, int classes, int every, double smoothing)
 {
     struct layer l = {.batch = rows,

@@ -1,5 +1,5 @@
-/* test_nn_learns.c : large networks, made narrow, learn one batch of random images by heart and
- * report gradients once, last layer first. */
+/* test_nn_learns.c : narrow versions of large networks learn one batch by heart and report
+ * gradients once, last layer first. */
 #include <string.h>
 #include "base/buf.h"
 #include "check.h"
@@ -9,14 +9,13 @@
 
 enum { CLASSES = 5, BATCH = 10 };
 
-/* lr falls to 0 over the steps. */
 struct lesson {
     const char *model;
     double width;
     int side;
     double lr;
     int steps;
-    bool drops; /* has dropout */
+    bool drops;
 };
 
 static const struct lesson lessons[] = {
@@ -29,7 +28,7 @@ static const struct lesson lessons[] = {
 };
 
 struct order {
-    int next; /* params from here on are final */
+    int next;
     bool bad;
 };
 
@@ -58,7 +57,7 @@ static void check_names(const char *model, const struct nn_param *params, int n_
                   params[i].name);
 }
 
-/* One a sample, or one for each pixel by its quarter of the image, with none in between. */
+/* Labels of pixels depend on their quarter of the image; between quarters there are none. */
 static void make_labels(struct nn_target target, int side, int32_t *labels)
 {
     for (int i = 0; i < BATCH * target.n; i++) {
@@ -71,7 +70,7 @@ static void make_labels(struct nn_target target, int side, int32_t *labels)
     }
 }
 
-/* Without dropout the last training pass is judged, whose batch norms see the batch. */
+/* Without dropout the last training pass is judged, as its batch norms see the batch. */
 static void check_learns(const struct lesson *l)
 {
     const struct nn_setup setup = {.math = NN_FP32, .width = l->width};

@@ -1,5 +1,4 @@
-/* test_nn_loss.c : --loss: smoothed cross-entropy against stored values of the formula; specs; only
- * training smooths; a smoothing of 0 leaves all bits. */
+/* test_nn_loss.c : compares --loss with stored values of the formula; only training smooths. */
 #include "capture.h"
 #include "check.h"
 #include "hls/arith/philox.h"
@@ -10,7 +9,7 @@
 
 enum { BATCH = 6, SIDE = 32, CLASSES = 5 };
 
-/* Values of the formula in 40 digits. */
+/* Values in 40 digits. */
 static void check_stored(void)
 {
     static const struct {
@@ -70,7 +69,7 @@ static void check_stored(void)
     }
 }
 
-/* A logit of -inf makes another label's smoothed loss infinite, but not its plain loss. */
+/* A logit of -inf makes another label's smoothed loss infinite, not its plain loss. */
 static void check_infinite(void)
 {
     const real z[3] = {(real)-INFINITY, 0, 0};
@@ -85,7 +84,7 @@ static void check_infinite(void)
 struct net {
     const char *name;
     struct nn_shape in;
-    const char *loss, *other; /* its own; one that it refuses */
+    const char *loss, *other;
 };
 static const struct net nets[] = {{"lenet5", {SIDE, SIDE, 1}, "cross-entropy", "ctc"},
                                   {"googlenet", {SIDE, SIDE, 3}, "cross-entropy", "ctc"},
@@ -103,11 +102,10 @@ static int open_net(const struct net *t, const char *word, struct nn_model **m)
 
 struct passes {
     double train, eval;
-    uint64_t bits; /* of the gradients: FNV-1a */
-    double slow;   /* of all heads, from the training pass's logits */
+    uint64_t bits;
+    double slow; /* all heads' loss from the training pass's logits */
 };
 
-/* The heads' weighted losses, from the last pass's logits. */
 static double slow_loss(const struct nn_model *m, const int32_t *labels, double smoothing)
 {
     double sum = 0;

@@ -1,5 +1,4 @@
-/* test_nn_model.c : whole models learn, repeat their bits, report gradients in order, and refuse
- * bad sizes. */
+/* test_nn_model.c : whole models learn, repeat their bits, and refuse bad sizes. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -19,7 +18,6 @@ struct data {
     int32_t *labels;
 };
 
-/* Noise with random labels. */
 static struct data random_images(int n, struct nn_shape s)
 {
     size_t pixels = (size_t)n * (size_t)(s.h * s.w * s.c);
@@ -121,7 +119,7 @@ static void check_repeats(const char *model)
 
 struct order {
     const struct nn_model *m;
-    int next; /* params from here on are final */
+    int next;
     bool bad;
 };
 
@@ -158,7 +156,7 @@ static void check_params(const char *model)
     free_data(d);
 }
 
-/* He et al., Table 6: weights of the CIFAR family, with batch norm's two a channel. */
+/* He et al., Table 6, of the CIFAR family; batch norms have two per channel. */
 static void check_size(const char *model, struct nn_shape in, size_t want)
 {
     struct session s = open_session(model, in, 1);
@@ -261,7 +259,7 @@ static void no_mark(void *ctx, uint32_t *flag)
     (void)ctx, (void)flag;
 }
 
-/* The loss is nan, and gradients are still reported, so no caller waits for ever. */
+/* The loss is nan, and gradients are still reported, so that no caller waits for ever. */
 static void check_failure(void)
 {
     struct nn_ops broken = nn_cpu;
@@ -286,14 +284,14 @@ static void check_failure(void)
     free_data(d);
 }
 
-static int left; /* allocations until one fails */
+static int left;
 
 static void *alloc_some(void *ctx, size_t bytes)
 {
     return left-- > 0 ? nn_cpu.alloc(ctx, bytes) : buf_alloc(SIZE_MAX / 2);
 }
 
-/* One line suggests a smaller batch unless weights, gradients or statistics need the memory. */
+/* The error suggests a smaller batch, unless weights, gradients or statistics need the memory. */
 static void check_memory(void)
 {
     struct nn_ops ops = nn_cpu;

@@ -1,4 +1,4 @@
-/* test_nn_ops.c : the CPU's layers in float against their definitions as plain loops in double. */
+/* test_nn_ops.c : compares the CPU's layers in float with plain loops in double. */
 #include <math.h>
 #include <string.h>
 #include "base/buf.h"
@@ -6,8 +6,8 @@
 #include "hls/arith/philox.h"
 #include "nn/nn_ops.h"
 
-/* n products of random numbers up to 1: n roundings of partial sums of about sqrt(n), which add up
- * like a random walk: n * 2^-24; times 4 to be safe. */
+/* n roundings of partial sums of about sqrt(n) add up like a random walk to n * 2^-24; the
+ * factor 4 is a margin. */
 static double sum_bound(size_t n)
 {
     return 4 * (double)n * 0x1p-24;
@@ -46,7 +46,6 @@ static void check_near(const char *what, const real *x, const double *want, size
         CHECK(x[i] == x[i], "%s: element %zu is nan", what, i);
 }
 
-/* ---- conv2d: each weight meets each pixel ---- */
 struct conv {
     struct nn_window g;
     int batch;
@@ -114,7 +113,7 @@ static void check_dilated(void *ctx, int batch, struct nn_shape in, int out_c, i
     slow_conv(&slow);
     nn_cpu.conv_plan(ctx, &g, true, true, batch, &bytes);
     void *scratch = buf_alloc(bytes);
-    memset(scratch, 0xff, bytes); /* nan: a read before the first write shows */
+    memset(scratch, 0xff, bytes); /* nan shows reads before the first write */
     nn_cpu.conv_forward(ctx, &g, batch, x, w, bias, y, scratch);
     nn_cpu.conv_backward(ctx, &g, batch, x, w, dy, dx, false, dw, dbias, scratch);
     size_t per_y = (size_t)(k * k * in.c), per_x = (size_t)(k * k * out_c),
@@ -137,12 +136,11 @@ static void check_conv(void *ctx, int batch, struct nn_shape in, int out_c, int 
     check_dilated(ctx, batch, in, out_c, k, stride, pad, groups, 1);
 }
 
-/* ---- batch norm ---- */
 struct norm_case {
     size_t n;
     int c;
     bool relu, addend;
-    double offset; /* mean of the values */
+    double offset;
 };
 
 /* var is the biased variance. */
@@ -221,7 +219,6 @@ static void check_norm(void *ctx, struct norm_case k)
         free(all[i]);
 }
 
-/* ---- local response normalisation ---- */
 static void check_lrn(void *ctx, size_t n, int c, double alpha)
 {
     char name[96];
@@ -242,10 +239,8 @@ static void check_lrn(void *ctx, size_t n, int c, double alpha)
     free(x), free(y), free(want);
 }
 
-/* ---- softmax cross-entropy ---- */
 static void check_loss(void *ctx)
 {
-    /* Extreme logits: no overflow, exact limits. */
     static const struct {
         real z[3];
         int label, correct;
@@ -281,7 +276,6 @@ static void check_loss(void *ctx)
     }
 }
 
-/* Sorted, the first of equals first. */
 static void check_top(void *ctx)
 {
     enum { CLASSES = 9 };
@@ -300,7 +294,6 @@ static void check_top(void *ctx)
     }
 }
 
-/* ---- dropout ---- */
 static void check_dropout(void *ctx)
 {
     enum { N = 100000 };
@@ -329,7 +322,7 @@ static void check_dropout(void *ctx)
     free(x), free(y), free(dx), free(other);
 }
 
-/* The exponent a^2 / 2 is off by an ulp; the exponential turns that into a relative error. */
+/* The exponent a^2 / 2 is off by an ulp, which the exponential makes a relative error. */
 static void check_gelu(void *ctx)
 {
     enum { N = 4000 };

@@ -1,5 +1,4 @@
-/* test_nn_optim.c : optimiser steps against a slow definition in double, learning rates,
- * refusals. */
+/* test_nn_optim.c : compares optimiser steps with a slow definition in double. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -24,7 +23,7 @@ static double norm(const double *x, size_t n)
     return sqrt(sum);
 }
 
-/* torch.optim.SGD's documentation, without dampening. LARS scales d of tensors that decay. */
+/* torch.optim.SGD without dampening. LARS scales d of tensors that decay. */
 static void slow_step(const struct optim_options *o, double *w, const double *g, double *v,
                       double lr)
 {
@@ -118,7 +117,7 @@ static void check_state(void)
         optim_step(a, w[0], g, 0.1);
         if (step < 2)
             continue;
-        optim_step_some(b, 1, N_PARAMS - 1, w[1], g, 0.1); /* in parts: the same */
+        optim_step_some(b, 1, N_PARAMS - 1, w[1], g, 0.1);
         optim_step_some(b, 0, 1, w[1], g, 0.1);
     }
     CHECK(memcmp(w[0], w[1], sizeof w[0]) == 0, "a resumed optimiser gives other bits");

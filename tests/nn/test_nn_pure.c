@@ -1,5 +1,5 @@
-/* test_nn_pure.c : pure fp16 on the CPU (nn/round/round_ops.h, round_pure): after every slot all
- * numbers are e5m10. Gradients equal those of a network that only rounds tensors. */
+/* test_nn_pure.c : in pure fp16 on the CPU all numbers are e5m10 after every slot
+ * (nn/round/round_ops.h). Gradients equal those of a network that only rounds tensors. */
 #include "check.h"
 #include "nn/data/feed.h"
 #include "nn/model_graph.h"
@@ -12,14 +12,14 @@
 
 enum { BATCH = 4, SIDE = 28, CLASSES = 10 };
 
-/* Test the bits of an fp32, without mf.h. */
+/* By the bits of an fp32, without mf.h. */
 static bool is_half(float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     const uint32_t exponent = bits >> 23 & 255, mantissa = bits & 0x7fffff;
     if (exponent == 255 || bits << 1 == 0)
-        return true; /* inf, nan, 0 */
+        return true;
     if (exponent > 127 + 15 || exponent < 127 - 24)
         return false;
     const uint32_t lost = exponent >= 127 - 14 ? 13 : 13 + (127 - 14 - exponent);
@@ -27,7 +27,7 @@ static bool is_half(float x)
 }
 
 static struct {
-    const struct nn_model *m; /* NULL: none */
+    const struct nn_model *m;
     struct optim *optim;
     const real *more;
     size_t n_more, n_looks, n_values;
@@ -134,7 +134,7 @@ static struct batch batch_of(const struct nn_model *m, uint64_t key)
         b.labels[i] =
             n_labels == 1 || i % n_labels < 3 ? 1 + (int)(i + key) % (CLASSES - 1) : NN_IGNORED;
     for (int i = 0; i < BATCH; i++)
-        b.lengths[i] = in.h - i; /* of sequences */
+        b.lengths[i] = in.h - i;
     return b;
 }
 
@@ -205,7 +205,6 @@ static void check_largest(struct nn_model *m)
     }
 }
 
-/* An epoch's end uploads statistics. */
 static void check_steps(const char *name, const char *block, struct nn_shape in, double width,
                         const struct scale_setup *scales, const struct optim_options *o,
                         uint64_t n_steps)

@@ -1,5 +1,4 @@
-/* test_nn_pure_sgd.c : the optimiser's step in pure fp16, every operation rounded to e5m10, has a
- * slow transcription's bits. */
+/* test_nn_pure_sgd.c : the optimiser's step in pure fp16 has a slow transcription's bits. */
 #include "check.h"
 #include "nn/optim/optim.h"
 #include "nn_pure.h"

@@ -1,5 +1,5 @@
-/* test_nn_round.c : a network with narrow numbers between its layers (nn/round/round_ops.h) has the
- * bits of a slow pass that rounds tensors by mf.h. */
+/* test_nn_round.c : narrow numbers between layers (nn/round/round_ops.h) give the bits of a slow
+ * pass that rounds tensors by mf.h. */
 #include "gpu_models.h"
 #include "hls/arith/mf.h"
 #include "nn/round/round_ops.h"
@@ -35,14 +35,12 @@ static void round_weights(struct nn_model *m, const struct round_setup *s)
                           m->params[m->nodes[i].first_param + k].n);
 }
 
-/* The gradient passes where the norm's rounded output is above zero. */
 static void mask_relu(const struct node *node)
 {
     for (size_t i = 0; node->kind == &layer_batch_norm && node->relu && i < out_n(node); i++)
         node->dy[i] = node->y[i] > 0 ? node->dy[i] : 0;
 }
 
-/* Rounds tensors as the plain backend computes them, and m's weights for good. */
 static struct nn_result slow_pass(struct nn_model *m, const struct round_setup *s,
                                   const struct images *d, bool train)
 {
@@ -92,7 +90,7 @@ static struct round_setup setup_of(const char *words, int shift)
     return s;
 }
 
-/* Overlapping windows, whose gradients add up; a tensor with two readers, upsampled and joined. */
+/* Overlapping windows add gradients; one tensor has two readers. */
 static struct nn_model *open_pools(const struct nn_ops *ops, const struct nn_setup *setup,
                                    struct nn_shape in)
 {

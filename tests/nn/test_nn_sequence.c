@@ -1,4 +1,4 @@
-/* test_nn_sequence.c : sequence networks, made narrow, learn one batch by heart; a sample's answer
+/* test_nn_sequence.c : narrow sequence networks learn one batch by heart. A sample's answer
  * depends only on its own steps. */
 #include <errno.h>
 #include <math.h>
@@ -18,7 +18,6 @@ struct sequences {
     int32_t labels[BATCH * STEPS];
 };
 
-/* Noise; each transcript is one label shorter than the last. */
 static void fill(struct sequences *s, const struct nn_model *m)
 {
     const struct nn_target target = nn_model_target(m);
@@ -102,7 +101,7 @@ static void check_alone(const char *name)
     }
     CHECK(fabs(sum - all.loss_sum) <= 1e-5 * sum && n_labels == all.n_labels && sum > 1,
           "%s: loss of a batch %g, of its samples %g", name, all.loss_sum, sum);
-    batch.lengths = NULL; /* all steps, of which some of charlstm's do not count */
+    batch.lengths = NULL; /* all steps; some of charlstm's do not count */
     const bool is_nan = isnan(nn_model_eval(m, &batch).loss_sum);
     CHECK(is_nan == (nn_model_target(m).kind == NN_TRANSCRIPT), "%s: nan behind an end: %d", name,
           is_nan);

@@ -1,5 +1,4 @@
-/* test_nn_target.c : samples with their own memory, sequences of several lengths, go through a feed
- * into a model. */
+/* test_nn_target.c : sequences of several lengths go through a feed into a model. */
 #include <string.h>
 #include "check.h"
 #include "nn/data/feed.h"

@@ -1,5 +1,4 @@
-/* test_nn_zoo.c : networks by name have the published numbers of weights, the right shapes at other
- * widths, one-line errors for small images. */
+/* test_nn_zoo.c : networks by name have the published numbers of weights. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -27,7 +26,6 @@ static void check_sizes(const char *name, int side, int n_params, int n_nodes)
     graph_fini(&m);
 }
 
-/* Whole numbers, halves and less than 1. The number of classes stays. */
 static void check_width(const char *name, double width)
 {
     const struct nn_shape in = {64, 64, 3};
@@ -173,7 +171,7 @@ int main(void)
     check_weights("caffenet", 227, 1000, 60965224);
     check_weights("alexnet", 227, 1000, 62378344);
     check_weights("vgg19", 224, 1000, 143667240);
-    check_sequence("lstm", 1, 132, 13634692); /* as in the QSGD paper */
+    check_sequence("lstm", 1, 132, 13634692); /* in the QSGD paper */
     check_sequence("lstm", 0.25, 28, 1134364);
     check_weights("resnet110", 32, 10, 1727962);
     check_weights("resnet18", 224, 1000, 11689512);

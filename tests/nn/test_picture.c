@@ -1,5 +1,4 @@
-/* test_picture.c : PNG in grey, RGB and with a palette, PGM and PPM; cut anywhere, or with any byte
- * changed. */
+/* test_picture.c : reads PNG, PGM and PPM, also cut anywhere or with any byte changed. */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -57,7 +56,7 @@ static void check_png(void)
     uint8_t x[H * W * 3], index[H * W], palette[3 * 100];
     struct png_file f;
     for (int first = 0; first < 10; first++) {
-        for (int i = 0; i < H * W * 3; i++) /* few levels: Paeth must break ties */
+        for (int i = 0; i < H * W * 3; i++) /* few levels make Paeth break ties */
             x[i] = first < 5 ? pixel(i) : pixel(i) % 6;
         for (int c = 1; c <= 3; c += 2)
             for (size_t part = 1; part < 1000; part = 10 * part + 1) {

@@ -1,5 +1,5 @@
-/* test_shapes.c : generated images with label maps: the same bytes on every machine, labels that
- * move with their pixels. */
+/* test_shapes.c : generated label maps are the same bytes on every machine and move with their
+ * pixels. */
 #include <errno.h>
 #include <string.h>
 #include "capture.h"
@@ -54,7 +54,6 @@ static void check_classes(const struct dataset *d)
     }
 }
 
-/* Channel 0 of a pixel holds its row, channel 1 its column. */
 static void check_places(struct dataset *d, struct augment how)
 {
     enum { N = 6 };

@@ -1,5 +1,5 @@
-/* test_speech.c : samples that are sequences: features of sounds against the definition,
- * transcripts, windows of a text, damaged files. */
+/* test_speech.c : compares features of sounds with the definition; reads transcripts, texts and
+ * damaged files. */
 #include "data_fixture.h"
 #include "nn/data/melbank.h"
 #include "nn/data/speech.h"
@@ -121,7 +121,7 @@ static void check_damage(struct fixture *x, int file, const char *from, const ch
     fixture_write(x, good->name, good->data, good->bytes);
 }
 
-/* Sizes written into a pipe: the samples are the rest of the file. */
+/* Sizes written into a pipe are unknown: the samples are the rest of the file. */
 static void check_pipes(void)
 {
     static const char *const sizes[] = {"\xff\xff\xff\xff", "\x00\xf0\xff\x7f", "\0\0\0\0"};

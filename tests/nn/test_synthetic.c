@@ -1,5 +1,4 @@
-/* test_synthetic.c : the generated data set is the same everywhere; no linear model learns it,
- * others do. */
+/* test_synthetic.c : no linear model learns the generated images, others do. */
 #include "data_fixture.h"
 #include <math.h>
 
@@ -34,8 +33,8 @@ static void test_same_bytes(void)
     CHECK(memcmp(d->train_x, other->train_x, 200 * PIXELS) != 0, "the seed changes nothing");
     CHECK(memcmp(d->train_x, d->test_x, PIXELS) != 0, "test images are training images");
     uint32_t hash = hash_bytes(hash_bytes(0, d->train_x, 200 * PIXELS), d->test_x, 50 * PIXELS);
-    CHECK(hash == 0x053821fe, "hash 0x%08x: not the bytes that every machine must find",
-          hash); /* from a Python program */
+    /* from a Python program */
+    CHECK(hash == 0x053821fe, "hash 0x%08x: not the bytes that every machine must find", hash);
     int n_class[N_CLASSES] = {0};
     for (size_t i = 0; i < standard->n_train; i++)
         n_class[standard->train_y[i]]++;
@@ -49,8 +48,8 @@ static void test_same_bytes(void)
 
 struct images {
     size_t n;
-    float *x;    /* [n, PIXELS] */
-    uint16_t *y; /* [n] */
+    float *x;
+    uint16_t *y;
 };
 
 static struct images take(const struct dataset *d, bool test)
@@ -112,7 +111,7 @@ static void test_linear_fails(struct images train, struct images test)
     }
 }
 
-/* The same images are learned if each class has its own bright row. */
+/* Control: with a bright row per class a linear model learns them. */
 static void test_linear_control(struct images train, struct images test)
 {
     struct images both[2] = {train, test};
@@ -136,7 +135,6 @@ static float likeness(const float *a, const float *b, int dy, int dx)
     return fabsf(sum) / sqrtf((float)n);
 }
 
-/* Classify by the most similar training image, in either sign and slightly shifted. */
 static void test_nonlinear_succeeds(struct images train, struct images test)
 {
     enum { N_KNOWN = 120, N_ASKED = 50 };

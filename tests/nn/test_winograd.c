@@ -1,5 +1,5 @@
-/* test_winograd.c : Winograd's convolutions against the definition in double: errors at most three
- * times GEMM's, equal bits on every instruction set. */
+/* test_winograd.c : compares Winograd's convolutions with the definition in double: errors at
+ * most three times GEMM's. */
 #include <math.h>
 #include <string.h>
 #include "base/buf.h"
@@ -44,7 +44,7 @@ static void result_free(struct result r)
     free(r.y), free(r.dx), free(r.dw);
 }
 
-/* results by definition; dx is added to */
+/* by definition, in double; dx is added to */
 struct exact {
     double *y, *dx, *dw;
 };
@@ -129,7 +129,7 @@ static void by_kernels(const struct winograd_kernels *by, const struct pass *p, 
     void *scratch = buf_alloc(winograd_scratch(&p->g));
     if (!scratch)
         exit(1);
-    memset(scratch, 0xff, winograd_scratch(&p->g)); /* nans */
+    memset(scratch, 0xff, winograd_scratch(&p->g));
     winograd_forward(by, &p->g, p->batch, p->x, p->w, p->bias, r.y, scratch);
     winograd_backward(by, &p->g, p->batch, p->x, p->w, p->dy, r.dx, add, r.dw, scratch);
     free(scratch);
@@ -220,7 +220,7 @@ int main(void)
     check_fits();
     check(3, 8, 8, 16, 16, false, false); /* 48 tiles: two blocks */
     check(5, 32, 32, 16, 16, false, true);
-    check(2, 7, 9, 32, 48, true, false); /* halves of tiles at the ends, panels of 32 and 16 */
+    check(2, 7, 9, 32, 48, true, false); /* half tiles at the ends; panels of 32 and 16 */
     check(3, 5, 4, 80, 112, true, true);
     check(4, 1, 1, 64, 64, false, false);
     check(1, 3, 3, 16, 64, false, false);

@@ -1,5 +1,4 @@
-/* test_card_mm.c : tests offload/xrt/card_mm.h on a simulated card under the Xilinx runtime: many
- * runs without growing memory, buffers that fill the card. */
+/* test_card_mm.c : tests offload/xrt/card_mm.h on a simulated card. */
 #include "offload/xrt/card_mm.h"
 #include "base/clock.h"
 #include "base/buf.h"
@@ -122,7 +121,7 @@ static void test_memory(void)
     rc = xrt_card_buffer(&card, KERNEL_EXPMAX, 0, 1, &more);
     CHECK(rc == -ENOMEM && !more.own, "and one byte: %d %s", rc, card.why);
     xrt_card_buffer_close(&card, &all);
-    for (int i = 0; i < 40; i++) { /* together more than the memory */
+    for (int i = 0; i < 40; i++) { /* in all more than the memory */
         rc = xrt_card_buffer(&card, KERNEL_EXPMAX, 0, bank_bytes / 8, &all);
         CHECK(!rc, "buffer %d: %s", i, card.why);
         xrt_card_buffer_close(&card, &all);

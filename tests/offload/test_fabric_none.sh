@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_fabric_none.sh : checks that only --fabric loads libfabric, and that a missing, unreadable or
-# foreign library gives one line.
+# test_fabric_none.sh : only --fabric loads libfabric; a missing, unreadable or foreign library
+# gives one line.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -24,7 +24,6 @@ if [ -f "$library" ]; then
     loads "${train[@]}" udp || fail "--fabric udp does not load libfabric: $(cat err)"
 fi
 
-# none NAME PATTERN ENVIRONMENT...: info says why, --fabric udp ends with one line
 ranks=(mpirun -np 2)
 none() {
     env "${@:3}" "$n" info >out 2>err || fail "$1: info ended with $?"
@@ -50,7 +49,6 @@ $cc -shared -fPIC -x c - -o libgone.so <<<'int gone(void) { return 1; }' &&
     $cc -shared -fPIC -x c - -o lacks.so -L. -lgone <<<'int gone(void); int (*uses)(void) = gone;' && rm libgone.so
 none "a library lacks another" 'lacks.so" does not load: libgone.so' NARROWCAST_FABRIC="$dir/lacks.so"
 
-# --- the program in another folder, without and with the library ---
 mkdir bin && cp "$n" "$B/narrowcast-sim" bin/ && n=$dir/bin/narrowcast && train[0]=$n
 none "not built" 'no libnarrowcast_fabric.so beside this program' NARROWCAST_FABRIC=
 "${train[@]}" socket >out 2>err || fail "--fabric socket without the library: $(cat err)"

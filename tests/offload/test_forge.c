@@ -1,6 +1,5 @@
-/* test_forge.c : forges contributions of rank 1 with its address, by a host that is not on the path
- * but reaches the card's control port. Without the key none is added, each is counted; with it, the
- * tags still lack the job's secret. */
+/* test_forge.c : a host off the path that reaches the card's control port forges contributions
+ * of rank 1. Without the key none is added; with it, the tags still lack the job's secret. */
 #include "control/control.h"
 #include "offload/window/frame.h"
 #include "window_net.h"
@@ -26,7 +25,6 @@ static int card_writes(void *card, uint32_t at, uint32_t value)
 
 static const struct control_ops registers = {.read = card_reads, .write = card_writes};
 
-/* Asks the control port. */
 static uint32_t ask(uint32_t at)
 {
     struct simlink answer = {0};
@@ -56,7 +54,6 @@ static void forge(bool is_max, uint64_t key, uint32_t tag, uint64_t n)
     card_frame(net.cards[0].model, NET_IP + 1, NET_PORT, bytes, length);
 }
 
-/* Forged MAX, then SUM. False if a rank has abandoned the card. */
 static bool step(uint32_t k, uint64_t key)
 {
     for (uint32_t tag = 2 * k; tag < 2 * k + 2; tag++) {

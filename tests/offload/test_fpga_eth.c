@@ -21,7 +21,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The thread starts its card now. */
 static void strangers(const char *where)
 {
     struct fpga card;
@@ -76,8 +75,7 @@ static void failures(const char *where)
         open_fails(-EINVAL, "no kind of card has the name", no_names[i]);
 }
 
-/* On a bad network operations are done once, in order; each request names the job and ends with a
- * complete rank. */
+/* Each request names the job and ends with a complete rank. */
 static void long_batch(const char *where)
 {
     struct fpga card;
@@ -124,7 +122,7 @@ static void long_batch(const char *where)
     fpga_close(&card);
 }
 
-/* The keeper sends KEEPs and learns when the lease is over; silence of the card does not end it. */
+/* The card's silence does not end the lease. */
 static void kept(const char *where)
 {
     struct fpga card;

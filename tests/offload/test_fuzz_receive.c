@@ -1,5 +1,5 @@
-/* test_fuzz_receive.c : runs seeded inputs of all kinds through tests/lib/fuzz_receive.c. `long`:
- * ten times as many. */
+/* test_fuzz_receive.c : runs seeded inputs through tests/lib/fuzz_receive.c. `long`: ten times
+ * as many. */
 #include "fuzz_receive.c"
 
 enum { SEED = 31, MAX_BYTES = 200 };
@@ -13,7 +13,7 @@ int main(int argc, char **argv)
     for (uint64_t i = 0; i < n_inputs; i++) {
         uint8_t data[MAX_BYTES];
         const uint32_t draw = philox_u32(SEED, i);
-        /* mostly replays and damage; a forgery with the job's own key sometimes ends the job */
+        /* mostly replays and damage, as a forgery with the job's own key may end the job */
         const size_t n = draw % 64 ? 3 + 3 * (draw >> 8 & 3) : 1 + (draw >> 8) % (MAX_BYTES - 1);
         for (size_t k = 0; k < n; k += 4) {
             const uint32_t word = philox_u32(SEED + 1, i * MAX_BYTES + k);
@@ -21,7 +21,7 @@ int main(int argc, char **argv)
         }
         if (draw >> 16 & 15)
             data[2 % n] &= 0xfe;
-        if (n >= 6 && draw % 97 == 0) { /* that matters: another chunk, or a NAK */
+        if (n >= 6 && draw % 97 == 0) {
             const uint8_t forgery[6] = {FORGE, data[1], 1, draw % 970 ? PKT_CHUNK_AT : PKT_OP_AT,
                                         0,     1};
             memcpy(data, forgery, sizeof forgery);

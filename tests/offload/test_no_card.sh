@@ -1,7 +1,6 @@
 #!/bin/bash
-# test_no_card.sh : checks addresses and cards that cannot work. A wrong address or place on the bus
-# is rejected in one line (IPv6 by name). An impossible card ends a run with one line, a silent
-# one with --algo offload only.
+# test_no_card.sh : addresses and cards that cannot work. Wrong addresses are rejected in one line
+# (IPv6 by name). An impossible card ends a run; a silent one only with --algo offload.
 set -eu
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
@@ -26,7 +25,6 @@ train="$n train --data synthetic:240,3 --batch 24 --model lenet5 --format e5m2 -
 # shellcheck disable=SC2206 # words
 train=($train)
 
-# --- IPv6 addresses ---
 for ip in '[::1]' '::1' '[fe80::1%eth0]' 'fe80::1%eth0' '2001:db8:0:0:0:0:0:1' '[::ffff:10.0.0.9]' '::ffff:10.0.0.9'; do
     for scheme in udp eth; do
         one_line fails "'$scheme://.* is not a card: IPv6 is not supported" "${train[@]}" --offload "$scheme://$ip:4711"
@@ -46,7 +44,6 @@ for ip in '[::1]' '::1' '[fe80::1%eth0]' 'fe80::1%eth0' '2001:db8:0:0:0:0:0:1' '
     one_line fails 'as an address: IPv6 is not supported' "$n" sim --counters "$ip:4711"
     one_line fails 'is not a card: IPv6 is not supported' "$n" sim --counters "eth://$ip:4711"
 done
-# A name with only an IPv6 address.
 printf '127.0.0.1 localhost\n2001:db8::1 six.test\n' >hosts
 # shellcheck disable=SC2016 # the inner shell's words
 in_hosts=(unshare -rm sh -c 'mount --bind hosts /etc/hosts && exec "$@"' sh)
@@ -61,11 +58,9 @@ for at in nowhere :4711 127.0.0.1: 127.0.0.1:x 127.0.0.1:65536 127.0.0.1:-1 'a b
     one_line fails "cannot read '$at' as an address: need HOST:PORT" "$n" sim --listen "$at"
 done
 one_line fails "is not a card: need" "${train[@]}" --offload udp://127.0.0.1:0
-# --- impossible cards ---
 ranks_in "$dir" # simulated devices record their owners there
 # shellcheck disable=SC2016 # its own words
 printf 'mpirun -np "$1" %s "${@:2}"\n' "${train[*]}" >runs.sh
-# cannot_be WORDS CARD [VARIABLE=VALUE...]
 cannot_be() {
     local words=$1 card=$2
     shift 2
@@ -73,7 +68,7 @@ cannot_be() {
     one_line fails "$words" env "$@" bash runs.sh 3 --algo offload --offload "$card"
     one_line fails "$words" env "$@" NARROWCAST_OFFLOAD="$card" bash runs.sh 3
 }
-# No host name has an empty label: no need for a name service.
+# No host name has an empty label, so no name service is asked.
 for scheme in udp eth; do
     cannot_be "cannot find host 'no..invalid'" "$scheme://no..invalid:4711"
     cannot_be "cannot find host 'no..invalid'" "sim:c,$scheme://no..invalid:4711"
@@ -126,7 +121,6 @@ added 'one card of two' offload
 
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build: places on the bus'; exit $bad; }
 
-# --- places on the bus, with and without the domain ---
 export XILINX_XRT="$B/xrt" NARROWCAST_SIM_ENGINE=c
 head -c 4000 /dev/zero >zeros
 for at in 00:00.0 0000:00:00.0; do

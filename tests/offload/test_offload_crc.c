@@ -1,5 +1,5 @@
-/* test_offload_crc.c : checks the fast CRC32C against its definition, for every length and
- * alignment that takes another path. */
+/* test_offload_crc.c : compares the fast CRC32C with its definition, for lengths and alignments
+ * of all paths. */
 #include "base/crc.h"
 #include "check.h"
 #include "hls/card/crc32c.h"

@@ -1,13 +1,12 @@
 #!/bin/bash
 # test_offload_eth.sh : trains through cards controlled by datagrams (eth://); the weights must
-# equal those over MPI. rtl/shell/control is Verilated, in front of the C model and of the Verilated
-# core. `long`: also ranks stopped for longer than a lease lasts. `check`: only the first case.
+# equal those over MPI. The Verilated rtl/shell/control controls the C model and the Verilated core.
+# `long`: also ranks stopped for longer than a lease. `check`: only the first case.
 set -eu
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
 [ -n "$rtl" ] || exit 77
 
-# told NAME: the card's control counters: live N expired N malformed N busy N
 told() { "$B/tests/test_fpga_eth" "$(sed 's/^eth:..//' "$1.at")"; }
 
 # through NAME WANTED RANKS CARD OPTIONS...: all steps through the card, checksum WANTED
@@ -34,7 +33,6 @@ card bad --control 0 --engine c --drop 0.05 --dup 0.05 --reorder 0.1 --seed 3
 through "a bad network" "$(checksum direct.out)" 3 bad --steps 4
 uncard bad
 
-# --- a card silent within its deadline; no card ---
 kill -STOP "$(cat plain.pid)"
 (sleep 3; kill -CONT "$(cat plain.pid)") &
 through "a card that is silent at first" "$(checksum direct.out)" 3 plain --steps 4 --card-deadline 60
@@ -42,7 +40,6 @@ uncard plain
 on 1 --steps 1 --offload "$(at plain)" >out 2>err || fail "a card that is gone: exit $?"
 grep -q "cannot reach card $(at plain)" err || fail "a card that is gone: $(cat err)"
 
-# --- two owners, of which one is killed, and a stranger ---
 card shared --control 0 --engine c
 on 2 --steps 30 --algo direct >direct.out 2>>stderr
 on 2 --steps 1000000 --offload "$(at shared)" --seed 8 --log "$dir/log.victim" >/dev/null 2>&1 &
@@ -66,7 +63,8 @@ case "$(told shared)" in "live 0 expired 1 "*) ;; *) fail "the lease of who was 
 on 1 --steps 1 --offload "$(at shared)" --card-slots 128 >out 2>err || fail "the next run: exit $?"
 grep -q 'through 1 card (eth://.*), 128 slots each' err || fail "the slots of who was killed are not free: $(cat err)"
 
-# --- stopped SECONDS STEPS: no effect for 1 s; beyond its lease the run uses MPI, then the card ---
+# --- stopped SECONDS STEPS: no effect for 1 s; beyond its lease the run uses MPI, then the card
+# ---
 stopped() {
     on 2 --steps "$2" --algo direct >direct.out 2>>stderr
     rm -f log

@@ -1,4 +1,4 @@
-/* test_offload_fabric.c : tests libfabric's and the system's wire against a plain UDP socket. */
+/* test_offload_fabric.c : compares libfabric's and the system's wire with a plain UDP socket. */
 #include "base/err.h"
 #include "check.h"
 #include "offload/wire/wire_local.h"
@@ -14,10 +14,9 @@
 enum { FRAME = 1472, LOOPBACK = 0x7f000001, BURST = 60, ROUNDS = 20 };
 static struct wire wire;
 static int fd;
-static struct sockaddr_in peer; /* the wire's, as seen by the socket */
-static bool library;            /* this build has libfabric */
+static struct sockaddr_in peer;
+static bool library;
 
-/* Waits. Returns the datagram's length, or 0. */
 static size_t next(uint8_t *bytes, size_t room)
 {
     for (int i = 0; i < 5000; i++) {
@@ -82,7 +81,7 @@ static void bursts(void)
     CHECK(sendto(fd, long_one, sizeof long_one, 0, (struct sockaddr *)&peer, sizeof peer) > 0,
           "send");
     CHECK(sendto(fd, long_one, 1, 0, (struct sockaddr *)&peer, sizeof peer) == 1, "send");
-    size_t n = next(bytes, sizeof bytes); /* whole or cut, but shorter than a frame */
+    size_t n = next(bytes, sizeof bytes);
     CHECK(n != FRAME, "%zu bytes of a datagram that is too long", n);
     if (n != 1)
         CHECK(next(bytes, sizeof bytes) == 1 && bytes[0] == 7,
@@ -98,7 +97,7 @@ static void refusals(struct wire_options o, const char *provider)
     const int rc = wire_open(&o, &none, why);
     CHECK(rc == (library ? -ENODATA : -ENOENT) && strstr(why, "carrier-pigeon"), "%d: %s", rc, why);
     o.provider = provider;
-    o.local = "192.0.2.77"; /* for documentation: no host has it */
+    o.local = "192.0.2.77"; /* no host has this address for documentation */
     CHECK(wire_open(&o, &none, why) == -EINVAL && strstr(why, "192.0.2.77"), "%s", why);
     o.local = "no-such-interface";
     CHECK(wire_open(&o, &none, why) == -EINVAL && strstr(why, "no-such-interface"), "%s", why);
@@ -116,7 +115,6 @@ static void refusals(struct wire_options o, const char *provider)
     CHECK(wire_local("0.0.0.0", 0, 0, &ip) < 0, "an address that is none");
 }
 
-/* NULL: the system's own wire. */
 static void one_kind(const char *provider)
 {
     struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr = {htonl(LOOPBACK)}};

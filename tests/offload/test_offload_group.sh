@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_offload_group.sh : trains with sums that cards send once to a multicast group; the weights
-# must equal those over MPI. On loopback, then on a small Ethernet (bench/netlab.sh); without the
+# test_offload_group.sh : trains with sums that cards send once to a multicast group, on loopback
+# and on a small Ethernet (bench/netlab.sh); the weights must equal those over MPI. Without the
 # group each rank gets its own frames, after one line.
 set -eu
 B=${B:-build}
@@ -27,7 +27,6 @@ card() {
     [ -n "$at" ] || fail "no card at $1"
 }
 counter() { "$n" sim --counters "$at" --json | sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p"; }
-# on RANKS OPTIONS...
 on() {
     np=$1
     shift
@@ -36,7 +35,6 @@ on() {
         --deadline 100 --card-deadline 30 "$@" >"$dir/out" 2>"$dir/err"
 }
 checksum() { sed -n 's/^weights checksum //p' "$dir/out"; }
-# wanted RANKS STEPS: sets $sum to the checksum over MPI
 wanted() {
     on "$1" --steps "$2" --offload off || fail "over MPI: exit $?"
     sum=$(checksum)
@@ -97,7 +95,6 @@ if [ -z "${NETLAB_HOSTS-}" ]; then
     exit $rc
 fi
 
-# --- a switch: ranks at nodes 1 to 4, the card at 5 ---
 wanted 4 4
 card 10.77.0.5:0 --engine c
 through 'a switch' 4 4 --card-group $group

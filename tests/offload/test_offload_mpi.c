@@ -1,5 +1,5 @@
 /* test_offload_mpi.c : compares a step's sums through narrowcast-sim (C model, UDP on 127.0.0.1)
- * with those of `direct`. The card is killed or stopped in mid-step, and comes back. */
+ * with `direct`. The card is killed or stopped in mid-step. */
 /* RANKS: 1 2 4 */
 #include "base/buf.h"
 #include "base/clock.h"
@@ -61,7 +61,7 @@ static void sum_by_direct(size_t n)
     CHECK(algo->run(t.c, &call) == 0, "direct");
 }
 
-/* Returns how many of the step's parts this rank did not get through cards. */
+/* Returns how many parts of the step this rank did not get through cards. */
 static int step(struct offload *o, uint32_t number, int kill_at, int signal_number)
 {
     static int8_t x[EXPONENTS], want[EXPONENTS];
@@ -186,14 +186,14 @@ static void try_one_of_two(int signal_number)
     int left = 2000;
     for (uint32_t s = 3; o->n_members < 2 && left; s++, left--) {
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-        /* right sums, through cards or not: the machine may be busy */
+        /* sums must be right; a busy machine may not use the cards */
         (void)step(o, s, -1, 0);
     }
     CHECK(left, "the card is not back: %s", offload_why(o));
     offload_close(o);
 }
 
-/* The card accepts rank 0's packets from another address. The reason must name rank and address. */
+/* The card accepts rank 0's packets from another address; the reason must name rank and address. */
 static void try_nat(void)
 {
     struct offload *o;
@@ -272,7 +272,7 @@ int main(void)
     try_cards("sim:c", "e5m10", "e5m10", 0);
     try_one_of_two(SIGKILL);
     try_one_of_two(SIGSTOP);
-    /* With several ranks, a delayed one may be the first to abandon the card. */
+    /* A delayed rank may be the first to abandon the card. */
     if (t.n_ranks == 1)
         try_nat();
     try_nowhere();

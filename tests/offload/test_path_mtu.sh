@@ -1,6 +1,6 @@
 #!/bin/bash
 # test_path_mtu.sh : trains through a card on a narrow path, a wide one, and one that becomes
-# narrow, on a small Ethernet (bench/netlab.sh). `long`: more widths.
+# narrow (bench/netlab.sh). `long`: more widths.
 set -eu
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
@@ -24,7 +24,6 @@ width() {
     done
 }
 
-# on OPTIONS...: two ranks, one per node
 on() {
     # shellcheck disable=SC2086
     mpirun $NETLAB_MPI -np 2 "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --model lenet5 --format e5m2 --scale aps-tight \
@@ -49,7 +48,6 @@ for w in $widths; do
     grep -q "frames of ${w#*:} bytes" "$dir/err" || fail "MTU ${w%:*}: frames"
 done
 
-# A step or two over MPI, then shorter frames.
 on --steps 600 --offload off
 wanted=$(checksum)
 on --steps 600 --offload udp://$udp --log "$dir/log" &

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_train_offload.sh : trains with sums from 1, 2 and 4 simulated cards; the weights must equal
-# those over MPI. `check`: only the first case.
+# test_train_offload.sh : trains through 1, 2 and 4 simulated cards; the weights must equal those
+# over MPI. `check`: only the first case.
 set -eu
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
@@ -18,7 +18,6 @@ through() {
     esac
 }
 
-# --- the same bits: over MPI in two ways, through both kinds of card ---
 on 4 --steps 12 --algo direct --sum exact >direct.out 2>>stderr
 on 4 --steps 12 --algo group-scatter:2 >scatter.out 2>>stderr
 direct=$(checksum direct.out)
@@ -38,7 +37,6 @@ on 3 --steps 4 --scale none --format e3m0 --algo direct >direct3.out 2>>stderr
 through "3 ranks, 4 bits in, 8 bits out" "$(checksum direct3.out)" 3 sim:c --steps 4 --scale none --format e3m0
 [ -z "$(hidden_cards)" ] || fail "a card has outlived its run"
 
-# --- a bad network, several cards ---
 bad_net="--drop 0.05 --dup 0.05 --reorder 0.1"
 for i in 1 2 3 4; do
     # shellcheck disable=SC2086
@@ -62,8 +60,8 @@ echo "seed 4711"
 partly=0
 beside=
 algo=auto # adds what the card does not
-processes=4 blocks='' # or 3 processes that run 4 blocks
-# killed MOMENT STEPS LAST CARD-OPTIONS...: at a random time before step LAST has ended
+processes=4 blocks=''
+# killed MOMENT STEPS LAST CARD-OPTIONS...: kills it before step LAST has ended
 killed() {
     moment=$1 n_steps=$2 wanted=$((1 + RANDOM % $3))
     shift 3
@@ -122,7 +120,6 @@ same "a card that came back" out "$(checksum direct.out)"
 grep '"kind":"step"' log | sed 's/.*"offload":\([a-z]*\).*/\1/' | uniq | tr '\n' ' ' >turns
 [ "$(cat turns)" = "true false true " ] || fail "a card that came back: steps through it: $(cat turns): $(cat err)"
 
-# --- a rank is killed: the others end, the card has no job ---
 on 4 --steps 100000 --offload "$(at phoenix)" --log "$dir/log2" >out 2>err &
 run=$!
 while kill -0 $run 2>/dev/null && [ "$(steps log2)" -lt 5 ]; do sleep 0.05; done
@@ -131,7 +128,7 @@ kill -9 "$(echo "$victims" | sed -n 3p)"
 code=0
 wait $run || code=$?
 [ $code -ne 0 ] || fail "a killed rank went unnoticed"
-for pid in $victims; do # would not end otherwise
+for pid in $victims; do # may not end otherwise
     while ps -o stat= -p "$pid" | grep -qv '^Z'; do sleep 0.1; done
 done
 until [ "$(counter phoenix jobs)" = 0 ]; do sleep 0.1; done

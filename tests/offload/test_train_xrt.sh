@@ -1,18 +1,17 @@
 #!/bin/bash
 # test_train_xrt.sh : trains through a card of rank 0 or of `narrowcast card` by XRT (simulated,
-# under Debian's libxrt_coreutil); the weights must equal those over MPI. A card that is busy,
-# wrong, dead or silent costs one line and no bits.
+# under Debian's libxrt_coreutil); the weights must equal those over MPI. A busy, wrong, dead or
+# silent card costs one line and no bits.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build (libxrt-dev)'; exit 77; }
-# Its owner is recorded in TMPDIR.
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin"
 ranks_in "$dir"
 
-# served NAME OPTIONS...: `narrowcast card` on a free loopback port; address in $NAME.at, process in
-# $NAME.pid
+# served NAME OPTIONS...: `narrowcast card` on a free loopback port; address in $NAME.at, process
+# id in $NAME.pid
 served() {
     name=$1
     shift
@@ -25,7 +24,6 @@ served() {
     [ -s "$name.at" ] || fail "card $name did not come up: $(cat "$name.out" "$name.err")"
 }
 
-# all_by_card NAME LOG
 all_by_card() {
     case "$(by_card "$2")" in
     "0 of"*) fail "$1: no step came through the card: $(tail -n 3 stderr)" ;;
@@ -33,7 +31,6 @@ all_by_card() {
     esac
 }
 
-# one NAME PATTERN FILE: one line of ours, with PATTERN
 one() {
     if [ "$(grep -c '^narrowcast: ' "$3")" != 1 ] || ! grep -q "^narrowcast: .*$2" "$3"; then fail "$1: said '$(cat "$3")'"; fi
 }
@@ -43,7 +40,6 @@ direct=$(checksum direct.out)
 on 2 --steps 12 --algo direct --seed 7 --format e4m3 >direct2.out 2>>stderr
 direct2=$(checksum direct2.out)
 
-# --- info ---
 "$n" info >info.out
 for fact in 'XRT  *2\.' 'xclbin .*nic_core, reduce_mm' 'xrt:0  *.*sim_verilator_1, .*40 C'; do
     grep -q "^$fact" info.out || fail "info has no '$fact': $(grep -E '^(XRT|xclbin|xrt)' info.out)"
@@ -93,7 +89,6 @@ one "no XRT" 'XILINX_XRT is not set' err
 NARROWCAST_SIM_FAULT=uuid timeout 60 "$n" card --listen 127.0.0.1:0 >out 2>err && fail "another container than the one given: exit 0"
 one "another container than the one given" 'another xclbin' err
 
-# --- another XRT than at build time; one that lacks a function: reported ---
 sed 's/2\.13\.0/2.12.0/g' "$B/libnarrowcast_xrt.so" >old.so
 NARROWCAST_XRT=$dir/old.so on 2 --steps 2 --offload xrt --log log >out 2>err || fail "an older XRT: exit $?"
 [ "$(grep -c 'XRT .* is installed, but .* built with 2.12.0' err)" = 1 ] || fail "an older XRT: said '$(cat err)'"
@@ -114,7 +109,6 @@ for n_reads in 0 5 20 60; do
     echo "silent after $n_reads reads: $(by_card log) steps came through the card"
 done
 
-# --- a device that dies: rank 0's, and narrowcast card's ---
 on 3 --steps 150 --algo direct >direct.out 2>>stderr
 # lose WHERE: kills the device 20 steps into a run
 lose() {

@@ -1,11 +1,10 @@
 #!/bin/bash
-# test_two_jobs.sh : trains two jobs through one card while a third host sends it garbage, forged
-# keys and replays. Weights must equal those over MPI; the card counts every frame.
+# test_two_jobs.sh : trains two jobs through one card while a third host sends garbage, forged
+# keys and replays.
 set -eu
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
 
-# two SECONDS RATE STEPS CARD-OPTIONS...: with RATE bad frames a second
 two() {
     seconds=$1 rate=$2 steps=$3
     shift 3
@@ -14,7 +13,7 @@ two() {
     card shared --pcap shared.pcap "$@"
     on 3 --steps "$steps" --offload "$(at shared)" --log "$dir/log1" >out1 2>err1 &
     first=$!
-    while kill -0 $first 2>/dev/null && ! grep -qs '"kind":"step"' log1; do sleep 0.01; done # forged keys need a job
+    while kill -0 $first 2>/dev/null && ! grep -qs '"kind":"step"' log1; do sleep 0.01; done # keys are forged only while a job runs
     "$B/tests/test_attack" "$(sed 's/^udp:..//' shared.at)" shared.pcap "$seconds" "$rate" >attack.out &
     attack=$!
     on 2 --steps "$steps" --offload "$(at shared)" --log "$dir/log2" --seed 7 --format e4m3 >out2 2>err2 || fail "the second run: exit $?"

@@ -1,5 +1,5 @@
-/* test_window.c : tests sums and maxima through cards in memory, on a bad network. Results equal
- * the host's bits, each element is requested and reported once, and bytes are counted. */
+/* test_window.c : sums and maxima through cards in memory, on a bad network, have the host's
+ * bits. */
 #include "window_net.h"
 
 enum { MAX_N = 500000, WIDEST = 2 };
@@ -90,7 +90,8 @@ static void run_max(struct net_job *j, size_t n, uint32_t which)
         CHECK(!memcmp(x[r], most, n), "max of %zu, rank %d", n, r);
 }
 
-/* Bytes through a rank's port for n elements each way, relative to their codes, minus 1. */
+/* Returns the bytes through a rank's port for n elements each way, relative to their codes,
+ * minus 1. */
 static double overhead(const struct net_job *j, size_t n)
 {
     const double codes_bytes =
@@ -143,7 +144,7 @@ static void try_job(const char *in, const char *out, int n_ranks, int n_cards, b
     net_close(&net);
 }
 
-/* Cards with 64 and 8 free slots: each has its own count of chunks. */
+/* Cards with 64 and 8 free slots have their own counts of chunks. */
 static void try_uneven(void)
 {
     static struct net net;

@@ -1,5 +1,4 @@
-/* test_window_fail.c : tests failures of cards, ranks and the path: each ends in time, with its
- * reason. Also which slots a job gets on a shared card. */
+/* test_window_fail.c : failures of cards, ranks and the path end in time, with their reasons. */
 #include "window_net.h"
 
 enum { N = 600000 };
@@ -36,7 +35,6 @@ static void start(unsigned ranks, size_t n)
     }
 }
 
-/* Expect it within most_s, for a reason with these words. */
 static void expect_lost(unsigned ranks, const char *words, double most_s)
 {
     const double start_s = net.now;
@@ -96,7 +94,7 @@ static void restarts(bool same_key)
 static void rank_is_late(void)
 {
     open_job(4, 2);
-    start(13, N); /* without rank 1 */
+    start(13, N);
     const double start_s = net.now;
     CHECK(net_run(&job, 13, 60) == 0, "still waits");
     for (int r = 0; r < 4; r++)
@@ -111,7 +109,7 @@ static void rank_is_late(void)
     close_job();
 }
 
-/* A rank late within the deadline: nothing is sent twice. */
+/* A rank late within the deadline causes no retransmit. */
 static void rank_comes_late(void)
 {
     open_job(3, 1);
@@ -137,7 +135,7 @@ static void ranks_contradict(void)
     close_job();
 }
 
-/* A rank without the job's secret makes no fitting tag, neither for MAX nor for SUM. */
+/* A rank without the job's secret makes no fitting tag. */
 static void secrets_differ(void)
 {
     for (int max = 0; max < 2; max++) {
@@ -162,17 +160,17 @@ static void path_is_narrow(void)
 {
     open_job(2, 1);
     net_job_close(&job);
-    net_job_open(&job); /* other slots, another key */
+    net_job_open(&job);
     CHECK(job.jobs[0].slot_base == 64 && job.jobs[0].index == 1, "job %u, slot %u",
           job.jobs[0].index, job.jobs[0].slot_base);
-    net.cards[0].silent = true; /* as if no frame of that length got through */
+    net.cards[0].silent = true;
     for (int r = 0; r < 2; r++)
         window_start_pings(job.windows[r], net.now);
     expect_lost(3, "answers neither pings of 2112 bytes", 1.2);
     close_job();
 }
 
-/* The card does not receive this rank: packets vanish, pings do not. */
+/* The card receives this rank's pings but not its packets. */
 static void packets_vanish(void)
 {
     open_job(2, 1);
@@ -184,7 +182,6 @@ static void packets_vanish(void)
     close_job();
 }
 
-/* The card reports another address than the rank knows. */
 static void seen_elsewhere(void)
 {
     uint32_t rank;
@@ -209,7 +206,7 @@ static void seen_elsewhere(void)
     close_job();
 }
 
-/* 4 jobs fit, with 64 slots or less each; then none. */
+/* 4 jobs fit, with at most 64 slots each. */
 static void card_fills_up(void)
 {
     struct fpga_job jobs[6];

@@ -1,5 +1,5 @@
-/* test_window_group.c : tests sums sent to a multicast group, on a bad network: the host's bits
- * with fewer frames. Also ranks that do not receive the group, and attacks by a host that does. */
+/* test_window_group.c : sums sent to a multicast group on a bad network have the host's bits,
+ * also if ranks do not receive the group or a host attacks it. */
 #include "offload/window/frame.h"
 #include "offload/window/siphash.h"
 #include "window_net.h"
@@ -135,7 +135,6 @@ static void overhear(const uint8_t *bytes, size_t n)
     n_heard = n;
 }
 
-/* Change the last frame received. Returns its length. */
 static size_t forged(uint8_t *frame, int slot, int chunk, int op, uint64_t key, int rank)
 {
     struct pkt_header h = pkt_get(heard);
@@ -159,7 +158,6 @@ static void forgeries(void)
     run_sum(&j, 8 * 2048, 1);
     CHECK(n_heard && pkt_get(heard).key == 0 && pkt_get(heard).rank == PKT_TO_GROUP, "heard");
 
-    /* There is no key. */
     const uint64_t added = card_counter(net.cards[0].model, CNT_IN_ADDED);
     for (int rank = 0; rank < 2; rank++)
         card_frame(net.cards[0].model, NET_IP + (uint32_t)rank, NET_PORT, frame,
@@ -168,7 +166,7 @@ static void forgeries(void)
               card_counter(net.cards[0].model, CNT_IN_ADDED) == added,
           "a contribution without a key");
 
-    /* In-flight packets: the tags differ. */
+    /* in-flight packets: the tags differ */
     struct window *w = j.windows[0];
     struct window_end *end = &w->ends[0];
     start_sum(&j, 8 * 2048, 2);
@@ -186,7 +184,7 @@ static void forgeries(void)
           "%u under way, %d forged, %d foreign", end->n_out, w->forged, (int)w->foreign);
     CHECK(net_run(&j, 3, 5) == 0 && !memcmp(got[0], want, 8 * 2048), "beside forgeries");
 
-    /* A changed copy before the right answer is taken, and the digests differ. */
+    /* a changed copy before the right answer: the digests differ */
     net.group_failed = 1;
     CHECK(window_digest(w) == window_digest(j.windows[1]), "digests differ before");
     start_sum(&j, 2048, 3);
@@ -197,7 +195,6 @@ static void forgeries(void)
           "a changed copy");
     CHECK(window_digest(w) != window_digest(j.windows[1]), "digests are the same after it");
 
-    /* Guessing ends. */
     start_sum(&j, 2048, 4);
     net_turn_ranks(&j, 1);
     for (int i = 8; i < 64; i++) {

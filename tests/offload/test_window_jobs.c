@@ -1,5 +1,5 @@
-/* test_window_jobs.c : runs two jobs on two cards while a third host sends as many frames as all
- * ranks: the host's bits, and every frame counted once. */
+/* test_window_jobs.c : two jobs on two cards get the host's bits while a third host sends as
+ * many frames as all ranks. */
 #include "offload/window/frame.h"
 #include "window_net.h"
 
@@ -45,13 +45,13 @@ static void attack(void)
     for (uint32_t i = 0; i < n; i++)
         bytes[i] = (uint8_t)(i * key >> 24);
     if (kind && net.n_heap) {
-        const struct net_datagram *d = net.heap[draw() % net.n_heap]; /* in flight somewhere */
+        const struct net_datagram *d = net.heap[draw() % net.n_heap];
         n = d->n;
         memcpy(bytes, d->bytes, n);
         struct pkt_header h = pkt_get(bytes);
         if (kind == 2) {
             h.key ^= 1ull << draw() % 64;
-            ip = NET_IP + draw() % NET_RANKS; /* not that key's owner */
+            ip = NET_IP + draw() % NET_RANKS;
         } else if (kind == 3) {
             bytes[draw() % n] ^= (uint8_t)(1u << draw() % 8);
             ip = NET_IP + draw() % NET_RANKS;

@@ -1,5 +1,5 @@
-/* test_window_path.c : tests a window on a path with shorter frames than the card's, and in a
- * stopped process: right sums, or a reason, in time. */
+/* test_window_path.c : a window on a path with shorter frames than the card's, and in a stopped
+ * process. */
 #include "offload/window/frame.h"
 #include "window_net.h"
 
@@ -83,7 +83,7 @@ static void agrees(void)
     close_job();
 }
 
-/* The path narrows in mid-sum. known: the host gets an error; else nothing comes back. */
+/* known: the host gets an error; else nothing comes back. */
 static void becomes_narrow(bool known)
 {
     open_job("e3m0", 0, 0);
@@ -130,7 +130,7 @@ static void pong_is_short(void)
 }
 
 /* The process stops during pings, for longer than any deadline. It loses only that time; later
- * losses take no longer than before. A stop of the card is not counted as absence either. */
+ * losses take no longer than before. The card's own stop does not count as absence either. */
 static void is_stopped(double for_s, bool card_too)
 {
     open_job("e3m0", 0, 0);

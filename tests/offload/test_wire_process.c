@@ -1,5 +1,4 @@
-/* test_wire_process.c : runs windows over a card process that loses frames both ways. Every rank
- * gets the right sums; a silent card is abandoned. */
+/* test_wire_process.c : runs windows over a card process that loses frames both ways. */
 #include "base/err.h"
 #include "check.h"
 #include "codec/codec.h"
@@ -65,7 +64,6 @@ static void open_all(const struct vec_sum *sum)
     write_card(REG_CTRL, 1);
 }
 
-/* Returns a bit for each window that has abandoned the card. */
 static unsigned run(void)
 {
     for (;;) {

@@ -1,5 +1,5 @@
-/* test_xclbin.c : tests containers: made and read back, cut or damaged anywhere, and against
- * hls/card/kernels.def. */
+/* test_xclbin.c : makes containers and reads them back, cut or damaged anywhere; compares them
+ * with hls/card/kernels.def. */
 #include "check.h"
 #include "offload/xrt/kernel_list.h"
 #include "offload/xrt/xclbin.h"
@@ -14,7 +14,7 @@ static char why[XCLBIN_WHY_BYTES];
 static const struct xclbin_plan plan = {
     .platform = XCLBIN_SIM_PLATFORM, .bitstream = "12345", .bitstream_bytes = 5};
 
-/* Read from exactly n bytes, for sanitizers. */
+/* From exactly n bytes, for sanitizers. */
 static int read_back(const uint8_t *bytes, size_t n, struct xclbin **x, uint8_t **own)
 {
     *own = malloc(n ? n : 1);
@@ -29,7 +29,6 @@ static int read_back(const uint8_t *bytes, size_t n, struct xclbin **x, uint8_t 
     return rc;
 }
 
-/* Refused by xclbin_of() or, if checked, xclbin_check(), in one line with these words. */
 static void refused(const uint8_t *bytes, size_t n, bool checked, const char *words)
 {
     struct xclbin *x;
@@ -59,7 +58,6 @@ static void lie(size_t at, int bytes, uint64_t value, bool checked, const char *
     memcpy(good + at, was, 8);
 }
 
-/* Texts have the same length. */
 static void swap(uint32_t kind, int nth, const char *from, const char *to, bool checked,
                  const char *words)
 {
@@ -127,7 +125,6 @@ static void test_cut(void)
         refused(good, n, false, n < 8 ? "xclbin2" : "is truncated");
 }
 
-/* Every accepted container has valid indices; changes of a table change the card. */
 static void test_flips(void)
 {
     long taken = 0;
@@ -171,7 +168,7 @@ static void test_header_lies(void)
     lie(second + AXLF_SECTION_BYTES, 8, 4, false, "too few for its number of entries");
     lie(second + AXLF_SECTION_BYTES, 8, 47, false, "do not hold them");
     lie(second + AXLF_SECTION_KIND, 4, XCLBIN_IP_LAYOUT, false, "2 sections ip_layout");
-    lie(second + AXLF_SECTION_KIND, 4, 77, false, "do not exist"); /* of connections */
+    lie(second + AXLF_SECTION_KIND, 4, 77, false, "do not exist");
     memset(good + AXLF_PLATFORM, 'p', 64);
     refused(good, good_n, false, "platform is not terminated");
     memset(good + AXLF_PLATFORM, 0, 64);

@@ -1,6 +1,5 @@
 #!/bin/bash
-# test_xclbin.sh : tests `narrowcast xclbin`: makes, shows and checks containers; errors are one
-# line and no file.
+# test_xclbin.sh : tests `narrowcast xclbin`.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -29,7 +28,6 @@ shows shown '^mode +hw_emu$'
 shows shown '^section +bitstream +300000 bytes at 656$'
 tail -c +657 b.xclbin | head -c 300000 | cmp - bits || fail "another bitstream"
 
-# For Vitis.
 "$n" xclbin --kernel-xml nic_core >nic.xml
 shows nic.xml '<arg name="M_AXIS" addressQualifier="4" id="2" port="M_AXIS"'
 shows nic.xml '<port name="s_axi_control" mode="slave" range="0x10000"'
@@ -37,7 +35,6 @@ if command -v python3 >/dev/null; then
     python3 -c 'import sys, xml.etree.ElementTree as e; [e.parse(f) for f in sys.argv[1:]]' nic.xml || fail "kernel.xml is no XML"
 fi
 
-# Rejected.
 # shellcheck disable=SC2317 # refused calls it
 xclbin() { timeout 20 "$n" xclbin "$@"; }
 refused 'xclbin needs a FILE' xclbin

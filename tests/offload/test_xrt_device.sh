@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_xrt_device.sh : tests the simulated card as a device of the Xilinx runtime (sim/xrt), through
-# build/xrt/try, which uses only XRT's C API. No process or file may be left.
+# test_xrt_device.sh : tests the simulated card as a device of the Xilinx runtime (sim/xrt),
+# through build/xrt/try, which uses only XRT's C API.
 set -eu
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
@@ -21,7 +21,6 @@ sees() {
     [ -z "$line" ] || grep -q -- "$line" "$dir/out" || fail "'$*': no line '$line': $(tail -n 3 "$dir/out")"
 }
 
-# Functions.
 sees 0 '^sim_verilator_1 slot 0 40 C$' "$xclbin" about
 sees 0 'frames to 7f000001:[1-9]' "$xclbin" registers
 sees 0 '' "$xclbin" memory
@@ -49,9 +48,9 @@ sleep 0.1
 while ! grep -q held "$dir/held" && kill -0 $holder; do sleep 0.1; done
 NARROWCAST_SIM_LISTEN=127.0.0.1:$port sees 1 'ended with status 1' "$xclbin" registers
 sees 2 '^busy$' "$xclbin" hold 0
-sees 0 '' "$xclbin" runs 1                        # another kernel of the container
+sees 0 '' "$xclbin" runs 1 # another kernel of the container
 "$B/narrowcast" xclbin --make "$dir/other.xclbin" >/dev/null
-printf 'x' | dd of="$dir/other.xclbin" bs=1 seek=416 conv=notrunc status=none  # a byte of its UUID
+printf 'x' | dd of="$dir/other.xclbin" bs=1 seek=416 conv=notrunc status=none # a byte of its UUID
 sees 1 'another process uses the card with another container' "$dir/other.xclbin" runs 1
 kill -9 $holder
 wait $holder 2>/dev/null || true
@@ -75,7 +74,7 @@ sees 1 "no kernel 'reduce_mn:reduce_mm_1' at 0x1810000" "$dir/wrong.xclbin" runs
 head -c 600 "$xclbin" >"$dir/wrong.xclbin"
 sees 1 'not so' "$dir/wrong.xclbin" runs
 
-# Faults. 5 is ERT_CMD_STATE_ERROR, 8 ..._TIMEOUT, 2 and 3 are in progress.
+# 5 is ERT_CMD_STATE_ERROR, 8 ..._TIMEOUT; 2 and 3 are in progress.
 NARROWCAST_SIM_FAULT=dies:50 sees 0 '^50 reads$' "$xclbin" dies 50
 NARROWCAST_SIM_FAULT=dies:50 sees 0 'killed by signal 9' "$xclbin" dies 50
 for n in 1 7 19; do NARROWCAST_SIM_FAULT=dies:$n sees 0 '^state 5$' "$xclbin" fails 20000; done
@@ -84,7 +83,6 @@ NARROWCAST_SIM_FAULT=read-hangs sees 0 '' "$xclbin" stuck 200
 NARROWCAST_SIM_FAULT=uuid sees 0 '^other$' "$xclbin" uuid
 NARROWCAST_SIM_FAULT=dies:0 sees 1 "NARROWCAST_SIM_FAULT='dies:0'" "$xclbin" uuid
 
-# XRT without symbols, or with one method less: one line, and no device.
 mkdir "$dir/none" "$dir/less"
 echo 'int nothing;' | ${CC:-cc} -shared -fPIC -Wl,-soname,libxrt_noop.so.2 -x c - -o "$dir/none/libxrt_noop.so.2"
 rc=0

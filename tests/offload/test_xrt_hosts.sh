@@ -1,7 +1,6 @@
 #!/bin/bash
-# test_xrt_hosts.sh : checks a card that `narrowcast card` owns by XRT for a job on its host and one
-# whose ranks are all in network namespaces (bench/netlab.sh). The weights equal those over MPI.
-# Nothing goes to a multicast group.
+# test_xrt_hosts.sh : `narrowcast card` serves a job on its host and one whose ranks are in
+# network namespaces (bench/netlab.sh). The weights equal those over MPI.
 set -eu
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
@@ -22,7 +21,6 @@ fail() {
     echo "test_xrt_hosts.sh: $*: $(tail -n 20 "$dir"/*.out "$dir"/*.err)" >&2
     bad=1
 }
-# on NAME RANKS OPTIONS...: HOSTS: mpirun's options for its hosts
 on() {
     local name=$1 ranks=$2
     shift 2

@@ -1,7 +1,7 @@
 #!/bin/bash
-# test_xrt_hwemu.sh : checks sim/xrt against XRT's own library for hardware emulation, with
-# narrowcast-sim as its simulator (sim/xrt/hwemu_bridge.c): build/xrt/try must see the same. Only
-# with `long`: each start sleeps 10 s.
+# test_xrt_hwemu.sh : compares sim/xrt with XRT's library for hardware emulation, whose simulator is
+# narrowcast-sim (sim/xrt/hwemu_bridge.c): build/xrt/try must see the same. Only with `long`: each
+# start sleeps 10 s.
 set -eu
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
@@ -18,8 +18,8 @@ trap 'rm -rf "$dir" "/tmp/$USER"' EXIT
 export XCL_EMULATION_MODE=hw_emu XILINX_XRT=$dir/xrt
 bad=0
 
-# The bitstream is an archive with the simulator. XRT uses the first message's length for all: pad
-# it.
+# The bitstream is an archive with the simulator. XRT uses the first message's length for all
+# messages, so it is padded.
 mkdir -p "$dir/xrt" "$dir/run" "$dir/pack/behav_waveform/xsim" "/tmp/$USER"
 ln -s "$lib" "$dir/xrt/lib"
 for model in c rtl; do

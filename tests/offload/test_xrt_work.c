@@ -1,5 +1,5 @@
-/* test_xrt_work.c : tests calls with a deadline (offload/xrt/xrt_work.c), with this test as the
- * library that returns, returns too late or never. */
+/* test_xrt_work.c : calls with a deadline (offload/xrt/xrt_work.c) into a library that returns
+ * too late or never. */
 #include "offload/xrt/xrt_work.h"
 #include "base/clock.h"
 #include "check.h"
@@ -110,7 +110,7 @@ static void check_calls(void)
     CHECK(closed == 1 && kernels_closed == 1, "closed %d, kernels %d", closed, kernels_closed);
 }
 
-/* Abandoned in time; it cleans up when it returns. */
+/* An abandoned call cleans up when it returns. */
 static void check_late(void)
 {
     struct xrt_work *w = start();
@@ -141,8 +141,8 @@ static void check_late_open(void)
     sleep_s = 0;
 }
 
-/* A child exits without handlers registered before the device was opened: XRT's, which would wait
- * for threads the child does not have. */
+/* A child skips handlers registered before the device was opened, such as XRT's, which would
+ * wait for threads that the child lacks. */
 static bool is_child;
 static void as_xrt(void)
 {
@@ -176,6 +176,7 @@ int main(void)
     check_late_open();
     check_fork();
     xrt_work_end(NULL, 1);
-    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* for the threads' last output */
+    nanosleep(&(struct timespec){.tv_nsec = 50000000},
+              NULL); /* time for the threads' last output */
     DONE();
 }

@@ -1,5 +1,5 @@
-/* pmpi_plain.c : is an MPI program without narrowcast, for test_pmpi.sh. Rank 0 prints a checksum
- * of the sums of many floats. Compiled with BY_NC it takes them from narrowcast.h and prints the
+/* pmpi_plain.c : MPI program without narrowcast, for test_pmpi.sh. Rank 0 prints a checksum of
+ * the sums of many floats. Compiled with BY_NC it takes them from narrowcast.h and prints the
  * same.
  * usage: pmpi_plain exact|narrow|world   expected: MPI's own sums, rounded ones, or rounded ones
  *                                        in MPI_COMM_WORLD only */
@@ -99,7 +99,7 @@ static void same_as_c(MPI_Comm half)
 }
 
 #ifndef BY_NC
-/* Passed on: short vectors, other types and operations. */
+/* Short vectors, other types and other operations are passed on. */
 static void check_others(void)
 {
     double d[N];
@@ -136,7 +136,7 @@ static void check_not_finite(void)
         wrong("inf", (double)out[7], (double)out[8]);
 }
 
-/* Two communicators whose sums begin in opposite orders on odd and even ranks, with other calls in
+/* Sums of two communicators begin in opposite orders on odd and even ranks, with other calls in
  * between, and a message that one rank awaits before its sums. */
 static void check_later(MPI_Comm half, MPI_Comm twin)
 {

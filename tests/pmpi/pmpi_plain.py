@@ -1,5 +1,5 @@
-# pmpi_plain.py : is an mpi4py script without narrowcast, for test_pmpi.sh: prints whether its sums
-# of many floats are exact.
+# pmpi_plain.py : mpi4py script without narrowcast, for test_pmpi.sh: prints whether its sums of
+# many floats are exact.
 import array
 
 from mpi4py import MPI

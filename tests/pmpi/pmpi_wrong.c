@@ -1,5 +1,5 @@
-/* pmpi_wrong.c : makes calls that MPI refuses, on every rank, and prints the error classes of rank
- * 0, for test_pmpi.sh. Runs on 2 ranks. */
+/* pmpi_wrong.c : makes calls that MPI refuses, for test_pmpi.sh, and prints the error classes of
+ * rank 0. Runs on 2 ranks. */
 #include <mpi.h>
 #include <stdio.h>
 #if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
@@ -16,7 +16,7 @@ static void count(MPI_Comm *comm, int *code, ...)
     n_handled++;
 }
 
-/* Print a class, and how often the communicator's error handler ran since the last line. */
+/* Also prints how often the communicator's error handler ran since the last line. */
 static void print(const char *call, int code)
 {
     int class = -1;
@@ -26,7 +26,6 @@ static void print(const char *call, int code)
     n_handled = 0;
 }
 
-/* The communicator must still add. */
 static void check_sum(MPI_Comm comm)
 {
     for (int i = 0; i < N; i++)

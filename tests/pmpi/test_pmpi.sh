@@ -1,6 +1,6 @@
 #!/bin/bash
 # test_pmpi.sh : runs programs without narrowcast with libnarrowcast-pmpi.so preloaded. Sums of many
-# floats must be narrowed, with narrowcast.h's bits; all other calls must be unchanged.
+# floats must have narrowcast.h's bits.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -41,7 +41,6 @@ runs 4 ./plain exact "${narrow[@]}" NARROWCAST_LEAST_BYTES=1000000
 [ "$lines" = 'narrowcast: 0 all-reduces narrowed: 0 bytes of codes instead of 0' ] || fail "nothing narrowed: '$lines'"
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_LEAST_BYTES=many
 [[ $lines == *'must be numbers above 0' ]] || fail "LEAST_BYTES=many: '$lines'"
-# native calls MPI_Iallreduce itself
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_FORMAT=fp32 NARROWCAST_SCALE= NARROWCAST_ALGO=native
 [[ $lines == 'narrowcast: '[1-9]*' all-reduces narrowed: '* ]] || fail "fp32 by native: '$lines'"
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_FORMAT=e9m9 # MPI adds; rank 0 of the world and of the other half print why

@@ -1,13 +1,13 @@
-/* test_bucket.c : how layers are fused into buckets. */
+/* test_bucket.c : fusion of layers into buckets. */
 #include "check.h"
 #include "reduce/bucket.h"
 
-/* Sizes in elements of one byte, negative for fp32. Expected: each bucket's layers from the last
- * on, each bucket ended by 0. */
+/* Sizes in elements of one byte, negative for fp32. Expected are the layers, from the last on; 0
+ * ends a bucket. */
 int main(void)
 {
     static const struct {
-        int n[6], want[12]; /* layers counted from 1 */
+        int n[6], want[12];
         bool all_fp32;
     } cases[] = {
         {{8, 8, 8}, {3, 2, 1}, false},

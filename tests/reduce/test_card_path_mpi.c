@@ -1,5 +1,4 @@
-/* test_card_path_mpi.c : a transport that fails in mid-step, on some ranks or on all, leaves the
- * bits of one that never fails. */
+/* test_card_path_mpi.c : a transport that fails in mid-step changes no bit. */
 /* RANKS: 1 2 3 5 */
 #include "check.h"
 #include "reduce/reducer.h"

@@ -1,5 +1,5 @@
-/* test_gpu_codecs_mpi.c : with QSGD, 1bitSGD, TernGrad and minifloats scaled by a quantile, and
- * gradients on GPUs, the reducer gives the CPU's means and state, on every transport. */
+/* test_gpu_codecs_mpi.c : with codecs other than aps and gradients on GPUs, the reducer gives
+ * the CPU's means and state. */
 /* RANKS: 1 4 */
 #include "base/err.h"
 #include "check.h"
@@ -24,7 +24,7 @@ static struct {
     int n_ranks, rank;
     float grads[N_LAYERS][N_MAX], want[N_LAYERS][N_MAX], got[N_LAYERS][N_MAX];
     float *cpu[N_LAYERS], *gpu[N_LAYERS];
-    float *weights[2][N_LAYERS]; /* the CPU's, the GPU's */
+    float *weights[2][N_LAYERS];
     uint8_t *state[2];
 } t;
 
@@ -58,7 +58,6 @@ static void make_weights(void)
     gpu()->run->stream_close(s);
 }
 
-/* NULL if impossible. */
 static struct reducer *open_reducer(const struct codec_spec *spec, const char *algo_word,
                                     bool on_gpu, bool overlap)
 {
@@ -177,12 +176,11 @@ int main(void)
         {.codec = "relgrad:every=2,of=gradient", .sum = "nearest"},
         {.codec = "relgrad:eps=1e-3,every=2", .sum = "exact"},
         {.format = "e4m3", .scale = "quantile:every=3,q=0.5", .round = "stochastic"}};
-    /* two stages: the kinds of sums that exist */
     static const struct codec_spec nodes[] = {
         {.codec = "ternary"},
         {.codec = "relgrad:every=2"},
         {.format = "e3m4", .scale = "quantile:every=2", .sum = "nearest"}};
-    setenv("EMU_DEVICES", "4", 0); /* NCCL needs one each */
+    setenv("EMU_DEVICES", "4", 0); /* NCCL needs a GPU per rank */
     (void)gpu_fixture_choose();
     if (comm_open(120, &t.c) < 0)
         return 1;

@@ -1,5 +1,5 @@
-/* test_handout_mpi.c : means are handed out while the last bucket still travels, but none of a step
- * that will be skipped, however late that is known. */
+/* test_handout_mpi.c : means are handed out while the last bucket travels, but none of a step
+ * that will be skipped. */
 /* RANKS: 1 2 3 */
 #include "base/err.h"
 #include "check.h"
@@ -106,7 +106,7 @@ static bool begin(struct reducer *r, bool force_fp32, int left, int *first, int 
     reducer_force_fp32(r, force_fp32);
     reducer_begin(r, 1, t.at);
     reducer_ready(r, 1, N_LAYERS - 1);
-    /* all other buckets could have travelled */
+    /* time for all other buckets */
     nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     *first = *n = -1;
     return reducer_next(r, first, n);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_overlap.sh : `train --overlap on` gives the weights, dumps and checkpoints of off, and a
-# timeline that shows the overlap; silent ranks are named.
+# test_overlap.sh : `train --overlap on` gives the weights, dumps and checkpoints of off; silent
+# ranks are named.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -11,7 +11,6 @@ on() {
     timeout 120 mpirun -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --steps 8 --bucket-bytes 8k "$@" 2>>stderr
 }
 
-# same RANKS OPTIONS...: bytes of weights, velocities and statistics
 same() {
     rm -f off.ck on.ck
     ranks=$1
@@ -35,20 +34,19 @@ grep -q true on.steps || fail "no step was skipped: this tests too little"
 cmp off.steps on.steps || fail "other losses or skipped steps: $(paste off.steps on.steps)"
 same_state off.ck on.ck || fail "other bits after skipped steps"
 
-# dumps have the gradients before the all-reduce
 on 2 --model resnet8 --overlap off --dump-gradients dump.off --dump-steps 3 >/dev/null
 on 2 --model resnet8 --overlap on --dump-gradients dump.on --dump-steps 3 >/dev/null
 diff -r dump.off dump.on >/dev/null || fail "other gradients are dumped with overlap"
 dumped=$(cd dump.on && echo ./*.rank*.f32)
 [ "$(echo "$dumped" | wc -w)" -eq 6 ] || fail "dumped: $dumped"
 
-# a card: exponents and sums of every bucket, one vote at the step's end
+# a card: exponents and sums of every bucket, one vote per step
 on 4 --model lenet5 --format e5m2 --overlap off --save off.ck >/dev/null || fail "without a card"
 on 4 --model lenet5 --format e5m2 --overlap on --save on.ck --offload sim:c --log card.jsonl >/dev/null || fail "through a card"
 same_state off.ck on.ck || fail "other bits through a card with overlap"
 [ "$(grep -c '"kind":"step".*"offload":true' card.jsonl)" -eq 8 ] || fail "not all steps came through the card: $(tail -n 3 stderr)"
 
-# --- the timeline: long batches, so that other load cannot hide overlaps ---
+# --- the timeline; batches are long, so that other load cannot hide overlaps ---
 on 2 --model resnet8 --batch 192 --overlap on --trace on.json --save x.ck --save-every 4 >/dev/null || fail "--trace"
 on 2 --model resnet8 --batch 192 --overlap off --trace off.json --save x.ck >/dev/null || fail "--trace without overlap"
 if command -v python3 >/dev/null; then
@@ -104,8 +102,8 @@ fi
 if on 2 --model mlp --trace no/folder/trace >/dev/null; then fail "a trace into nowhere"; fi
 grep -q "cannot write 'no/folder/trace'" stderr || fail "did not say that the trace cannot be written"
 
-# --- a rank falls silent while buckets travel: the thread's deadline names it ---
-# silent: stops rank 1 after an epoch
+# --- a rank falls silent while buckets travel: the thread's deadline names it --- silent: stops
+# rank 1 after an epoch
 silent() {
     timeout -k 2 60 mpirun -np 2 "$n" train --data synthetic:240,3 --batch 24 --model resnet8 --overlap on --deadline 2 --epochs 1000 \
         >/dev/null 2>said &

@@ -1,5 +1,5 @@
-/* test_overlap_mpi.c : buckets that travel while gradients are made, in any order, have the bits of
- * reducer_run() without overlap, on every transport. */
+/* test_overlap_mpi.c : buckets that travel while gradients are made have the bits of
+ * reducer_run(). */
 /* RANKS: 1 2 4 */
 #include "overlap_fixture.h"
 
@@ -18,7 +18,7 @@ static void check_setting(const struct setting *s, bool card_path)
         t.fake.step = step;
         reducer_force_fp32(late, step % 7 == 3);
         reducer_force_fp32(early, step % 7 == 3);
-        if (step == N_STEPS / 2) /* the thread may come and go */
+        if (step == N_STEPS / 2)
             CHECK(reducer_set_overlap(early, false) == 0 && reducer_set_overlap(early, true) == 0,
                   "again");
         const struct reducer_step a = run_late(late, step), b = run_early(early, step, bad);
@@ -63,7 +63,7 @@ static void check_bits(void)
             s.bucket_bytes = buckets[b];
             check_setting(&s, false);
         }
-    for (int i = 0; i < 3; i++) { /* exact sums, as a card makes them */
+    for (int i = 0; i < 3; i++) { /* exact sums, like a card's */
         struct setting s = settings[i];
         s.algo = "auto";
         s.bucket_bytes = 700;

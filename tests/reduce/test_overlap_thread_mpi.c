@@ -1,5 +1,5 @@
 /* test_overlap_thread_mpi.c : the thread that carries buckets starts before the last gradient
- * exists, and reports failures; an MPI without threads works without it. */
+ * exists. An MPI without threads works without it. */
 /* RANKS: 1 2 3 4 */
 #include "base/err.h"
 #include "overlap_fixture.h"
@@ -22,7 +22,6 @@ static int broken_run(struct comm *c, const struct algo_call *call)
     return ERR(-EIO, "broken on purpose");
 }
 
-/* The last layers' bucket is summed before the other gradients exist. */
 static void check_that_it_overlaps(void)
 {
     static const struct algo spy = {.name = "spy", .scratch_bytes = spy_scratch, .run = spy_run};
@@ -93,7 +92,7 @@ int main(void)
 {
     overlap_fixture_open();
     if (t.n_ranks == 3) {
-        t.c->threads = t.rank != 1; /* one rank's MPI is enough */
+        t.c->threads = t.rank != 1; /* one rank's MPI without threads is enough */
         check_refusal();
     } else {
         check_that_it_overlaps();

@@ -1,5 +1,5 @@
-/* test_packed_words.c : codes from 16-bit words (reducer_packed.h) equal those of the fp32s up to
- * the documented shift only. `long`: all 2^32 fp32s. */
+/* test_packed_words.c : codes from 16-bit words (reducer_packed.h) equal those of fp32s up to
+ * the documented shift. `long`: all 2^32 fp32s. */
 #include "check.h"
 #include "hls/arith/mf.h"
 #include "reduce/reducer_packed.h"
@@ -8,7 +8,6 @@
 static const uint32_t lows[] = {0, 1, 2, 0x7fff, 0x8000, 0x8001, 0xfffe, 0xffff};
 enum { N_LOWS = sizeof lows / sizeof lows[0] };
 
-/* Returns the fp32s whose words give another code. */
 static uint64_t differing(const struct vec_cast *cast, int shift, uint32_t high, bool all)
 {
     const uint32_t word = high << 16;

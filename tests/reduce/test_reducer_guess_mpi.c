@@ -1,5 +1,4 @@
-/* test_reducer_guess_mpi.c : a reducer that guesses shifts from the previous step gives the bits of
- * one that cannot. */
+/* test_reducer_guess_mpi.c : guessing shifts from the previous step changes no bit. */
 /* RANKS: 1 2 3 4 */
 #include "check.h"
 #include "reduce/reducer.h"
@@ -18,7 +17,7 @@ static struct {
     struct reducer_layer layers[N_LAYERS];
 } t;
 
-/* Layer l changes its magnitude every l + 1 steps, on one rank; in some steps it is zero. */
+/* Layer l changes its magnitude every l + 1 steps, on one rank. */
 static void make_grads(uint32_t step)
 {
     for (uint32_t l = 0; l < N_LAYERS; l++) {
@@ -29,7 +28,7 @@ static void make_grads(uint32_t step)
             const uint32_t word = philox_u32(philox_key(SEED, step, l, (uint32_t)t.rank, 2), i);
             t.grads[l][i] = (float)(size * ((double)word / 4294967296.0 - 0.5));
         }
-        /* largest of the layer: its exponent is that of `size` */
+        /* the layer's largest: its exponent is that of `size` */
         t.grads[l][0] = (float)size;
     }
 }
@@ -69,7 +68,7 @@ static int check_steps(const struct codec_spec *spec, const char *algo, const ch
     for (uint32_t step = 0; step < N_STEPS; step++) {
         make_grads(step);
         reducer_force_fp32(old, step == 5); /* its codes have the place of the others' */
-        if (step == 7) {                    /* a skipped step leaves no traces */
+        if (step == 7) {
             const float was = t.grads[3][1];
             t.grads[3][1] = INFINITY;
             CHECK(run(old, step, t.old).skipped, "%s %s", spec->format, spec->scale);
@@ -102,7 +101,6 @@ static int doublings(void)
     return n;
 }
 
-/* The step's means must be direct's. */
 static struct comm_count step_counted(struct reducer *r, struct reducer *direct, uint64_t step)
 {
     (void)run(direct, step, t.fresh);

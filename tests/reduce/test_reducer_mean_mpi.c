@@ -1,5 +1,4 @@
-/* test_reducer_mean_mpi.c : the mean of a step's gradients is within its bound of fp64's, in every
- * format. */
+/* test_reducer_mean_mpi.c : the mean is within its bound of fp64's, in every format. */
 /* RANKS: 1 2 4 6 */
 #include "codec/codec_minifloat.h"
 #include "reducer_fixture.h"
@@ -18,7 +17,7 @@ static int clamp(int e)
     return e < -126 ? -126 : e > 126 ? 126 : e;
 }
 
-/* The definition in fp64 (APS paper, Algorithm 1; aps-tight: codec_minifloat.c). */
+/* In fp64 (APS paper, Algorithm 1; aps-tight: codec_minifloat.c). */
 static int shift_of(const struct codec *c, double max)
 {
     int e, bias = (1 << (codec_sum(c)->in.e - 1)) - 1;
@@ -45,10 +44,9 @@ static double half_smallest(struct mf_fmt f)
     return ldexp(1, 1 - ((1 << (f.e - 1)) - 1) - f.m - 1);
 }
 
-/* Each rounding moves a value by at most half a unit in the last place, or half the smallest
- * subnormal: one for each addend, one for each addition that rounds into the format (none if
- * sums are exact or fp32, except fp32's own), one for the result, and fp32's for decoding and
- * division. */
+/* Roundings move a value by at most half a unit in the last place, or half the smallest
+ * subnormal: of each addend, of each addition in the format (none if sums are exact or fp32,
+ * except fp32's own), of the result, and fp32's of decoding and division. */
 static double bound(const struct codec *c, int l, size_t i, int f)
 {
     const double p = t.n_ranks;
@@ -95,7 +93,7 @@ static void test_mean(const char *format, const char *scale, const char *sum, co
         CHECK(!s.skipped && s.comm_s >= 0 && s.codec_s > 0, "%s", what);
         for (int l = 0; l < N_LAYERS; l++)
             check_layer(&codec, l, what);
-        for (size_t i = 0; i < shape[1].n; i++) /* a layer of zeros stays +0 */
+        for (size_t i = 0; i < shape[1].n; i++)
             CHECK(t.mine[1][i] == 0 && !signbit(t.mine[1][i]), "%s: %g", what,
                   (double)t.mine[1][i]);
     }
@@ -113,7 +111,7 @@ static void test_means(void)
         test_mean(formats[i], "const:0.5", "auto", "auto");
         if (exact)
             test_mean(formats[i], "aps-tight", "exact", "auto");
-        if (i != 3) /* sums of e3m0 overflow: its errors are as large as the numbers */
+        if (i != 3) /* sums of e3m0 overflow: errors are as large as the numbers */
             test_mean(formats[i], "aps", "nearest", t.n_ranks > 1 ? "ring" : "self");
     }
     test_mean("e5m2", "aps-tight", "exact", t.n_ranks % 2 ? "gather" : "group-scatter:2");

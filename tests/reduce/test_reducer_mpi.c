@@ -1,5 +1,4 @@
-/* test_reducer_mpi.c : a step's gradients through the reducer: skipping, layers in fp32, buckets,
- * bytes, padding, refusals. */
+/* test_reducer_mpi.c : a step's gradients through the reducer. */
 /* RANKS: 1 2 4 6 */
 #include "base/err.h"
 #include "reduce/bucket.h"
@@ -118,7 +117,7 @@ static void test_bucket_sizes(const char *format, unsigned bits, unsigned out_bi
     }
 }
 
-/* Checks for zero codes after every layer, up to the next multiple of 8. */
+/* Also checks for zero codes after every layer, up to the next multiple of 8. */
 static size_t direct_scratch(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     return algo_direct.scratch_bytes(f, n, n_ranks, group);

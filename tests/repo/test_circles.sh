@@ -1,12 +1,12 @@
 #!/bin/bash
-# test_circles.sh : checks that no two .c files of host/ depend on each other, even indirectly.
+# test_circles.sh : no two .c files of host/ depend on each other, even indirectly.
 set -eu
 cd "$(dirname "$0")/../.."
 B=${B:-build}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-# circles FOLDER: prints "A needs B" for each pair of its objects in a circle
+# circles FOLDER: prints "A needs B" for each pair in a circle
 circles() {
     find "$1" -name '*.o' -print0 | xargs -0 nm -gA | awk -v folder="$1/" '
         { split($0, part, ":"); file = substr(part[1], length(folder) + 1); sub(/\.o$/, ".c", file) }

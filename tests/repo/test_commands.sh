@@ -26,7 +26,7 @@ card=
 trap '[ -z "$card" ] || kill "$card" 2>/dev/null; rm -rf "$dir"' EXIT
 bad=0 n_run=0 n_left=0
 
-# Links to the tree, so that output to build/ stays here; and the files that the examples name.
+# Links to the tree, so that output to build/ stays here.
 mkdir -p "$dir/build" && cd "$dir" || exit 1
 for entry in "$tree"/*; do [ "$entry" = "$B" ] || [ "${entry##*/}" = build ] || ln -s "$entry" .; done
 for entry in "$B"/*; do
@@ -36,7 +36,6 @@ for file in {grad,weights}.f32:4004 rank{0,1,2}.e5m2:1001 rank{0,1}.e4m3:1001 {a
     tr '\177\377' '\060\261' <"$B/narrowcast" | head -c "${file#*:}" >"${file%:*}"
 done
 
-# not_here COMMAND: prints why it is not run
 not_here() {
     case $1 in
     *' -H '*) echo 'several machines' ;;
@@ -104,7 +103,7 @@ shorter() {
     echo "$c"
 }
 
-# end_card : interrupts the card, which must exit with 0
+# end_card: interrupts the card, which must exit with 0
 end_card() {
     [ -n "$card" ] || return 0
     kill -INT "$card"
@@ -141,7 +140,7 @@ one() {
     if [ "$run" = "$command" ]; then echo "ok  $1: $run"; else echo "ok  $1: $run    (for: $command)"; fi
 }
 
-# commands : reads a text; a line that ends in \ or within quotes continues
+# commands: reads a text; a line that ends in \ or within quotes continues
 commands() {
     awk '
         function quotes(s) { return gsub(/\047/, "", s) }

@@ -1,6 +1,5 @@
 #!/bin/bash
-# test_deps.sh : checks the tree with deps.sh, and deps.sh with planted errors: forbidden includes,
-# wrong file names and lengths.
+# test_deps.sh : runs deps.sh on the tree and on copies with planted errors.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 "$here/deps.sh"
@@ -8,7 +7,6 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 
-# --- each pair of folders of the map ---
 declare -A may=()
 while read -r folder list; do may[$folder]=$list; done < <("$here/deps.sh" --map)
 for folder in "${!may[@]}"; do

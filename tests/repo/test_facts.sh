@@ -1,13 +1,13 @@
 #!/bin/bash
-# test_facts.sh : checks numbers in READMEs against hls/*.def and the tables of bench, and that
-# figures name their settings.
+# test_facts.sh : compares numbers in READMEs with hls/*.def and the tables of bench; figures must
+# name their settings.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 bad=0
 
 fact() { sed -n "s/^[A-Z_]*($2, *\([^,]*\), .*/\1/p" hls/*/"$1.def"; }
 
-# says FILE LIST NAME TEXT: the file must contain TEXT, with % replaced by the value
+# says FILE LIST NAME TEXT: FILE must contain TEXT with the value for %
 says() {
     local value
     value=$(fact "$2" "$3")
@@ -23,7 +23,6 @@ says sim/README.md regs COUNTERS 'all % counters'
 awk 'length > 100 {print FILENAME ":" FNR ": " length " columns"; bad = 1} END {exit bad}' hls/*/*.def || bad=1
 [ "$(grep -c '^COUNTER(' hls/card/regs.def)" = "$(fact regs COUNTERS)" ] || { echo "hls/card/regs.def: not $(fact regs COUNTERS) counters" && bad=1; }
 
-# says_text FILE TEXT: across line ends
 says_text() { tr '\n' ' ' <"$1" | grep -qF -- "$2" || { echo "$1: does not say '$2'" && bad=1; }; }
 
 # settings FILE SECTION: items and rows with 4 bits name the result format, those with a card its
@@ -48,7 +47,7 @@ says_text bench/allreduce/README.md 'e3m0: sums travel back in e4m3'
 says_text bench/pure_fp16/README.md 'with sums inside operations in fp32, is within 0.7 points of fp32'
 
 [ -d bench/data ] || { echo 'skip  figures of raw results: no bench/data (make dist leaves it out)' && exit $bad; }
-# lost ROW NAME: the share of the accuracy above chance with batches of 256 that 4096 loses
+# lost ROW NAME: prints the share of the accuracy above chance with batches of 256 that 4096 loses
 lost() { awk -v row="fp32,$1," '$1 == row 256 { small = 100 * $3 - 10 } $1 == row 4096 { large = 100 * $3 - 10 }
     END { printf "%s %.0f %% of its %.0f", "'"$2"'", 100 * (1 - large / small), small }' bench/data/pure-batches.tsv; }
 says_text bench/pure_fp16/README.md "$(lost sgd 'by SGD has lost') points"

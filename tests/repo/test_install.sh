@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_install.sh : checks `make install`, packages and the ABI from a user's view, with the
-# programs of tests/examples.
+# test_install.sh : checks `make install`, packages and the ABI with the programs of
+# tests/examples.
 set -u
 overrides=() # variables of the calling make: with others everything would be rebuilt
 case ${MAKEFLAGS-} in *'-- '*) read -r -a overrides <<<"${MAKEFLAGS#*-- }" ;; esac
@@ -16,14 +16,13 @@ make_install() {
     }
 }
 
-# all_read LISTING: a line of `ls -l` or `tar -tv` is a link, or readable by everyone and writable
-# by its owner only
+# all_read LISTING: a line of `ls -l` or `tar -tv` is a link, or readable by all and writable by
+# its owner only
 all_read() {
     [ -s "$1" ] || fail "$1 is empty"
     ! grep -vE '^(l|-r.[-x]r-[-x]r-[-x]|dr.xr-xr-x)' "$1" >"$dir/private" || fail "files of umask 077 in $1: $(head -n 3 "$dir/private")"
 }
 
-# --- places ---
 umask 077 # installed files must be readable even then
 version=$("$n" --version | cut -d ' ' -f 2)
 make_install /opt/nc "$dir/root"
@@ -50,7 +49,6 @@ make -C "$tree" -s "${overrides[@]}" B="$B" NVCC= PREFIX=nc install >"$dir/said"
 make -C "$tree" -s "${overrides[@]}" B="$B" NVCC= PREFIX='/o p' DESTDIR="$dir/blank" install >"$dir/said" 2>&1 && fail "a PREFIX with a blank is taken"
 [ ! -e "$dir/blank" ] || fail "a PREFIX that is refused leaves files"
 
-# --- packages ---
 if command -v dpkg-deb >/dev/null; then
     make -C "$tree" -s "${overrides[@]}" B="$B" NVCC= deb >"$dir/said" 2>&1 || fail "make deb: $(tail -n 5 "$dir/said")"
     deb=$(awk '/^deb / { print $2 }' "$dir/said")
@@ -75,7 +73,6 @@ if git -C "$tree" rev-parse HEAD >/dev/null 2>&1; then
     [ "$said_commit" = "$(git -C "$tree" describe --always --dirty --abbrev=12 --exclude='*')" ] || fail "info: built of commit '$said_commit'"
     mkdir "$dir/outer" && git -C "$dir/outer" init -q && tar xzf "$dir/narrowcast-$version.tar.gz" -C "$dir/outer"
     unpacked=$dir/outer/narrowcast-$version
-    # built : what make compiles, and the commit that it finds
     built() {
         make -C "$unpacked" -s B="$dir/of" OPT=-O0 VERILATOR= CXX= NVCC= "$dir"/of/o/host/{app/main,base/text}.o 2>"$dir/said" |
             sed -n 's/^cc *//p' | LC_ALL=C sort | tr '\n' ' ' && cat "$dir/of/commit"
@@ -169,7 +166,6 @@ else
     echo "not run: the ABI (tests/repo/abi.txt is of x86_64)"
 fi
 
-# --- manual pages and completion ---
 man=nc/share/man/man1
 for page in "$man"/narrowcast-*.1; do
     command=${page##*narrowcast-} command=${command%.1}
@@ -213,10 +209,9 @@ completes 'uncast' narrowcast help u
 completes 'json' narrowcast info --help j
 grep -lE 'build/|ranks\.sh' "$man"/*.1 >"$dir/said" && fail "manual pages show commands of the tree: $(cat "$dir/said")"
 
-# --- flags ---
 plan() {
     make -C "$tree" -n V=1 B="$dir/none" NVCC= CPPFLAGS=-DPRE CFLAGS=-DMINE LDFLAGS=-Wl,-z,now "$@" 2>/dev/null |
-    sed ':more; /\\$/ { N; s/\\\n/ /; b more }' # joins continued lines
+    sed ':more; /\\$/ { N; s/\\\n/ /; b more }'
 }
 plan all >"$dir/plan"
 compiles=$(grep -c -- ' -c host/.* -o ' "$dir/plan") links=$(grep -cE -- '-o [^ ]*(/narrowcast|libnarrowcast\.so\.0|/tests/test_[a-z_]*)$' "$dir/plan")

@@ -1,6 +1,5 @@
 #!/bin/bash
-# test_lint.sh : runs `make lint`, which must find nothing.
-# A missing tool prints one line.
+# test_lint.sh : `make lint` must find nothing.
 set -u
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES
 exec make -s -C "$(dirname "$0")/../.." B="$(realpath "${B:-build}")" lint

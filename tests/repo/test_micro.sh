@@ -1,6 +1,5 @@
 #!/bin/bash
-# test_micro.sh : compares `--micro N` (a rank takes its share in N passes) with N ranks. Without
-# batch norms the bits are equal.
+# test_micro.sh : compares `--micro N` (a rank takes its share in N passes) with N ranks.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -11,7 +10,7 @@ train() { ranks=$1 && shift && mpirun -np "$ranks" "$n" train $common "$@" 2>sai
 # shellcheck disable=SC2086
 emulate() { ranks=$1 && shift && "$n" emulate --ranks "$ranks" $common "$@" 2>said | sed -n 's/^weights checksum //p'; }
 
-# --- fp32 sums in rank order, no norms, no dropout: a pass equals a rank ---
+# --- fp32 sums in rank order, no norms, no dropout: a pass equals a rank, bit for bit ---
 plain="--model lenet5 --steps 12 --format fp32 --scale none --augment crop"
 # shellcheck disable=SC2086
 {

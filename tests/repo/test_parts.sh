@@ -11,8 +11,8 @@ unset MAKEFLAGS MFLAGS MAKEOVERRIDES VERILATOR FABRIC XRT CXX NVCC CUDNN NCCL
 bad=0
 fail() { echo "test_parts.sh: $*"; bad=1; }
 
-# plans NAME VARIABLE=...: writes a build's commands to a file. lacks NAME PATTERN...: no command
-# matches. has NAME PATTERN...: one does.
+# plans NAME VARIABLE=...: writes a build's commands to a file. lacks, has NAME PATTERN...: no
+# command, or one, matches.
 plans() { make -n V=1 B="$dir/none" "${@:2}" all >"$dir/$1" 2>&1 || fail "make -n ${*:2}: $(tail -n 3 "$dir/$1")"; }
 lacks() {
     for pattern in "${@:2}"; do
@@ -44,7 +44,6 @@ lacks nccl 'libnccl\.|HAVE_NCCL' # libnccl-net-narrowcast.so does not need it
 plans parts "${all[@]}"
 lacks parts 'verilator --|shell_rtl|-lfabric|-lxrt|host/offload/wire/wire_fabric\.c|\.cpp|emu/build.sh|c\+\+|bin/nvcc ' && has parts narrowcast-sim sim/rtl/shell_none
 
-# --- installation, with fakes of apt-get and sudo ---
 fake=$PWD/$dir/fake
 mkdir "$fake"
 # shellcheck disable=SC2016 # for the stand-ins

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_readmes.sh : checks that every folder has a README, every file a first sentence (map.sh), and
-# that every linked or named file exists.
+# test_readmes.sh : every folder has a README, every file a first sentence (map.sh), and linked or
+# named files exist.
 # shellcheck disable=SC2016 # backticks of a README
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,6 +1,5 @@
 #!/bin/bash
-# test_run.sh : checks the test runner (run.sh): every test gets a verdict, and a failure shows the
-# failed check. A script fails if one of its own commands does.
+# test_run.sh : tests run.sh: every test gets a verdict, and a failure shows the failed check.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 dir=$(mktemp -d)
@@ -50,7 +49,6 @@ ten=$(for _ in $(seq 12); do echo "$dir/good.sh"; done)
 says 0 '12 passed, 0 failed, 0 skipped' $ten
 [ "$(sed -n '/^slowest:/,$p' "$dir/said" | grep -c ' s  good.sh$')" -eq 10 ] || fail 'not the ten slowest'
 
-# --- no place for logs; a full disk ---
 touch "$dir/file"
 B_OF_RUN=$dir/file says 1 '0 passed, 2 failed, 0 skipped' "$dir/good.sh" "$dir/bad.sh"
 if mkdir "$dir/full" && mount -t tmpfs -o size=64k none "$dir/full" 2>/dev/null; then

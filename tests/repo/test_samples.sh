@@ -1,5 +1,5 @@
 #!/bin/bash
-# test_samples.sh : compares the sample outputs of READMEs with new runs (tests/samples.sh).
+# test_samples.sh : compares sample outputs of READMEs with new runs (tests/samples.sh).
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
 dir=$(mktemp -d)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # test_sanitizers.sh : runs a few test programs, with `long` all, with address and undefined
-# sanitizers. Leaks fail too, except under MPI, which leaks itself (run.sh switches the check off).
+# sanitizers. Leaks fail too, except under MPI, which leaks itself.
 set -eu
 cd "$(dirname "$0")/../.."
 B=${B:-build}

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test_words.sh : checks that prose stays within the limits of words.sh, and that words.sh finds what it should.
+# test_words.sh : prose stays within the limits of words.sh, which finds what it should.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

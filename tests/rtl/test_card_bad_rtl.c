@@ -1,19 +1,15 @@
-/* test_card_bad_rtl.c : sends 30,000 frames (`long`: a million) that must change nothing to the
- * Verilated card and the C model: contributions with one or more faults, or noise. Slots are in the
- * middle of a chunk, which is completed after each batch with equal results. In half of the batches
- * the card has time, and answers and counts like the C model. In the others frames come back to
- * back: it may drop some or not answer, but counts each once and adds none. */
+/* test_card_bad_rtl.c : 30,000 bad frames (`long`: a million) must change nothing in the
+ * Verilated card or the C model. Slots are in the middle of a chunk, which is completed after
+ * each batch. In half of the batches frames come back to back: the card may drop some or not
+ * answer, but counts each once. */
 #include "card_pair.h"
 
 enum { SEED = 31, SLOTS = 6, BASE = 9, BATCH = 400, MAX_BEATS = 32 };
 static const struct frame_job victim = {1, 3, BASE, SLOTS, 0, 0xfeedface01234567u};
-static const struct frame_job other = {2, 2, BASE + SLOTS,
-                                       /* after the victim's slots */
-                                       4, 0, 0x1111222233334444u};
-static uint32_t chunk; /* in progress */
+static const struct frame_job other = {2, 2, BASE + SLOTS, 4, 0, 0x1111222233334444u};
+static uint32_t chunk;
 static uint8_t frame[64 * (MAX_BEATS + 16)];
 
-/* Formats and sizes vary from slot to slot. */
 static struct pkt_header good(uint32_t slot, uint32_t of_chunk, uint32_t rank)
 {
     static const uint8_t formats[SLOTS][2] = {
@@ -36,7 +32,6 @@ static struct pkt_header good(uint32_t slot, uint32_t of_chunk, uint32_t rank)
     return h;
 }
 
-/* Returns the frame's length. */
 static size_t fill(struct pkt_header h, size_t beats)
 {
     for (size_t i = 64; i < 64 * (beats + 1); i += 4)
@@ -82,7 +77,7 @@ static void wrong_shape(struct pkt_header *h)
 static void bend(struct pkt_header *h, size_t *beats, int *source)
 {
     switch (draw(13)) {
-    case 0: /* no job of this card, one not running, or another job */
+    case 0: /* no job of this card, a stopped one, or another job */
         h->job = (uint16_t)(draw(2) ? 4u << draw(14) | draw(4) : draw(2) ? 0 : other.index);
         break;
     case 1:
@@ -94,7 +89,7 @@ static void bend(struct pkt_header *h, size_t *beats, int *source)
     case 3:
         *source = 1;
         break;
-    case 4: /* slots of another job, or outside the card */
+    case 4:
         h->slot = (uint16_t)(draw(2)   ? BASE + SLOTS + draw(4)
                              : draw(2) ? draw(BASE)
                                        : 128u << draw(9) | h->slot);
@@ -105,17 +100,17 @@ static void bend(struct pkt_header *h, size_t *beats, int *source)
     case 6:
         wrong_shape(h);
         break;
-    case 7: /* payload and header disagree in length */
+    case 7:
         *beats = *beats > 1 && draw(2) ? *beats - 1 : *beats + 1;
         break;
     case 8: /* another description; rank 2 is not yet in */
         h->rank = 2;
         draw(2) ? (h->tag ^= 1u << draw(32)) : (h->count ^= 1u << draw(32));
         break;
-    case 9: /* a duplicate */
+    case 9:
         h->rank = (uint16_t)draw(2);
         break;
-    case 10: /* another chunk */
+    case 10:
         h->chunk += 1 + draw(3);
         break;
     case 11: /* old chunk: only rank 2 gets its result again */
@@ -128,7 +123,6 @@ static void bend(struct pkt_header *h, size_t *beats, int *source)
     }
 }
 
-/* Damage a frame after its CRCs; return the new length. */
 static size_t damage(size_t n)
 {
     uint32_t len;
@@ -156,7 +150,6 @@ static size_t damage(size_t n)
     }
 }
 
-/* Chance may make it the good contribution of rank 2. */
 static int is_good(struct pkt_header h, uint32_t slot, size_t beats, int source)
 {
     uint8_t a[64], b[64];
@@ -191,14 +184,14 @@ static void a_bad_frame(int close)
     queue_both(f, frame);
 }
 
-static uint64_t total[REG_COUNTERS]; /* of the RTL: outcomes of all bad frames */
+static uint64_t total[REG_COUNTERS];
 
 static int is_fate(uint32_t i)
 {
     return i <= CNT_IN_PING || (i >= CNT_DROP_LENGTH && i <= CNT_DROP_DISABLED);
 }
 
-/* The queued frames: n_good contributions and BATCH others. close: no idle clock between frames. */
+/* Runs the queued frames: n_good contributions and BATCH others. close: without idle clocks. */
 static void run_batch(int close, uint64_t n_good)
 {
     uint64_t a[REG_COUNTERS], b[REG_COUNTERS], a2[REG_COUNTERS], b2[REG_COUNTERS], fates = 0,
@@ -242,7 +235,6 @@ static void begin(void)
     pair_run();
 }
 
-/* The missing rank completes the unchanged slots; the next chunk begins. */
 static void complete(void)
 {
     for (uint32_t slot = 0; slot < SLOTS; slot++)
@@ -263,7 +255,7 @@ static int drop_naks(struct side *s)
     return n;
 }
 
-/* Results leave slowly; more headers need a NAK than the card reads or answers. */
+/* Results leave slowly, and more headers need a NAK than the card reads or answers. */
 static void storm(void)
 {
     for (uint32_t slot = 0; slot < SLOTS; slot++)

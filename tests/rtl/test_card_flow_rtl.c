@@ -1,8 +1,4 @@
-/* test_card_flow_rtl.c : loads the Verilated card and compares it with the card in C.
- *   throughput: 10^5 beats back to back, slot after slot, nothing lost, no bubble
- *   latency: last beat of the last contribution in to first beat of the result out
- *   stalls: random ones on both sides, several jobs at once, frames back to back
- *   losses: the rates of DROP_IN and DROP_OUT, reproducible with the same seed */
+/* test_card_flow_rtl.c : compares the loaded Verilated card with the card in C. */
 #include "card_pair.h"
 
 enum { SEED = 21, BASE = 3, SLOTS = 40, BEATS = 32, MTU_BEATS = 22 };
@@ -29,7 +25,6 @@ static void contribute(struct frame_job job, uint32_t rank, uint32_t slot, uint3
     h.in_fmt = h.out_fmt = fmt;
     h.count = beats * 64;
     for (size_t i = 0; i < beats * 64; i += 4)
-        /* few infs and nans */
         pkt_put_uint(payload + i, philox_u32(SEED + 5, pair_drawn++) & 0xbbbbbbbb, 4);
     size_t n = frame_put(h, payload, beats, frame);
     queue_both((struct queued_frame){frame_ip(job.index, rank), 0, frame_port(rank), n, 0}, frame);
@@ -66,13 +61,13 @@ static void latency(void)
     struct frame_job job = job_of(1, 1);
     pair_register(job);
     long least = 0;
-    /* the first run also clears slots after reset */
+    /* it also clears slots after reset */
     contribute(job, 0, 0, 0, 0x43, 1);
     pair_run();
     for (uint32_t beats = 1; beats <= BEATS; beats++) {
         contribute(job, 0, 0, beats, 0x43, beats);
         struct shell_run run = pair_run();
-        /* beats + 1 in, as many out, without a pause */
+        /* as many beats in as out, without a pause */
         long clocks = (long)run.clocks - 2 * (long)(beats + 1) + 1;
         same_frames();
         if (beats == 1)
@@ -98,7 +93,6 @@ static void stalls(unsigned of_256, int rounds)
     for (int round = 0; round < rounds; round++) {
         uint64_t n_frames = 0, n_beats = 0, before = counter_of(&rtl, CNT_IN_ADDED);
         for (uint32_t slot = 0; slot < jobs[0].slots && n_beats < 200; slot++, chunk[slot - 1]++)
-            /* No more beats than fit the frame FIFO. */
             for (int j = 0; j < 3; j++) {
                 uint32_t beats = 1 + draw(5);
                 uint8_t fmt = formats[draw(8)];
@@ -129,8 +123,7 @@ static void ping(struct frame_job job, int times)
     rtl.ops->run(rtl.shell, &rtl.in, 1 << 26);
 }
 
-/* Half of the PINGs are lost on the way in, a quarter of the pongs on the way out, within 5
- * sigma. */
+/* Half of the PINGs in and a quarter of the pongs out are lost, within 5 sigma. */
 static void losses(void)
 {
     enum { PINGS = 4000 };

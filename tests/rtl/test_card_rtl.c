@@ -1,23 +1,23 @@
 /* test_card_rtl.c : compares the Verilated card with the card in C on random contributions, some
- * late, early, damaged or foreign: frames, counters and PINGed slot states must be equal. */
+ * late, early, damaged or foreign. */
 #include "card_pair.h"
 
 enum { SEED = 8, SLOTS = 3, BASE = 5, BATCH = 24, ROUNDS = 30, BEATS = 32 };
 static const uint64_t job_key = 0xfeedface01234567u;
-static uint32_t current[SLOTS]; /* of each slot's last result */
-static uint32_t turn[SLOTS];    /* likely next contributor */
+static uint32_t current[SLOTS];
+static uint32_t turn[SLOTS];
 
 static void open_job(uint32_t ranks, uint64_t key)
 {
     struct frame_job job = {2, ranks, BASE, SLOTS, 0, key};
-    /* Every other job has a multicast group; a unicast address counts as none. */
+    /* Odd jobs have a multicast group; a unicast address counts as none. */
     const uint32_t group = key % 8 == 1 ? 0x0aff0001 : 0xeff00000 | (uint32_t)(key % 99);
     pair_register_group(job, key % 2 ? group : 0, (uint16_t)(5000 + key % 99));
     for (int i = 0; i < SLOTS; i++)
         current[i] = 0xffffffff, turn[i] = 0;
 }
 
-/* The header that all ranks send; sometimes no card takes it. */
+/* All ranks send this header; sometimes no card accepts it. */
 static struct pkt_header header_of(uint32_t slot, uint32_t chunk, uint64_t key)
 {
     static const uint8_t formats[] = {0x12, 0x21, 0x30, 0x16, 0x25, 0x34, 0x43, 0x52, 0xc3, 0x5a};
@@ -106,7 +106,6 @@ static void a_frame(uint32_t ranks, uint64_t key)
         h.op = PKT_OP_PING, h.echo = (uint64_t)draw(1u << 31) << 13;
     size_t beats = h.op == PKT_OP_PING ? draw(BEATS + 1) : payload_beats(h), n;
     for (size_t i = 0; i < beats * 64; i++)
-        /* with and without inf and nan */
         payload[i] = (uint8_t)(chunk % 2 ? draw(256) : draw(256) & 0xbb);
     uint32_t from_rank = h.rank;
     if (kind == 1)
@@ -155,7 +154,7 @@ int main(void)
             n += (uint64_t)c.n_out;
         }
     }
-    for (uint32_t i = 0; i < REG_COUNTERS; i++) { /* all outcomes of the checks occurred */
+    for (uint32_t i = 0; i < REG_COUNTERS; i++) {
         uint32_t value = 0;
         write_both(NULL, REG_COUNTER_INDEX, i);
         value = read_both(REG_COUNTER_LO);

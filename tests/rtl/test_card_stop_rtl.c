@@ -1,6 +1,5 @@
-/* test_card_stop_rtl.c : stops a job at a random clock while contributions arrive, and restarts it
- * with another key, without an old contribution. Another job's slot does not change, and the card
- * comes to rest. */
+/* test_card_stop_rtl.c : stops a job while contributions arrive and restarts it with another
+ * key; no old contribution may be added. */
 #include "card_pair.h"
 
 enum { SEED = 41, SLOTS = 8, RANKS = 3, ROUNDS = 60 };
@@ -33,7 +32,7 @@ static struct queued_frame from(struct frame_job job, uint32_t rank, size_t n)
     return (struct queued_frame){frame_ip(job.index, rank), 0, frame_port(rank), n, 0};
 }
 
-/* Queue a chunk in all slots of a job, of the ranks below n_ranks, on both cards. */
+/* Queues a chunk in all slots of a job, of the ranks below n_ranks, on both cards. */
 static void chunk_of(struct frame_job job, uint32_t chunk, uint32_t n_ranks)
 {
     for (uint32_t slot = 0; slot < SLOTS; slot++)
@@ -55,7 +54,7 @@ int main(void)
     for (uint32_t round = 0; round < ROUNDS && !check_bad; round++) {
         struct frame_job job = job_of(2, 1000 + round), next = job_of(2, 2000 + round);
         pair_register(job);
-        chunk_of(calm, round, RANKS - 1); /* waits for its last rank */
+        chunk_of(calm, round, RANKS - 1);
         chunk_of(job, 0, RANKS);
         for (uint32_t slot = 0; slot < SLOTS;
              slot++) /* RTL only: the C model cannot stop between beats */
@@ -68,14 +67,14 @@ int main(void)
         rtl.ops->run(rtl.shell, &rtl.in, 1 + draw(200));
         pair_register(next);
         uint64_t added = counter_of(&rtl, CNT_IN_ADDED);
-        int sent = rtl.n_out; /* the old job's results */
+        int sent = rtl.n_out;
         rtl.ops->run(rtl.shell, &rtl.in, 1 << 20);
         old_frames += counter_of(&rtl, CNT_DROP_KEY);
         CHECK(counter_of(&rtl, CNT_IN_ADDED) == added && rtl.n_out == sent,
               "the old job goes on after its end");
         for (uint32_t chunk = 0; chunk < 2; chunk++)
             chunk_of(next, chunk, RANKS);
-        for (uint32_t slot = 0; slot < SLOTS; slot++) { /* the other job's last rank */
+        for (uint32_t slot = 0; slot < SLOTS; slot++) {
             size_t n = contribution(calm, RANKS - 1, slot, round);
             queue_both(from(calm, RANKS - 1, n), frame);
         }

@@ -1,6 +1,6 @@
-/* test_control_rtl.c : checks that rtl/shell/control.sv answers requests of hls/card/lease.def like
- * host/control, byte for byte. Nine hosts want seven leases, with repeated, stale, forged and
- * damaged requests: 3 * 10^4, with `long` 3 * 10^6. */
+/* test_control_rtl.c : rtl/shell/control.sv answers requests of hls/card/lease.def like
+ * host/control. Nine hosts want seven leases, with repeated, stale, forged and damaged requests:
+ * 3 * 10^4, with `long` 3 * 10^6. */
 #include "base/clock.h"
 #include "base/ration.h"
 #include "card_frames.h"
@@ -141,7 +141,7 @@ static void examples(void)
     for (int i = 0; i < LEASE_TICKS - 1; i++)
         pass_tick();
     CHECK(ask((struct lease_message){.kind = LEASE_KEEP, .secret = b})->status == 0, "b is over");
-    pass_tick(); /* the last one of a */
+    pass_tick();
     CHECK(ask((struct lease_message){.kind = LEASE_KEEP, .secret = a})->status ==
               LEASE_STATUS_UNKNOWN,
           "a silent lease lives on");
@@ -188,7 +188,6 @@ static struct lease_message random_operations(struct lease_message m)
     return m;
 }
 
-/* Damage in one of several ways, half of them with a correct CRC. */
 static size_t damage(uint8_t *bytes, size_t n)
 {
     switch (rtl_rand(&rnd) % 5) {
@@ -207,7 +206,7 @@ static size_t damage(uint8_t *bytes, size_t n)
     }
 }
 
-/* The card latches a wrong source of rank 0. Key 0x5ec7e7, some job. */
+/* The card latches a wrong source of rank 0. */
 static void be_seen(void)
 {
     uint8_t bytes[CARD_FRAME_BYTES], payload[PKT_BEAT_BYTES] = {0};
@@ -224,7 +223,7 @@ static void by_chance(int n)
     struct host host[HOSTS];
     for (int i = 0; i < HOSTS; i++)
         host[i] = (struct host){.secret = (uint64_t)rtl_rand(&rnd) << 32 | rtl_rand(&rnd)};
-    host[1].secret = host[0].secret ^ 1ull << 63; /* all bits of a secret count */
+    host[1].secret = host[0].secret ^ 1ull << 63; /* every bit of a secret counts */
     host[2].secret = host[0].secret ^ 1;
     for (int i = 0; i < n && check_bad < 10; i++) {
         struct host *h = &host[(rtl_rand(&rnd) % 4 + (uint32_t)i / 100) % HOSTS];
@@ -243,7 +242,7 @@ static void by_chance(int n)
         if (what == 12)
             m.sequence += rtl_rand(&rnd) % 5 - 2;
         size_t bytes_n = put(m, bytes);
-        if (what == 13 && h->last_n) /* a lost answer or a late duplicate */
+        if (what == 13 && h->last_n)
             memcpy(bytes, h->last, bytes_n = h->last_n);
         if (what > 59)
             bytes_n = damage(bytes, bytes_n);
@@ -260,11 +259,8 @@ static void by_chance(int n)
     }
 }
 
-/* ---- a simulated card's port ---- */
-
 static uint64_t slow_reads;
 
-/* Takes a turn's time slice. */
 static int slow_read(void *arg, uint32_t at, uint32_t *value)
 {
     const double until = clock_s() + RATION_SLICE_S;
@@ -274,7 +270,6 @@ static int slow_read(void *arg, uint32_t at, uint32_t *value)
     return side_read(arg, at, value);
 }
 
-/* Each turn serves one slow request and does not delay the card. */
 static void turns_of_port(void)
 {
     enum { ASKED = 20 };

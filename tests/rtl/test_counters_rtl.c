@@ -1,5 +1,5 @@
-/* test_counters_rtl.c : checks that counters.sv loses no pulse and that a snapshot shows all
- * counters as of one clock. */
+/* test_counters_rtl.c : counters.sv loses no pulse, and a snapshot shows all counters of one
+ * clock. */
 #include "check.h"
 #include "hls/card/regs.h"
 #include "sim/rtl/verilated_model.h"
@@ -19,7 +19,6 @@ static uint8_t *rst, *snapshot, *busy, *at;
 static uint32_t *pulses;
 static uint64_t *value, live[REG_COUNTERS], copy[REG_COUNTERS];
 
-/* Every input pulses in `rate` of 8 clocks. */
 static void clock_once(unsigned rate, int snap)
 {
     *pulses = 0;
@@ -73,7 +72,7 @@ int main(int argc, char **argv)
             for (unsigned n = rnd() % 100; n; n--)
                 clock_once(rate, 0);
             clock_once(rate, 1);
-            while (rnd() % 2) { /* another during the first, or several */
+            while (rnd() % 2) {
                 for (unsigned n = rnd() % 40; n; n--)
                     clock_once(rate, 0);
                 clock_once(rate, 1);

@@ -1,5 +1,5 @@
-/* test_crc_beat_rtl.c : checks the CRC of 64 bytes a clock against the byte-by-byte one: each bit
- * of a beat (the circuit is linear, so this covers all beats), gaps, and beats in parts. */
+/* test_crc_beat_rtl.c : compares the CRC of 64 bytes a clock with the byte-by-byte one: each bit
+ * of a beat (the circuit is linear, so this covers all beats), gaps, beats in parts. */
 #include <string.h>
 #include "check.h"
 #include "hls/card/crc32c.h"
@@ -14,7 +14,6 @@ static struct {
     uint8_t *rst, *valid, *first, *part;
 } dut;
 
-/* One clock with the beat and one without; returns crc_o. */
 static uint32_t beat(const uint8_t *bytes, int first, int part)
 {
     memcpy(dut.data, bytes, 64);

@@ -1,5 +1,4 @@
-/* test_fifo_rtl.c : tests the small FIFO, with a depth that is not a power of two, under random
- * stalls. */
+/* test_fifo_rtl.c : tests the small FIFO; its depth is not a power of two. */
 #include "rtl_stream.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_formal.sh : runs the quick proofs of rtl/check/formal.list (`long`: all), then plants a false
-# property, which must not be proven.
+# test_formal.sh : runs the quick proofs of rtl/check/formal.list (`long`: all). A planted false
+# property must not be proven.
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
@@ -11,7 +11,6 @@ if ! command -v yosys >/dev/null 2>&1; then
 fi
 make -s B="$B" "$B/rtl/nc_pkg.sv" || exit 1
 
-# planted MODULE SED: formal.sh must refuse the edited module
 planted() {
     dir=$B/formal/planted
     rm -rf "$dir"

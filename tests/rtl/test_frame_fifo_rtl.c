@@ -1,21 +1,19 @@
-/* test_frame_fifo_rtl.c : compares the frame FIFO with a plain one, clock by clock, with random
- * frames, stalls and resets. */
+/* test_frame_fifo_rtl.c : compares the frame FIFO with a plain one, clock by clock. */
 #include "check.h"
 #include "rtl_rand.h"
 #include "sim/rtl/verilated_model.h"
 
 enum { SEED = 24, DEPTH = 16, CLOCKS = 3000000, RING = 64 };
 
-/* Released beats may leave, open ones wait for their frame's end. */
+/* Released beats may leave; open ones wait for their frame's end. */
 struct plain {
     uint32_t data[RING];
     unsigned first, n_free, n_open;
     int lost;
 };
 
-/* plan for the frame in progress */
 struct frame {
-    unsigned beats, end_late; /* beats to come; clocks from the last to the end */
+    unsigned beats, end_late;
     int good, end_with_last;
 };
 
@@ -51,7 +49,7 @@ int main(int argc, char **argv)
     unsigned in_stall = 0, out_stall = 0;
     struct plain p = {0};
     struct frame f = new_frame(&rand);
-    unsigned fresh = 0; /* released in the last clock */
+    unsigned fresh = 0;
     printf("seed %d\n", SEED);
     for (int clock = 0; clock < CLOCKS; clock++) {
         if (clock % 256 == 0) {

@@ -1,9 +1,8 @@
 #!/bin/sh
-# test_lint_rtl.sh : checks every module of rtl/ as a top with verilator -Wall and
-# elaborates it with Icarus Verilog.
-# Then plants mistakes in a copy, which must be found. usage: test_lint_rtl.sh [RTL-FOLDER]
-# prove_*.sv are left out: only Yosys reads them. A missing tool prints one line; exit 77 without
-# both.
+# test_lint_rtl.sh : checks every module of rtl/ as a top with verilator -Wall and Icarus
+# Verilog. Mistakes planted in a copy must be found. usage: test_lint_rtl.sh [RTL-FOLDER]
+# prove_*.sv are left out: only Yosys reads them. A missing tool prints one line; exit 77
+# without both.
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
 dir=$B/lint_rtl
@@ -14,12 +13,11 @@ have_v=${VERILATOR-$(command -v verilator)} have_i=$(command -v iverilog)
 [ -n "$have_v$have_i" ] || exit 77
 make -s B="$B" "$B/rtl/nc_pkg.sv" || exit 1
 
-# lint FOLDER MODULE [PARAM=VALUE]...: prints what is wrong; returns 1 if anything is
 lint() {
     folder=$1 module=$2 v_params='' i_params='' source=$1/$2.sv liteeth='' liteeth_i=''
     shift 2
     [ -e "$source" ] || source=$folder/shell/$module.sv
-    # The card with its shell contains LiteEth's Verilog, which is not checked.
+    # LiteEth's Verilog inside the card's shell is not checked.
     [ "$module" != card_sim ] || liteeth="rtl/shell/liteeth.vlt $B/shell/eth_sim.v" liteeth_i=$B/shell/eth_sim.v
     for param; do
         v_params="$v_params -G$param" i_params="$i_params -P$module.$param"
@@ -27,7 +25,7 @@ lint() {
     rc=0
     # shellcheck disable=SC2086  # lists of words
     {
-        # No warning about unused parameters: no module uses the whole package.
+        # No module uses the whole package: unused parameters are no fault.
         if [ -n "$have_v" ] && ! verilator --lint-only -Wall -Wno-UNUSEDPARAM -y "$folder" -y "$folder/shell" --top-module "$module" $v_params \
             "$B/rtl/nc_pkg.sv" $liteeth "$source" >"$dir/log" 2>&1; then
             echo "$module $*: verilator says"
@@ -59,10 +57,8 @@ for file in "${1:-rtl}"/*.sv "${1:-rtl}"/shell/*.sv; do
 done
 lint "${1:-rtl}" tile Wide=0 || bad=$((bad + 1))
 lint "${1:-rtl}" nic_core Ultra=0 || bad=$((bad + 1))
-# Sizes for which memories would lose rows.
 have_y=$(command -v yosys)
 [ -n "$have_y" ] || echo "skip: no yosys"
-# size refused|taken MODULE PARAM VALUE
 size() {
     lint "$folder" "$2" "$3=$4" >"$dir/said"
     if [ -n "$have_y" ] && ! yosys -q -p "read_verilog -sv $B/rtl/nc_pkg.sv $folder/$2.sv; chparam -set $3 $4 $2;
@@ -81,7 +77,6 @@ for what in 'kept_mem Rows' 'reduce_mm Rows' 'frame_fifo Depth' 'sockets N' 'job
     size refused $what 12
 done
 size taken kept_mem Rows 16
-# Sums without room for all ranks; words without room for two sums of 4-bit codes.
 size refused sum_room Ranks 512
 size taken sum_room Ranks 256
 size refused sum_room Sum4 12
@@ -90,7 +85,6 @@ size refused sum_room Sum 40
 size taken sum_room Sum 47
 echo "$n modules, $bad not clean"
 
-# plant SED: skid with that mistake
 plant() {
     mkdir -p "$dir/planted"
     sed "$1" rtl/skid.sv >"$dir/planted/skid.sv"

@@ -1,5 +1,5 @@
-/* test_mm_kernel_rtl.c : runs the test of rtl/reduce_mm.sv on rtl/mm_kernel.sv, with Vitis' port
- * names, and checks AXI4's constant signals. */
+/* test_mm_kernel_rtl.c : runs test_reduce_mm_rtl.c on rtl/mm_kernel.sv, with Vitis' port names,
+ * and checks AXI4's constant signals. */
 #include "sim/rtl/verilated_model.h"
 #include <stdio.h>
 #include <string.h>

@@ -16,7 +16,7 @@ have_v=${VERILATOR-$(command -v verilator)} have_y=$(command -v yosys)
 [ -n "$have_y" ] || echo "skip: no yosys"
 [ -n "$have_v$have_y" ] || exit 77
 
-# Copies rtl/, links other folders, reuses objects of the C side.
+# Reuses objects of the C side.
 rm -rf "$dir" && mkdir -p "$tree" "$dir/build/rtl" || exit 1
 for entry in *; do
     case $entry in rtl | build) ;; *) ln -s "$PWD/$entry" "$tree/$entry" ;; esac
@@ -27,7 +27,7 @@ for built in o flags installed libnarrowcast.a libsim.a rtl/nc_pkg.sv rtl/verila
     [ -e "$B/$built" ] && cp -a "$B/$built" "$dir/build/$built"
 done
 
-# look CATCHER MODULE: 0 passes, 1 fails, 2 cannot run; output in $dir/log
+# look CATCHER MODULE: 0 passes, 1 fails, 2 cannot run
 look() {
     case $1 in
     proof:*)
@@ -52,7 +52,7 @@ look() {
 }
 
 n_caught=0 n_survived=0 sound=' '
-verdict_is() {  # verdict_is VERDICT: counts and prints it
+verdict_is() {
     if [ "$1" = caught ]; then n_caught=$((n_caught + 1)); else n_survived=$((n_survived + 1)) && cp "$dir/log" "$dir/survivor.$n_survived"; fi
     printf '%-9s %-14s %-20s %3d s  %s\n' "$1" "$module" "$catcher" $((SECONDS - start)) "$edit"
 }
@@ -76,7 +76,7 @@ while read -r module catcher edit; do
     *" $catcher "*) ;;
     *)
         if ! look "$catcher"; then
-            verdict_is "UNSOUND"  # fails without any mutant
+            verdict_is "UNSOUND" # fails without any mutant
             continue
         fi
         sound="$sound$catcher "

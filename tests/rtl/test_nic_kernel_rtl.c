@@ -1,6 +1,5 @@
-/* test_nic_kernel_rtl.c : tests the card as a Vitis kernel against the card in C: both register
- * pages on one bus; sockets to addresses and back. Unknown peers' frames are dropped and
- * counted. */
+/* test_nic_kernel_rtl.c : compares the card as a Vitis kernel with the card in C: both register
+ * pages on one bus; sockets to addresses and back. */
 #include "card_frames.h"
 #include "hls/card/kernels.h"
 #include "check.h"
@@ -10,25 +9,21 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* ---- the kernel: its register bus and two streams of frames, which stall at random ---- */
-
 enum { NIC_FRAME = 64 * 40, NIC_CLOCKS = 20000 };
 
 static struct {
     struct model *m;
     uint64_t rand;
-    unsigned stall; /* of 256 clocks */
+    unsigned stall;
     uint8_t *rst_n, *awvalid, *awready, *wvalid, *wready, *wstrb, *bvalid, *bready, *bresp;
     uint8_t *arvalid, *arready, *rvalid, *rready, *rresp;
     uint16_t *awaddr, *araddr, *in_dest, *out_dest;
     uint32_t *wdata, *rdata, *in_data, *out_data;
     uint64_t *in_keep, *out_keep;
     uint8_t *in_last, *in_valid, *in_ready, *out_last, *out_valid, *out_ready;
-    /* input */
     uint8_t in[NIC_FRAME];
     size_t in_n, in_at; /* in_at == in_n: no frame */
     uint16_t in_to;
-    /* output */
     uint8_t out[NIC_FRAME];
     size_t out_n;
     uint16_t out_to;
@@ -77,7 +72,7 @@ static void nic_bind_streams(void)
     nic.out_ready = nic_port("M_AXIS_tready");
 }
 
-/* Once valid, a beat stays until taken. */
+/* A valid beat stays until accepted. */
 static void nic_offer(void)
 {
     if (nic.in_at == nic.in_n) {
@@ -112,7 +107,6 @@ static void nic_took(void)
     }
 }
 
-/* Waiting beats and answers must not change. */
 static void nic_step(void)
 {
     nic_offer();
@@ -211,7 +205,7 @@ static unsigned nic_read(uint32_t at, uint32_t *value)
     return 9;
 }
 
-/* The frame is taken on return; answers come within `idle` clocks. */
+/* Returns after the frame is accepted; answers come within `idle` clocks. */
 static void nic_send(uint16_t socket, const uint8_t *bytes, size_t n, int idle)
 {
     memcpy(nic.in, bytes, n);
@@ -297,7 +291,7 @@ static void test_registers(void)
     CHECK(read_one(REG_ID) == REG_ID_VALUE && read_one(SHELL_SOCKETS) == 16, "ID, SOCKETS");
     for (int i = 0; i < 7; i++)
         CHECK(nic_read(none[i], &value) == 2 && nic_write(none[i], 1, 15) == 2, "%x", none[i]);
-    for (int i = 0; i < 200; i++) { /* pages 0 and 1 in turn: values do not mix */
+    for (int i = 0; i < 200; i++) {
         const uint32_t a = (uint32_t)rtl_rand(&nic.rand), b = (uint32_t)rtl_rand(&nic.rand);
         CHECK(!nic_write(REG_DROP_SEED, a, 15) && !nic_write(SHELL_IP, b, 15), "written");
         CHECK(!nic_write(SHELL_PORT, a, 3) && !nic_write(REG_JOB_INDEX, b, 15), "written");
@@ -345,7 +339,6 @@ static void send_both(unsigned rank, const uint8_t *bytes, size_t n, int idle)
     nic_send(socket_of_rank[rank], bytes, n, idle);
 }
 
-/* The socket has no peer, or the shell lacks it. */
 static void send_nobodys(const uint8_t *bytes, size_t n)
 {
     static const uint16_t nobodys[] = {3, 15, 16, 0x10b, 0x8000, 0xffff};
@@ -374,7 +367,7 @@ static void test_sums(uint32_t first_chunk)
             if (rtl_rand(&nic.rand) % 3 == 0)
                 send_nobodys(bytes, n);
             if (rtl_rand(&nic.rand) % 8 == 0)
-                send_both(rank, bytes, n - 1 - rtl_rand(&nic.rand) % 63, 0); /* cut off */
+                send_both(rank, bytes, n - 1 - rtl_rand(&nic.rand) % 63, 0);
             send_both(rank, bytes, n, (int)(rtl_rand(&nic.rand) % 40));
             if (n_due > MAX_N / 2)
                 all_has_come("in between");
@@ -383,7 +376,7 @@ static void test_sums(uint32_t first_chunk)
     CHECK(n_came - came == ROUNDS * RANKS * SLOTS, "%d results", n_came - came);
 }
 
-/* A peer that is gone when the result is due; one with two sockets. */
+/* A peer that is gone when the result is due, and one with two sockets. */
 static void test_sockets(uint32_t chunk)
 {
     uint8_t bytes[NIC_FRAME];
@@ -402,7 +395,7 @@ static void test_sockets(uint32_t chunk)
     all_has_come("sockets");
     CHECK(dropped_out == 1, "%u", dropped_out);
     const size_t n = contribution(1, 1, chunk, bytes);
-    nic_send(socket_of_rank[1], bytes, n, 0); /* without its peer */
+    nic_send(socket_of_rank[1], bytes, n, 0);
     dropped_in++;
     all_has_come("a peer that is gone");
 }

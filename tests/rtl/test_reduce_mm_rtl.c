@@ -1,4 +1,4 @@
-/* test_reduce_mm_rtl.c : compares rtl/reduce_mm.sv with mf.h, on a memory behind AXI4 with random
+/* test_reduce_mm_rtl.c : compares rtl/reduce_mm.sv with mf.h, on a memory with AXI4 and random
  * stalls, and checks the rules for bursts. */
 #define MODEL_PREFIX mm_
 #include "check.h"
@@ -145,7 +145,6 @@ struct job {
     uint32_t in, out, parts, stride, beats, fmt, out_fmt, shift, saturate;
 };
 
-/* Compute memory's content; return the status. */
 static uint32_t expected(struct job j)
 {
     struct beat_fmt in = beat_format(j.fmt), out = beat_format(j.out_fmt);
@@ -200,7 +199,7 @@ static uint32_t run(struct job j, uint64_t *clocks)
     CHECK((read_reg(MM_CTRL) & 15) == 4, "done stays after it was read");
     CHECK(answers == 0 && writes.put == writes.get && reads.put == reads.get, "done too early");
     uint32_t status = read_reg(MM_STATUS);
-    write_reg(MM_IER, 0); /* again without an interrupt */
+    write_reg(MM_IER, 0);
     write_reg(MM_CTRL, 1);
     for (int i = 0; i < 1000000 && !(read_reg(MM_CTRL) & 2); i++)
         CHECK(!*interrupt, "an interrupt that was not asked for");
@@ -277,7 +276,6 @@ int main(int argc, char **argv)
         check_run(j);
     }
 
-    /* 64 parts. Refused runs write nothing. A memory error is reported. */
     stall = 0;
     struct job j = {5, IN_END, 64, 37, 33, 0x43, 0x43, 6, 1}, bad;
     check_run(j);

@@ -1,21 +1,18 @@
 #!/bin/sh
-# test_reduce_rtl.sh : checks that `reduce --on` rtl, c (the card in C), hls, ref and cpu give the
-# same bytes. Requests that a card cannot serve are rejected in one line.
+# test_reduce_rtl.sh : `reduce --on` rtl, c (the card in C), hls, ref and cpu give the same bytes.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 rtl=rtl
 ! grep -q 'built without Verilator' "$B/narrowcast-sim" || { rtl='' && echo 'skip: built without Verilator: --on rtl'; }
 
-# The program's bytes, another part per file.
 seed=1
-part() { # part FILE BYTES
+part() {
     seed=$((seed * 7 % 65521 + 1))
     tail -c +$((seed * 13 % 300000 + 1)) "$n" | tr '\000\377' '\165\212' | head -c "$2" >"$1"
     [ "$(wc -c <"$1")" -eq "$2" ] || fail "cannot make $2 bytes"
 }
 
-# same OPTIONS...: every path must give the same sum of in*
 same() {
     "$n" reduce --on ref "$@" in? ref
     for on in cpu hls c $rtl; do
@@ -33,7 +30,7 @@ same() {
     cat said >last
 }
 
-files() { # files HOW-MANY BYTES
+files() {
     rm -f in?
     for i in 0 1 2 3 4 5 6 7 8; do
         [ "$i" -lt "$1" ] && part in$i "$2"
@@ -53,7 +50,6 @@ for f in e3m0 e4m3 e5m2 fp16; do
     done
 done
 
-# --- one file, many; empty, one code, more than a packet; an odd number of 4-bit codes ---
 for bytes in 0 2 64 1408 1410; do
     files 1 $bytes
     same --format e4m3
@@ -89,10 +85,9 @@ fi
 head -c 1000 in0 >in1
 for on in $rtl c; do refused 'differ in length' add_up --on "$on" --format e4m3; done
 
-# --- no simulator, and one that dies ---
 mkdir alone
 cp "$n" alone/narrowcast
-lonely() { # lonely WORDS
+lonely() {
     if PATH=/usr/bin:/bin alone/narrowcast reduce --on rtl --format e4m3 in0 in0 out 2>said; then
         fail "$1: something was added"
     fi

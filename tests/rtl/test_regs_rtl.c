@@ -1,5 +1,4 @@
-/* test_regs_rtl.c : tests every register of regs.def in rtl/regs.sv over AXI-Lite, with random
- * stalls. A write-only register shows at its port and is cleared by its commit. */
+/* test_regs_rtl.c : tests every register of regs.def in rtl/regs.sv over AXI-Lite. */
 #include "check.h"
 #include "hls/card/regs.h"
 #include "sim/rtl/verilated_model.h"
@@ -32,7 +31,7 @@ static uint8_t *awvalid, *awready, *wvalid, *wready, *wstrb, *bvalid, *bready, *
 static uint16_t *awaddr, *araddr;
 static uint32_t *wdata, *rdata;
 static uint64_t *counter_value;
-static uint32_t held[0x400]; /* by offset / 4 */
+static uint32_t held[0x400];
 static unsigned job_commits, job_starts, rank_commits, seed_writes, snapshots, want[5];
 static int busy_for, stalls;
 
@@ -69,7 +68,6 @@ static unsigned wait_of(void)
     return stalls ? rnd() % 4 * (rnd() % 4) : 0;
 }
 
-/* Returns the response. */
 static unsigned write_reg(uint32_t at, uint32_t value, unsigned strobes)
 {
     unsigned aw_in = wait_of(), w_in = wait_of(), b_in = wait_of();

@@ -1,6 +1,5 @@
-/* test_rx_rtl.c : compares rx with a plain model, clock by clock, with random frames, faults,
- * stalls and resets: each drop pulse in its clock, each frame handed out as sent or counted once.
- * `long`: ten times as many. */
+/* test_rx_rtl.c : compares rx with a plain model, clock by clock. `long`: ten times as many
+ * frames. */
 #include <string.h>
 #include "check.h"
 #include "hls/card/packet.h"
@@ -12,7 +11,7 @@ enum {
 #define COUNTER(NAME, index, what) CNT_##NAME = index,
 #include "hls/card/regs.def"
 };
-enum { CNT_TAKEN = 31 }; /* not a counter: handed out if it finds room */
+enum { CNT_TAKEN = 31 }; /* no counter: the frame is handed out if it finds room */
 
 struct frame {
     uint8_t bytes[ALL_BEATS][64];
@@ -35,20 +34,20 @@ static void spoil(struct frame *f, uint64_t *rand)
     unsigned at = rtl_rand(rand) % f->n_beats, bit = rtl_rand(rand) % 512;
     uint32_t len = (uint32_t)pkt_get_uint(f->bytes[0] + PKT_LEN_AT, 2);
     switch (rtl_rand(rand) % 11) {
-    case 0: /* one bit anywhere */
+    case 0:
         f->bytes[at][bit / 8] ^= (uint8_t)(1 << bit % 8);
         break;
-    case 1: /* one bit of the header */
+    case 1:
         f->bytes[0][bit / 8] ^= (uint8_t)(1 << bit % 8);
         break;
-    case 2: /* bytes missing, usually the last ones */
+    case 2:
         f->keep[rtl_chance(rand, 128) ? at : f->n_beats - 1] =
             rtl_chance(rand, 128) ? ~0ull >> (1 + bit % 63) : 0;
         break;
-    case 3: /* truncated */
+    case 3:
         f->n_beats = at + 1;
         break;
-    case 4: /* extra beats */
+    case 4:
         f->n_beats += f->n_beats < ALL_BEATS;
         break;
     case 5: /* with a correct header CRC: another length */
@@ -72,7 +71,7 @@ static void spoil(struct frame *f, uint64_t *rand)
             pkt_put(h, f->bytes[0]);
         }
         break;
-    case 9: /* two beats in the wrong order */
+    case 9:
         for (int i = 0; i < 64; i++) {
             uint8_t x = f->bytes[at][i];
             f->bytes[at][i] = f->bytes[f->n_beats - 1][i];
@@ -88,7 +87,7 @@ static void spoil(struct frame *f, uint64_t *rand)
 static void make_frame(struct frame *f, uint64_t *rand, unsigned faulty)
 {
     unsigned n_payload = rtl_chance(rand, 60) ? 0 : 1 + rtl_rand(rand) % MAX_BEATS;
-    if (rtl_chance(rand, 8)) /* only too long */
+    if (rtl_chance(rand, 8))
         n_payload = MAX_BEATS + 1 + rtl_rand(rand) % 4;
     f->n_beats = n_payload + 1;
     f->ip = rtl_rand(rand);
@@ -108,7 +107,7 @@ static void make_frame(struct frame *f, uint64_t *rand, unsigned faulty)
             spoil(f, rand);
 }
 
-/* First reason to drop a frame, except fault injection and lack of room. */
+/* The first reason to drop a frame, except fault injection and lack of room. */
 static int verdict(const struct frame *f, int enabled)
 {
     struct pkt_header h = pkt_get(f->bytes[0]);
@@ -128,10 +127,8 @@ static int verdict(const struct frame *f, int enabled)
     return CNT_TAKEN;
 }
 
-/* ---- the plain model: three clocks of delay, then two queues ---- */
-
 struct beat {
-    int valid, first, last, enabled; /* enabled: as the frame began */
+    int valid, first, last, enabled; /* enabled: as of the frame's begin */
     const struct frame *frame;
     unsigned at;
 };
@@ -141,10 +138,9 @@ struct plain {
     uint8_t pay[RING][64], desc[RING][70];
     unsigned pay_first, n_free, n_open, desc_first, n_descs;
     int room_lost, enabled;
-    unsigned fresh; /* released in the last clock */
+    unsigned fresh;
 };
 
-/* The accepted beat and the readers' takes. Returns the drop reason visible afterwards, or -1. */
 static int plain_clock(struct plain *p, struct beat in, int lose, int take_desc, int take_pay)
 {
     struct beat in2 = p->c2, b = p->c3;
@@ -264,7 +260,7 @@ int main(int argc, char **argv)
         struct beat in = {*dut.valid, at == 0, *dut.last, p.enabled, f, at};
         reason = plain_clock(&p, in, lose, *dut.desc_valid && *dut.desc_ready,
                              *dut.pay_valid && *dut.pay_ready);
-        /* sampled in the clock after the last beat, effective two later */
+        /* sampled one clock after the last beat, effective two later */
         lose = lose_next;
         lose_next = *dut.random < *dut.drop_in;
         if (!*dut.rst && reason >= 0) {

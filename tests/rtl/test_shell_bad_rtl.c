@@ -1,6 +1,6 @@
-/* test_shell_bad_rtl.c : sends 2,000 faulty Ethernet frames (`long`: a million) to the card behind
- * LiteEth, with slots in the middle of a chunk. Only ARP and ping are answered. Results equal those
- * of the C model, which has seen none of it. */
+/* test_shell_bad_rtl.c : sends 2,000 faulty Ethernet frames (`long`: a million) to the card with
+ * LiteEth, in the middle of a chunk. Only ARP and ping are answered. Results equal those of a C
+ * model that saw no faults. */
 #include "eth_hosts.h"
 #include "hls/arith/philox.h"
 #include "sim/card_model.h"
@@ -101,7 +101,7 @@ static void noise(uint8_t *frame, size_t at, size_t n)
         frame[at] = (uint8_t)draw(256);
 }
 
-/* A frame [ETHER_MAX] that the card must not take; *how: its line condition. Returns the length. */
+/* Returns the length of a frame [ETHER_MAX] that the card must ignore; *how: its line condition. */
 static size_t wrong(unsigned kind, uint32_t chunk, uint8_t *frame, unsigned *how)
 {
     const uint32_t rank = 1 + draw(RANKS - 1), ip = frame_ip(job.index, rank);
@@ -110,7 +110,7 @@ static size_t wrong(unsigned kind, uint32_t chunk, uint8_t *frame, unsigned *how
     uint32_t total = of_be16(frame + 16);
     *how = 0;
     switch (kind) {
-    case WRONG_MAC: /* another host's, broadcast, multicast */
+    case WRONG_MAC:
         draw(3) ? (frame[draw(6)] ^= (uint8_t)(1u << draw(8)))
                 : (uint8_t)(memset(frame, 255, 6), 0);
         break;
@@ -184,7 +184,7 @@ static size_t wrong(unsigned kind, uint32_t chunk, uint8_t *frame, unsigned *how
         frame[draw((uint32_t)n)] ^= (uint8_t)(1u << draw(8));
         *how = SHELL_ETH_BAD_CRC;
         break;
-    case PING_TAIL: /* much more after its stated length */
+    case PING_TAIL:
         put_ping(ip, 1 + draw(100), frame);
         n = draw(8) ? 200 : 1514;
         break;

@@ -1,7 +1,7 @@
 #!/bin/bash
-# test_shell_jobs.sh : checks jobs and leases of the card behind LiteEth, on a real Ethernet
+# test_shell_jobs.sh : jobs and leases of the card with LiteEth, on a real Ethernet
 # (bench/netlab.sh); all weights must equal those over MPI. `long`: a card stopped for longer than a
-# lease lasts, and more steps.
+# lease, and more steps.
 set -eu
 # shellcheck source=tests/lib/shell_net.sh
 . "$(dirname "$0")/../lib/shell_net.sh"
@@ -10,7 +10,7 @@ eth=eth://$at:4712
 steps() {
     if [ -s "$dir/log$1" ]; then grep -c '"kind":"step"' "$dir/log$1" || true; else echo 0; fi
 }
-# turns RUN: whether its steps came through the card, e.g. true false true
+# turns RUN: prints whether its steps came through the card, e.g. true false true
 turns() { sed -n 's/.*"kind":"step".*"offload":\([a-z]*\).*/\1/p' "$dir/log$1" | uniq | tr '\n' ' '; }
 ranks_of() {
     for pid in $(pgrep -x narrowcast); do
@@ -19,7 +19,6 @@ ranks_of() {
     done | sort -n | sed 's/.* //'
 }
 
-# until_done CONDITION...: at most two minutes
 until_done() {
     for _ in $(seq 1200); do
         "$@" && return 0
@@ -57,7 +56,6 @@ wait $first || fail 'job 1 of two'
 through 1 "$wanted1" $few 'job 1 of two'
 through 2 "$wanted2" $few 'job 2 of two'
 
-# --- rank 0, with the lease, is killed ---
 start 1 $ranks --steps 100000 --offload $eth
 kill -KILL "$(ranks_of 1 | head -n 1)"
 ! wait $run || fail 'a killed rank went unnoticed'
@@ -72,20 +70,19 @@ kill -KILL "$card"
 wait "$card" 2>/dev/null || true
 card --control 4712
 until_done is_back
-kill -TERM "$(ranks_of 1 | head -n 1)" # ends after its step and a checkpoint
+kill -TERM "$(ranks_of 1 | head -n 1)"
 ! wait $run || fail 'a run that was asked to stop ended by itself'
 [ "$(turns 1)" = 'true false true ' ] || fail "a card that came back: steps through it: $(turns 1)"
 [ "$(grep -c 'warning' "$dir/err1")" = 2 ] || fail 'a card that came back: warnings'
 grep -q "offload abandoned: card $eth has restarted" "$dir/err1" || fail 'a card that came back: no word of how it went'
 grep -q 'offload works again' "$dir/err1" || fail 'a card that came back: no word of that'
 total=$(($(steps 1) + 1))
-rm -f "$dir/log2" # from an earlier run
+rm -f "$dir/log2"
 on 2 $ranks --steps $total --offload off --resume "$dir/saved" || fail 'on from what was saved'
 on 1 $ranks --steps $total --offload off || fail 'over MPI, as many steps'
 [ "$(checksum 1)" = "$(checksum 2)" ] || fail 'a card that came back: other weights than over MPI'
 [ -n "$(checksum 1)" ] || fail 'a card that came back: no weights'
 
-# --- the card and its clock are stopped for longer than a lease ---
 if [ "${1-}" = long ]; then
     on 1 2 --steps $few --offload off || fail 'over MPI, 2 ranks'
     wanted=$(checksum 1)

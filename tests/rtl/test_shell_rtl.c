@@ -1,5 +1,5 @@
-/* test_shell_rtl.c : tests the card behind LiteEth by Ethernet frames only. Prints clocks per
- * frame, the waiting of core and shell, and the savings of multicast. */
+/* test_shell_rtl.c : tests the card with LiteEth by Ethernet frames. Prints clocks per frame,
+ * waits of core and shell, and the savings of multicast. */
 #include "eth_hosts.h"
 #include "hls/arith/philox.h"
 #include "sim/card_model.h"
@@ -75,7 +75,6 @@ static void same_frames(const char *what)
     CHECK(!bad, "%s: %d datagrams of %d differ", what, bad, net.n);
 }
 
-/* Send ARP requests, as hosts do before their first frame. */
 static void meet(const struct frame_job *job)
 {
     uint8_t frame[64];
@@ -118,7 +117,6 @@ static void test_sums(void)
     same_frames("sums of 4 ranks");
 }
 
-/* A MAC that another host claims is looked up again. */
 static void test_moved(void)
 {
     const struct frame_job job = {0, 2, 0, 8, 0, 0x1122334455667789u};
@@ -141,8 +139,8 @@ static void test_moved(void)
     }
 }
 
-/* Return the clocks from the last byte of the last contribution to the last of *n results to hosts
- * other than `but`. */
+/* Returns the clocks from the last byte of the last contribution to the last of *n results to
+ * hosts other than `but`. */
 static uint64_t round_of(const struct frame_job *job, uint32_t chunk, uint32_t but, int *n)
 {
     for (uint32_t r = 0; r < job->ranks; r++)
@@ -190,7 +188,7 @@ static void test_silent(void)
           (unsigned long long)(clocks[0] - clocks[1]));
 }
 
-/* 4 ranks on a wire of `line` bytes in ten clocks. */
+/* 4 ranks on a wire of `line` bytes per ten clocks. */
 static void test_pace(int line, uint32_t chunks)
 {
     const struct frame_job job = {0, 4, 0, 8, 0, 0x1122334455667799u + (uint64_t)line};
@@ -223,7 +221,6 @@ static void test_pace(int line, uint32_t chunks)
     shell_eth_line(net.shell, SHELL_ETH_GIGABIT);
 }
 
-/* Compare sums to each of n ranks with those to their group. */
 static void test_group(uint32_t n_ranks)
 {
     enum { CHUNKS = 2 };
@@ -277,7 +274,7 @@ int main(void)
     test_moved();
     test_silent();
     test_pace(SHELL_ETH_GIGABIT, 4);
-    test_pace(39, 8); /* the fastest that LiteEth keeps up with */
+    test_pace(39, 8); /* the fastest for LiteEth */
     test_group(2);
     test_group(4);
     test_group(8);

@@ -1,12 +1,10 @@
 #!/bin/bash
-# test_shell_tap.sh : trains through the card behind LiteEth on a real Ethernet: namespaces and a
-# TAP interface on one switch (bench/netlab.sh). The weights equal those over MPI, under both kinds
-# of control, on a bad network, with unicast and multicast sums. `long`: more steps.
+# test_shell_tap.sh : trains through the card with LiteEth on a real Ethernet (bench/netlab.sh); the
+# weights equal those over MPI. `long`: more steps.
 set -eu
 # shellcheck source=tests/lib/shell_net.sh
 . "$(dirname "$0")/../lib/shell_net.sh"
 
-# counter NAME: of the card, over TCP
 counter() { "$n" sim --counters $head:4711 --json | sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p"; }
 
 steps=1

@@ -1,4 +1,4 @@
-/* test_skid_rtl.c : tests the skid buffer under random stalls. */
+/* test_skid_rtl.c : tests the skid buffer. */
 #include "rtl_stream.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_synth.sh : checks rtl/check/sta.py against paths added up by hand, and that tests/synth.sh
-# passes and fails where it should.
+# test_synth.sh : compares rtl/check/sta.py with paths added up by hand; tests/synth.sh passes and
+# fails where it should.
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
 dir=$B/synth_test
@@ -33,11 +33,10 @@ path '17 loads' '1 18 0 0 0 0 0.77' "wire q, d; $(ff f a q) LUT1 #(.INIT(2'b01))
 path 'two CARRY4' '1 2 2 0 0 0 0.89' "wire q, s; wire [3:0] c, o; $(ff f a q) LUT1 #(.INIT(2'b01)) l(.I0(q), .O(s));
     CARRY4 k(.CI(1'b0), .CYINIT(1'b0), .DI(4'd0), .S({3'd0, s}), .CO(c));
     CARRY4 m(.CI(c[3]), .CYINIT(1'b0), .DI(4'd0), .S(4'd0), .O(o)); $(ff g 'o[0]' 'y[0]')"
-# stored data 0.60, net and setup 0.29; the path to the write address (0.43) must not count
+# stored data 0.60, net and setup 0.29; the path to the write address (0.43) does not count
 path 'LUT RAM' '3 2 0 0 0 2 0.89' "wire q, w, d; $(ff f a q) LUT1 #(.INIT(2'b01)) l(.I0(q), .O(w));
     RAM64X1D r(.WCLK(clk), .WE(1'b1), .D(1'b0), .A0(w), .A1(1'b0), .A2(1'b0), .A3(1'b0), .A4(1'b0), .A5(1'b0),
         .DPRA0(q), .DPRA1(1'b0), .DPRA2(1'b0), .DPRA3(1'b0), .DPRA4(1'b0), .DPRA5(1'b0), .DPO(d)); $(ff g d 'y[0]')"
-# two LUTs in a row, six inputs each
 path 'two LUT6' '2 2 0 0 0 0 1.07' "wire q, d, e; $(ff f a q) LUT6 #(.INIT(64'd6)) l(.I0(q), .I1(a), .I2(b), .I3(a), .I4(b), .I5(q), .O(d));
     LUT6 #(.INIT(64'd6)) m(.I0(b), .I1(q), .I2(a), .I3(b), .I4(d), .I5(a), .O(e)); $(ff g e 'y[0]')"
 # ports are registers outside: 0.08 + 0.25 + 0.10 + 0.25 + 0.04
@@ -61,7 +60,6 @@ echo "module t(output y); wire a, b; LUT1 #(.INIT(2'b01)) l(.I0(a), .O(b)); LUT1
 yosys -q -p "read_verilog -lib +/xilinx/cells_sim.v; read_verilog $dir/t.v; hierarchy -top t; blackbox =A:whitebox; write_json $dir/t.json"
 python3 rtl/check/sta.py "$dir/t.json" t >/dev/null 2>&1 && echo "a loop has no longest path" && bad=$((bad + 1))
 
-# synth WANTED-EXIT NAME LINE...: tests/synth.sh with the list LINEs
 synth() {
     wanted=$1 what=$2
     shift 2

@@ -1,4 +1,4 @@
-/* test_tile8_rtl.c : tests the tile for 8-bit formats only: every pair of codes, random sums. */
+/* test_tile8_rtl.c : tests the tile for 8-bit formats only. */
 #include "tile_check.h"
 
 static struct tile_bench bench;

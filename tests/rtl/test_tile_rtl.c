@@ -1,5 +1,4 @@
-/* test_tile_rtl.c : tests the tile with formats of 4, 8 and 16 bits: every pair of narrow codes,
- * random sums of all formats. */
+/* test_tile_rtl.c : tests the tile with formats of 4, 8 and 16 bits. */
 #include "tile_check.h"
 
 static struct tile_bench bench;

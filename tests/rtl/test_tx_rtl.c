@@ -1,5 +1,5 @@
-/* test_tx_rtl.c : tests rtl/tx.sv under random stalls: results to masks of ranks or a group, NAKs
- * and PONGs, against headers by hls/card/packet.h. */
+/* test_tx_rtl.c : tests rtl/tx.sv under random stalls: results to masks of ranks or a group,
+ * NAKs and PONGs. */
 #include "check.h"
 #include "hls/card/card.h"
 #include "hls/card/packet.h"
@@ -45,7 +45,7 @@ static uint8_t kept[SLOTS][ROWS][64], way[2][64];
 static uint64_t counted[REG_COUNTERS], first_out, taken_at, clocks, bubbles, frames, lost;
 static uint32_t frame_beats, address_of[JOBS][RANKS + 1];
 static struct want now;
-static unsigned group_of; /* one of so many results goes to a group; 0: none */
+static unsigned group_of;
 static int held, strict;
 static uint32_t held_data[16];
 
@@ -60,7 +60,7 @@ static uint32_t store(const uint8_t (*beats)[64], unsigned n)
     return at;
 }
 
-/* Its frames are expected once it is taken. */
+/* Its frames are expected after it is accepted. */
 static struct want send_want;
 static void offer_send(unsigned most_ranks, unsigned beats)
 {
@@ -225,7 +225,7 @@ static void clock_once(void)
         answers.w[answers.put++ % QUEUE] = answer_want;
         *d.ans_valid = 0;
     }
-    /* Overwrite rows that tx is not reading. */
+    /* Rows that tx does not read may be overwritten. */
     unsigned slot = below(SLOTS), row = below(ROWS);
     if (!(*d.busy && *d.busy_slot == slot))
         for (int i = 0; i < 8; i++) {
@@ -299,7 +299,7 @@ int main(int argc, char **argv)
           (int)sent, (int)frames);
 
     group_of = 0;
-    /* No bubbles: only results, of 1 and of more beats; only answers; both. */
+    /* No bubbles: results of one and more beats, answers, and both. */
     for (int phase = 0; phase < 4; phase++) {
         uint64_t start_answers = answers.put, start_sends = sends.put;
         for (int i = 0; i < 5010; i++) {
@@ -313,7 +313,7 @@ int main(int argc, char **argv)
             clock_once();
         }
         CHECK(bubbles == 0, "%d bubbles in phase %d", (int)bubbles, phase);
-        if (phase == 3) { /* neither starves */
+        if (phase == 3) {
             CHECK(answers.put - start_answers > 500 && sends.put - start_sends > 500,
                   "%d answers, %d results", (int)(answers.put - start_answers),
                   (int)(sends.put - start_sends));

@@ -21,7 +21,7 @@ static struct {
     struct card *card;
     struct attack attack;
     uint64_t attacks, results[2];
-    uint8_t wanted[2][ELEMENTS]; /* awaited by job i + 1 */
+    uint8_t wanted[2][ELEMENTS];
     int answers_to_attacks;
 } t;
 
@@ -44,7 +44,7 @@ static void write_reg(void *arg, uint32_t at, uint32_t value)
     CHECK(card_write(arg, at, value) == 0, "register %x", at);
 }
 
-/* The code in e5m2: 0x3c is 1, 0x40 2, 0x42 3. Each of three ranks sends 1 or 0. */
+/* Codes in e5m2: 0x3c is 1, 0x40 2, 0x42 3. Each of three ranks sends 1 or 0. */
 static uint8_t sum_of(int ones)
 {
     static const uint8_t codes[] = {0, 0x3c, 0x40, 0x42};
@@ -131,10 +131,10 @@ static int on_the_model(void)
 struct net {
     int udp, raw; /* raw: -1 without permission */
     struct sockaddr_in card;
-    uint32_t sources[ATTACK_KEPT]; /* of captured frames, network order */
+    uint32_t sources[ATTACK_KEPT];
     uint16_t ports[ATTACK_KEPT];
     uint64_t sent, spoofed;
-    long at; /* position in the pcap */
+    long at;
 };
 
 static void overhear(struct net *net, const char *path)

@@ -1,5 +1,4 @@
-/* test_card.c : compares sums of the card's C model with vec_plain: any order, any formats,
- * duplicates. */
+/* test_card.c : compares sums of the card's C model with vec_plain. */
 #include "card_fixture.h"
 #include "hls/core/beat.h"
 #include "hls/arith/philox.h"
@@ -81,7 +80,7 @@ static void one_sum(uint32_t in_byte, uint32_t out_byte, uint32_t p, uint32_t ch
               h.out_shift);
     }
 
-    uint32_t status = 0; /* from plain sums without saturation */
+    uint32_t status = 0; /* plain sums never saturate */
     sum.overflow = MF_INF;
     vec_plain.sum(&sum, list, (int)p, out_bytes * 8 / to.width, to.fmt, h.out_shift, want);
     for (size_t i = 0; i < out_bytes * 8 / to.width; i++) {

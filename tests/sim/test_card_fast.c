@@ -1,5 +1,5 @@
-/* test_card_fast.c : checks that the card's C model with fast sums answers like the plain one, byte
- * for byte. `long`: 20 times more. `speed`: no test; prints the speed of both. */
+/* test_card_fast.c : the C model with fast sums answers like the plain one. `long`: 20 times
+ * more. `speed`: only prints the speed of both. */
 #include "card_frames.h"
 #include "check.h"
 #include "hls/core/beat.h"
@@ -20,7 +20,7 @@ struct side {
 };
 static struct side plain, fast;
 static uint64_t drawn;
-static unsigned statuses; /* seen in results */
+static unsigned statuses;
 
 static uint32_t draw(uint32_t below)
 {
@@ -86,7 +86,7 @@ static void fill(uint8_t *payload, size_t bytes, struct beat_fmt in, uint32_t ki
     }
 }
 
-/* Contribute to slot 3 from all ranks, in any order, some twice. */
+/* Some ranks contribute twice. */
 static void chunk(struct frame_job job, struct pkt_header h, uint32_t kind)
 {
     uint8_t frame[CARD_FRAME_BYTES];
@@ -100,7 +100,6 @@ static void chunk(struct frame_job job, struct pkt_header h, uint32_t kind)
         const size_t n = frame_put(h, frame + PKT_HEADER_BYTES, beats, frame);
         if (draw(8) == 0) {
             frame[draw((uint32_t)n)] ^= (uint8_t)(1u << draw(8));
-            /* damaged: dropped, or another key... */
             give(frame_ip(job.index, h.rank), frame_port(h.rank), frame, n);
             fill(frame + PKT_HEADER_BYTES, beats * BEAT_SIZE, in, h.op == PKT_OP_MAX ? 0 : kind);
             frame_put(h, frame + PKT_HEADER_BYTES, beats, frame);
@@ -153,8 +152,8 @@ static double cpu_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Frames a second for whole packets of 4 ranks, 64 at a time, as made by fill(); closes the card.
- * The CPU clock excludes the making of frames. */
+/* Returns the frames per second for whole packets of 4 ranks, 64 at a time; closes the card. The
+ * CPU clock excludes the making of frames. */
 static double speed(struct card *card, uint32_t chunks, uint8_t format, uint32_t kind,
                     uint8_t flags)
 {

@@ -1,5 +1,4 @@
-/* test_card_refuse.c : tests the life of a slot, every rejection and every counter, on the card's C
- * model. */
+/* test_card_refuse.c : tests the life of a slot, rejections and counters of the card's C model. */
 #include "card_fixture.h"
 #include "hls/core/beat.h"
 
@@ -12,9 +11,6 @@ static uint32_t read_reg(uint32_t at)
     return value;
 }
 
-/* ---- a slot's life ---- */
-
-/* One counter must go up, and n_frames frames come out. */
 static void expect_(unsigned counter, int n_frames, struct pkt_header h, size_t beats, int line)
 {
     uint64_t before = card_counter(card, counter);
@@ -53,7 +49,7 @@ static void life(void)
     EXPECT(CNT_IN_PING, 1, ping, 0);
     is_pong(0xffffffff, 0, 0, 0);
     h.chunk = 0xffffffff;
-    EXPECT(CNT_DROP_STALE, 0, h, 2); /* no result is kept yet */
+    EXPECT(CNT_DROP_STALE, 0, h, 2);
     h.chunk = 0;
     EXPECT(CNT_IN_ADDED, 0, with_rank(h, 2), 2);
     EXPECT(CNT_IN_PING, 1, ping, CARD_BEATS);
@@ -241,7 +237,7 @@ static void damage(void)
     damaged(CNT_DROP_JOB, frame, n, ip, port);
 }
 
-/* Start a job beside job 1, which has slots 8..23. Returns whether it runs. */
+/* Starts a job beside job 1, which has slots 8..23. True if it runs. */
 static int starts(uint32_t ranks, uint32_t base, uint32_t slots)
 {
     struct frame_job job = {2, ranks, base, slots, 0, job_key};
@@ -268,7 +264,7 @@ static void jobs(void)
           "another job's slots");
     write_reg(card, REG_JOB_INDEX, 1);
     write_reg(card, REG_JOB_KEY_LO, 1);
-    write_reg(card, REG_JOB_COMMIT, 1); /* it runs: the old key stays */
+    write_reg(card, REG_JOB_COMMIT, 1); /* the job runs: the old key stays */
     EXPECT(CNT_IN_ADDED, 0, sum_header(0x43, 0x43, 2), 2);
     write_reg(card, REG_JOB_INDEX, CARD_JOBS);
     write_reg(card, REG_JOB_COMMIT, 1);
@@ -296,7 +292,7 @@ static void registers(void)
         write_reg(card, secret[i], 0x55);
         CHECK(read_reg(secret[i]) == 0, "register %x can be read", secret[i]);
     }
-    /* The staged values are refused, and cleared by the commit. */
+    /* The commit clears the staged values, which are refused. */
     write_reg(card, REG_JOB_INDEX, 3);
     write_reg(card, REG_JOB_COMMIT, 1);
     CHECK(read_reg(REG_STATUS) == 2, "a job of 85 ranks");

@@ -1,5 +1,5 @@
-/* test_sim_bus.c : tests a card on its machine's bus: registers, memory, nonsense values, runs that
- * are never polled; other clients have no access. */
+/* test_sim_bus.c : tests a card on its machine's bus: registers, memory, nonsense values, runs
+ * that are never polled. */
 #include "bus_card.h"
 #include "hls/core/expmax.h"
 #include "hls/core/quant.h"
@@ -138,7 +138,6 @@ static void refused(void)
     CHECK(!(reads(reduce + MM_STATUS) >> 30), "the last beat: %x", reads(reduce + MM_STATUS));
 }
 
-/* Run with one argument of n values made invalid; memory must have the status. */
 static void senseless(uint64_t base, int arg, bool wide, uint64_t value, uint32_t status)
 {
     poison_words();
@@ -188,7 +187,7 @@ static void refused_casts(void)
     senseless(expmax, ARG_EXPMAX_x, true, at_x + 1, EXPMAX_REFUSED);
 }
 
-/* Every run ends. Sizes are small or absurd: what fits into memory may take long. */
+/* Sizes are small or absurd: what fits into memory may take long. */
 static void garbage(void)
 {
     const uint64_t bases[] = {reduce, expmax, quant, unquant};
@@ -250,7 +249,7 @@ static void strangers(void)
               "message %u is answered", kinds[i]);
         close(c.fd);
     }
-    /* A job of the card's owner, which may take all slots. */
+    /* The card's owner may take all slots. */
     const uint32_t all = reads(nic + REG_CAP_SLOTS);
     CHECK(bus_write(nic + REG_JOB_INDEX, 0) == 0 && bus_write(nic + REG_JOB_RANKS, 1) == 0 &&
               bus_write(nic + REG_JOB_SLOTS, all) == 0 &&

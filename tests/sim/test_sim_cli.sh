@@ -1,6 +1,5 @@
 #!/bin/bash
-# test_sim_cli.sh : tests `narrowcast sim` on the command line: start, counters and end of a card;
-# errors are one line.
+# test_sim_cli.sh : tests `narrowcast sim` on the command line.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -41,7 +40,6 @@ refused 'cannot listen' timeout 20 "$n" sim --listen "$at" --engine c
 "$n" sim --counters "$at" --json >json || fail 'no counters as JSON'
 [ "$(grep -cE '^(IN|DROP|OUT|LOST)_[A-Z_]+ +[0-9]+  [a-zA-Z]' table)" -eq 25 ] || fail "not 25 counters: $(cat table)"
 grep -qE '^IN_ADDED +480 ' table || fail "IN_ADDED: $(cat table)"
-# Each frame given to the card is in one counter.
 tr ',{}' '\n' <json | tr -d '"' | awk -F: '/^IN_|^DROP_/ { sum += $2 } $1 == "frames_in" { frames = $2 } $1 == "jobs" && $2 { bad = 1 }
     END { exit bad || !frames || sum != frames }' || fail "the counters do not add up: $(cat json)"
 [ "$(wc -l <json)" -eq 1 ] || fail 'not one line of JSON'
@@ -49,7 +47,7 @@ kill -INT "$card"
 wait "$card" || fail "it ended with $?: $(cat err)"
 [ ! -s err ] || fail "it said: $(cat err)"
 
-# No socket takes the place of descriptors 0, 1 and 2; printing fails without effect.
+# No socket takes the place of descriptors 0, 1 and 2.
 "$n" sim --listen 127.0.0.1:0 --engine c 0<&- 1>&- 2>&- &
 card=$!
 while [ "$(find "/proc/$card/fd" -lname 'socket:*' | wc -l)" -lt 2 ] && kill -0 $card; do sleep 0.1; done

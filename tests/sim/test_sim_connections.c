@@ -1,6 +1,4 @@
-/* test_sim_connections.c : tests a card's control connections with a fake clock. Silent peers are
- * dropped; greedy ones get a ration of the card's time; without free descriptors the card does not
- * spin. */
+/* test_sim_connections.c : tests a card's control connections with a fake clock. */
 #include "base/err.h"
 #include "control/connections.h"
 #include "sim/shell.h"
@@ -14,7 +12,7 @@ static struct control *control;
 static struct connections connections;
 static uint16_t port;
 static double now = 1000;
-static double read_s; /* per register, by the test's clock */
+static double read_s;
 static uint64_t reads;
 
 static double test_clock(void)
@@ -34,7 +32,7 @@ static void ignore(void *arg, uint32_t ip, uint16_t to, const uint8_t *bytes, si
     (void)arg, (void)ip, (void)to, (void)bytes, (void)n;
 }
 
-/* Serve until nothing more comes. Returns how often a socket was ready. */
+/* Returns how often a socket was ready. */
 static int serve_all(void)
 {
     struct pollfd polls[CONNECTIONS_POLLS];
@@ -56,7 +54,6 @@ static int call(void)
     return fd;
 }
 
-/* kind 0: none. */
 static struct simlink hello(int fd)
 {
     uint8_t bytes[SIMLINK_BYTES];
@@ -132,7 +129,7 @@ static void idle_ones(void)
     close(late);
 }
 
-/* A byte a second, never a whole message: dropped as if silent. */
+/* A byte a second without a whole message counts as silence. */
 static void dawdler(void)
 {
     uint8_t bytes[SIMLINK_BYTES];
@@ -163,8 +160,8 @@ static void ask_often(int fd, int n, bool batches)
     }
 }
 
-/* Peers ask without end: each turn of the card's loop does bounded work and then rests, at most a
- * third of the time working. A peer that asks little does not wait for all of them. */
+/* Peers ask without end: each turn of the card's loop does bounded work and then rests; it works
+ * at most a third of the time. A modest peer does not wait for all of them. */
 static void greedy(bool batches, double seconds)
 {
     enum { GREEDY = 8, OFTEN = 40, TURNS = 3 * GREEDY };
@@ -206,8 +203,8 @@ static void greedy(bool batches, double seconds)
     CHECK(control_peers(control) == 0, "somebody is left");
 }
 
-/* The process is stopped while it serves a message (SIGSTOP, a paused machine): the peer is not
- * charged for all that time, and the card does not rest for twice as long. */
+/* The process is stopped while it serves a message: the peer is not charged for all that time,
+ * and the card does not rest for twice as long. */
 static void stopped(void)
 {
     enum { OFTEN = 12, MAX_N = 5 };
@@ -240,7 +237,7 @@ static void stopped(void)
     CHECK(control_peers(control) == 0, "somebody is left");
 }
 
-/* A waiting peer keeps the listener readable. */
+/* A waiting peer keeps the listener readable, which must not make the card spin. */
 static void no_descriptors(void)
 {
     struct rlimit before, low;

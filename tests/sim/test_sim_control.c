@@ -1,5 +1,5 @@
-/* test_sim_control.c : tests the access rules of a card that several programs control. Then 10^6
- * nonsense inputs (`long`: 10^7) through fuzz_control.c. */
+/* test_sim_control.c : tests the access rules of a card with several controlling programs. Then
+ * 10^6 nonsense inputs (`long`: 10^7) through fuzz_control.c. */
 #include "base/err.h"
 #include "check.h"
 #include "fuzz_control.c"
@@ -17,7 +17,6 @@ static struct simlink ask(int peer, struct simlink m, const uint8_t *body)
     if (m.bytes)
         memcpy(bytes + SIMLINK_BYTES, body, m.bytes);
     struct simlink answer = {0};
-    /* in two pieces, cut at a moving place */
     static size_t cut;
     const size_t all = SIMLINK_BYTES + m.bytes, first = ++cut % all;
     int rc = control_take(fuzz.control, peer, bytes, first);
@@ -94,7 +93,7 @@ static void owners(void)
     CHECK(control_jobs(fuzz.control) == 1, "jobs %d", control_jobs(fuzz.control));
 }
 
-/* Others cannot read a connection's job, or what the card has seen of it. */
+/* Others cannot read a connection's job, or the addresses that the card has seen. */
 static void secrets(void)
 {
     int a;
@@ -112,7 +111,6 @@ static void secrets(void)
     MUST(control_leave(fuzz.control, a) == 0);
 }
 
-/* True if the job starts beside the running ones. */
 static bool starts(int peer, uint32_t index, uint32_t base, uint32_t slots, uint32_t commit)
 {
     stage(peer, index, base, slots);
@@ -143,7 +141,6 @@ static uint32_t put_op(uint8_t *ops, uint32_t n, uint32_t at, uint32_t value)
     return n + 1;
 }
 
-/* Only operations before the first refused one have an effect. */
 static void batches(void)
 {
     const uint32_t read_flag = 1u << 31;
@@ -168,7 +165,6 @@ static void batches(void)
     MUST(control_leave(fuzz.control, a) == 0);
 }
 
-/* Rejected with one line; the connection is closed. */
 static void told_off(struct simlink m, const char *what)
 {
     uint8_t bytes[SIMLINK_BYTES];
@@ -215,7 +211,6 @@ static uint32_t draw(uint32_t below)
     return philox_u32(SEED, drawn++) % below;
 }
 
-/* Mostly about the registers that matter. */
 static size_t message(uint8_t *to)
 {
     static const uint8_t registers[] = {

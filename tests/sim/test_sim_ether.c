@@ -21,7 +21,6 @@ static size_t reply_n;
 
 static enum ether_fate take(struct ether *who, const uint8_t *bytes, size_t n)
 {
-    /* exact, for sanitizers */
     uint8_t *exact = malloc(n ? n : 1);
     memcpy(exact, bytes, n);
     memset(&udp, 0, sizeof udp);
@@ -37,7 +36,7 @@ static enum ether_fate take(struct ether *who, const uint8_t *bytes, size_t n)
     return fate;
 }
 
-/* Write the checksum of an ICMP message or IP header at `at`. */
+/* Writes the checksum of an ICMP message or IP header at `at`. */
 static void seal(uint8_t *bytes, size_t n, size_t at)
 {
     bytes[at] = bytes[at + 1] = 0;
@@ -73,7 +72,7 @@ static void meet(void)
           "nor the answer");
 }
 
-/* what: 1 request, 2 answer; the MAC ends in `end`. */
+/* what: 1 request, 2 answer. The MAC ends in `end`. */
 static enum ether_fate arp(struct ether *who, uint8_t what, uint32_t ip, uint8_t end)
 {
     struct ether sender = {.mac = {2, 0, 0, 0, 1, end}, .ip = ip};
@@ -84,7 +83,7 @@ static enum ether_fate arp(struct ether *who, uint8_t what, uint32_t ip, uint8_t
     return take(who, frame, n);
 }
 
-/* The last byte of the MAC for ip; -1: the card sends an ARP request. */
+/* Returns the last byte of the MAC for ip; -1: the card sends an ARP request. */
 static int place_of(struct ether *who, uint32_t ip)
 {
     int asked;
@@ -109,7 +108,7 @@ static void groups(void)
     CHECK(!e.neighbour[0].ip && place_of(&e, 0x0a4d0001) == -1, "groups are neighbours");
 }
 
-/* An address is learnt only from the answer to a request. */
+/* Only the answer to a request teaches an address. */
 static void neighbours(void)
 {
     static struct ether e;
@@ -132,7 +131,7 @@ static void neighbours(void)
     CHECK(place_of(&e, a) == 3, "one takes the place of another");
     CHECK(place_of(&e, 77) < 0 && arp(&e, 2, 77, 77) == ETHER_LEARNT && place_of(&e, 77) == 77,
           "one more");
-    /* that host is gone, and looked up again */
+    /* this host is gone */
     for (uint32_t i = 0; i < ETHER_NEIGHBOURS - 1; i++)
         CHECK(i == 7 || place_of(&e, a + 256 + i) == (uint8_t)i, "%u of them is gone", i);
     CHECK(place_of(&e, 78) < 0 && arp(&e, 2, 78, 78) == ETHER_LEARNT, "one more");
@@ -140,7 +139,7 @@ static void neighbours(void)
           "not who was sent nothing for longest has made room");
 }
 
-/* Make a datagram with n bytes of payload, from host to card; return the length. */
+/* Makes a datagram with n bytes of payload from host to card. Returns the length. */
 static size_t datagram(size_t n)
 {
     uint8_t payload[1472];
@@ -230,13 +229,13 @@ static void by_chance(uint64_t frames)
     for (uint64_t k = 0; k < frames; k++) {
         const uint32_t what = philox_u32(SEED, drawn++), flips = 1 + what % 4;
         size_t n = datagram(what >> 8 & 63);
-        if (what & 16) /* ARP */
+        if (what & 16)
             frame[13] = 6;
         for (uint32_t i = 0; i < flips; i++) {
             const uint32_t at = philox_u32(SEED, drawn++);
             frame[at % n] = (uint8_t)(frame[at % n] ^ (1u << (at >> 16 & 7)));
         }
-        if (what & 32) /* so that damage gets further */
+        if (what & 32) /* lets damage get further */
             seal(frame + ETHER_BYTES, 20, 10);
         n = what & 64 ? n : what % (n + 1);
         struct ether c = card;

@@ -1,5 +1,4 @@
-/* test_sim_kernels.c : compares the kernels behind a card's PCIe, over its memory, with vec and
- * mf.h. */
+/* test_sim_kernels.c : compares the kernels of a PCIe card with vec and mf.h. */
 #include "bus_card.h"
 #include "hls/core/expmax.h"
 #include "hls/core/reduce.h"
@@ -59,7 +58,7 @@ static void reduces(void)
     }
 }
 
-/* Card memory is little endian, like beats and the host. */
+/* The card's memory is little endian, like beats and the host. */
 static void casts(void)
 {
     static const uint32_t formats[] = {0x12, 0x21, 0x43, 0xc3, 0x52, 0x5a};

@@ -14,10 +14,10 @@ struct process {
     pid_t pid;
     uint32_t ip;
     uint16_t port;
-    int said; /* stderr */
+    int said;
 };
 
-/* words: options, NULL at the end. fd: inherited, or -1. */
+/* words: options, then NULL. fd: inherited, or -1. */
 static int start(struct process *p, int fd, const char *const *words)
 {
     int out[2], err[2];
@@ -52,7 +52,7 @@ static int start(struct process *p, int fd, const char *const *words)
     return strncmp(line, "listening on ", 13) ? -1 : inet_parse(line + 13, &p->ip, &p->port);
 }
 
-/* signal 0: none. Returns the exit status, -1 if the process does not end. */
+/* signal 0: none. Returns the exit status; -1: it does not end. */
 static int stop(struct process *p, int signal)
 {
     int status = 0;
@@ -72,7 +72,7 @@ static int stop(struct process *p, int signal)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 256;
 }
 
-/* Counts lines on stderr, which is then closed. */
+/* Closes stderr. */
 static int lines_said(struct process *p)
 {
     char text[4096];
@@ -131,7 +131,6 @@ static void good_network(const char *model)
               time.c > 0 && (time.a == 0) == is_c,
           "clocks %llu", (unsigned long long)time.a);
 
-    /* a job is its connection's only, and ends with it */
     CHECK(!client_open(&d, p.ip, p.port), "no second connection");
     client_write(&d, REG_JOB_INDEX, 1);
     CHECK(client_write(&d, REG_JOB_COMMIT, 0) == 1, "another connection stops the job");
@@ -139,14 +138,12 @@ static void good_network(const char *model)
     close(c.fd);
     CHECK(wait_jobs(&d, 0), "a job is left behind");
 
-    /* nonsense ends its own connection, with one line */
     CHECK(!client_open(&c, p.ip, p.port), "no third connection");
     char byte[200];
     memset(byte, 'x', sizeof byte);
     CHECK(!sock_send(c.fd, byte, sizeof byte) && sock_recv(c.fd, byte, 1), "nonsense is answered");
     close(c.fd);
     CHECK(client_read(&d, REG_ID) == REG_ID_VALUE, "the other connection is gone, too");
-    /* datagrams that are no frames are counted */
     int udp = socket(AF_INET, SOCK_DGRAM, 0);
     struct sockaddr_in to = client_at(p.ip, p.port);
     for (size_t n = 0; n <= sizeof byte; n += 50)
@@ -156,7 +153,6 @@ static void good_network(const char *model)
         sleep_ms(10);
     CHECK(client_counter(&d, CNT_DROP_LENGTH) == 4 && client_wire(&d, "datagrams_empty") == 1,
           "no frames are counted");
-    /* half a message, then closed */
     CHECK(!client_open(&c, p.ip, p.port) && !sock_send(c.fd, byte, 7), "half a message");
     close(c.fd);
     CHECK(client_read(&d, REG_ID) == REG_ID_VALUE, "the other connection is gone, too");
@@ -188,7 +184,6 @@ static void bad_network(const char *const *words, uint32_t chunks)
     close(p.said);
 }
 
-/* Others get their results. */
 static void unreachable(void)
 {
     const char *const words[] = {"--listen", "127.0.0.1:0", "--engine", "c", NULL};
@@ -258,8 +253,8 @@ static void own_card(void)
     CHECK(lines_said(&p) == 0, "it said something");
 }
 
-/* Strangers make the card print more than its unread stderr holds: it prints little and counts the
- * rest. */
+/* Strangers make the card print more than its unread stderr holds: it prints little and counts
+ * the rest. */
 static void unread(void)
 {
     const char *const words[] = {"--listen", "127.0.0.1:0", "--engine", "c", NULL};
@@ -287,7 +282,6 @@ static void unread(void)
     CHECK(lines_said(&p) >= 1, "it said nothing");
 }
 
-/* Follow the IP lengths, record by record. */
 static void whole_capture(const char *path, long least)
 {
     uint8_t head[24], record[16], bytes[4096];
@@ -311,7 +305,8 @@ static void whole_capture(const char *path, long least)
         fclose(f);
 }
 
-/* An FST file begins with a block of 329 bytes, which contains the end time only once closed. */
+/* An FST file begins with a block of 329 bytes, which contains the end time only after it is
+ * closed. */
 static void whole_wave(const char *path)
 {
     uint8_t head[25] = {0};

@@ -1,5 +1,5 @@
-/* test_sim_netfault.c : tests the simulated bad network: rates, reproducible by seed; no frame is
- * invented or held back for ever. */
+/* test_sim_netfault.c : the simulated bad network has its rates, the seed repeats it, and it
+ * keeps no frame for ever. */
 #include "check.h"
 #include "sim/netfault.h"
 #include <string.h>
@@ -24,7 +24,7 @@ static void drain(struct netfault *f, uint64_t now_ns)
     }
 }
 
-/* FRAMES frames, 10 us apart. Returns a hash of the output order. */
+/* Frames are 10 us apart. Returns a hash of the output order. */
 static uint64_t run(struct netfault_rates rates, uint64_t seed, uint32_t way, struct netfault *f)
 {
     uint64_t now = 1, hash = 0xcbf29ce484222325u;
@@ -47,7 +47,6 @@ static uint64_t run(struct netfault_rates rates, uint64_t seed, uint32_t way, st
     return hash;
 }
 
-/* Within 5 standard deviations. */
 static void about(uint64_t n, double of, double p, const char *what)
 {
     const double mean = of * p, d = (double)n - mean;

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_sim_tap.sh : tests the simulated card on a real Ethernet: a TAP interface and a second host
-# on a bridge, in network namespaces. The capture contains both directions.
+# test_sim_tap.sh : tests the simulated card on a real Ethernet: a TAP interface and a host on a
+# bridge, in network namespaces.
 set -eu
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
@@ -54,7 +54,7 @@ ip link set veth0 master br0 up
 at_host ip addr add 10.77.0.2/24 dev card_eth
 at_host ip link set card_eth up
 
-card() { # card OPTIONS...: on the bridge; control at 10.77.0.1:4711
+card() {
     "$B/narrowcast-sim" --tap nc0 --ip 10.77.0.9 --listen 10.77.0.1:4711 "$@" >"$dir/card" 2>"$dir/err" &
     card=$!
     while ! grep -qs '^listening on 10.77.0.1:4711$' "$dir/card" && kill -0 "$card"; do sleep 0.1; done

@@ -1,7 +1,7 @@
 #!/bin/bash
-# test_aarch64.sh : casts, sums and codecs, cross-compiled for aarch64 and run by qemu's user mode.
-# There is no hand-written NEON: this tests vectorised C and the switch of the floating-point mode.
-# Debian: gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
+# test_aarch64.sh : runs casts, sums and codecs for aarch64 in qemu's user mode. There is no
+# hand-written NEON: this tests vectorised C and the switch of the floating-point mode. Debian:
+# gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 set -eu
 cd "$(dirname "$0")/../.."
 cc=aarch64-linux-gnu-gcc

@@ -1,5 +1,4 @@
-/* test_sum_look.c : checks that every table entry used to add bytes matters: with any one wrong,
- * sums differ from mf.h. */
+/* test_sum_look.c : with any wrong entry in a table used to add bytes, sums differ from mf.h. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec/sum/sum_dot.h"
@@ -10,8 +9,6 @@
 enum { PAIRS = 1 << 16, RANKS = 5, SEED = 3 };
 
 static struct vec_ops ops;
-
-/* ---- inputs: all pairs of codes, or random bytes of RANKS ranks ---- */
 
 static uint8_t codes[RANKS][PAIRS], want[PAIRS];
 

@@ -1,5 +1,5 @@
 /* test_vec_acc.c : sums with their own format for partial sums: vec_plain against long doubles,
- * every instruction set against vec_plain, and equal rules. */
+ * every instruction set against vec_plain. */
 #include "mf_slow.h"
 #include "sum_tables.h"
 #include "vec_inputs.h"
@@ -14,8 +14,8 @@ static const struct pair {
              {{8, 1, 0}, {8, 23, 0}}, {{6, 9, 0}, {6, 13, 0}},  {{3, 3, 0}, {3, 9, 0}}};
 enum { N_PAIRS = sizeof pairs / sizeof pairs[0] };
 
-/* a + b has 64 bits; its second rounding is harmless (sum_lanes.h). A nan has no sign, and is inf
- * where m = 0. */
+/* a + b has 64 bits; its second rounding is harmless (sum_lanes.h). A nan has no sign, and is
+ * inf where m = 0. */
 static long double slow_add(struct slow *s, const struct vec_sum *sum, long double a, long double b)
 {
     return slow_dec(s->f,
@@ -154,8 +154,8 @@ static void check_exhaustively(bool all)
     }
 }
 
-/* A sum in fp32 equals the rule fp32, one in the addends' format the sum without `acc`. Codes are
- * finite and overflow gives inf, since the rule fp32 saturates only at the end. */
+/* A sum in fp32 equals the rule fp32, one in the addends' format the sum without `acc`. The rule
+ * fp32 saturates only at the end: so codes are finite and overflow gives inf. */
 static void check_same(struct mf_fmt in, enum vec_rule rule, struct mf_fmt acc,
                        enum vec_rule as_rule, enum kind kind, int p)
 {

@@ -1,5 +1,5 @@
-/* test_vec_accumulate.c : the plain backend's sums equal the rules written over mf.h; wide partial
- * sums lose nothing. */
+/* test_vec_accumulate.c : the plain backend's sums equal the rules written over mf.h; wide
+ * partial sums lose nothing. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec/pack.h"
@@ -151,7 +151,6 @@ static void check_rules(void)
                 }
 }
 
-/* Two merged groups end with one group's accumulators. */
 static void check_wide(struct mf_fmt fmt, int n_ranks)
 {
     const struct vec_sum s = {.rule = VEC_EXACT, .in = fmt, .out = fmt, .n_ranks = n_ranks};

@@ -1,5 +1,5 @@
-/* test_vec_add.c : codes += codes equals vec_plain on every instruction set, for all pairs of codes
- * of 3 to 8 bits. */
+/* test_vec_add.c : codes += codes on every instruction set equals vec_plain, for all pairs of 3
+ * to 8 bits. */
 #include "sum_codes.h"
 
 enum { N_PAIRS = 1 << 16 };
@@ -54,7 +54,7 @@ static void check_all_pairs(void)
     check_pairs((struct vec_sum){.rule = VEC_TRUNC, .overflow = MF_SATURATE, .in = e5m2});
 }
 
-/* 20 million pairs: all codes with corner values, random pairs, and neighbours that cancel. */
+/* 20 million pairs: all codes with corner values, random pairs, neighbours that cancel. */
 static void check_halves(void)
 {
     static uint16_t a[N_PAIRS], b[N_PAIRS];

@@ -1,5 +1,4 @@
-/* test_vec_chance.c : stochastic rounding goes up with the dropped part's probability, to 2^-32,
- * with the same bits on every instruction set. */
+/* test_vec_chance.c : stochastic rounding goes up with the dropped part's probability, to 2^-32. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec_inputs.h"
@@ -17,7 +16,7 @@ static const struct mf_fmt formats[] = {{5, 2, 0}, {4, 3, 0}, {4, 3, 1}, {6, 1, 
                                         {3, 2, 0}, {4, 7, 0}, {5, 5, 0}, {2, 5, 0}};
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
 
-/* x[0 .. n - 1] are elements at, at + 1, ... of a layer. vec_plain's bytes stay in `want`. */
+/* x[0 .. n - 1] are elements at, at + 1, ... of a layer. `want` receives vec_plain's bytes. */
 static void compare(const struct vec_cast *cast, const char *what, size_t at, size_t n, int shift)
 {
     const size_t bytes = vec_bytes(cast->fmt, n);
@@ -29,7 +28,6 @@ static void compare(const struct vec_cast *cast, const char *what, size_t at, si
     }
 }
 
-/* Equal to the random word in the upper half and close in the lower. */
 static void check_lower_halves(struct mf_fmt f, int shift, size_t at)
 {
     const struct vec_cast cast = {
@@ -82,7 +80,7 @@ static void check_count(const char *what, double p, double ups)
           ups, DRAWS, mean, deviation);
 }
 
-/* 10^6 samples of each dropped part with mf_pack(), and with casts if fp32 holds it. */
+/* 10^6 samples of each dropped part by mf_pack(), and by casts if fp32 holds it. */
 static void check_law(void)
 {
     const struct mf_fmt f = {5, 2, 0};

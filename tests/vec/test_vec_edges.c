@@ -1,6 +1,5 @@
-/* test_vec_edges.c : casts of every instruction set at the edges: tails, alignment, streaming
- * stores, floating-point modes, chunks. Buffers end with a page; guard bytes detect other writes.
- * `long`: 10^7 samples of stochastic rounding. */
+/* test_vec_edges.c : casts of every instruction set at the edges. `long`: 10^7 samples of
+ * stochastic rounding. */
 #include "check.h"
 #include "vec_inputs.h"
 #include <math.h>
@@ -81,7 +80,7 @@ static void check_tails(void)
             }
 }
 
-/* Long vectors are written around the caches: same bytes as in short chunks. */
+/* Long vectors bypass the caches; short chunks must have the same bytes. */
 static void check_streams(void)
 {
     static const struct mf_fmt formats[] = {{3, 0, 0}, {5, 2, 0}, {8, 7, 0}, {8, 23, 0}};
@@ -95,7 +94,6 @@ static void check_streams(void)
             for (size_t place = 0; place < 7; place += 3) {
                 const struct vec_ops *ops = &tables[t];
                 const struct vec_cast cast = {.fmt = formats[f]};
-                /* codes from 4.3 MiB on */
                 const size_t n = MORE >> f, bytes = vec_bytes(cast.fmt, n);
                 const float *from = x + place;
                 memset(whole, 0xa5, bytes + GUARD);
@@ -122,7 +120,7 @@ static void check_streams(void)
     free(x), free(back), free(whole), free(parts);
 }
 
-/* Without exception flags: IEEE's, and four that callers may have set. */
+/* without exception flags: IEEE's mode, and four that callers may have set */
 #if defined(__x86_64__)
 enum { IEEE_MODE = 0x1f80, FLUSH_OUT = 0x8000, FLUSH_IN = 0x40, TO_ZERO = 0x6000 };
 static const unsigned modes[4] = {IEEE_MODE | FLUSH_OUT | FLUSH_IN, IEEE_MODE | FLUSH_OUT,
@@ -157,11 +155,11 @@ static void set_mode(unsigned mode)
 }
 static unsigned get_mode(void)
 {
-    return 1; /* unknown CPU: modes are not tested */
+    return 1; /* modes are not tested on an unknown CPU */
 }
 #endif
 
-/* Callers who flush subnormals or do not round to nearest get the same bits, and their mode
+/* Callers who flush subnormals or round in another direction get the same bits, and their mode
  * back. */
 static void check_modes(void)
 {

@@ -1,6 +1,6 @@
-/* test_vec_isa.c : the casts of every instruction set give the plain backend's bits, which are
- * mf.h's. Quick: six formats on strided inputs and boundaries, every (e, m) on boundaries. `long`:
- * six formats on all 2^32 inputs. */
+/* test_vec_isa.c : the casts of every instruction set have the plain backend's bits. Quick: six
+ * formats on strided inputs and boundaries, every (e, m) on boundaries. `long`: six formats on
+ * all 2^32 inputs. */
 #include "check.h"
 #include "vec_inputs.h"
 #include <inttypes.h>
@@ -29,7 +29,6 @@ static void check_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int 
     }
 }
 
-/* Codes, largest magnitude and, unless divisor is 0, decoded values, by all tables. */
 static void check_block(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
                         float divisor)
 {
@@ -96,7 +95,6 @@ static void check_shift(struct mf_fmt fmt, int shift, size_t n_inputs)
     static unsigned turn;
     static uint32_t codes[BLOCK];
     for (size_t i = 0; i < n_inputs && i < BLOCK; i++)
-        /* any bytes are codes */
         codes[i] = philox_u32(0x9abc, i);
     check_decode(fmt, (const uint8_t *)codes, n_inputs < BLOCK ? n_inputs : BLOCK, -shift,
                  divisors[turn % 7]);

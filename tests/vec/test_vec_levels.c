@@ -1,5 +1,5 @@
-/* test_vec_levels.c : buckets of levels on every instruction set have plain C's bytes, for any
- * length and floating-point mode, and a slow reader's layout. */
+/* test_vec_levels.c : buckets of levels on every instruction set have plain C's bytes, and a
+ * slow reader's layout. */
 #include "check.h"
 #include "vec/fp_mode.h"
 #include "vec/pack.h"
@@ -39,7 +39,7 @@ static size_t bytes_of(const struct levels_rule *r, size_t n)
     return n ? bytes + 4 + (n + 31) / 32 * 4 * r->scheme.bits : bytes;
 }
 
-/* Use vec.h's reader. x[0] is element `at` of the random stream. */
+/* x[0] is element `at` of the random stream. */
 static void read_slowly(const struct levels_rule *r, const uint8_t *codes, const float *x, size_t n,
                         size_t at, float *values)
 {
@@ -178,14 +178,13 @@ static void check_long(const struct vec_ops *ops)
     vec_plain.free(codes), vec_plain.free(want);
 }
 
-/* x, n ulps further from 0 */
 static float ulps(float x, int n)
 {
     return float_of(bits_of(x) + (uint32_t)n);
 }
 
-/* The first index from `at` on whose sample is among the smallest or largest. With others, a number
- * that is a level up to round-off becomes that level anyway. */
+/* Returns the first index from `at` on whose sample is among the smallest or largest. With other
+ * samples, a number that is a level up to round-off becomes that level anyway. */
 static uint64_t sharp_draw(uint64_t at)
 {
     while ((philox_u32(seed, at) + (25u << 8)) >> 8 > 50)
@@ -202,7 +201,7 @@ static void check_edges(const struct vec_ops *ops, uint32_t bits, uint32_t bucke
     static uint8_t codes[4096], want[4096];
     static float x[1024], y[1024];
     for (int sweep = 0; sweep < 16 * top; sweep++) {
-        const float value = (float)(1 + sweep / 16); /* 1 .. top */
+        const float value = (float)(1 + sweep / 16);
         for (size_t i = 0; i < n; i++) {
             const float draw = (float)(philox_u32(seed, from + i) >> 8) * 0x1p-24f,
                         around = i % 2 ? value - 1 + draw : value;
@@ -226,7 +225,6 @@ static void check_all_edges(void)
         for (int t = 0; t < n_tables; t++)
             for (uint32_t bits = 2; bits <= 4; bits += 2) {
                 check_edges(&tables[t], bits, 512, at);
-                /* the counter carries inside */
                 check_edges(&tables[t], bits, 160, ((uint64_t)1 << 34) - 1);
             }
     }

@@ -29,7 +29,7 @@ static void check_width(unsigned width, size_t n, size_t offset)
         CHECK(bit_of(at, b) == want, "width %u n %zu offset %zu: bit %zu", width, n, offset, b);
     }
 
-    /* a sanitizer detects any read beyond */
+    /* exact size, for sanitizers */
     uint8_t *exact = malloc(bytes + 1);
     memcpy(exact + 1, at, bytes);
     if (n * width % 8)
@@ -51,7 +51,6 @@ int main(void)
             for (size_t offset = 0; offset < 8; offset++)
                 check_width(width, n, offset);
 
-    /* the example in vec.h */
     const uint32_t six[3] = {0x2a, 0x15, 0x33};
     uint8_t bytes[3];
     pack_write(6, six, 3, bytes);

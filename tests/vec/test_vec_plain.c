@@ -1,5 +1,5 @@
-/* test_vec_plain.c : the plain backend's casts equal mf.h element by element, at any length,
- * alignment and chunking. */
+/* test_vec_plain.c : the plain backend's casts equal mf.h, at any length, alignment and
+ * chunking. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec/pack.h"
@@ -32,7 +32,7 @@ static uint32_t to_bits(float x)
     return bits;
 }
 
-/* Every fourth near 1, every sixteenth inf, nan, zero or a boundary of the subnormals. */
+/* Every fourth is near 1, every sixteenth inf, nan, zero or a boundary of the subnormals. */
 static float any_float(uint64_t i)
 {
     static const uint32_t corners[] = {0,          0x80000000, 0x7f800000, 0xff800000,
@@ -108,8 +108,8 @@ static void check_casts(void)
             check_cast((struct vec_cast){.fmt = {5, 2, 0}, .trunc = true}, lengths[l], shifts[s]);
 }
 
-/* Means near fp32's largest number, with shifts from the one at which all codes fit fp32 to the one
- * at which even the smallest quotients overflow. */
+/* Means near fp32's largest number, with shifts from the one at which all codes fit fp32 to the
+ * one at which even the smallest quotients overflow. */
 static void check_large(void)
 {
     static const float divisors[] = {1, 2, 3, 4, 5, 7, 8, 16, 255, 256, 1000, 0x1p31f, 0.75f, 0.5f};

@@ -1,5 +1,5 @@
-/* test_vec_ranks.c : exact sums of 1 to thousands of ranks equal vec_plain on every instruction
- * set, also the widest sums. */
+/* test_vec_ranks.c : exact sums of 1 to thousands of ranks on every instruction set equal
+ * vec_plain. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec_inputs.h"
@@ -98,8 +98,6 @@ static void check_ranks(struct mf_fmt f, int n_ranks)
         }
     }
 }
-
-/* ---- ties, and sums one unit beside them, at the largest width of each method ---- */
 
 /* Codes up to `most` for n_parts ranks whose sum is +-target units. False if more ranks are
  * needed. */

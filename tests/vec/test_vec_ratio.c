@@ -1,5 +1,5 @@
-/* test_vec_ratio.c : relative gradients, and values restored from their sums, have the bits of the
- * paper's expressions, on every instruction set and in any floating-point mode. */
+/* test_vec_ratio.c : relative gradients, and values restored from their sums, have the bits of
+ * the paper's expressions. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec/fp_mode.h"
@@ -57,7 +57,7 @@ static void check(const struct vec_ops *ops, size_t n, float q, float share, flo
     }
 }
 
-/* The mode that -ffast-math leaves: subnormals are zero. */
+/* In the mode that -ffast-math leaves, subnormals are zero. */
 static void check_mode(const struct vec_ops *ops)
 {
 #if defined(__x86_64__)

@@ -1,5 +1,4 @@
-/* test_vec_signs.c : signs and means of columns on every instruction set equal slow loops, for any
- * length, stride and floating-point mode. */
+/* test_vec_signs.c : signs and means of columns on every instruction set equal slow loops. */
 #include "check.h"
 #include "vec/fp_mode.h"
 #include "vec/list/vec_signs.h"

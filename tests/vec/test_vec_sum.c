@@ -1,4 +1,4 @@
-/* test_vec_sum.c : the sums of every instruction set of this CPU have the bits of vec_plain's. */
+/* test_vec_sum.c : sums on every instruction set have vec_plain's bits. */
 #include "sum_tables.h"
 #include "vec_inputs.h"
 #ifdef VEC_X86
@@ -76,7 +76,6 @@ static void check_capacity(struct mf_fmt f, float big, int n_big, float small, f
     }
 }
 
-/* Accumulators of more ranks than a test can have: random bits, and ties with a bit far below. */
 static void check_words(struct mf_fmt f)
 {
     for (int o = 0; o < N_OUTS; o++)
@@ -106,7 +105,7 @@ static void check_words(struct mf_fmt f)
         }
 }
 
-/* 1 + 2^-m, an odd code, plus 2^-(2m+2) less than half its unit: must stay, unless float makes a
+/* 1 + 2^-m, an odd code, plus 2^-(2m+2) less than half its unit must stay, unless float makes a
  * tie. */
 static void check_rounded_twice(uint8_t e, uint8_t m)
 {
