@@ -210,6 +210,11 @@ bool comm_abandoned(struct comm *c)
     return c->ops->abandoned(c);
 }
 
+const char *comm_rank_word(const struct comm *c)
+{
+    return c->n_near > 0 ? "block" : "rank";
+}
+
 void comm_yield(struct comm *c)
 {
     if (c->ops->is_virtual)

@@ -81,6 +81,9 @@ int comm_lowest_here(const struct comm *c, int rank);
 int comm_n_processes(const struct comm *c);
 int comm_n_here(const struct comm *c);
 
+/* Return what users call a rank: "block" if it is one of several in a process, else "rank". */
+const char *comm_rank_word(const struct comm *c);
+
 /* Let the other virtual ranks of this process run. Does nothing for other ranks. */
 void comm_yield(struct comm *c);
 

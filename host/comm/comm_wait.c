@@ -321,6 +321,6 @@ int comm_check_equal(struct comm *c, const void *mine, size_t bytes, const char 
         return 0;
     return c->rank > 0
                ? -EPROTO
-               : ERR(-EPROTO, "%s differs between ranks: rank %d and rank 0 have different ones",
-                     what, (int)first);
+               : ERR(-EPROTO, "%s differs between %ss: %s %d and %s 0 have different ones", what,
+                     comm_rank_word(c), comm_rank_word(c), (int)first, comm_rank_word(c));
 }

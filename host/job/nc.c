@@ -213,7 +213,7 @@ static int check_alone(struct opening *a)
     TRY(nc_type_parse(o->type ? o->type : "fp32", device_of(o), &nc->type));
     TRY(check_op(o->op));
     if (o->blocks != 0 && o->blocks < comm_n_ranks(nc->comm))
-        return ERR(-EINVAL, "%d blocks are less than the %d processes: need at least %d, or 0",
+        return ERR(-EINVAL, "cannot open %d blocks in %d processes: need at least %d, or 0",
                    o->blocks, comm_n_ranks(nc->comm), comm_n_ranks(nc->comm));
     nc->n_layers = a->n_layers;
     nc->layers_tag = tag_of(a->layers, a->n_layers);

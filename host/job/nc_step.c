@@ -1,11 +1,10 @@
 /* nc_step.c : runs a step of the public interface, at once or in parts. */
-#include "base/clock.h"
 #include "job/nc_inside.h"
 #include <math.h>
 #include <string.h>
 
 /* start_s: clock at which the process began to wait for the blocks */
-static void report_blocks(const struct nc *nc, double start_s, struct nc_report *out)
+static void report_blocks(const struct nc *nc, struct nc_report *out)
 {
     const bool by_cards = nc->blocks[0].done.by_card_path;
     struct nc_report report = {.offload = by_cards, .path = by_cards ? "cards" : nc->path};
@@ -15,22 +14,22 @@ static void report_blocks(const struct nc *nc, double start_s, struct nc_report 
         report.code_bytes += s->code_bytes;
         report.fp32_bytes += s->fp32_bytes;
         report.codec_s += s->codec_s;
-        report.comm_s += s->comm_s;
+        report.comm_s = fmax(report.comm_s, s->comm_s + s->codec_s);
         report.underflow += s->lost.underflow;
         report.saturated += s->lost.saturated;
     }
-    if (nc->virtual) /* blocks wait at the same time */
-        report.comm_s = fmax(0, clock_s() - start_s - report.codec_s);
+    /* Blocks take turns: the longest part of a block contains the others' casts. */
+    report.comm_s = fmax(0, report.comm_s - report.codec_s);
     *out = report;
 }
 
-static int report_step(struct nc *nc, double start_s, struct nc_report *report)
+static int report_step(struct nc *nc, struct nc_report *report)
 {
     nc->step++;
     if (!nc->blocks[0].done.skipped)
         nc_type_out(nc);
     if (report)
-        report_blocks(nc, start_s, report);
+        report_blocks(nc, report);
     return nc->blocks[0].done.skipped ? 1 : 0;
 }
 
@@ -46,9 +45,8 @@ int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *report)
     if (rc < 0)
         return nc_leave_refused(nc, rc);
     nc_type_in(nc, 0, nc->n_layers);
-    const double start_s = clock_s();
     rc = nc_each(nc, run);
-    return nc_leave(nc, rc < 0 ? rc : report_step(nc, start_s, report));
+    return nc_leave(nc, rc < 0 ? rc : report_step(nc, report));
 }
 
 /* If MPI allows no thread, steps run in nc_wait(), as with blocks. */
@@ -173,11 +171,10 @@ int nc_wait(struct nc *nc, struct nc_report *report)
     TRY(nc_enter(nc));
     if (!nc->under_way)
         return refuse_no_step(nc);
-    const double start_s = clock_s();
     hand_in(nc, 0, nc->n_layers);
     const int rc = nc_each(nc, finish);
     nc->under_way = rc < 0;
-    return nc_leave(nc, rc < 0 ? rc : report_step(nc, start_s, report));
+    return nc_leave(nc, rc < 0 ? rc : report_step(nc, report));
 }
 
 int nc_force_fp32(struct nc *nc, int on)

@@ -39,7 +39,8 @@ static int end_with_stragglers(struct offload *o)
         speaker += speaker == r && missing >> r & 1;
     }
     if (comm_rank(o->comm) == speaker)
-        err_news("the cards wait for rank %s, by now for more than %g s", list, o->deadline_s);
+        err_news("the cards wait for %s %s, by now for more than %g s", comm_rank_word(o->comm),
+                 list, o->deadline_s);
     return comm_missing(o->comm);
 }
 

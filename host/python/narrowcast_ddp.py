@@ -257,6 +257,8 @@ class State:
     library's own line, here and in the backward pass; after that only close() may follow."""
 
     def __init__(self, model, process_group=None, **options):
+        if options.get("blocks") and getattr(model, "find_unused_parameters", False):
+            raise ValueError("narrowcast: blocks= does not work with find_unused_parameters=True: DDP would see only the last block")
         self.lib, self.nc, self.pid = _load(), c_void_p(), os.getpid()
         words = _settings(self.lib, options)
         module = model.module if isinstance(model, torch.nn.parallel.DistributedDataParallel) else model
@@ -314,7 +316,8 @@ class State:
                 if not last:
                     state.next_block()
 
-        The mean over V blocks then has the same bits for any number of ranks up to V."""
+        The mean over V blocks then has the same bits for any number of ranks up to V. Every block must use the same parameters, since
+        DDP sees only the last block's (no find_unused_parameters)."""
         self._open()
         if self.at == len(self.blocks) - 1:
             raise RuntimeError(f"narrowcast: block {self.blocks[self.at]} is the last of this rank: run it without no_sync()")
@@ -331,6 +334,7 @@ class State:
 
     def _begin(self):
         if self.at != len(self.blocks) - 1:
+            self.lib.nc_abort(self.nc, -errno.EINVAL)  # so that the other ranks do not wait
             raise RuntimeError(f"narrowcast: this rank has {len(self.blocks)} blocks, and {self.at} had their next_block(): call it after "
                                "the backward pass of each one but the last")
         for p, weights in zip(self.params, self.weights):

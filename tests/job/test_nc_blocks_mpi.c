@@ -115,7 +115,7 @@ static void test_refused(void)
 {
     struct nc_options o = nc_options_default();
     o.blocks = -1;
-    refused(o, "blocks are less than the");
+    refused(o, "need at least");
     o.blocks = n_ranks + 2;
     o.algo = "native";
     refused(o, "with virtual ranks");
@@ -128,7 +128,7 @@ static void test_refused(void)
     o.format = NULL;
     if (n_ranks > 1) {
         o.blocks = n_ranks - 1;
-        refused(o, "blocks are less than the");
+        refused(o, "need at least");
         o.blocks = n_ranks + rank;
         refused(o, "the number of blocks differs between ranks");
     }

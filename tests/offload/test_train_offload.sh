@@ -48,6 +48,8 @@ through "a bad network, 1 card" "$direct" 4 "$(at c1)" --steps 12
 through "a bad network, 2 cards" "$direct" 4 "$(at c1 c2)" --steps 12 --bucket-bytes 8k
 through "a bad network, 4 cards" "$direct" 4 "$(at c1 c2 c3 c4)" --steps 12
 through "a bad network, 2 cards, 4 blocks in 2 processes" "$direct" 2 "$(at c1 c2)" --steps 12 --blocks 4
+on 4 --steps 12 --algo direct --fp32-last-layer >direct4.out 2>>stderr
+through "a layer in fp32 beside 2 cards, 4 blocks in 2 processes" "$(checksum direct4.out)" 2 "$(at c1 c2)" --steps 12 --blocks 4 --fp32-last-layer
 [ -z "$rtl" ] || through "a bad network, a Verilated card" "$direct" 4 "$(at rtl)" --steps 12
 for name in c1 c4 $rtl; do
     [ "$(counter "$name" IN_RESENT)" -gt 0 ] || fail "no packet of $name was ever sent again: the network was too good"

@@ -157,12 +157,11 @@ def blocks_refused(model, state):
     dist.all_gather_object(sizes, saved)
     state.load_state_dict({"narrowcast": torch.cat(sizes)})
     check(torch.equal(state.state_dict()["narrowcast"], saved), "the state of all ranks")
-    if len(state.blocks) > 1:
-        try:
-            model(known_grads(0, 0)).backward()  # DDP does no step after that
-            check(False, "a step without next_block()")
-        except RuntimeError as e:
-            check("had their next_block()" in str(e), f"a step without next_block(): {e}")
+    try:
+        nd.State(torch.nn.parallel.DistributedDataParallel(Known(), find_unused_parameters=True), blocks=n_ranks)
+        check(False, "find_unused_parameters")
+    except ValueError as e:
+        check("find_unused_parameters" in str(e), f"find_unused_parameters: {e}")
     for _ in state.blocks[:-1]:
         state.next_block()
     try:
@@ -170,6 +169,13 @@ def blocks_refused(model, state):
         check(False, "next_block() after the last block")
     except RuntimeError as e:
         check("is the last of this rank" in str(e), f"next_block() after the last block: {e}")
+    state.at = 0  # as if no block had ended
+    if len(state.blocks) > 1:
+        try:
+            model(known_grads(0, 0)).backward()  # DDP does no step after that
+            check(False, "a step without next_block()")
+        except RuntimeError as e:
+            check("had their next_block()" in str(e), f"a step without next_block(): {e}")
 
 
 def mean_c(n_steps=3):

@@ -130,5 +130,7 @@ int train_options_check(const struct opt_command *command, const struct train_op
     TRY(check_numbers(o, &w));
     if (o->blocks && given(&w, "trace"))
         return ERR(-EINVAL, "--trace does not work with --blocks: leave one of them out");
+    if (o->blocks && !strcmp(o->overlap, "on"))
+        return ERR(-EINVAL, "--overlap on does not work with --blocks: leave one of them out");
     return o->memory ? check_emulated(o, &w) : 0;
 }

@@ -132,8 +132,9 @@ static const struct opt opts[] = {
     {TEXT("algo", "A", "auto", algo, TRAIN_BITS,
           "An algorithm from the list below, or offload: cards in the network, which must all "
           "answer at the start. Any other algorithm adds what cards do not. auto: self for one "
-          "rank, gather-sum for short steps, direct otherwise. Exact sums have the same bits with "
-          "every algorithm.")},
+          "rank, gather-sum for short steps, direct otherwise; with --blocks also group-scatter:K, "
+          "where a process adds its K blocks first. Exact sums have the same bits with every "
+          "algorithm.")},
     {"bucket-bytes", "N", "1M", "Fuse layers until their codes fill this many bytes.", OPT_SIZE,
      AT(bucket_bytes), 1, 1e12, TRAIN_BITS},
     {CHOICE("overlap", "auto|on|off", "auto", overlap, 0,

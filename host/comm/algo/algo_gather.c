@@ -128,7 +128,9 @@ static int memory_run(struct comm *c, const struct algo_call *call)
 {
     const size_t others = (size_t)comm_n_ranks(c) - 1;
     TRY(comm_virtual_once(c, (void *)(uintptr_t)call, add_once));
-    c->count.sent_bytes += others * algo_place(&call->op, ALGO_IN, call->n);
+    const size_t bytes = others * algo_place(&call->op, ALGO_IN, call->n);
+    c->count.sent_bytes += bytes;
+    c->count.near_bytes += c->n_near > 0 ? bytes : 0;
     c->count.rounds += others > 0;
     return 0;
 }

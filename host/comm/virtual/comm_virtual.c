@@ -55,9 +55,8 @@ static int forget(struct comm *c, const uint64_t *abandoned)
     r->n_votes++;
     if (!r->job->below)
         return 0;
-    virtual_drain(r->job);
-    if (r->job->broken)
-        return r->job->broken;
+    if (r->job->forgot == r->n_votes)
+        return 0; /* another rank of this process did it, and this one may not wait */
     const int rc = virtual_far_forget(r->job, r->n_votes, abandoned);
     if (rc < 0)
         return virtual_fail(r->job, rc);
@@ -69,8 +68,8 @@ static int missing(struct comm *c)
 {
     char text[VIRTUAL_WHY_BYTES];
     struct comm_virtual *v = virtual_rank(c)->job;
-    if (v->below) {
-        const int rc = comm_missing(v->below);
+    if (v->caller) {
+        const int rc = comm_missing(v->caller);
         return virtual_fail(v, rc < 0 ? rc : -ETIMEDOUT);
     }
     virtual_why(v, text);
@@ -87,9 +86,9 @@ static int lowest_here(const struct comm *c, int rank)
 
 static void __attribute__((noreturn)) end(struct comm *c, int code)
 {
-    struct comm *below = virtual_rank(c)->job->below;
-    if (below)
-        comm_abort(below, code);
+    struct comm *caller = virtual_rank(c)->job->caller;
+    if (caller)
+        comm_abort(caller, code);
     comm_exit(c, code);
 }
 
@@ -123,7 +122,7 @@ static int open_rank(struct comm_virtual *v, int index)
     r->comm.rank = v->lowest + index;
     r->comm.n_ranks = v->n_ranks;
     r->comm.deadline_s = HUGE_VAL;
-    if (v->between)
+    if (v->caller)
         r->comm.near = v->lowest, r->comm.n_near = v->n_here;
     TRY(comm_init(&r->comm));
     return fiber_init(&r->fiber, STACK_BYTES, virtual_live, r);
@@ -132,7 +131,7 @@ static int open_rank(struct comm_virtual *v, int index)
 static void place(struct comm_virtual *v, int n_ranks, struct comm *below)
 {
     v->n_ranks = v->n_here = n_ranks;
-    v->between = below != NULL;
+    v->caller = below;
     if (!below || below->n_ranks == 1)
         return;
     v->below = below;

@@ -27,8 +27,8 @@ void virtual_end_message(struct virtual_rank *r, struct virtual_message *m)
 
 int virtual_fail(struct comm_virtual *v, int code)
 {
-    if (v->below && !comm_fail(v->below, code))
-        comm_abort(v->below, code);
+    if (v->caller && !comm_fail(v->caller, code))
+        comm_abort(v->caller, code);
     v->broken = code;
     for (int r = 0; r < v->n_here; r++)
         if (v->ranks[r].waits != VIRTUAL_NOTHING && v->ranks[r].waits != VIRTUAL_RUN)
@@ -49,7 +49,10 @@ void virtual_end_far(struct comm_virtual *v)
 
 void virtual_progress(struct comm_virtual *v, bool wait)
 {
-    const int n = virtual_far_progress(v, wait);
+    if (v->broken)
+        return;
+    const int failed = v->caller ? comm_failed(v->caller) : 0,
+              n = failed ? failed : virtual_far_progress(v, wait);
     if (n < 0)
         (void)virtual_fail(v, n);
     else if (n > 0)
