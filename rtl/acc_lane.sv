@@ -143,8 +143,8 @@ module acc_lane #(
     add   = clip_i && all[8] ? '0 : all;
   endfunction
 
-  // Array elements let a simulation share one piece of code; a vector's slices are a third slower. In
-  // a loop Verilator takes no <= to them, so term_q is read above its assignment.
+  // Array elements let a simulation share one piece of code; a vector's slices are a third slower.
+  // In a loop Verilator takes no <= to them, so term_q is read above its assignment.
   // verilator lint_off BLKSEQ
   always_ff @(posedge clk_i) begin
     if (sum_en_i)

@@ -1,5 +1,5 @@
 /* bench_blocks.c : times the mean of V blocks of gradients (nc_options.blocks) against fp32: each
- * process adds its blocks and MPI_Allreduce adds the processes, by the fastest of its algorithms. */
+ * process adds its blocks, and MPI's fastest algorithm adds the processes. */
 #include "allreduce_peer.h"
 #include "base/clock.h"
 #include "bench/measure.h"

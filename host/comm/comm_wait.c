@@ -209,7 +209,7 @@ static int reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const
     TRY(c->ops->reduce(c, how, x, n, what));
     const size_t bytes = c->n_ranks > 1 ? n * comm_reduce_bytes(how) : 0;
     c->count.sent_bytes += bytes;
-    /* Of a process with virtual ranks, one rank takes part. */
+    /* One rank of a process takes part. */
     if (c->n_near == c->n_ranks || (c->n_near > 0 && c->rank != c->near))
         c->count.near_bytes += bytes;
     return 0;
