@@ -1,7 +1,5 @@
 # One Makefile, one output folder. `make help` lists the targets.
 B        ?= build
-# An absolute path gets the same names of targets, so that dependencies found by either hold.
-override B := $(patsubst $(CURDIR)/%,%,$(B))
 CC       ?= cc
 MPICC    ?= mpicc
 OPT      ?= -O3 -g
