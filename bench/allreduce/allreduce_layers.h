@@ -2,8 +2,8 @@
  * and casts: fp16 by MPI's own all-reduce (virtual ranks: a ring) against narrow codes with aps, as
  * in the APS paper's Fig. 11.
  *
- * Of real ranks, the total is the slowest rank's, parts are means over ranks. Of virtual ranks only
- * bytes and rounds are counted. */
+ * With real ranks the total is that of the slowest rank, and parts are means over ranks. Virtual
+ * ranks only count bytes and rounds. */
 #ifndef ALLREDUCE_LAYERS_H
 #define ALLREDUCE_LAYERS_H
 #include "allreduce_data.h"

@@ -161,27 +161,37 @@ static int blocks_to_group(const struct job *j)
     return wide + out < (size_t)here * (in + out) ? here : 0;
 }
 
-/* One message is best for short steps, but not with cards, which answer packets, or with
+/* Sets *pays if one message is best for these layers. Not with cards, which answer packets, or with
  * overlap, which sends buckets as they become ready. */
-static int choose_algo(const struct job *j, const struct reducer_layer *own, int n_layers,
-                       const struct algo **out, int *group)
+static int short_pays(const struct job *j, const struct reducer_layer *own, int n_layers,
+                      bool *pays)
 {
     const int n_ranks = comm_n_ranks(j->comm);
     struct reducer_bytes bytes;
+    *pays = false;
+    if (j->cards.where || j->overlap)
+        return 0;
+    TRY(reducer_measure(j->comm, &j->codec, j->algo, j->group, j->bucket_bytes, own, n_layers,
+                        false, &bytes));
+    *pays = reducer_short_pays(
+        n_ranks, reducer_short_bytes(&j->codec, &algo_gather_sum, n_ranks, n_layers, bytes.sent));
+    return 0;
+}
+
+static int choose_algo(const struct job *j, const struct reducer_layer *own, int n_layers,
+                       const struct algo **out, int *group)
+{
+    bool pays;
     *out = j->algo;
     *group = j->group;
     if (!j->chooses || j->algo != &algo_direct || j->on_gpu || j->low_memory)
         return 0;
-    TRY(reducer_measure(j->comm, &j->codec, j->algo, j->group, j->bucket_bytes, own, n_layers,
-                        false, &bytes));
-    if (!j->cards.where && !j->overlap &&
-        reducer_short_pays(n_ranks, reducer_short_bytes(&j->codec, &algo_gather_sum, n_ranks,
-                                                        n_layers, bytes.sent))) {
+    TRY(short_pays(j, own, n_layers, &pays));
+    const int blocks = pays ? 0 : blocks_to_group(j);
+    if (pays)
         *out = &algo_gather_sum;
-    } else if (blocks_to_group(j)) {
-        *out = &algo_group_scatter_exact;
-        *group = blocks_to_group(j);
-    }
+    else if (blocks)
+        *out = &algo_group_scatter_exact, *group = blocks;
     return 0;
 }
 

@@ -81,7 +81,7 @@ static int check_block(const struct nc *nc, const struct nc_block *b, const uint
                        size_t bytes, uint64_t *step)
 {
     const struct head want = head_of(nc, b);
-    const char *rank = nc->virtual ? "block" : "rank";
+    const char *rank = comm_rank_word(b->comm);
     struct head got;
     memcpy(&got, from, bytes < sizeof got ? bytes : sizeof got);
     if (bytes < sizeof got || memcmp(got.magic, want.magic, sizeof got.magic) != 0)

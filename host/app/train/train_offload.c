@@ -52,10 +52,9 @@ void train_offload_print(const struct train *t)
     if (!t->job.offload)
         return;
     const struct card_path_count c = offload_card_path.counted(t->job.offload);
-    printf("offload        %llu of %.0f steps; %llu buckets repeated by %s",
-           (unsigned long long)r->steps_by_card, r->all.steps, (unsigned long long)r->redone,
-           t->job.algo->name);
-    printf(t->job.group ? ":%d\n" : "\n", t->job.group);
+    printf("offload        %llu of %.0f steps; %llu buckets repeated by ",
+           (unsigned long long)r->steps_by_card, r->all.steps, (unsigned long long)r->redone);
+    printf(t->job.group ? "%s:%d\n" : "%s\n", t->job.algo->name, t->job.group);
     printf("packets        %llu of %s 0, %llu sent again", (unsigned long long)c.packets,
            comm_rank_word(t->comm), (unsigned long long)c.resent);
     printf(c.rtt_s > 0 ? "; a card answers in %.0f us\n" : "\n", 1e6 * c.rtt_s);

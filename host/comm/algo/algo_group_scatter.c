@@ -19,9 +19,9 @@ static struct cuts cut_up(const struct reduce_op *f, enum algo_form form, size_t
     const struct algo_cut inside = {.op = f, .form = form, .whole = {.n = n}, .n_parts = group};
     return (struct cuts){inside,
                          {.op = f,
-                          .form = form == ALGO_OUT                     ? ALGO_OUT
-                                  : f->ops->wide_bytes(f, f->unit) > 0 ? ALGO_WIDE
-                                                                       : ALGO_PART,
+                          .form = form == ALGO_OUT  ? ALGO_OUT
+                                  : algo_is_wide(f) ? ALGO_WIDE
+                                                    : ALGO_PART,
                           .whole = algo_cut_range(&inside, me),
                           .n_parts = n_ranks / group}};
 }
@@ -130,22 +130,17 @@ const struct algo algo_group_scatter = {
     .device_codes = true,
 };
 
-static bool is_wide(const struct reduce_op *f)
-{
-    return f->ops->wide_bytes(f, f->unit) > 0;
-}
-
 static size_t exact_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
-    return is_wide(f) ? scatter_scratch_bytes(f, n, n_ranks, group)
-                      : algo_direct.scratch_bytes(f, n, n_ranks, 0);
+    return algo_is_wide(f) ? scatter_scratch_bytes(f, n, n_ranks, group)
+                           : algo_direct.scratch_bytes(f, n, n_ranks, 0);
 }
 
 static int exact_run(struct comm *c, const struct algo_call *call)
 {
     struct algo_call flat = *call;
     flat.group = 0;
-    return is_wide(&call->op) ? scatter_run(c, call) : algo_direct.run(c, &flat);
+    return algo_is_wide(&call->op) ? scatter_run(c, call) : algo_direct.run(c, &flat);
 }
 
 const struct algo algo_group_scatter_exact = {

@@ -199,7 +199,7 @@ static int scatter_on(struct comm *c, const struct algo_call *call,
                              .s = s,
                              .nodes = algo_across(c, call->group),
                              .part = algo_cut_range(&in, node.me),
-                             .form = f->ops->wide_bytes(f, f->unit) > 0 ? ALGO_WIDE : ALGO_PART,
+                             .form = algo_is_wide(f) ? ALGO_WIDE : ALGO_PART,
                              .result = call->result + algo_cut_at(&out, node.me)};
     TRY(gpu_peers_gather(s->peers, &in, call->codes, call->scratch));
     if (a.nodes.n > 1)

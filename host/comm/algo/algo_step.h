@@ -102,6 +102,12 @@ int algo_ring_allgather(struct comm *c, const struct algo_set *set, const struct
 
 /* ---- between stages ---- */
 
+/* True if partial sums travel exactly, in ALGO_WIDE form. */
+static inline bool algo_is_wide(const struct reduce_op *f)
+{
+    return f->ops->wide_bytes(f, f->unit) > 0;
+}
+
 /* Rescale the partial sums of range r of this rank's group in place, if the reduce op asks for it;
  * otherwise send nothing. All ranks of the job call it, with r.n = 0 on ranks without sums. Returns
  * 0 or a negative errno of comm.h. */

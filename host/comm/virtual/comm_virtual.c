@@ -55,8 +55,6 @@ static int forget(struct comm *c, const uint64_t *abandoned)
     r->n_votes++;
     if (!r->job->below)
         return 0;
-    if (r->job->forgot == r->n_votes)
-        return 0; /* another rank of this process did it, and this one may not wait */
     const int rc = virtual_far_forget(r->job, r->n_votes, abandoned);
     if (rc < 0)
         return virtual_fail(r->job, rc);

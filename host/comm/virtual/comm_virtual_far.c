@@ -350,7 +350,7 @@ int virtual_far_forget(struct comm_virtual *v, uint64_t vote, const uint64_t *ab
     struct comm *b = v->below;
     uint64_t *processes = b->scratch; /* fits: comm_vote() has checked the ranks' mask */
     if (v->forgot == vote)
-        return 0;
+        return 0; /* another rank of this process did it, and this one may not wait */
     v->forgot = vote;
     memset(processes, 0, ((size_t)b->n_ranks + 63) / 64 * sizeof *processes);
     for (int r = 0; r < v->n_ranks; r++) {

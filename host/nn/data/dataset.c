@@ -35,8 +35,7 @@ const char dataset_help[] = "One of"
 
 enum { SOURCE_GUESS = 384 };
 
-/* A well-known data set (mnist) suggests its source (idx). Of a path,
- * only the last part is compared. */
+/* A well-known data set (mnist) suggests its source (idx). Only a path's last part counts. */
 static const char *guess_source(const char *spec, char guess[SOURCE_GUESS])
 {
     enum { N = sizeof sources / sizeof *sources, SHORTEST = 3 };
