@@ -122,7 +122,10 @@ if [ $asked -ge 10 ]; then
     echo "slowest:"
     printf '%s\n' "${times[@]}" | sort -rn | head -n 10
 fi
-[ ${#failures[@]} -eq 0 ] || printf 'failed: %s\n' "${failures[@]}"
+for log in "${failures[@]}"; do # once more, for readers of only the end
+    echo "failed: $log"
+    { grep -E -m 3 "$wrong|$broken" "$log" || tail -n 5 "$log"; } | cut -c 1-400 | sed 's/^/      | /'
+done
 if [ $asked -ne $((passed + failed + skipped)) ]; then
     echo "$asked tests were asked for, $((passed + failed + skipped)) have ended"
     failed=$((asked - passed - skipped))

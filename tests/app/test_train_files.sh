@@ -174,8 +174,8 @@ done
 on --steps 9 --resume old.ck --log new.log --save nine.ck >/dev/null 2>said || fail "an old checkpoint: $(cat said)"
 on --steps 12 --resume nine.ck --log new.log >/dev/null 2>said || fail "the run of an old checkpoint: $(cat said)"
 
-# --- each file has one writer --- begin LOG OPTIONS...: starts a long run, $first, and waits for
-# its first steps
+# --- each file has one writer ---
+# begin LOG OPTIONS...: starts a long run, $first, and waits for its first steps
 begin() {
     timeout 120 "$n" train --data synthetic:240,3 --batch 24 --model mlp --schedule const --steps 1000000 --log "$@" >/dev/null 2>&1 &
     first=$!
@@ -184,6 +184,7 @@ begin() {
 # busy OPTION FILE: must be refused while the first run has the file
 busy() {
     begin first.log "--$1" "$2"
+    while [ -f "$2" ] && [ "$(wc -l <"$2")" -lt 3 ] && kill -0 $first 2>/dev/null; do sleep 0.05; done
     head -n 3 "$2" >begun 2>/dev/null
     busy=1 refused "'$2': another process is writing to it; give this run a name of its own" on --steps 3 "--$1" "$2" --seed 5
     kill -TERM $first
