@@ -1,8 +1,8 @@
 /* model.h : runs networks forward and backward through a backend table (nn_ops.h). Weights,
  * gradients and running statistics are flat arrays. A param is a part of the weights, such as a
- * layer's bias. Params are in forward order, so buckets, checkpoints and optimisers need not know
- * the network. Functions that can fail return 0, -EINVAL (reported), -ENOMEM or the backend's
- * error. */
+ * layer's bias. Params are in forward order, so that buckets, checkpoints and optimisers do not
+ * depend on the network. Functions that can fail return 0, -EINVAL (reported), -ENOMEM or the
+ * backend's error. */
 #ifndef MODEL_H
 #define MODEL_H
 #include <stdbool.h>
@@ -31,7 +31,7 @@ enum nn_math nn_math_of(const char *word);
 /* Return the algorithm of a valid --conv spec. */
 enum nn_conv nn_conv_of(const char *word);
 
-/* Form of residual blocks. Source: pure fp16 paper, 4. */
+/* Form of residual blocks (pure fp16 paper, 4). */
 struct nn_block {
     bool swapped;    /* a block ends with relu(gamma * (shortcut + factor * normalised) + beta) */
     bool zero_gamma; /* gamma of a block's last norm starts at 0 */
@@ -76,7 +76,7 @@ int nn_model_list(const char *name, double width, struct nn_shape in, int n_clas
 
 /* Find the labels that a network's heads need per sample, without opening it. */
 int nn_model_wants(const char *name, struct nn_shape in, int n_classes, struct nn_target *out);
-/* Return the same for an open model. */
+/* Return the labels that an open model needs. */
 struct nn_target nn_model_target(const struct nn_model *m);
 
 const char *nn_model_loss(const struct nn_model *m);
@@ -118,7 +118,7 @@ struct nn_sent {
     void *ctx;
 };
 
-/* Its arrays are in host memory and may change once the pass has returned. */
+/* A batch in host memory, which may change after the pass. */
 struct nn_batch {
     int n;                      /* samples */
     const real *x;              /* [n, h, w, c]; NULL: use `sent` */
@@ -181,7 +181,7 @@ void nn_model_scales_put(struct nn_model *m, const float *from);
 /* The gradient that a convolution, linear layer or LSTM passes to its input. */
 struct nn_back {
     const char *name; /* "s1b0.conv1.weight", the layer's weights */
-    /* S, s and S * s of hls/nn/loss_scale.h; s is 1 if all layers share one scale */
+    /* S, s, S * s of hls/nn/loss_scale.h; s = 1 if layers share one scale */
     float given, own, carried;
     /* histogram of the gradient times S * s, before rounding */
     const struct scale_tally *tally;

@@ -24,8 +24,8 @@ struct layer_kind {
                  real *stats);
     void (*forward)(struct nn_model *m, const struct node *node, int batch, bool train);
     /* Return the number of terms in each sum of dx, if the kind multiplies dy by weights. With
-     * adaptive loss scales these nodes, and nodes that add to dx, have their own scales. NULL:
-     * passes dy's scale on. */
+     * adaptive loss scales these nodes, and nodes that add to dx, have their own scales. NULL: dx
+     * keeps dy's scale. */
     double (*dx_terms)(const struct node *node);
     /* Write the gradients of `in`, the addend and the weights. */
     void (*backward)(struct nn_model *m, const struct node *node, int batch);
@@ -90,8 +90,8 @@ struct graph_buffer {
     bool taken; /* only while planning */
 };
 
-/* Record of a training pass of one batch size. seen: such a pass has run without recording, so all
- * objects that are created at first use exist. */
+/* Record of a training pass of one batch size. seen: such a pass has run unrecorded, so objects
+ * created at first use exist. */
 struct graph_record {
     int batch;
     bool marks, seen;
@@ -141,7 +141,7 @@ struct nn_model {
     int n_buffers;
     void *scratch;
     struct nn_loss_scale scale; /* value 1 unless fp16 or scaled */
-    bool watched, watch;        /* counting of gradients: possible; on */
+    bool watched, watch;        /* gradients can be counted; are counted */
     bool adaptive;              /* each layer has its own scale, from `scaling` */
     struct scale_setup scaling;
     struct nn_target target; /* labels of all heads */
@@ -198,7 +198,7 @@ int graph_conv_dilated(struct nn_model *m, int in, const char *name, int out_c, 
                        int dilation, bool bias);
 int graph_pool_max_up(struct nn_model *m, int in, int k, int stride, int pad);
 
-/* The row of each kind, and a function that appends a node reading `in` and returns its index.
+/* Each kind's row, and its function that appends a node reading `in` and returns the node's index.
  * name: prefix of its params, as in "name.weight". */
 enum { NO_ADDEND = -1 };
 #define LAYER(kind, make, passes)                \

@@ -1,6 +1,6 @@
 /* model_plan.c : allocates every node's memory once, so that passes allocate nothing. Activation
- * gradients share buffers: a tensor takes one when its last reader passes a gradient back, and
- * frees it when the tensor's own node has used it. */
+ * gradients share buffers: a gradient takes one when its tensor's last reader passes it back, and
+ * frees it after the tensor's own node has read it. */
 #include <assert.h>
 #include <stdlib.h>
 #include "base/err.h"
@@ -46,9 +46,9 @@ static int take(struct nn_model *m, size_t n)
     return b;
 }
 
-/* Decide, backward from the heads, which buffer each gradient is in, and whether a
- * node overwrites it or adds to it. An addend's gradient stays in the sum's buffer;
- * the other summand gets a copy. */
+/* From the heads backward, choose each gradient's buffer, and whether a node overwrites the
+ * gradient or adds to it. An addend's gradient stays in the sum's buffer; the other summand gets a
+ * copy. */
 static void share_buffers(struct nn_model *m)
 {
     for (const struct graph_head *head = m->heads; head < m->heads + m->n_heads; head++) {
@@ -146,7 +146,7 @@ static int put_start_values(struct nn_model *m, uint64_t seed)
     return rc;
 }
 
-/* A norm's few params join its convolution's group, which saves a call per norm. */
+/* A norm's few params join its convolution's group to save a call. */
 static int group_params(struct nn_model *m)
 {
     m->groups = calloc((size_t)m->n_params + 1, sizeof *m->groups);

@@ -1,5 +1,5 @@
-/* model_scale.c : scales activation gradients by one loss scale, or by an adaptive one per layer,
- * which the backend finds itself (hls/nn/loss_scale.h), so that a record runs without the host.
+/* model_scale.c : scales activation gradients by one loss scale or by an adaptive scale per layer.
+ * The backend computes adaptive scales (hls/nn/loss_scale.h), so a record runs without the host.
  *
  *   loss: 1 -> ... -> [moments of dy, W, the other dx] -> s -> dy *= s -> node's backward -> ...
  *                                                          \-> divisor of its weight gradients */
@@ -34,7 +34,7 @@ void graph_scale_head(struct nn_model *m, const struct graph_head *head)
     m->ops->loss_scale(m->ctx, &m->words.scales[head->node].carried);
 }
 
-/* A dx that an earlier reader wrote gets a factor of its own. */
+/* A dx that an earlier reader wrote gets its own factor. */
 static void scale_layer_node(struct nn_model *m, const struct node *node, struct node_scale *own,
                              struct node_scale *in, int batch)
 {

@@ -54,7 +54,7 @@ static int make_record(struct nn_model *m, struct graph_record *r)
     return m->ops->record_end(m->ctx, &r->record);
 }
 
-/* The second pass of a kind makes its record. */
+/* The second pass of a batch size makes its record. */
 static bool play(struct nn_model *m, int batch, bool marks)
 {
     struct graph_record *r = m->no_records || m->watch ? NULL : record_of(m, batch, marks);

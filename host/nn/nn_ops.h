@@ -1,5 +1,5 @@
 /* nn_ops.h : declares the backend table: memory, feeds, layers and optimisers for models. nn_cpu (C
- * and CBLAS) and nn_cuda (the device library) fill it; models do not know which they use.
+ * and CBLAS) and nn_cuda (the device library) fill it.
  * - Tensors are NHWC and contiguous. Weights of conv are [out][k][k][in], of linear [out][in].
  * - Activations and their gradients (x, y, addend, dx, dy, logits, dlogits) have act_bytes() per
  *   element. Weights, their gradients, optimiser states and running statistics have
@@ -30,9 +30,9 @@ struct round_setup; /* nn/round/round_ops.h */
 struct nn_block;    /* nn/model.h */
 struct nn_loss;
 
-/* Convolutions on the CPU. AUTO uses winograd.h where it fits and the CPU supports it. WINOGRAD is
- * the same, but opening fails on other CPUs. GEMM uses im2row only. A GPU chooses its algorithms by
- * timing them. */
+/* Convolutions on the CPU. AUTO uses winograd.h where it fits and the CPU supports it. WINOGRAD
+ * does the same, but opening fails on other CPUs. GEMM uses only im2row. A GPU times its algorithms
+ * and chooses. */
 enum nn_conv { NN_CONV_AUTO, NN_CONV_WINOGRAD, NN_CONV_GEMM };
 
 /* Rule of adaptive loss scales, applied every `every` steps. */
@@ -144,13 +144,13 @@ struct nn_ops {
     int (*weights_plan)(void *ctx, const real *w, size_t n);
     /* Call before every pass, as weights may have changed. */
     void (*weights)(void *ctx);
-    /* From now on *scale multiplies loss gradients and divides weight gradients; passes read it as
+    /* *scale multiplies loss gradients and divides weight gradients from now on; passes read it as
      * they run. The scale is 1 before the first call, and always if the math needs none (unless
      * setup->scaled). */
     void (*loss_scale)(void *ctx, const float *scale);
 
-    /* The caller will tally() into `to` the activation gradient that the next convolution or linear
-     * layer makes. A rounding backend counts the values itself before it rounds them. to NULL: no
+    /* Announce that the caller will tally() into `to` the next activation gradient of a convolution
+     * or linear layer. A rounding backend counts the values before it rounds them. to NULL: no
      * tally follows. */
     void (*watch)(void *ctx, struct scale_tally *to);
 

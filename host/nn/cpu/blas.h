@@ -2,8 +2,8 @@
 #ifndef BLAS_H
 #define BLAS_H
 
-/* Return OpenBLAS's configuration, which names its kernels' CPU, or a text that says that the CBLAS
- * is not OpenBLAS. */
+/* Return OpenBLAS's configuration, which names its kernels' CPU, or a text that names another
+ * CBLAS. */
 const char *blas_config(void);
 
 /* Restart the program with a fitting OPENBLAS_CORETYPE if OpenBLAS is older than the CPU and chose

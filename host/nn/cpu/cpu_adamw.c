@@ -1,5 +1,5 @@
-/* cpu_adamw.c : steps AdamW block by block, one operation at a time (a running mean is one),
- * each rounded if there is a rule. */
+/* cpu_adamw.c : steps AdamW block by block. With a rule each operation is rounded; updating a
+ * running mean is one operation. */
 #include <math.h>
 #include "nn/cpu/cpu_ops.h"
 

@@ -1,8 +1,8 @@
 /* cpu_batch_norm.c : normalises batches, fused with the addition and ReLU that follow. Loops run
  * over lines of m pixels (w = c * m values) with each channel's factors repeated m times, so they
- * vectorise for any c. Sums are real within a tile of lines, and double across tiles. A tile's
- * variance is taken about its own mean, and tiles are merged (Chan, Golub, LeVeque 1983), so digits
- * do not cancel and memory is read once. */
+ * vectorise for any c. Sums have type real within a tile of lines, and double across tiles. A
+ * tile's variance is taken about its own mean, and tiles are merged (Chan, Golub, LeVeque 1983), so
+ * digits do not cancel and memory is read once. */
 #include <math.h>
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
@@ -139,7 +139,7 @@ static void moments(size_t n, int c, const real *x, double *mean, double *var,
 
 struct lanes {
     const real *restrict mean, *restrict scale, *restrict shift;
-    const real *restrict outer; /* if swapped: gamma, which scale lacks */
+    const real *restrict outer; /* gamma if swapped, since `scale` then lacks it */
 };
 
 /* y = relu((x - mean) * scale + shift + addend) */

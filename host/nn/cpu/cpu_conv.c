@@ -113,7 +113,7 @@ static inline struct span span_of(const struct nn_window *g, struct place p)
     };
 }
 
-/* Runs are short, so an inner loop over runs is cheaper than a memcpy of each. */
+/* Runs are short, so a loop over runs is cheaper than one memcpy per run. */
 static inline void copy_runs(int n, int size, real *restrict to, ptrdiff_t to_pitch,
                              const real *restrict from, ptrdiff_t from_pitch)
 {
@@ -232,7 +232,7 @@ CPU_HOT static void row2im_add(const struct nn_window *g, const real *restrict r
     }
 }
 
-/* Write `to` in order: the few lines that are read stay cached. */
+/* Write `to` in order; the few source lines stay cached. */
 static void transpose(int rows, int columns, const real *from, real *to)
 {
     for (int c = 0; c < columns; c++)

@@ -268,8 +268,8 @@ void cpu_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const int3
     sum_rows(f, &p, &k, dw);
     cpu_gemm(ctx, true, false, wide, f->in, p.rows, k.gates, wide, p.x, f->in, 0, dw->wx, f->in);
     cpu_gemm(ctx, true, false, f->out, c, p.rows, p.dr, f->out, p.m, c, 0, dw->wp, c);
-    /* In dr, the r that each later row has read is not contiguous: a
-     * sample that ends leaves a gap. */
+    /* dr now has packed r. Copy the r that each later row reads to p.r, without the rows of samples
+     * that end. */
     pack(&p, f->steps, (size_t)f->out, y, p.dr);
     real *before = p.r;
     for (int t = 1; t < f->steps; t++) {

@@ -85,7 +85,7 @@ static double cpu_gemm_s(const void *ctx)
     return cpu->gemm_s;
 }
 
-/* Recording would save nothing: calls are done on return. */
+/* Recording would save nothing, because calls block. */
 static int cpu_record_begin(void *ctx)
 {
     (void)ctx;
@@ -161,7 +161,7 @@ static void cpu_feed_take(void *ctx, int slot, real *x)
     (void)ctx, (void)slot, (void)x;
 }
 
-/* Weak functions exist only in OpenBLAS. */
+/* Weak: only OpenBLAS has it. */
 extern void openblas_set_num_threads(int n) __attribute__((weak));
 
 void nn_cpu_threads(int n)
@@ -216,7 +216,7 @@ const char *blas_config(void)
     return openblas_get_config ? openblas_get_config() : "unknown, not OpenBLAS";
 }
 
-/* NULL: the CPU can run only SSE3. */
+/* Return NULL for a CPU that has only SSE3. */
 static const char *best_core(void)
 {
     if (vec_isa_here(VEC_AVX512))

@@ -17,7 +17,7 @@ static inline void round_floats(size_t n, const struct round_rule *rule, const f
     }
 }
 
-/* Only tests have doubles. */
+/* Only tests use doubles. */
 static inline void round_doubles(size_t n, const struct round_rule *rule, const double *x,
                                  double *y)
 {

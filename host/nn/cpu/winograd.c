@@ -38,8 +38,8 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-/* A block has few tiles, so that points stay cached, but more for many channels, since every
- * block reads all filters and sums. */
+/* Few tiles keep points cached. Many channels need more tiles, since every block reads all filters
+ * and sums. */
 static int block_of(const struct nn_window *g)
 {
     enum { MAX_TIMES = 8, CHANNELS = 64 };
@@ -96,7 +96,7 @@ static int whole_rows(int n)
     return (n + WINOGRAD_ROWS - 1) / WINOGRAD_ROWS * WINOGRAD_ROWS;
 }
 
-/* Rows after the last tile are multiplied too, as zeros. */
+/* The rows after the last tile are zeros. */
 static void convolve(const struct winograd_kernels *by, const struct winograd_tiles *from,
                      const struct winograd_tiles *to, const float *x, const struct scratch *s,
                      const float *bias, bool add, float *y)

@@ -71,7 +71,7 @@ INLINE void spread_line(const vec *from, vec *to)
     to[3] = vec_sub(from[1], from[3]);
 }
 
-/* inside: mask of the pixels to load. For the usual constant, all pixels, loads need no test. */
+/* inside: mask of the pixels to load. If it is the constant for all pixels, loads need no test. */
 INLINE void spread_tile(const struct winograd_tiles *t, unsigned inside, const float *x, float *v)
 {
     const int c = t->image.c;
@@ -95,8 +95,8 @@ INLINE void spread_tile(const struct winograd_tiles *t, unsigned inside, const f
     }
 }
 
-/* Prefetch the two pixels in each of two lines that the tile below reads and this tile does not.
- * They are needed a line of tiles later, and are still cached then. */
+/* Prefetch the pixels that only the tile below reads: two in each of two lines. They stay cached
+ * until that tile's turn, a line of tiles later. */
 INLINE void fetch_below(const struct winograd_tiles *t, const float *below)
 {
     const ptrdiff_t line = (ptrdiff_t)t->image.c * t->image.w;

@@ -1,5 +1,5 @@
-/* nn_cuda_feed.c : brings images to the GPU as floats (halves in pure fp16) when
- * used, or as bytes ahead of time.
+/* nn_cuda_feed.c : brings images to the GPU: as floats (pure fp16: halves) when needed, or as bytes
+ * in advance.
  *
  *   images --gather--> pinned --copy stream--> bytes --feed kernel, context's stream--> activations
  *              (waits until the previous       (waits for the copy;

@@ -5,9 +5,9 @@
  *   DIR/gtFine/{train,val}/CITY/STEM_gtFine_labelTrainIds.png  grey: class 0..18, 255 does not
  *                                                              count (or .pgm)
  *
- * cityscapesScripts' createTrainIdLabelImgs makes labelTrainIds from labelIds. Samples are square
- * crops: several of each training image at random places, keyed by the image's number; tiles of
- * test (val) images, in which each pixel counts once. */
+ * cityscapesScripts' createTrainIdLabelImgs makes labelTrainIds from labelIds. Samples are squares.
+ * A training image gives several crops at random places, keyed by its number. A test (val) image is
+ * cut into tiles in which each pixel counts once. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

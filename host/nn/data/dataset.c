@@ -35,7 +35,7 @@ const char dataset_help[] = "One of"
 
 enum { SOURCE_GUESS = 384 };
 
-/* A well-known data set (mnist) suggests its source (idx). Only a path's last part counts. */
+/* The last part of a path may name a known data set (mnist), which suggests its source (idx). */
 static const char *guess_source(const char *spec, char guess[SOURCE_GUESS])
 {
     enum { N = sizeof sources / sizeof *sources, SHORTEST = 3 };
@@ -184,7 +184,7 @@ void dataset_batch(const struct dataset *d, bool test, const uint32_t *index, in
     d->samples->labels(d, test, index, n, augment, labels, lengths);
 }
 
-/* Fisher-Yates, inside out, needs no earlier order, so epochs are independent. */
+/* Inside-out Fisher-Yates needs no earlier order, so epochs are independent. */
 void dataset_order(uint64_t seed, uint64_t epoch, size_t n, uint32_t *order)
 {
     struct draw draw = draw_open(seed, DRAW_ORDER, epoch, 0);

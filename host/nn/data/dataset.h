@@ -47,8 +47,8 @@ struct sample_ops {
      * each sample's number of time steps (images: h) to lengths [n]. */
     void (*labels)(const struct dataset *d, bool test, const uint32_t *index, int n,
                    const struct dataset_augment *augment, int32_t *labels, int32_t *lengths);
-    /* Describe train_x and test_x, a byte per real, so that a GPU can make x itself. NULL: only
-     * to_real can. */
+    /* Describe train_x and test_x, a byte per real, so that a GPU can make x. NULL: x comes only
+     * from to_real. */
     void (*bytes_for_gpu)(const struct dataset *d, struct nn_feed *out);
     /* For samples in d->own; NULL without such samples. crc continues a CRC over them. */
     uint32_t (*crc)(const struct dataset *d, uint32_t crc);
@@ -83,9 +83,9 @@ struct nn_target dataset_target(const struct dataset *d);
 bool dataset_is_map(const struct dataset *d);
 /* for messages */
 extern const char *const dataset_targets[NN_TARGET_KINDS];
-/* Append ", spec" for each source whose samples have this form and this kind of labels. */
+/* Append ", spec" for each source of this form and kind of labels. */
 void dataset_specs(enum nn_form form, enum nn_target_kind target, struct text *out);
-/* Check that the labels are those that a network's heads need. model: its name, for messages. */
+/* Check that the labels suit a network's heads. model: its name, for messages. */
 int dataset_suits(struct dataset *d, const char *model, struct nn_target wants);
 
 /* Help of dataset_open's specs. */

@@ -170,7 +170,7 @@ static void make(struct feed *f, struct batch *b)
                   b->lengths);
 }
 
-/* *sent is filled if the backend has the batch. */
+/* Fills *sent if the batch is in backend memory. */
 static struct nn_batch take(struct feed *f, struct nn_sent *sent)
 {
     const int slot = pop(f);

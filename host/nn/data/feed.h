@@ -1,10 +1,9 @@
-/* feed.h : feeds batches of a data set to a model, uploading the next while a step runs.
+/* feed.h : feeds batches of a data set to a model, and uploads the next during a step.
  *
  *   feed_open -> feed_next (first step) -> [feed_next (next step) -> feed_train (this step)]...
  *             -> feed_close
  *
- * A GPU normalises and augments bytes itself; for a CPU dataset_batch() makes the same images on
- * the host. */
+ * A GPU normalises and augments bytes; for a CPU dataset_batch() makes the same images. */
 #ifndef FEED_H
 #define FEED_H
 #include "nn/data/dataset.h"

@@ -1,5 +1,5 @@
-/* png.c : decodes PNG files (PNG Specification, Third Edition, www.w3.org/TR/png): chunks, of which
- * IDATs have one zlib stream of filtered lines.
+/* png.c : decodes PNG files (PNG Specification, Third Edition, www.w3.org/TR/png): a list of
+ * chunks. The IDAT chunks together hold one zlib stream of filtered lines.
  *
  *   signature | length 4 | type 4 | data | crc 4 | ...  IHDR, [PLTE], IDAT..., IEND; others
  *   line: filter 1 byte, then pixels minus the filter's prediction from left, above, left above */

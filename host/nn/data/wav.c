@@ -12,7 +12,7 @@
 
 enum { HEAD = 12, CHUNK = 8, FORMAT = 16, PCM = 1, BITS = 16 };
 
-/* A program that writes to a pipe cannot know the size: ffmpeg leaves 0xffffffff, sox 0x7ffff000,
+/* Programs that write to a pipe do not know the size: ffmpeg leaves 0xffffffff, sox 0x7ffff000,
  * others 0. Files read here are shorter. */
 static bool is_unknown(size_t size)
 {

@@ -19,7 +19,6 @@ static struct nn_target class_target(const struct node *node)
 const struct loss_kind loss_class = {
     .name = "cross-entropy", .target = class_target, .smooths = true, .pass = class_pass};
 
-/* Equal logits rank in order of their classes. Return NN_TOP or more if one is nan. */
 static int n_before(int classes, const real *z, int label)
 {
     int before = 0;

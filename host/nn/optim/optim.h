@@ -27,8 +27,8 @@ enum optim_kind optim_find(const char *name);
 bool optim_takes(enum optim_kind kind, const char *option);
 
 struct optim;
-/* Open an optimiser with zeroed states. ctx: the model's, so that steps and passes run in order.
- * ctx and params must outlive the optimiser. Returns 0 or -ENOMEM. */
+/* Open an optimiser with zeroed states. ctx: the model's, to run steps and passes in order. ctx and
+ * params must outlive the optimiser. Returns 0 or -ENOMEM. */
 int optim_open(const struct nn_ops *ops, void *ctx, const struct optim_options *o,
                const struct nn_param *params, int n_params, size_t n_weights, struct optim **out);
 void optim_close(struct optim *o);
@@ -40,7 +40,7 @@ void optim_resume(struct optim *o, uint64_t n_steps);
 /* States for checkpoints: optim_n_states() arrays in backend memory, one element per weight. */
 int optim_n_states(const struct optim *o);
 real *optim_state(struct optim *o, int i);
-/* Return the state whose product with the rate is the update, or NULL. */
+/* Return the state that the rate multiplies to give the update, or NULL. */
 const real *optim_update(const struct optim *o);
 
 struct schedule_kind; /* row of schedule.c's table */

@@ -11,10 +11,9 @@ struct rounder {
     /* [n_weights] rounded copy that layers read; NULL: they read the optimiser's */
     real *narrow;
     size_t n_weights;
-    /* true from the loss's gradient to the next weights(): the direction, for passes that run both
-     * forward and backward */
+    /* backward pass: true from the loss's gradient to the next weights() */
     bool back;
-    /* tally of the gradient that the next layer with weights passes back */
+    /* for the gradient of the next layer with weights */
     struct scale_tally *watched;
 };
 

@@ -99,7 +99,7 @@ void round_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const in
         round_values(r, ROUND_ACT_GRAD, VALUES(batch, f->steps * f->out), dy);
 }
 
-/* Scaling may move gradients out of the format at either end, so they are rounded again. */
+/* Scaling may move gradients out of the format's range, so they are rounded again. */
 
 void round_scale_by(void *ctx, size_t n, const float *k, const struct round_rule *rule, real *x)
 {

@@ -117,7 +117,7 @@ static int smallest_side(const struct nn_model *m, size_t i)
     return 0;
 }
 
-/* The heads are known here, so the message can name data sets that fit. */
+/* Called when the heads are known, so that the message can name data sets that fit. */
 static int reads_other(const struct nn_model *m, const char *name)
 {
     const enum nn_form form = m->nodes[0].window.out.w == 1 ? NN_IMAGES : NN_SEQUENCES;

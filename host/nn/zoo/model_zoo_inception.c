@@ -1,6 +1,6 @@
 /* model_zoo_inception.c : builds networks of parallel branches: GoogLeNet and BN-Inception. A
- * block's pooling branch is built last, so its backward pass writes the gradient, to which the
- * convolutions add. Images below STEM_SIDE are not halved before the second layer. */
+ * block's pooling branch is built last, so its backward pass runs first and writes the gradient;
+ * the convolutions add to it. Images below STEM_SIDE are not halved before the second layer. */
 #include <stdio.h>
 #include "nn/model_graph.h"
 
