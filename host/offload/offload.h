@@ -6,7 +6,7 @@
  *     offload_card_path      begin, max, sum and end of each step
  *
  * Rank 0 controls the cards and registers the job. Every rank sends its own packets. A card that
- * refuses or is silent at the start is left out; this is an error only if `needed` is set. The path
+ * refuses or is silent at the start is left out; this is an error only with `needed`. The path
  * stays closed only if no card is left.
  *
  * If a card fails later, the path closes. The next card_path_ops.begin() reopens it with the cards
@@ -33,8 +33,8 @@ struct offload_options {
     const char *provider;
     /* IPv4 address or interface to bind to. NULL: the address from which the card is reached. */
     const char *local;
-    /* Multicast group, "239.1.1.1" or "239.1.1.1:port" (default PKT_GROUP_PORT), to which cards
-     * send each sum once; the same on all ranks. NULL: they send it to every rank. */
+    /* Multicast group, "239.1.1.1" or "239.1.1.1:port" (default PKT_GROUP_PORT), the same on all
+     * ranks: cards send each sum once to it. NULL: they send it to every rank. */
     const char *group;
     double card_deadline_s; /* silence after which a card is abandoned; 0: 5 s */
     double deadline_s;      /* a rank that is later than this ends the job; 0: 60 s */

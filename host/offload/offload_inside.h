@@ -9,7 +9,7 @@
 
 enum { OFFLOAD_WHY_BYTES = 224, OFFLOAD_NAME_BYTES = 64 };
 
-/* Rank 0's record of a card that is out, so does not take part. */
+/* Rank 0's record of a card that does not take part (is out). */
 struct offload_retry {
     double at, wait_s; /* time of the next attempt; delay after it if it fails */
     /* rc: of the last attempt. said: rank 0 has reported that the card is out. */
@@ -91,12 +91,12 @@ int offload_reach_first(struct offload *o, double budget_s);
 const char *offload_why_not_all(const struct offload *o);
 
 /* Marks cards (a bit mask; 0: all reached) as out for the reason o->why. spent_s: time lost until
- * the failure was found; a longer one delays the next attempt. */
+ * the failure was found; more of it delays the next attempt. */
 void offload_blame(struct offload *o, uint32_t cards, double spent_s);
 
 int offload_n_reached(const struct offload *o);
 
-/* Prints a message if the path has closed, else one per card that has gone out or come back. */
+/* Prints one message if the path has closed, else one for each card that went out or came back. */
 void offload_say_state(struct offload *o);
 
 /* ---- on all ranks ---- */

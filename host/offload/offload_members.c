@@ -3,8 +3,8 @@
  *
  *     out  --retry, it answers-->  reached  --all join-->  in  --abandoned-->  out (1, 2 .. 10 s)
  *
- * The others take over the share of a card that goes out: all ranks
- * restart at packet 0 under new keys. */
+ * When a card goes out, the others take over its share: all ranks restart at packet 0 under new
+ * keys. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/inet.h"
@@ -140,7 +140,7 @@ void offload_say_state(struct offload *o)
         say_closed(o);
 }
 
-/*     every rank can join, every card can send to it:  jobs use the group
+/*     all ranks can join, all cards can send to it:    jobs use the group
  *     a rank receives nothing, or sums differ:         each rank gets its own frames, for good */
 
 int offload_group_parse(const char *words, struct fpga_rank *out)

@@ -1,5 +1,5 @@
 /* fpga.h : Controls a simulated or real card with a few calls. None prints, because a missing card
- * is no error of the program; card.why has the reason, one line. */
+ * need not be an error; card.why has the reason in one line. */
 #ifndef FPGA_H
 #define FPGA_H
 #include <stdbool.h>
@@ -39,8 +39,8 @@ struct fpga_ops {
     int (*open)(struct fpga *card, const char *name, double timeout_s);
 
     /* Executes ops[n] in order, within timeout_s and without other clients' operations in between.
-     * *done: number executed, less than n if the card refused the next one, which is no failure.
-     * Returns 0, or a negative errno if the card is gone. */
+     * *done: number executed; less than n if the card refused the next one (not a failure). Returns
+     * 0, or a negative errno if the card is gone. */
     int (*batch)(struct fpga *card, struct fpga_op *ops, size_t n, size_t *done, double timeout_s);
 
     /* Finds the IPv4 address (127.0.0.1 is 0x7f000001) and port for frames, within timeout_s.
@@ -51,7 +51,7 @@ struct fpga_ops {
     /* Returns 0, or a negative errno if the card is gone. */
     int (*time)(struct fpga *card, struct fpga_time *out, double timeout_s);
 
-    /* True if the card still has the jobs registered through it, else card->why has the reason.
+    /* True if the card still has the jobs registered through it. Else card->why has the reason.
      * Never blocks. */
     bool (*alive)(struct fpga *card);
 

@@ -1,6 +1,6 @@
 /* fpga_eth.c : Controls a card with datagrams of hls/card/lease.def to its own Ethernet port, under
- * a lease. The card keeps no staged registers between requests, so each ends after a complete group
- * of operations, and the next selects the job again. */
+ * a lease. The card keeps no staged registers between requests, so a request ends after a complete
+ * group of operations, and the next one selects the job again. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "hls/card/regs.h"
@@ -123,15 +123,15 @@ static int eth_open(struct fpga *card, const char *name, double timeout_s)
     return rc;
 }
 
-/* A request may end after this operation if it leaves no register staged, and later operations need
- * no index that was set before it. */
+/* True if a request may end here: no register is staged, and no later operation needs an earlier
+ * index. */
 static bool is_whole(const struct fpga_op *op)
 {
     return op->read ? op->at == REG_COUNTER_HI : op->at == REG_RANK_COMMIT;
 }
 
-/* job: the last JOB_INDEX, sent first, or NULL. Returns the number of operations that fit, or 0 if
- * a request may end after none of them. */
+/* Fills a request. job: the last JOB_INDEX, sent first, or NULL. Returns the number of operations
+ * that fit, or 0 if a request may end after none of them. */
 static size_t fill(const struct fpga_op *ops, size_t at, size_t n, const struct fpga_op *job,
                    struct lease_message *m)
 {

@@ -3,9 +3,9 @@
  *     for 64 (or as asked), 32, 16, 8 slots: for each place: for each index:
  *         one batch: the job and JOB_COMMIT; if it is accepted: its ranks
  *
- * The host cannot read which indices and slots are taken, but a JOB_COMMIT that would touch another
- * job is refused: by the card, or by its control program if another connection has that job.
- * Connections share the registers, so each attempt must be one batch. */
+ * The host cannot read which indices and slots are taken. The card, or its control program if
+ * another connection has the job, refuses a JOB_COMMIT that would touch another job. Connections
+ * share the registers, so each attempt must be one batch. */
 #include "offload/card/fpga_job.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -63,8 +63,8 @@ struct wanted {
     uint32_t n_ranks, most_slots;
 };
 
-/* start: value for JOB_COMMIT. Writes the group's registers even without a group, because another
- * client's values may be staged. Returns an enum try_result or a negative errno. */
+/* start: value for JOB_COMMIT. Also clears unused group registers, because another client's values
+ * may be staged. Returns an enum try_result or a negative errno. */
 static int try_job(struct fpga *card, const struct fpga_job *job, const struct wanted *want,
                    uint32_t start, double timeout_s)
 {

@@ -34,8 +34,8 @@ int fpga_job_start(struct fpga *card, const struct fpga_caps *caps, const struct
                    const struct fpga_rank *ranks, int n_ranks, uint32_t most_slots,
                    double timeout_s, struct fpga_job *out);
 
-/* The same with sums sent once to a multicast group. group NULL: to each rank. The caller has
- * checked caps->groups. */
+/* Like fpga_job_start(), with sums sent once to a multicast group. group NULL: to each rank. The
+ * caller has checked caps->groups. */
 int fpga_job_start_group(struct fpga *card, const struct fpga_caps *caps,
                          const struct card_fit *fit, const struct fpga_rank *ranks, int n_ranks,
                          uint32_t most_slots, const struct fpga_rank *group, double timeout_s,

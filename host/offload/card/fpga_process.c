@@ -17,7 +17,7 @@
 #define PROGRAM "narrowcast-sim"
 enum { MAX_WORDS = 16 };
 
-/* Exits with 127 if there is no simulator, as a shell does. */
+/* Exits with 127, like a shell, if there is no simulator. */
 static void become_card(int fd, const char *path, const char *const *words, bool silent)
 {
     char number[16];

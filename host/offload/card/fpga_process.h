@@ -14,11 +14,11 @@ struct fpga_process {
 
 /* Starts "narrowcast-sim --fd N words..." from this program's folder, or else from PATH. words ends
  * with NULL. silent: discard its stdout. Returns 0, or a negative errno with *card zeroed and the
- * reason in why; for -ENOENT it also says how to build the program. */
+ * reason in why; for -ENOENT why also tells how to build the program. */
 int fpga_process_start(struct fpga_process *card, const char *const *words, bool silent,
                        double timeout_s, char why[FPGA_WHY_BYTES]);
 
-/* The same with the program at path. */
+/* Like fpga_process_start(), with the program at path. */
 int fpga_process_run(struct fpga_process *card, const char *path, const char *const *words,
                      bool silent, double timeout_s, char why[FPGA_WHY_BYTES]);
 

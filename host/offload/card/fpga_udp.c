@@ -66,7 +66,7 @@ static int udp_batch(struct fpga *card, struct fpga_op *ops, size_t n, size_t *d
     return fpga_link_batch(card, &u->link, ops, n, done, timeout_s);
 }
 
-/* A card that listens on all addresses (0) gets frames at its control connection's address. */
+/* A card that listens on all addresses (0) receives frames at its control connection's address. */
 static int udp_address(struct fpga *card, uint32_t *ip, uint16_t *port, double timeout_s)
 {
     struct udp_card *u = card->own;

@@ -15,7 +15,7 @@
 
 /* time until the first repetition; the longest after doubling */
 static const double first_s = 0.02, longest_s = 0.25;
-/* a wait whose deadline is over ends after this many datagrams */
+/* datagrams read after the deadline, at most */
 enum { MAX_HEARD = 256 };
 
 int lease_link_open(struct lease_link *l, const struct sockaddr_in *to)
@@ -40,8 +40,8 @@ void lease_link_close(struct lease_link *l)
     l->fd = -1;
 }
 
-/* Only the card knows m's secret, so no other host can forge an answer. n is not compared if
- * another version answers, because its operations are unknown. */
+/* True if `answer` is to m. Only the card knows m's secret, so no other host can forge an answer. n
+ * is not compared with another version, whose operations are unknown. */
 static bool fits(const struct lease_message *m, const struct lease_message *answer)
 {
     return answer->kind == m->kind && answer->sequence == m->sequence &&
@@ -50,8 +50,8 @@ static bool fits(const struct lease_message *m, const struct lease_message *answ
             answer->status != LEASE_STATUS_DONE);
 }
 
-/* Returns 1 with the answer to m, else 0 or the socket's negative errno, which any host can cause
- * with an ICMP message, so the caller keeps waiting. */
+/* Returns 1 with the answer to m, else 0 or the socket's negative errno. The caller keeps waiting
+ * after either, because any host can cause an errno with an ICMP message. */
 static int hear(struct lease_link *l, const struct lease_message *m, struct lease_message *answer,
                 double until)
 {

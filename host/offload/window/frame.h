@@ -28,8 +28,8 @@ const char *frame_nak_reason(uint32_t status);
 struct card_fit {
     uint32_t in_fmt, out_fmt;     /* format bytes (hls/core/beat.h) */
     uint32_t in_width, out_width; /* bits: 4, 8 or 16 */
-    /* wider: the larger width, bits. ratio: larger divided by smaller width. Below, "beats" counts
-     * the direction (contributions or results) with wider codes. */
+    /* wider: the larger width, bits. ratio: larger divided by smaller width. Below, "beats" are
+     * those of contributions or results, whichever have wider codes. */
     uint32_t wider, ratio;
 };
 
@@ -59,7 +59,7 @@ static inline uint32_t card_fit_beats(const struct card_fit *f, size_t n)
     return (beats + f->ratio - 1) / f->ratio * f->ratio;
 }
 
-/* Returns the most beats, up to most_beats, that are whole in both directions. */
+/* Returns the largest number of beats, up to most_beats, that is whole in both directions. */
 static inline uint32_t card_fit_most(const struct card_fit *f, uint32_t most_beats)
 {
     return most_beats / f->ratio * f->ratio;

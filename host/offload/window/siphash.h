@@ -1,4 +1,4 @@
-/* siphash.h : Computes SipHash-2-4, a keyed hash that cannot be guessed without the key. */
+/* siphash.h : Computes SipHash-2-4, a keyed hash. */
 #ifndef SIPHASH_H
 #define SIPHASH_H
 #include <stddef.h>

@@ -29,7 +29,8 @@ struct window_config {
     int rank, n_ranks;
     /* Part of every tag without a group: the same on all ranks, unknown to other hosts. */
     uint64_t nonce;
-    /* The same with a group: [0] and [1] are the key of tags, [2] and [3] of the digest. */
+    /* The same for jobs with a group: [0] and [1] are the key of tags, [2] and [3] of the
+     * digest. */
     uint64_t secret[4];
     struct card_fit fit;
     bool saturate;
@@ -84,8 +85,8 @@ struct card_path_count window_counted(const struct window *w);
  * forged results. */
 bool window_group_failed(const struct window *w);
 
-/* Returns a digest of all results so far, in any order, equal on ranks with the same results. 0
- * without a group: results under a job's key need no comparison. */
+/* Returns a digest of all results so far, equal on ranks with the same results in any order. 0
+ * without a group, where the job's key protects results. */
 uint64_t window_digest(const struct window *w);
 
 #endif

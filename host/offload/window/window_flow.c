@@ -52,7 +52,7 @@ static struct window_slot *slot_of(const struct window *w, uint64_t i, uint64_t 
     return &end->slots[*m % end->card.job.slots];
 }
 
-/* Calls need() for the next AHEAD packets, unless it was called for packet i. */
+/* Calls need() for AHEAD packets from i on, unless it was called for packet i. */
 static void need(struct window_work *work, uint64_t i)
 {
     const size_t want = ((size_t)i + 1) * work->per_packet;

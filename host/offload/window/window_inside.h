@@ -19,7 +19,7 @@ struct window_slot {
     uint64_t next_m;                /* next packet for this slot */
     /* packet (numbered within this card) sent last; undefined before the first */
     uint64_t m;
-    /* echoes of the first and the last ping since the packet was sent or a pong came; 0: none */
+    /* echo fields of the first and last ping since the packet or a pong; 0: none */
     uint64_t first_echo, echo;
     double first_at, asked_at; /* when these pings were sent */
     size_t n_result;           /* payload bytes expected */
@@ -76,7 +76,7 @@ struct window {
     uint64_t damaged, foreign;
     /* grouped: sums go to a group; group_failed: not received, or forged results */
     bool grouped, group_failed;
-    /* apart: sums in a row on the own wire; forged: wrong results from the group */
+    /* apart: sums in a row on this rank's own wire; forged: wrong results from the group */
     int apart, forged;
     uint64_t digest;
     struct window_slot *slots;
@@ -112,7 +112,7 @@ static inline enum pong_says pong_says(uint32_t state, uint32_t chunk, bool in, 
 void window_take(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n,
                  double now);
 
-/* The same for a datagram from the group. */
+/* Handles a datagram from the group in the same way. */
 void window_take_group(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n,
                        double now);
 
@@ -123,7 +123,7 @@ bool window_receive(struct window *w, double now, bool *drained);
 /* Starts work. No packet may be in flight. */
 void window_start(struct window *w, struct window_work work, double now);
 
-/* Readies slot s for packet m, if this work has it. */
+/* Makes slot s ready for packet m, if this work has it. */
 void window_make_ready(struct window *w, struct window_slot *s, uint64_t m);
 
 /* Sends to each card in turn; waiting slots block no others. Returns true if anything was sent. */

@@ -5,10 +5,10 @@
  *     foreign   not of this job's key, rank or slots, or a wrong result
  *     stale     does not answer a packet in flight
  *
- * A result is accepted once, and only if it repeats job, slot, chunk, formats, tag and count
- * of its slot's frame. Results to the group carry no key. A host that sees one learns a tag
- * that all ranks already have, but cannot compute later tags. Ranks compare digests of
- * accepted results before these count. */
+ * A result is accepted once, and only if it repeats job, slot, chunk, formats, tag and count of its
+ * slot's frame. Results to the group carry no key. A host that sees a result learns a tag that all
+ * ranks already have, but cannot compute later tags. Ranks compare digests of accepted results
+ * before using them. */
 #include "offload/window/frame.h"
 #include "offload/window/siphash.h"
 #include "offload/window/window_inside.h"
@@ -18,7 +18,7 @@ enum {
     MAX_TAKEN = 256, /* datagrams of a card per turn */
     /* sums in a row on this rank's own wire, after it asked for them */
     MAX_APART = 16,
-    /* wrong results from the group; a guess must match a tag's 32 bits */
+    /* wrong results from the group; a guess must match 32 bits */
     MAX_FORGED = 64
 };
 
@@ -56,8 +56,8 @@ static void digest(struct window *w, const struct window_slot *s, const uint8_t 
     w->digest += siphash(w->config.secret + 2, both, sizeof both);
 }
 
-/* After MAX_APART sums in a row on this rank's own wire, the card answers, but this
- * rank does not receive the group. */
+/* MAX_APART sums in a row on this rank's own wire show that the card answers, but that this rank
+ * does not receive the group. */
 static void hear(struct window *w, const struct window_slot *s, bool from_group)
 {
     w->apart = from_group ? 0 : w->apart + 1;

@@ -16,11 +16,11 @@
 static const double first_s = 0.05, least_s = 0.01, most_s = 0.2, later_s = 0.002;
 enum {
     MAX_DOUBLED = 8,
-    /* once a packet so many later has its result, this packet or its result was probably lost */
+    /* a packet is probably lost once one this much later has its result */
     OVERTAKEN = 4,
     MAX_QUESTIONS = 8,
-    /* a card that answers pings but accepts no packets is abandoned after so many card
-     * deadlines, a silent one after one */
+    /* card deadlines until a card that answers pings but accepts no packets is abandoned; a silent
+     * card: one */
     TAKES_NONE = 2,
 };
 
@@ -29,8 +29,8 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-/* An answer should come in this time if no rank is late. It is at most most_s, so that one slow
- * round trip does not delay the recovery of later losses. */
+/* The time for an answer if no rank is late, at most most_s: one slow round trip must not delay the
+ * recovery of later losses. */
 static double timeout_s(const struct window_end *end)
 {
     const double t = smaller(end->rtt_s + 4 * end->var_s, most_s);
@@ -171,7 +171,7 @@ void window_time_due(struct window *w, struct window_slot *s, double now)
     else if (window_time_silent(w, end, now))
         window_lose(w, end, "has been silent for %.1f s", now - end->silent_since);
     else if (end->n_questions >= MAX_QUESTIONS && !s->echo)
-        /* only slots that have pinged before go on, because enough pings are unanswered */
+        /* enough pings are unanswered, so only slots that pinged before go on */
         wheel_add(&w->wheel, &s->timer, now + later_s);
     else if (w->missing && waited_s > w->config.deadline_s)
         w->state = WINDOW_STRAGGLER;

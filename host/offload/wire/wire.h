@@ -17,8 +17,7 @@ struct wire_ops {
      * errno if the wire is broken. Never blocks or prints. */
     int (*receive)(void *wire, const uint8_t **bytes, size_t *n);
 
-    /* Returns the bytes of the longest datagram that reaches the card unfragmented, as far as known
-     * now. */
+    /* Returns the bytes of the longest datagram now known to reach the card unfragmented. */
     size_t (*most)(const void *wire);
 
     /* Returns the address for the card's answers. */
@@ -52,7 +51,7 @@ struct wire_options {
 int wire_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES]);
 
 /* Opens a receiver for the card's datagrams to the multicast group:port, joined at the interface of
- * o->local. It is a socket with every provider, and cannot send. */
+ * o->local. It is a socket with every provider and cannot send. */
 int wire_join(const struct wire_options *o, uint32_t group, uint16_t port, struct wire *out,
               char why[WIRE_WHY_BYTES]);
 

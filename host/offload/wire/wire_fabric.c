@@ -1,6 +1,6 @@
 /* wire_fabric.c : Implements libnarrowcast_fabric.so: a wire over a datagram endpoint of libfabric.
- * No other file uses libfabric. A frame is injected if the provider injects that length, else
- * copied to a send buffer. A datagram that cannot leave is lost; the window recovers it. */
+ * No other file uses libfabric. A frame is injected if the provider injects its length, else copied
+ * to a send buffer. A datagram that cannot leave is lost; the window recovers it. */
 #include "offload/wire/fabric_library.h"
 #include "offload/wire/wire_local.h"
 #include <arpa/inet.h>
@@ -27,7 +27,7 @@ struct fabric {
     void *desc; /* of `buffers`, if wanted */
     fi_addr_t card;
     struct sockaddr_in name;
-    /* bytes of the provider's prefix; of a buffer with it; of the longest datagram */
+    /* bytes: provider's prefix, buffer with prefix, longest datagram */
     size_t prefix, room, most;
     uint8_t *buffers; /* [POSTED + SENDING][room] */
     struct fi_context2 contexts[POSTED + SENDING];

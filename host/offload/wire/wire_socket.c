@@ -71,8 +71,7 @@ static bool is_too_long(const struct wire_socket *w, int rc)
     return (rc == -EMSGSIZE || rc == -EINVAL) && socket_most(w) < w->each;
 }
 
-/* A datagram that cannot leave for a reason other than its length or lack of room
- * is lost; the window recovers it. */
+/* A datagram that fails for reasons other than length or room is lost; the window recovers it. */
 static int socket_flush(void *wire)
 {
     struct wire_socket *w = wire;
@@ -185,8 +184,8 @@ static const struct wire_ops ops = {
     .close = socket_close,
 };
 
-/* Without privileges a smaller buffer is granted. Returns false if there is no UDP_GRO, so that
- * each call receives one datagram. */
+/* Without privileges the system grants a smaller buffer. Returns false without UDP_GRO: each call
+ * then receives one datagram. */
 static bool make_room(int fd)
 {
     const int bytes = SOCKET_BYTES, one = 1;
@@ -279,8 +278,7 @@ static const struct wire_ops group_wire = {
     .close = socket_close,
 };
 
-/* The host's ranks share the group's address. A connected socket
- * gets no datagrams of other hosts. */
+/* The host's ranks share the group's address. The socket is connected to ignore other hosts. */
 static int join_group(struct wire_socket *w, const struct wire_options *o, uint32_t local)
 {
     const struct sockaddr_in card = card_of(o);

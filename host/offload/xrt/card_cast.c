@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* values per run: 4 MiB of fp32 amortise a run; smaller pieces than
- * MIN_RUN make reading files slow */
+/* values per run: 4 MiB of fp32 amortise a run; below MIN_RUN reading files is slow */
 enum { MAX_RUN = 1 << 20, MIN_RUN = 1 << 16 };
 
 enum role { X, CODES, EXPONENT, ABSMAX, STATUS };

@@ -12,7 +12,7 @@ enum {
 #include "hls/card/mm_regs.def"
     BURST = REDUCE_ROWS /* beats */
 };
-/* A run costs the host tens of microseconds, negligible with so many bytes. */
+/* So many bytes make the tens of microseconds that a run costs the host negligible. */
 enum { RUN_BYTES = 16 << 20, PART_BYTES = 1 << 20 };
 static const uint32_t memory_said_error = 1u << 31;
 

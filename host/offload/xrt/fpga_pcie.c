@@ -1,5 +1,5 @@
 /* fpga_pcie.c : Controls a card that this process owns: registers through XRT, frames over
- * Ethernet. Access rules are a shared card's (control_jobs.h) with one peer. */
+ * Ethernet. Access rules are those of a shared card (control_jobs.h) with one peer. */
 #include "base/err.h"
 #include "hls/card/regs.h"
 #include "offload/card/fpga.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Loading a bitstream takes seconds. A step waits if the timeout is below 1 s. */
+/* Loading a bitstream takes seconds. With a timeout below 1 s a step is waiting. */
 static const double open_s = 30, hurry_s = 3;
 enum { ME = 0 }; /* the only peer */
 

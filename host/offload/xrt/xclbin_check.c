@@ -70,7 +70,7 @@ int xclbin_check(const struct xclbin *x, char *why)
     return 0;
 }
 
-enum { MAX_MIB = 1024 }; /* the largest FPGA's has 100 */
+enum { MAX_MIB = 1024 }; /* the largest FPGA's file has 100 */
 
 static int say(int code, const char *path, const char *what, char *why)
 {

@@ -106,8 +106,8 @@ static void write_arg(const struct kernel_arg *a, struct text *to)
              a->offset, bytes, a->c_type);
 }
 
-/* All kernels are ap_ctrl_hs, even nic_core, which is never started: XRT 2.13 lets programs access
- * the registers of no others (xrtPLKernelOpenExclusive: "AP_CTRL_NONE is only supported by XRT
+/* All kernels are ap_ctrl_hs, even nic_core, which never starts: XRT 2.13 lets programs access
+ * registers only of such kernels (xrtPLKernelOpenExclusive: "AP_CTRL_NONE is only supported by XRT
  * native API xrt::ip", which C lacks). Without interrupts XRT accesses no register on its own. */
 static void write_begin(enum kernel k, struct text *to)
 {

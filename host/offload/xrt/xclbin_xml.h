@@ -1,5 +1,5 @@
-/* xclbin_xml.h : Reads the XML that a container's metadata needs, tags and attributes, from
- * untrusted input. */
+/* xclbin_xml.h : Reads tags and attributes, the XML of a container's metadata, from untrusted
+ * input. */
 #ifndef XCLBIN_XML_H
 #define XCLBIN_XML_H
 #include <stdbool.h>

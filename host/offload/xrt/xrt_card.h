@@ -43,12 +43,12 @@ bool xrt_card_name_fits(const char *name);
 /* Checks the container that xrt_card_open() would use. The reason is in why[XRT_WHY_BYTES]. */
 int xrt_card_check(const char *name, const char *xclbin, char *why);
 
-/* True if xrt_card_open()'s result means that the card cannot exist, rather than that it is busy or
+/* True if xrt_card_open()'s result means that the card cannot exist, not that it is busy or
  * silent. */
 bool xrt_card_cannot_be(int rc);
 
-/* Opens a card without loading a container, for xrt_card_about() and for card->uuid, which is that
- * of the container it has (all 0: none). */
+/* Opens a card without loading a container, for xrt_card_about() and for card->uuid, the UUID of
+ * its container (all 0: none). */
 int xrt_card_look(struct xrt_card *card, const char *name, double timeout_s);
 
 void xrt_card_close(struct xrt_card *card); /* legal when zeroed; never blocks long */

@@ -39,9 +39,9 @@ struct xrt_library {
     void (*close)(struct xrt_device *device); /* after its kernels and buffers */
     int (*about)(struct xrt_device *device, struct xrt_about *out, char *why);
 
-    /* Loads the container, which ends all runs on the card, unless the card has it. xclbin[bytes]:
-     * accepted by `narrowcast xclbin`. Returns -EBUSY if other processes use the card with another
-     * container. */
+    /* Loads the container unless the card has it already. Loading ends all runs on the card.
+     * xclbin[bytes]: accepted by `narrowcast xclbin`. Returns -EBUSY if other processes use the
+     * card with another container. */
     int (*load)(struct xrt_device *device, const void *xclbin, size_t bytes, char *why);
     int (*uuid)(struct xrt_device *device, uint8_t out[XRT_UUID_BYTES], char *why);
 

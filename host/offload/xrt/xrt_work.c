@@ -34,10 +34,10 @@ static _Atomic int n_busy;
 
 static pid_t owner; /* process that has opened devices */
 
-/* If a thread is in XRT, ends the process before XRT's exit handlers, which would unload
- * its code or wait for it. The program's handlers were registered later, so they have run,
- * or their work is done (MPI). A forked child ends likewise: it lacks the threads for
- * which some handlers of XRT wait. */
+/* If a thread is in XRT, ends the process before XRT's exit handlers, which would unload the
+ * thread's code or wait for it. The program's handlers were registered later, so they have run;
+ * MPI's work is done. A forked child also ends here: it lacks threads that some of XRT's handlers
+ * wait for. */
 static void leave(int status, void *arg)
 {
     (void)arg;
@@ -47,8 +47,8 @@ static void leave(int status, void *arg)
     _exit(status);
 }
 
-/* XRT may register handlers in the first call of each kind, so
- * leave() is registered several times. */
+/* XRT may register handlers in its first call of each kind, so each kind registers leave()
+ * again. */
 static void register_leave(enum xrt_work_kind kind)
 {
     static _Atomic int times[XRT_WORK_CLOSE + 1];

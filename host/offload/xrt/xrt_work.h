@@ -1,5 +1,5 @@
 /* xrt_work.h : Makes calls of xrt_library.h in a separate thread, one at a time, with a deadline.
- * Arguments are copied, since a late call may still return. */
+ * Arguments are copied, since an abandoned call may still return. */
 #ifndef XRT_WORK_H
 #define XRT_WORK_H
 #include "offload/xrt/xclbin.h"
@@ -39,13 +39,13 @@ struct xrt_task {
 struct xrt_work;
 
 /* Starts the thread. where: as for open() of xrt_library.h. xclbin: to load, or NULL; the thread
- * owns it, even after a failure. Returns NULL if it cannot get memory or a thread. */
+ * owns it, even after a failure. Returns NULL without memory or a thread. */
 struct xrt_work *xrt_work_start(const struct xrt_library *library, const char *where,
                                 struct xclbin *xclbin);
 
 /* Makes a call and waits for task->rc. Returns false after timeout_s: w no longer belongs to the
- * caller, and the thread cleans up if the call ever returns. As long as it does not return, the
- * process's exit skips handlers that were registered before the call. */
+ * caller, and the thread cleans up if the call ever returns. Until then the process's exit skips
+ * handlers registered before the call. */
 bool xrt_work_do(struct xrt_work *w, struct xrt_task *task, double timeout_s);
 
 /* Returns how many threads are blocked in XRT. */
