@@ -165,8 +165,8 @@ void comm_liveness_report(const struct comm *c, const bool *heard, int code)
                   c->deadline_s, c->n_ranks);
 }
 
-/* A job's first messages are rank 0's record to all ranks, then comm_agree(). They must stay the
- * same in all versions. */
+/* A job's first messages: rank 0 sends its record to all ranks; then comm_agree(). They must stay
+ * the same in all versions. */
 
 struct record {
     char magic[8];

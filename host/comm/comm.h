@@ -3,7 +3,7 @@
  *
  * A wait that passes its deadline prints the ranks that do not answer. Over MPI it then ends the
  * whole job, so a call either returns or its process ends. Over the caller's transport it returns a
- * negative errno, and so do all later calls. The same happens if a call of the transport fails.
+ * negative errno, and so do all later calls, also after a failed call of the transport.
  *
  * One thread at a time may call: the one that opened the job or, if comm_threads(), any other. */
 #ifndef COMM_H
@@ -81,15 +81,15 @@ int comm_lowest_here(const struct comm *c, int rank);
 int comm_n_processes(const struct comm *c);
 int comm_n_here(const struct comm *c);
 
-/* Return what users call a rank: "block" if it is one of several in a process, else "rank". */
+/* Return the users' word for a rank: "block" if it is one of several in a process, else "rank". */
 const char *comm_rank_word(const struct comm *c);
 
 /* Let the other virtual ranks of this process run. Does nothing for other ranks. */
 void comm_yield(struct comm *c);
 
-/* Make all calls of this rank return `code`, pending ones included. Soon all calls of the other
- * ranks return it, too. Any thread may call it. Works only over the caller's transport; otherwise
- * returns false, and comm_abort() is needed. */
+/* Make all calls of this rank, pending ones included, return `code`; soon the other ranks' calls do
+ * too. Any thread may call it. Works only over the caller's transport; otherwise returns false, and
+ * comm_abort() is needed. */
 bool comm_fail(struct comm *c, int code);
 
 /* Return the error that all calls return after a failure, or 0. Always 0 except over the caller's
@@ -98,7 +98,7 @@ int comm_failed(const struct comm *c);
 
 /* Agree on the result of a step that may have failed on any rank. All ranks pass their rc, with
  * errors held (err_hold()). If ranks failed, the lowest of them prints its held line, and all
- * return its code. Otherwise returns 0, and rank 0 prints its held warnings. */
+ * return its code. Else rank 0 prints its held warnings, and all return 0. */
 int comm_agree(struct comm *c, int rc);
 
 /* End the job from one rank when the others cannot be consulted. Prints held lines. All processes
@@ -169,8 +169,8 @@ struct comm_count comm_counted(const struct comm *c);
  * GPU. All ranks call it. */
 int comm_rank_on_node(struct comm *c);
 
-/* nodes: [n_ranks] out: for each rank, the lowest rank on its machine. All ranks call it. Returns 0
- * or -EIO. */
+/* Set nodes [n_ranks] to the lowest rank on each rank's machine. All ranks call it. Returns 0 or
+ * -EIO. */
 int comm_nodes(struct comm *c, int32_t *nodes);
 
 /* True if MPI declares that it accepts pointers to device memory. Some libraries accept them

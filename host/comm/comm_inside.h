@@ -121,9 +121,9 @@ int comm_send(struct comm *c, int to, const void *buf, size_t bytes);
 int comm_recv(struct comm *c, int from, void *buf, size_t bytes);
 
 /* Track the deadline of one wait. comm_watch() begins it; call comm_look() between polls, at least
- * every DEADLINE_GAP_S. Once the deadline has passed, or another rank has started the liveness
- * check, comm_look() does the same as comm_missing(); before, it returns 0. Time in which this
- * process was stopped does not count. */
+ * every DEADLINE_GAP_S. comm_look() returns 0 until the deadline has passed or another rank has
+ * started the liveness check; then it acts as comm_missing(). Time in which this process was
+ * stopped does not count. */
 struct comm_watch {
     double start_s, waited_s; /* waited_s: at the last look */
     struct deadline deadline;
@@ -141,7 +141,7 @@ void comm_combine(enum comm_reduce how, size_t n, void *into, const void *x);
 /* end() for ranks that MPI has not started: exit this process with all its ranks. */
 void comm_exit(struct comm *c, int code) __attribute__((noreturn));
 
-/* Print the ranks that have not answered a liveness check (heard [n_ranks] is false) after a wait
+/* Print the ranks that have not answered a liveness check (heard [n_ranks] false) after a wait that
  * failed with code. */
 void comm_liveness_report(const struct comm *c, const bool *heard, int code);
 

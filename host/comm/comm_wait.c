@@ -70,7 +70,7 @@ int comm_look(struct comm *c, struct comm_watch *w)
 }
 
 /* Poll for a few microseconds, then yield, then sleep, longer in long waits: hundreds of ranks may
- * share a core with the one rank that they wait for. */
+ * share a core with the rank that they wait for. */
 void comm_rest(unsigned n_polls, double waited_s)
 {
     if (n_polls < 50)
@@ -209,7 +209,7 @@ static int reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const
     TRY(c->ops->reduce(c, how, x, n, what));
     const size_t bytes = c->n_ranks > 1 ? n * comm_reduce_bytes(how) : 0;
     c->count.sent_bytes += bytes;
-    /* One rank of a process takes part. */
+    /* Only one rank of each process takes part. */
     if (c->n_near == c->n_ranks || (c->n_near > 0 && c->rank != c->near))
         c->count.near_bytes += bytes;
     return 0;

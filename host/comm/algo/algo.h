@@ -30,9 +30,8 @@ static inline void algo_have(const struct algo_flow *flow, size_t at, size_t n)
         flow->have(flow->arg, at, n);
 }
 
-/* Registered buffers : the memory that all calls of one caller use; codes, result and scratch of
- * every call must lie inside. Algorithms on GPUs map it into other processes. The caller fills this
- * struct once its buffers exist. */
+/* Registered buffers: memory that has codes, result and scratch of all calls of one caller. GPU
+ * algorithms map it into other processes. The caller fills this struct once its buffers exist. */
 struct algo_buffers {
     uint8_t *codes, *result, *scratch;
     size_t codes_bytes, result_bytes, scratch_bytes; /* the same on all ranks */
@@ -65,8 +64,8 @@ struct algo_call {
     struct algo_node_sum *node;
 };
 
-/* A phase of an all-reduce: steps, each of which waits for the one before. Counts are per step, for
- * the busiest rank, which has the longest ranges. */
+/* A phase of an all-reduce: steps that wait for each other. Counts are per step, for the busiest
+ * rank (with the longest ranges). */
 struct algo_phase {
     int steps;
     uint64_t sent, got;   /* bytes */
@@ -110,12 +109,12 @@ struct algo {
      *  codes of all ranks --reduce_scatter--> rank r has its range --allgather--> all have all
      *
      * Rank r's range, algo_owned(), is in `result` at its place in the whole vector, from byte
-     * reduce_op_out_at(range.at). The two halves together give the same result as run() in as many
-     * rounds. Other calls may be made between them.
+     * reduce_op_out_at(range.at). Together the halves give the result of run() in as many rounds.
+     * Other calls may come between them.
      *
-     * All ranks make the same calls in the same order, these included. Each half blocks until this
-     * rank's part is done and its messages have left; the caller then owns codes, result and
-     * scratch again. Both return like run(). After a failure `result` is undefined.
+     * All ranks make the same calls in the same order. Each half blocks until this rank's part is
+     * done and its messages have left; the caller then owns codes, result and scratch again. Both
+     * return like run(). After a failure `result` is undefined.
      *
      * reduce_scatter() takes the call of run() and writes only this rank's range of result.
      *   flow    gets each element once: need() for all codes, have() for this rank's range
@@ -148,7 +147,8 @@ extern const struct algo algo_direct_ipc, algo_direct_nccl, algo_group_scatter_i
     algo_group_scatter_nccl, algo_group_master_ipc, algo_group_master_nccl, algo_native_nccl;
 /* group-scatter in one node, whose card (algo_call.node) adds as long as it works. */
 extern const struct algo algo_group_scatter_card;
-/* group-scatter for exact sums, else direct: the bits of direct, for codecs settled for it. */
+/* group-scatter for exact sums, else direct. The bits are those of direct, for which the codec is
+ * settled. */
 extern const struct algo algo_group_scatter_exact;
 /* Variant by_memory of gather. */
 extern const struct algo algo_gather_memory;
@@ -161,8 +161,7 @@ const struct algo *algo_at(int i);
 int algo_find(const char *word, int n_ranks, const struct algo **algo, int *group);
 
 /* Replace *algo by its by_memory, if any, for virtual ranks of one process. Call it between
- * algo_find() and algo_settle(). Returns 0, or reports -EINVAL if these ranks cannot run the
- * algorithm: mpis_order needs MPI. */
+ * algo_find() and algo_settle(). Returns 0, or reports -EINVAL if mpis_order needs MPI. */
 int algo_here(const struct comm *c, const struct algo **algo);
 
 /* Return the range of n elements that `rank` owns between reduce_scatter() and allgather(). Ranges

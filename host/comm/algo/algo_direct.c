@@ -5,7 +5,7 @@
  *
  * A single half (algo.h) has one kind of message; its segments are pieces of each rank's range.
  *
- * If all ranks send to all at once and three flows meet at one port, two other ports are idle. A
+ * If all ranks send to all at once, several flows meet at one port while other ports are idle. A
  * rank therefore sends short messages to the others in turn, beginning with its next neighbour.
  * While ranks keep pace, every port has one sender and one receiver; otherwise IN_FLIGHT messages
  * hide the gaps. */
@@ -20,7 +20,7 @@ enum {
     MESSAGE_MIN = 30 * 1024,
     /* Open MPI sends up to 64 KiB over TCP, headers included, without a handshake. */
     MESSAGE_MAX = 60 * 1024,
-    /* The first segment's cast and the last one's return overlap with nothing. */
+    /* The cast of the first segment and the decoding of the last overlap with nothing. */
     SEGMENTS = 8,
     WINDOW = 8,    /* segments in progress */
     IN_FLIGHT = 4, /* messages */
@@ -54,7 +54,8 @@ struct pipe {
     int next; /* distance to the next rank to send to */
 };
 
-/* The result is a multiple of n_ranks units. codes: true if codes travel, not only sums. */
+/* Return a segment's elements, a multiple of n_ranks units. codes: true if codes travel, not only
+ * sums. */
 static size_t segment_n(const struct reduce_op *f, size_t n, int n_ranks, bool codes)
 {
     const size_t in = codes ? f->ops->in_bytes(f, f->unit) : 0, out = f->ops->out_bytes(f, f->unit);
@@ -128,7 +129,7 @@ static uint8_t *store_of(const struct pipe *p, const struct slot *slot, int by)
     return slot->store + (size_t)(by - 1) * most_of(p, ALGO_IN);
 }
 
-/* Receives of both kinds are posted before this rank sends any of the segment. */
+/* Post receives of both kinds before this rank sends any part of the segment. */
 static int post(struct pipe *p, size_t s)
 {
     struct slot *slot = &p->mem.slots[s % WINDOW];
@@ -170,7 +171,7 @@ static struct comm_batch *free_flight(struct pipe *p)
     return NULL;
 }
 
-/* Sums go first, since other ranks wait for them. */
+/* Send sums first, since other ranks wait for them. */
 static int send_one(struct pipe *p)
 {
     struct comm_batch *flight = free_flight(p);
@@ -231,7 +232,8 @@ static void tell(const struct pipe *p, size_t s, bool all,
     say(p->call->flow, r.at, r.n);
 }
 
-/* Do first what other ranks wait for. Returns false if only a message can help. */
+/* Do one piece of work, first what other ranks wait for. Returns false if there is none before a
+ * message comes. */
 static bool work(struct pipe *p)
 {
     if (p->summed < p->made && have_come(p, p->summed, CODES)) {

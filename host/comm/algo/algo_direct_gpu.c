@@ -1,5 +1,5 @@
 /* algo_direct_gpu.c : runs `direct` on GPUs, bit for bit like algo_direct.c: each GPU adds its
- * range from all ranks' memory (CUDA IPC) or from what NCCL delivered. */
+ * range from all ranks' memory (CUDA IPC) or from memory that NCCL has filled. */
 #include "base/err.h"
 #include "comm/gpu/gpu_peers.h"
 #include "vec/gpu/gpu.h"

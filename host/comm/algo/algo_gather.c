@@ -1,6 +1,6 @@
 /* algo_gather.c : all-reduces by gathering all codes on all ranks, each of which adds them in rank
- * order. Rounding therefore depends only on the rule of the sum, as in CPD, the emulation library
- * of the APS authors. Source: APS paper, section 5, all-reduce of CPD. */
+ * order. Rounding therefore depends only on the rule of the sum. Source: APS paper, section 5,
+ * all-reduce of CPD, the authors' emulation library. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"

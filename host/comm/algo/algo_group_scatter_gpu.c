@@ -1,8 +1,8 @@
 /* algo_group_scatter_gpu.c : runs group-scatter on GPUs, bit for bit like algo_group_scatter.c.
  *
- * Member i's GPU adds part i of its node's codes, from the members' memory (CUDA IPC) or from what
- * NCCL delivered. The nodes' sums travel over MPI in chunks, from pinned memory or, if MPI accepts
- * it, device memory:
+ * Member i's GPU adds part i of its node's codes, from the members' memory (CUDA IPC) or from
+ * memory that NCCL has filled. The nodes' sums travel over MPI in chunks, from pinned memory or, if
+ * MPI accepts it, device memory:
  *
  *     chunk s   node's sum -> wide[s % 2] => nodes
  *         s-1                 store[..] -> sum -> out[..] => nodes
@@ -45,7 +45,7 @@ static void scatter_close(struct comm *c, struct algo_buffers *buffers)
     free(s);
 }
 
-/* Any format must fit. One node needs no buffers. */
+/* Buffers fit any format. One node needs none. */
 static int make_buffers(struct scatter *s, int n_nodes)
 {
     const struct dev_run_ops *run = gpu()->run;

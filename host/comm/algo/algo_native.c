@@ -6,7 +6,7 @@
  * and hides its messages: no rounds are counted, and bytes handed to MPI count once.
  *
  * Source of the MPI_Op on a packed vector type: fp8 paper, section 3. Its items have 128 bits; ours
- * have 8 codes, so that a bucket is a whole number of items. */
+ * have 8 codes, so that buckets are whole items. */
 #include "comm/algo/algo.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"

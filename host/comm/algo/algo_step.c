@@ -148,7 +148,7 @@ void algo_add_blocks(const struct reduce_op *f, size_t block, struct algo_range 
     }
 }
 
-/* The sums of groups get one exponent of their own per layer, E, and are cast again:
+/* The groups' sums get their own exponent E per layer, and are cast again:
  *
  *   gradients * 2^f --cast--> codes ==group==> sums --largest--> E
  *                            E ==max over all ranks==> sums * 2^(bias - E), cast ==groups==>

@@ -1,5 +1,5 @@
-/* algo_step.h : building blocks of all-reduce algorithms: ranges, sets of ranks, sums, and steps
- * that move ranges.
+/* algo_step.h : declares building blocks of all-reduce algorithms: ranges, sets of ranks, sums, and
+ * steps.
  *
  * A vector of n elements is cut into one range for each member of a set of ranks, and travels in
  * one of four forms. */
@@ -68,7 +68,7 @@ void algo_add_parts(const struct reduce_op *f, struct algo_range r, enum algo_fo
                     const uint8_t *const *parts, int n_parts, void *acc, enum algo_form to,
                     uint8_t *sum);
 
-/* The same with another block length, a multiple of the unit; GPUs need long ones. acc:
+/* algo_add_parts() with another block length, a multiple of the unit. GPUs need long blocks. acc:
  * [acc_bytes(block)]. */
 void algo_add_blocks(const struct reduce_op *f, size_t block, struct algo_range r,
                      enum algo_form from, const uint8_t *const *parts, int n_parts, void *acc,

@@ -47,7 +47,7 @@ struct gpu_peers {
  * negative errno on all ranks of the job. */
 int gpu_peers_open(struct comm *c, const struct algo_set *set, const struct gpu_peers_link *link,
                    const struct algo_buffers *buffers, struct gpu_peers **out);
-/* All members call it. After a failure it waits for no member. NULL is legal. */
+/* All members call it. Close the set. Waits for no member after a failure. NULL is legal. */
 void gpu_peers_close(struct gpu_peers *m);
 
 size_t gpu_peers_store_bytes(const struct gpu_peers_link *link, const struct algo_cut *cut);

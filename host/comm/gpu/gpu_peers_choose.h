@@ -11,7 +11,7 @@
 #define GPU_PEERS_CHOOSE_H
 #include "comm/algo/algo.h"
 
-/* Choose a transport. All ranks call it, with a GPU open on each (gpu.h), between algo_find() and
+/* Choose a transport. All ranks call it, each with an open GPU (gpu.h), between algo_find() and
  * algo_settle().
  *   cards    codes also go to cards, so they must be in memory that the CPU can access
  *   rescale  groups' sums are cast again between stages, which NCCL and IPC do not support

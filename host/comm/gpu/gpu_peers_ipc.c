@@ -16,7 +16,7 @@
 
 enum { CODES, RESULT, SCRATCH, N_REGIONS };
 
-struct card { /* tells the other members about one's buffers; no relation to a reduction card */
+struct card { /* describes a member's buffers to the others; no reduction card */
     struct dev_ipc handles[N_REGIONS];
     uint64_t bytes[N_REGIONS];
 };

@@ -106,7 +106,7 @@ static int fill(struct comm_mpi *m, const struct comm_members *o)
     return m ? make_room(m) : -ENOMEM;
 }
 
-/* This is comm_agree() for ranks without a job. Like all of opening, it has no deadline. */
+/* comm_agree() for ranks without a job. Opening has no deadline. */
 static int agree(MPI_Comm mpi, int rank, int rc)
 {
     const uint64_t fine = UINT64_MAX;
@@ -199,11 +199,11 @@ static void keep_loaded(void)
 }
 
 /* If MPI_Finalize took over 1 s, sleep as long again plus up to 1 s, at most 11 s. With hundreds of
- * ranks per core the launcher answers late. Open MPI's ranks wait only 2 s for it, and a rank that
- * exits before the launcher has noticed MPI_Finalize counts as dead. */
+ * ranks per core the launcher answers late, but Open MPI's ranks wait only 2 s for it, and a rank
+ * that exits before the launcher notices MPI_Finalize counts as dead. */
 static void finalize(void)
 {
-    /* at exit the floating-point mode is the program's, which may enable traps */
+    /* the program's floating-point mode may enable traps */
     fenv_t fp;
     fp_env_enter(&fp);
     const double start = clock_s(), most = 10;

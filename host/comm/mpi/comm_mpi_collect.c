@@ -181,9 +181,9 @@ bool comm_cuda_aware(void)
 }
 
 /* In a ring only one rank waits for the missing one. So the first rank whose deadline passes sends
- * an empty message to all others, and every waiting rank that receives one does the same. A rank
- * that sends none within COMM_LIVENESS_S is missing. The lowest rank that answered prints the
- * missing ranks and ends the job. */
+ * an empty message to all others, as does every waiting rank that receives one. A rank that sends
+ * none within COMM_LIVENESS_S is missing. The lowest other rank prints the missing ranks and ends
+ * the job. */
 
 /* time for the lowest rank to end the job */
 static const double LAST_WORD_S = 10.0;

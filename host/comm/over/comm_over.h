@@ -1,7 +1,7 @@
 /* comm_over.h : connects ranks over the caller's own transport (struct nc_transport), without MPI.
  *
  * A failed call of the transport, or a passed deadline, does not end the process (comm.h). One rank
- * prints the missing ones; from then on every call of every rank returns a negative errno. */
+ * prints the missing ranks; then every call of every rank returns a negative errno. */
 #ifndef COMM_OVER_H
 #define COMM_OVER_H
 #include "comm/comm.h"

@@ -1,6 +1,6 @@
-/* comm_over_call.c : calls the caller's transport, and restores the floating-point mode, which a
- * transport may change by loading a library. fegetenv() and fesetenv() would need 114 ns instead of
- * 4, which matters in polls. */
+/* comm_over_call.c : calls the caller's transport, and restores the floating-point mode, which
+ * loading a library may change. fegetenv() and fesetenv() would need 114 ns instead of 4, too long
+ * for polls. */
 #include "comm/over/comm_over_inside.h"
 #include "vec/fp_mode.h"
 #include <errno.h>

@@ -84,7 +84,7 @@ static void nap(void)
     nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
 }
 
-/* A rank that waits for a card would not notice this by a message. */
+/* A rank that waits for a card exchanges no message that would fail. */
 static void fail_if_gone(struct comm_over *o)
 {
     for (int r = 0; r < o->comm.n_ranks && !o->called && !atomic_load(&o->asked); r++)
@@ -156,7 +156,7 @@ static void check_liveness(struct comm_over *o, int code)
         o->heard[r] = o->peers[r].heard;
         lowest = lowest && (r >= o->comm.rank || !o->heard[r]);
     }
-    err_hold(); /* all ranks keep the line for nc_last_error(), only one prints it */
+    err_hold(); /* all ranks keep the line for nc_last_error(); one prints it */
     comm_liveness_report(&o->comm, o->heard, code);
     err_release(lowest);
 }

@@ -29,8 +29,7 @@ static bool poll(struct comm *c)
     return false;
 }
 
-/* A rank may be a vote ahead of another, and abandon the card path of a step that the other has not
- * reached. */
+/* A rank one vote ahead may abandon the card path of a step that others have not reached. */
 static int abandon(struct comm *c)
 {
     struct virtual_rank *r = virtual_rank(c);

@@ -7,10 +7,10 @@
  *
  * Ranks of one process have no deadline. Waits for other processes have the deadline of the
  * communicator between them, and passing it ends the job. When all ranks wait for each other, the
- * run prints at once which rank waits for which, and every call returns -EDEADLK. Other errors are
- * a message with a length that its receiver does not expect (-EIO), ranks in different collectives
- * (-EPROTO), and a rank that ends with messages in flight (-EIO). After any of these errors all
- * calls of the run return its code, so that all bodies end. */
+ * run prints at once which rank waits for which, and every call returns -EDEADLK. Other errors: a
+ * message of unexpected length (-EIO), ranks in different collectives (-EPROTO), and a rank that
+ * ends with messages in flight (-EIO). After any of these all calls of the run return its code, so
+ * that all bodies end. */
 #ifndef COMM_VIRTUAL_H
 #define COMM_VIRTUAL_H
 #include "comm/comm.h"
@@ -32,7 +32,7 @@ int comm_virtual_lowest(const struct comm_virtual *v);
 void comm_virtual_close(struct comm_virtual *v);
 
 /* Return the communicator of a rank of this process. It belongs to v and is the same in all runs,
- * so objects opened on it in one run work in the next. Do not leave or close it. */
+ * so objects opened on it work in later runs. Do not leave or close it. */
 struct comm *comm_virtual_rank(struct comm_virtual *v, int rank);
 
 /* Run body on every rank of this process until all have returned. All processes call it.

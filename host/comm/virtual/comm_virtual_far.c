@@ -4,8 +4,8 @@
  *
  *     | from, to, tag, bytes | body | from, to, tag, bytes | body ...
  *
- * A head is received only while some rank waits for a message of that process. If no rank waits for
- * its body yet, the body is received into new memory. */
+ * A head is received only while a rank waits for a message of that process. A body that no rank
+ * waits for yet is received into new memory. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/virtual/comm_virtual_inside.h"
@@ -115,7 +115,7 @@ static void append(struct virtual_far **list, struct virtual_far *m)
     *list = m;
 }
 
-/* Early messages that a rank waits for are skipped. */
+/* Skips early messages that a rank waits for. */
 static struct virtual_far *find(struct virtual_far **list, const struct virtual_far_head *head)
 {
     for (struct virtual_far *m; (m = *list); list = &m->next)
@@ -141,7 +141,7 @@ static void *body_of(const struct virtual_far *m)
     return m->rank->messages[m->place].buf;
 }
 
-/* The body has arrived early, and now its receive is posted. */
+/* Delivers a body that arrived before its receive was posted. */
 static void deliver(struct virtual_far *m)
 {
     memcpy(body_of(m), m->early, m->head.bytes);
@@ -350,7 +350,7 @@ int virtual_far_forget(struct comm_virtual *v, uint64_t vote, const uint64_t *ab
     struct comm *b = v->below;
     uint64_t *processes = b->scratch; /* fits: comm_vote() has checked the ranks' mask */
     if (v->forgot == vote)
-        return 0; /* another rank of this process did it, and this one may not wait */
+        return 0; /* another rank of this process did it; this one must not wait */
     v->forgot = vote;
     memset(processes, 0, ((size_t)b->n_ranks + 63) / 64 * sizeof *processes);
     for (int r = 0; r < v->n_ranks; r++) {

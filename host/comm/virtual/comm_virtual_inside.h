@@ -141,8 +141,8 @@ void virtual_far_drop(struct comm_virtual *v);
  * or reports a failure. */
 int virtual_far_post(struct virtual_rank *r, size_t place);
 /* Progresses messages between processes. If `wait`, blocks until a part of a message has travelled;
- * some message must be in flight. If it returns a positive number, messages may be done: take them
- * all. A negative errno means that the communicator between the processes has failed. */
+ * some message must be in flight. After a positive result messages may be done: take them all. A
+ * negative errno: the communicator between the processes has failed. */
 int virtual_far_progress(struct comm_virtual *v, bool wait);
 /* Takes a message that is done. *r, *place: out: it was (*r)->messages[*place]. Returns 1, 0 if
  * there is none (left), or reports a failure. */
@@ -154,8 +154,8 @@ int virtual_far_collect(struct comm_virtual *v, const struct virtual_call *call)
 /* Tells the other processes that a rank has abandoned the card path in the step that ends with this
  * vote. */
 int virtual_far_abandon(struct comm_virtual *v, uint64_t vote);
-/* Forgets, after this vote, which processes abandoned the card path. Only the first call for a vote
- * does something. abandoned: bit mask of ranks. No message may be in flight between processes. */
+/* Forgets, after this vote, which processes abandoned the card path. Only a vote's first call does
+ * something. abandoned: bit mask of ranks. No message may be in flight between processes. */
 int virtual_far_forget(struct comm_virtual *v, uint64_t vote, const uint64_t *abandoned);
 
 /* ---- turns (comm_virtual_turn.c) ---- */
@@ -168,7 +168,7 @@ void virtual_live(void *arg);
 int virtual_block(struct virtual_rank *r, enum virtual_wait until);
 void virtual_wake(struct virtual_rank *r);
 
-/* Mark a message of r as done, and wake r if it waited for that. */
+/* Mark a message of r as done, and wake r if it waited for it. */
 void virtual_end_message(struct virtual_rank *r, struct virtual_message *m);
 /* Mark all messages between processes that are done. */
 void virtual_end_far(struct comm_virtual *v);

@@ -75,7 +75,8 @@ int virtual_break(struct comm_virtual *v, int code, const char *text)
     return code;
 }
 
-/* If no rank can run, wait for other processes first. Returns when it is r's turn again. */
+/* Run the next rank, after waiting for other processes if none can run. Returns in r's next
+ * turn. */
 static void hand_over(struct virtual_rank *r)
 {
     struct comm_virtual *v = r->job;
@@ -114,7 +115,7 @@ void virtual_yield(struct virtual_rank *r)
     hand_over(r);
 }
 
-/* The buffers of a rank's messages end with the rank. */
+/* Fail if an ended rank has messages in flight: their buffers end with the rank. */
 static void check_left(struct virtual_rank *r)
 {
     char text[96];
@@ -138,11 +139,11 @@ void virtual_live(void *arg)
 }
 
 /* Ranks whose peer can never answer, because it has ended or has posted another tag, come first in
- * a report. The others wait for one of these, or in a circle. */
+ * a report. The others wait for such ranks, or in a circle. */
 
 enum { SHOWN = 4 };
 
-/* Receives are preferred to sends. */
+/* Return a message that r waits for, a receive if there is one. */
 static const struct virtual_message *waits_for(const struct virtual_rank *r)
 {
     const struct virtual_message *found = NULL;
