@@ -7,8 +7,8 @@
  *         byte 8 ... byte 4              byte 3 ... byte 0
  *         | c7 c6 c5 c4 : (4 bits of c3) | c3 c2 c1 c0 |
  *
- * Codes in 4-byte units, and codes near the end of a vector, are collected in a 64-bit word: bytes
- * after the end must not be accessed. */
+ * A 64-bit word collects codes in 4-byte units, and codes near a vector's end, where later bytes
+ * must not be accessed. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 

@@ -37,16 +37,16 @@ struct vec_level_lists;
 struct vec_sign_lists;
 struct vec_counts;
 
-/* One backend. Operations block until done. Only alloc and alloc_floats allocate memory or can
- * fail. Buffers belong to the caller and must not overlap unless a slot allows it. n may be 0. fp32
+/* One backend. Operations block until done. Only alloc and alloc_floats allocate or can fail.
+ * Buffers belong to the caller and must not overlap unless a slot allows it. n may be 0. fp32
  * arrays are aligned to 4 bytes; codes need no alignment. On a GPU, fp32 arrays are device memory,
  * and all other buffers come from alloc. Only GPU backends accept spans whose type is not
  * VEC_FLOAT. */
 struct vec_ops {
     const char *name;
 
-    /* Returns the largest |x[i]| as fp32 bits, 0 for n == 0; at least 0x7f800000 exactly when x
-     * contains an inf or a nan. */
+    /* Returns the largest |x[i]| as fp32 bits: 0 for n == 0, at least 0x7f800000 if x has an inf or
+     * nan. */
     uint32_t (*absmax)(const float *x, size_t n);
 
     /* codes = cast(x * 2^shift), rounded once. at: index of x[0] in its layer; selects the random
@@ -60,9 +60,9 @@ struct vec_ops {
                             int shift, uint8_t *codes);
 
     /* x = code * 2^shift / divisor. The product is rounded to fp32, which changes only fp32
-     * subnormals; then the quotient is, unless the divisor is 1. If the product would overflow,
-     * powers of two move from the divisor to the shift (vec_quotient_of()), so x is inf only if the
-     * quotient does not fit fp32. */
+     * subnormals; then the quotient is rounded, unless the divisor is 1. If the product would
+     * overflow, powers of two move from the divisor to the shift (vec_quotient_of()), so x is inf
+     * only if the quotient does not fit fp32. */
     void (*decode)(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
                    float *x);
 
@@ -102,8 +102,8 @@ struct vec_ops {
     void (*accumulate_wide)(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
                             bool first);
 
-    /* The *_all slots handle many spans, each by its own shift, on a GPU in one launch. ops: this
-     * table. */
+    /* The *_all slots handle many spans, each with its own shift; a GPU handles them in one launch.
+     * ops: this table. */
 
     void (*absmax_all)(const struct vec_ops *ops, struct vec_span *spans, int n_spans);
     /* writes zero codes up to span.padded */
@@ -122,7 +122,7 @@ struct vec_ops {
     const struct vec_sign_lists *sign_lists;
     const struct vec_counts *counts;
     const struct vec_ratio_lists *ratio_lists;
-    const struct vec_levels *levels; /* these: one vector per call; NULL on a GPU */
+    const struct vec_levels *levels; /* one vector per call, as the next three; NULL on a GPU */
     const struct vec_signs *signs;
     const struct vec_ratio *ratio;
 
@@ -131,7 +131,7 @@ struct vec_ops {
     void *(*alloc)(size_t bytes);
     void (*free)(void *p);
 
-    /* The same for fp32 vectors, which on a GPU are device memory. */
+    /* Allocates fp32 vectors in the same way; on a GPU they are device memory. */
     void *(*alloc_floats)(size_t bytes);
     void (*free_floats)(void *p);
 

@@ -18,7 +18,6 @@ enum vec_isa { VEC_SCALAR, VEC_AVX2, VEC_AVX512, VEC_AVX512VBMI, VEC_ISAS };
 /* Returns the name, as in NARROWCAST_ISA. */
 const char *vec_isa_name(enum vec_isa isa);
 
-/* Returns whether this CPU has isa. */
 bool vec_isa_here(enum vec_isa isa);
 
 /* Fills *ops, including its name. Returns false and leaves *ops unchanged if this CPU lacks isa. */

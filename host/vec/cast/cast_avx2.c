@@ -33,7 +33,7 @@ CAST_INLINE __m256i round_any(const struct enc_plan *p, __m256i sig, __m256i k,
     const __m256i one = all(1);
     if (p->round == MF_ZERO)
         return _mm256_srlv_epi32(sig, k);
-    /* rest: in units of 2^-32 of the kept unit; shifts by 32 and more give 0 */
+    /* rest: unit 2^-32 of the kept unit; shifts of 32 or more give 0 */
     if (p->round == MF_STOCHASTIC) {
         const __m256i kept = _mm256_srlv_epi32(sig, k),
                       rest_left = _mm256_sllv_epi32(sig, _mm256_sub_epi32(all(32), k));
@@ -44,7 +44,7 @@ CAST_INLINE __m256i round_any(const struct enc_plan *p, __m256i sig, __m256i k,
         const __m256i stays = _mm256_cmpeq_epi32(_mm256_max_epu32(rest, words), words);
         return _mm256_add_epi32(_mm256_add_epi32(kept, one), stays);
     }
-    sig = _mm256_slli_epi32(sig, 7); /* makes half a unit a bit even if nothing is dropped */
+    sig = _mm256_slli_epi32(sig, 7); /* keeps a bit for half a unit even if nothing is dropped */
     k = _mm256_add_epi32(k, all(7));
     const __m256i half = _mm256_sllv_epi32(one, _mm256_sub_epi32(k, one));
     const __m256i last = _mm256_and_si256(_mm256_srlv_epi32(sig, k), one);

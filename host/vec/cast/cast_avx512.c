@@ -138,7 +138,7 @@ static void avx512_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int
     cast_decode(&loops, fmt, codes, n, shift, divisor, x);
 }
 
-/* ---- without software prefetch, for CPUs that are faster so ---- */
+/* ---- without software prefetch, for CPUs that it slows down ---- */
 
 static uint32_t encode_unasked(const struct enc_plan *p, enum cast_shape shape, const float *x,
                                size_t n, const uint32_t *random, void *codes, bool stream)

@@ -1,7 +1,7 @@
 /* cast_c.c : Casts in plain C loops that gcc and clang vectorise for any target.
  *
- * Choices use masks: compilers do not vectorise a choice between an integer and the result of a
- * float addition. */
+ * Choices use masks, because compilers do not vectorise a choice between an integer and a float
+ * sum. */
 #include "hls/arith/philox.h"
 #include "vec/cast/cast_drive.h"
 #include "vec/pack.h"
@@ -34,7 +34,7 @@ static uint32_t choose(uint32_t mask, uint32_t yes, uint32_t no)
     return no ^ ((no ^ yes) & mask);
 }
 
-/* Both are below 2^31, as signed comparisons vectorise best. */
+/* Return a mask of a < b. Both are below 2^31, because signed comparisons vectorise best. */
 static uint32_t below(uint32_t a, uint32_t b)
 {
     return -(uint32_t)((int32_t)a < (int32_t)b);
@@ -85,7 +85,7 @@ static void codes_any(const struct enc_plan *plan, const uint32_t *x, const uint
         const int32_t lower = field < 1 ? 1 - field : 0, over = field > 1 ? field - 1 : 0;
         const uint32_t binade = (uint32_t)(over < p.binades ? over : p.binades);
 
-        /* Bits of rest (unit: 2^-32 of the kept unit) are lost only far below half a unit. */
+        /* rest (unit: 2^-32 of the kept unit) loses bits only far below half a unit. */
         const uint32_t go = p.drop + (uint32_t)lower;
         const uint64_t sig = (uint64_t)((wide & 0x007fffff) | 0x00800000) << 32,
                        split = sig >> (go < 63 ? go : 63);

@@ -5,7 +5,7 @@
 enum {
     /* elements: buffers stay in the first-level cache, and each block starts on a byte */
     BLOCK = 1024,
-    /* bytes of output that would not stay in the caches, and bypass them */
+    /* bytes from which on output would not stay in the caches, so bypasses them */
     STREAM_BYTES = 4u << 20,
 };
 
@@ -31,7 +31,7 @@ static uint32_t larger(uint32_t a, uint32_t b)
 
 enum { PER_PHILOX = 8, BLOCKS_MAX = BLOCK / PER_PHILOX + 1 };
 
-/* The words are whole Philox blocks. Returns the first element's position in its block. */
+/* Makes whole Philox blocks of words. Returns the first element's position in its block. */
 static unsigned halves_of(const struct cast_loops *loops, uint64_t key, uint32_t half, uint64_t at,
                           size_t n, uint32_t words[4 * BLOCKS_MAX])
 {
@@ -81,7 +81,7 @@ static uint32_t encode_blocks(const struct cast_loops *loops, const struct enc_p
     return absmax;
 }
 
-/* The fp8 paper keeps the upper byte of each fp16 code. */
+/* Keeps the upper byte of each fp16 code (fp8 paper). */
 static uint32_t encode_trunc(const struct cast_loops *loops, const struct enc_plan *p,
                              const float *x, size_t n, uint8_t *codes)
 {

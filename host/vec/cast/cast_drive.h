@@ -1,7 +1,7 @@
 /* cast_drive.h : Casts a whole vector with the few loops that an instruction set provides.
  *
- * Loops write and read codes of half a byte, one, two and four bytes. Codes of other widths pass
- * through a buffer of the next larger shape and the packers. */
+ * Loops write and read codes of half a byte, one, two and four bytes. Others pass through a buffer
+ * of the next larger shape and the packers. */
 #ifndef CAST_DRIVE_H
 #define CAST_DRIVE_H
 #include "vec/cast/cast_plan.h"

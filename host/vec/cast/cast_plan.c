@@ -15,9 +15,9 @@ static int64_t number_bits(struct mf_fmt f, uint32_t code, int shift)
     return up + (int64_t)(127 - mf_bias(f) - shift) * (1 << 23);
 }
 
-/* ENC_ADD needs limits of the format that are fp32 normals, with 23 - m binades of room for the
- * lift, and fp32's subnormals below half the smallest value: 2^-126 <= 2^(field of lowest - 127) *
- * 2^-m / 2. */
+/* ENC_ADD needs limits of the format that are fp32 normals with 23 - m binades of room for the
+ * lift. fp32's subnormals must be below half the smallest value: 2^-126 <= 2^(field of lowest -
+ * 127) * 2^-m / 2. */
 static bool adds(struct mf_fmt f, uint32_t beyond, int shift)
 {
     const int lowest_field = 127 + 1 - mf_bias(f) - shift;
@@ -69,8 +69,8 @@ struct enc_plan enc_plan_make(struct mf_fmt f, enum mf_round round, enum mf_over
     return p;
 }
 
-/* The three factors are fp32 normals, the last as large as possible: an earlier one can then round
- * only if the final result is zero anyway. */
+/* The three factors are fp32 normals, the last as large as possible. An earlier multiplication can
+ * then round only if the final result is zero. */
 static void set_factors(struct dec_plan *p, int shift)
 {
     shift = clamp(shift, 378);

@@ -23,8 +23,8 @@
  *                significand >> (23 - m + binades below the normals)
  *
  * ENC_ADD and ENC_CUT first limit |x| to `top`, whose code is `beyond`; ENC_DRAW and ENC_ANY limit
- * the code instead. A step (a block of a loop) that contains a nan takes ENC_ANY, except that
- * ENC_DRAW sets nans afterwards. */
+ * the code instead. A step (a block of a loop) with a nan uses ENC_ANY; ENC_DRAW instead sets nans
+ * afterwards. */
 #ifndef CAST_PLAN_H
 #define CAST_PLAN_H
 #include "vec/vec.h"
@@ -54,8 +54,8 @@ struct enc_plan enc_plan_make(struct mf_fmt fmt, enum mf_round round, enum mf_ov
 
 /* Decoding: for a normal, exponent field and fraction move up; for a subnormal (below `normal`),
  * the fraction is multiplied by the smallest value. Both include the shift if all results are fp32
- * normals. Otherwise up to three multiplications apply it, of which only the last can round, unless
- * the result is zero. A fourth replaces a division by a power of two. */
+ * normals. Otherwise up to three multiplications apply it; only the last can round unless the
+ * result is zero. A fourth replaces a division by a power of two. */
 struct dec_plan {
     /* codes without sign. nan: mask of all; inf: the first code that is not finite */
     uint32_t nan, inf;

@@ -8,7 +8,7 @@
 enum { STEP = 32 };
 
 /* u: bits of 8 elements; a: u without signs; halves: 16 random bits per element; *open: all ones in
- * lanes that these do not decide. The rounding mode must be toward zero. */
+ * lanes that the halves do not decide. The rounding mode must be toward zero. */
 CAST_INLINE __m256i draw_8(const struct enc_plan *p, __m256i u, __m256i a, __m128i halves,
                            __m256i *open)
 {

@@ -41,7 +41,7 @@ CAST_INLINE void put_blocks(const __m256i c[4], uint32_t words[32])
     _mm256_storeu_si256((void *)(words + 24), _mm256_permute2x128_si256(r[2], r[3], 0x31));
 }
 
-/* blocks per step: two registers, as one would wait for its multiplications */
+/* blocks per step: two registers hide the latency of multiplications */
 enum { STEP = 16 };
 
 /* The blocks' numbers must share the upper 32 bits. */

@@ -66,7 +66,7 @@ CAST_INLINE void philox_put(const struct philox_counters *x, uint32_t words[32])
     _mm512_storeu_si512(words + 16, _mm512_unpackhi_epi64(a, b));
 }
 
-/* blocks per register; registers per step, as one would wait for its multiplications; blocks per
+/* blocks per register; registers per step, to hide the latency of multiplications; blocks per
  * step */
 enum { PHILOX_PER = 8, PHILOX_TOGETHER = 4, PHILOX_STEP = PHILOX_PER * PHILOX_TOGETHER };
 
@@ -90,8 +90,8 @@ CAST_INLINE void philox_step(struct philox_keys *keys, uint64_t block, uint32_t 
 {
     const __m512i first = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
     struct philox_counters x[PHILOX_TOGETHER];
-    /* Hide the keys from the compiler, which then loads them at no cost instead of broadcasting all
-     * twenty into registers and spilling them. */
+    /* Hide the keys from the compiler, so that it loads them at no cost and does not broadcast all
+     * twenty and spill them. */
     __asm__ volatile("" : "+m"(*keys));
     for (uint32_t i = 0; i < PHILOX_TOGETHER; i++)
         x[i] =

@@ -7,9 +7,9 @@
 #include "device/run/dev.h"
 
 /* Loads the library and opens device rank_on_node modulo the number of devices. Calls nest: the
- * first chooses the device, and each that returned 0 needs a gpu_close(). Returns 0, or after
- * printing an error: -ENOENT (no library), -ELIBACC (it does not load), -ELIBBAD (it belongs to
- * another build), -ENODEV (no GPU, or its driver is missing or too old). */
+ * first chooses the device, and each success needs a gpu_close(). Returns 0, or after printing an
+ * error: -ENOENT (no library), -ELIBACC (it does not load), -ELIBBAD (it belongs to another build),
+ * -ENODEV (no GPU, or its driver is missing or too old). */
 int gpu_open(int rank_on_node);
 void gpu_close(void);
 
@@ -24,12 +24,13 @@ const struct dev_info *gpu_info(void);
 
 /* Returns the first failure recorded by gpu_note() since the device was opened, or 0. */
 int gpu_failed(void);
-/* Records a failure, a negative errno, unless one is recorded. For calls that cannot return it. */
+/* Records a failure, a negative errno, unless one is recorded. For functions that cannot return
+ * it. */
 void gpu_note(int code);
 /* Clears the recorded failure. Called only by gpu.c, when it opens a device. */
 void gpu_forget(void);
 
-/* While on, errors of the library are not printed: for attempts that may fail. */
+/* Stops or resumes printing the library's errors, for attempts that may fail. */
 void gpu_quiet(bool on);
 
 /* Returns the path of the loaded library, "" before it is loaded. */

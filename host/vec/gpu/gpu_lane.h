@@ -33,14 +33,14 @@ struct gpu_lane *gpu_lane(void);
 struct vec_span *gpu_lane_spans(struct gpu_lane *lane, const struct vec_span *spans, int n);
 struct vec_out *gpu_lane_outs(struct gpu_lane *lane, const struct vec_out *outs, int n);
 const uint8_t **gpu_lane_parts(struct gpu_lane *lane, const uint8_t *const *parts, int n);
-/* items of any other type, unchanged */
+/* copies items of another type unchanged */
 void *gpu_lane_items(struct gpu_lane *lane, const void *items, int n, size_t item_bytes);
 
 /* Waits for a launch that returned rc. If it failed, records that for gpu_failed() and returns
  * false. */
 bool gpu_lane_done(struct gpu_lane *lane, int rc);
-/* The same, then copies the list back. Returns its contents, valid until the lane is used again;
- * NULL after a failure. */
+/* Like gpu_lane_done(), then copies the list back. Returns its contents, valid until the lane is
+ * used again; NULL after a failure. */
 const void *gpu_lane_answer(struct gpu_lane *lane, const struct gpu_list *list, int rc);
 
 /* For gpu.c, while the device is open: gpu_lanes_open() before any thread uses a lane,

@@ -1,8 +1,8 @@
 /* gpu_libs.c : Searches for NVIDIA's libraries at run time, as device/run/libs.sh does at build
- * time: a GPU library built elsewhere does not know this machine's folders.
+ * time: a GPU library built elsewhere lacks this machine's folders.
  *
  * The order is: CUDA's folder, then the Python packages of $PYTHONPATH, the active environment, the
- * user and the system. Python is not run: a rank that MPI started should start no other program. */
+ * user and the system. Python is not run, because ranks of MPI should not start programs. */
 #include "vec/gpu/gpu_libs.h"
 #include "base/plugin.h"
 #include <dlfcn.h>

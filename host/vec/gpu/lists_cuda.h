@@ -11,8 +11,8 @@ extern const struct vec_sign_lists sign_lists_cuda;
 extern const struct vec_counts counts_cuda;
 extern const struct vec_ratio_lists ratio_lists_cuda;
 
-/* For codes in pinned memory: the CPU does small sums and divisions (vec_cuda.h), but none of
- * signs, whose residuals are device memory. */
+/* For codes in pinned memory: the CPU does small sums and divisions (vec_cuda.h), except of signs,
+ * whose residuals are device memory. */
 extern const struct vec_level_lists level_lists_pinned;
 extern const struct vec_counts counts_pinned;
 extern const struct vec_ratio_lists ratio_lists_pinned;

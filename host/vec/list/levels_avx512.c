@@ -31,9 +31,9 @@ CAST_INLINE __m512i sign_codes(uint32_t bits, const struct level_grid *g, float 
     return _mm512_or_si512(level, _mm512_sll_epi32(negative, _mm_cvtsi32_si128((int)bits - 1)));
 }
 
-/* The codes are those of sign_codes() if the grid's power is 1, no magnitude is above the grid,
- * nothing is clipped and no x is nan. at + slack is one product. `rest > slack` is tested as (at -
- * slack, rounded up) > low, and `draw < rest` as (low + draw, rounded down) < at. */
+/* Gives the codes of sign_codes() if the grid's power is 1, no magnitude is above the grid, nothing
+ * is clipped and no x is nan. at + slack is one product. `rest > slack` is tested as (at - slack,
+ * rounded up) > low, and `draw < rest` as (low + draw, rounded down) < at. */
 CAST_INLINE __m512i plain_codes(uint32_t bits, const struct level_grid *g, const float *x,
                                 const uint32_t *random)
 {
@@ -77,7 +77,7 @@ CAST_INLINE void sign_block(uint32_t bits, bool plain, const struct level_grid *
     _mm_storeu_si128((__m128i *)(void *)codes, _mm512_cvtepi32_epi8(fours));
 }
 
-/* Returns the number of elements encoded, which whole steps of random words cover. */
+/* Encodes whole steps of random words. Returns the number of elements encoded. */
 CAST_INLINE size_t sign_steps(uint32_t bits, bool plain, const struct level_grid *grid, float clip,
                               const float *x, size_t n, size_t at, uint64_t key, uint8_t *codes)
 {

@@ -63,8 +63,8 @@ LOOK_INLINE __m512i add_step(const struct add *p, __m512i a, __m512i b)
     return finish(p, a, b, x, y, some, overflow(p, number, code));
 }
 
-/* m = 3. A zero sum is recognised by w == 0, not by its number: -128 of the table added to the
- * largest binade of A is the number of another value. */
+/* m = 3. A zero sum is recognised by w == 0, because its number, -128 plus the largest binade of A,
+ * is also that of another value. */
 LOOK_INLINE __m512i add_aligned(const struct add *p, __m512i a, __m512i b)
 {
     const struct sum_look *t = p->t;
@@ -120,7 +120,7 @@ LOOK_INLINE __m512i add_64(const struct add *p, enum add_way way, __m512i a, __m
                                 : add_halves(p, a, b);
 }
 
-/* One register alone would wait for its lookups. */
+/* Uses several registers to hide the latency of lookups. */
 LOOK_INLINE void add_loop(struct add p, enum add_way way, bool to_inf, uint8_t *acc,
                           const uint8_t *codes, size_t bytes)
 {

@@ -262,8 +262,8 @@ static uint32_t body_peak(struct mf_fmt fmt, const uint8_t *codes, size_t n)
     return largest;
 }
 
-/* Each word's 8 bytes are overwritten in part by the next word. Only the last few words are copied
- * exactly. */
+/* Writes 8 bytes per word, which the next word overwrites in part. Only the last few words are
+ * copied exactly. */
 static void body_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)
 {
     const unsigned bits = (unsigned)mf_acc_bits(sum->in, (unsigned)sum->n_ranks);

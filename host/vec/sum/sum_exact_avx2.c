@@ -141,8 +141,8 @@ EXACT_INLINE void sum32(const struct sum_exact *p, const uint8_t *const *parts, 
     store_codes(p, c, codes + i * p->out_width / 8, n);
 }
 
-/* sums[0] holds elements 0..3. An fp32 suffices for the remainder of the conversion to fp32:
- * rounding to odd uses only its sign, and it is at most half a unit. inf leaves 0. */
+/* sums[0] holds elements 0..3. The remainder of the conversion to fp32 is also an fp32: rounding to
+ * odd uses only its sign, and it is at most half a unit. inf leaves 0. */
 EXACT_INLINE __m256i round_wide(const struct sum_exact *p, const __m256d *sums)
 {
     __m128 near[2], rest[2];

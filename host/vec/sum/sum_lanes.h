@@ -6,8 +6,8 @@
  * bits like the exact sum. Below the smallest normal, all sums of two values are exact. Source: S.
  * A. Figueroa, When is double rounding innocuous?, 1995.
  *
- * Operands and sums are subnormal only with fp32's own exponents (e = 8). There the CPU must not
- * flush them to zero. */
+ * Operands and sums are subnormal only with fp32's own exponents (e = 8). The CPU must not flush
+ * these to zero. */
 #ifndef SUM_LANES_H
 #define SUM_LANES_H
 #include "hls/arith/mf.h"
@@ -39,8 +39,8 @@ static inline uint64_t lane_u64(double x)
     return bits;
 }
 
-/* Choices use masks of all ones or zero: compilers do not vectorise `condition ? a : b` around
- * arithmetic, nor, before AVX-512, comparisons. Subtractions make the masks. Compared numbers are
+/* Choices use masks of all ones or zero: compilers vectorise neither `condition ? a : b` around
+ * arithmetic nor, before AVX-512, comparisons. Subtractions make the masks. Compared numbers are
  * below 2^31, or 2^63 for 64-bit lanes. */
 static inline uint32_t lane_above32(uint32_t a, uint32_t b) /* a > b */
 {
@@ -145,8 +145,8 @@ static inline uint32_t lane_special(const struct lane_fmt *k, uint32_t a, uint32
     const uint32_t nan = lane_above32(x, k->nan_above) | lane_above32(y, k->nan_above);
     return lane_code(k, r, x_special | y_special, nan | (x_special & y_special & differ), negative);
 }
-/* a: of the format k, b: of `from`. An inf of `from`, read as a number, may be less than a number
- * of k, so an inf determines the sign here. */
+/* a: of the format k, b: of `from`. An inf determines the sign, because the inf of `from`, read as
+ * a number, may be less than a number of k. */
 static inline uint32_t lane_special_to(const struct lane_fmt *k, const struct lane_fmt *from,
                                        uint32_t a, uint32_t b, uint32_t r, uint32_t negative)
 {

@@ -11,10 +11,10 @@
  *     w = 8 * significand of A +- (8 * significand of B >> distance), rounded to odd    0 .. 240
  *     number(A + B) = (binade of A) + rounded[w]
  *
- * The distance is that of the exponents. The binade of A is its number without the mantissa.
- * Rounding to odd needs three bits below A's last one: one to round at, one if the sum has a
- * smaller exponent than A, and the one that is set to odd. test_vec_add.c checks every pair of
- * codes against mf.h. */
+ * The distance is the difference of exponents. The binade of A is its number without the mantissa.
+ * Rounding to odd needs three bits below A's last one: a bit to round at, one if the sum has a
+ * smaller exponent than A, and the odd bit. test_vec_add.c checks every pair of codes against
+ * mf.h. */
 #ifndef SUM_LOOK_H
 #define SUM_LOOK_H
 #include <stdint.h>
