@@ -9,7 +9,7 @@
 extern const char *app_commit;
 
 /* Run a subcommand. argv[0] to argv[argc-1] are the arguments after its name. Return 0, a negative
- * errno that one rank has reported, or the exit status of a run that a signal stopped. */
+ * errno that a rank has reported, or the exit status after a signal. */
 int cmd_train(int argc, char **argv);
 int cmd_emulate(int argc, char **argv);
 int cmd_cast(int argc, char **argv);

@@ -49,7 +49,7 @@ static const struct opt_command command = {
     .n_opts = sizeof opts / sizeof *opts,
 };
 
-static const double look_s = 1; /* between checks that the card is there */
+static const double look_s = 1; /* between checks of the card */
 
 struct server {
     struct xrt_nic nic;
@@ -93,7 +93,7 @@ static int open_all(struct server *s, const struct card_options *o)
         return card_failed(s, rc);
     if ((rc = control_open(&xrt_nic_control, &s->nic, true, report, s, &s->control)))
         return card_failed(s, rc);
-    /* until here a signal ends the process at once */
+    /* before this, signals end the process at once */
     TRY(s->signals = stop_fd());
     connections_init(&s->connections, s->control, s->listener, s->ip, s->port);
     printf("listening on %s, frames go to %s\n", inet_text(ip, port, at),

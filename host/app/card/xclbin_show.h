@@ -3,7 +3,7 @@
 #define XCLBIN_SHOW_H
 #include "offload/xrt/xclbin.h"
 
-/* Print a table, or JSON lines. Return 0 or a negative errno that has been reported. */
+/* Print a table, or JSON lines. */
 int xclbin_show(const struct xclbin *x);
 int xclbin_show_json(const struct xclbin *x);
 

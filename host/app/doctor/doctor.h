@@ -2,7 +2,7 @@
  *
  *     doctor_facts() on every rank -> doctor_gather() -> rank 0: doctor_checks[] -> findings
  *
- * Checks read only facts, so that tests can invent any cluster. */
+ * Checks read only facts, so tests can invent any cluster. */
 #ifndef DOCTOR_H
 #define DOCTOR_H
 #include "app/doctor/info.h"
@@ -13,7 +13,7 @@ enum doctor_grade { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL };
 
 enum { DOCTOR_WORDS = 640 };
 
-/* One line, and the command or option that fixes the fault ("": none). */
+/* One line, and the command or option that fixes the fault, or "". */
 struct doctor_finding {
     enum doctor_grade grade;
     char what[DOCTOR_WORDS], mend[DOCTOR_WORDS];
@@ -66,8 +66,8 @@ void doctor_warn_early(void);
 /* level: from comm_begin(). */
 void doctor_facts(struct info *info, int level);
 
-/* Gathers all facts on rank 0 and compares clocks. All ranks call it; *d is filled on rank 0. Call
- * doctor_close() in any case. Returns 0 or a negative errno. */
+/* Gathers all facts in rank 0's *d and compares clocks. All ranks call it. Call doctor_close() in
+ * any case. Returns 0 or a negative errno. */
 int doctor_gather(struct comm *c, const struct info *mine, struct doctor *d);
 void doctor_close(struct doctor *d);
 

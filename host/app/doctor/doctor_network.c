@@ -11,7 +11,7 @@
 
 /* bytes of IPv4 and UDP headers; of a usual packet with headers */
 enum { HEADERS = 28, USUAL = HEADERS + PKT_BEAT_BYTES * (1 + PKT_USUAL_BEATS) };
-/* Linux's default, enough for 64 in-flight packets of a card */
+/* Linux's default, enough for a card's 64 in-flight packets */
 enum { LEAST_BYTES = 212992 };
 static const double clocks_s = 1;
 

@@ -1,7 +1,5 @@
 /* cast_xrt.h : runs `cast` and `uncast` on a card in this machine (kernels expmax, quant, unquant),
- * with the same bytes as on the CPU.
- *
- * Int results are 0 or a negative errno that has been reported. */
+ * with the same bytes as on the CPU. */
 #ifndef CAST_XRT_H
 #define CAST_XRT_H
 #include "app/files/codes_in.h"
@@ -22,7 +20,7 @@ int uncast_xrt(struct codes_in *in, int shift, struct file_out *out, const char 
 
 /* ---- options of --on xrt ---- */
 
-/* first fields of an option's row; an option that is not given is NULL */
+/* first fields of an option's row; NULL if not given */
 #define CARD_WORDS_CARD                                                                            \
     "card", "xrt[:BDF]", NULL,                                                                     \
         "The card to use with --on xrt: xrt for the first one, xrt:1 for the second, xrt:65:00.1 " \

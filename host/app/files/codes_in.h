@@ -1,6 +1,4 @@
-/* codes_in.h : reads a file of packed codes in blocks of whole codes.
- *
- * Int results are 0 or a negative errno that has been reported. */
+/* codes_in.h : reads a file of packed codes in blocks of whole codes. */
 #ifndef CODES_IN_H
 #define CODES_IN_H
 #include "base/file.h"
@@ -21,8 +19,8 @@ int codes_in_open(struct codes_in *in, const char *path, struct mf_fmt fmt, uint
 void codes_in_close(struct codes_in *in); /* also if zeroed */
 
 /* Reads the next block. codes: [vec_bytes(fmt, CODES_IN_BLOCK)]. *n: set to the number of codes,
- * CODES_IN_BLOCK except in the last block, 0 at the end. Fails if the file ends inside a code or
- * does not have `count` codes. */
+ * less than CODES_IN_BLOCK only in the last block, 0 at the end. Fails if the file ends inside a
+ * code or lacks `count` codes. */
 int codes_in_read(struct codes_in *in, uint8_t *codes, size_t *n);
 
 /* ---- values to cast, and their shift ---- */

@@ -128,7 +128,7 @@ static int check_state(const char *path, const char *const *others)
     return 0;
 }
 
-/* Refuses inf and nan, whose bits residuals and step counts never have. */
+/* Refuses inf and nan, which residuals and step counts never look like. */
 static int read_state(const char *path, size_t bytes, struct bytes *was, uint8_t **next)
 {
     if (!bytes)
@@ -238,7 +238,7 @@ static int count_values(const struct codec *codec, const struct bytes *codes, co
     return 0;
 }
 
-/* codec_decode_all() reads codes of a sum, which equal its only addend's unless sums are wide. */
+/* codec_decode_all() reads a sum's codes: those of its only addend, unless sums are wide. */
 static int decode(const struct codec *codec, struct whole *w, const uint8_t *codes, float *x)
 {
     const struct codec_part part = {.layer = &w->layer};

@@ -9,12 +9,11 @@ bool layer_file_is_minifloat(const char *codec);
 
 /* Casts a file. codec: settled for one rank, and seeded. weights: file of the layer's weights, or
  * NULL if not needed (codec_asks_weights()). state: file of the codec's state, read if it exists
- * and then written; NULL: none. *max: set for layer_file_uncast() if codec_asks_max(). Returns 0 or
- * a negative errno that has been reported. */
+ * and then written; NULL: none. *max: set for layer_file_uncast() if codec_asks_max(). */
 int layer_file_cast(const struct codec *codec, const char *in, const char *weights,
                     const char *state, const char *out, float *max);
 
-/* Decodes a file. count: number of values; 0: as many as there are codes. */
+/* Decodes a file. count: number of values; 0: all. */
 int layer_file_uncast(const struct codec *codec, const char *in, const char *weights,
                       uint64_t count, float max, const char *out);
 

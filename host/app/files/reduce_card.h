@@ -1,6 +1,4 @@
-/* reduce_card.h : adds files of codes on cards (simulated, or of this machine) or on the HLS core.
- *
- * Int results are 0 or a negative errno that has been reported. */
+/* reduce_card.h : adds files of codes on cards (simulated or of this machine) or the HLS core. */
 #ifndef REDUCE_CARD_H
 #define REDUCE_CARD_H
 #include "app/files/codes_in.h"
@@ -13,12 +11,12 @@
 int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out,
                 const char *engine, const char *wave);
 
-/* The same on the HLS core as compiled by gcc, without packets or clock. */
+/* Adds files on the HLS core compiled by gcc, without packets or clock. */
 int reduce_hls(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out);
 
-/* The same in the memory of a card of this machine (offload/xrt/card_mm.h). card: "xrt", "xrt:1" or
- * "xrt:BDF". xclbin: the container; NULL: that of NARROWCAST_XCLBIN. Prints runs, bytes and speed
- * on stderr. */
+/* Adds files in the memory of a card of this machine (offload/xrt/card_mm.h). card: "xrt", "xrt:1"
+ * or "xrt:BDF". xclbin: the container; NULL: that of NARROWCAST_XCLBIN. Prints runs, bytes and
+ * speed on stderr. */
 int reduce_xrt(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out,
                const char *card, const char *xclbin);
 

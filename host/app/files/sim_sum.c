@@ -37,8 +37,7 @@ struct sim_sum {
     uint8_t *parts[PKT_MAX_RANKS], *sums[PKT_MAX_RANKS];
 };
 
-/* A rank waits this many clocks between frames, so that the card keeps up with adding and sending
- * results. */
+/* Clocks that a rank waits between frames, so that the card keeps up. */
 static uint32_t gap_of(const struct sim_sum *j)
 {
     const uint32_t n_ranks = (uint32_t)j->n_ranks;

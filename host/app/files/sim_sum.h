@@ -1,6 +1,4 @@
-/* sim_sum.h : adds vectors of codes from memory on a simulated card, any number of times.
- *
- * Int results are 0 or a negative errno that has been reported. */
+/* sim_sum.h : adds vectors of codes from memory on a simulated card, any number of times. */
 #ifndef SIM_SUM_H
 #define SIM_SUM_H
 #include "base/text.h"
@@ -19,7 +17,7 @@ void sim_sum_close(struct sim_sum *c); /* accepts NULL */
  * After an error the card is unusable. */
 int sim_sum_add(struct sim_sum *c, const uint8_t *const *parts, size_t n, uint8_t *sums);
 
-/* Returns the number of codes of a batch. sim_sum_add() is fastest if its n is a multiple of it. */
+/* Returns the number of codes of a batch. sim_sum_add() is fastest for multiples of it. */
 size_t sim_sum_most(const struct sim_sum *c);
 
 /* Describes clocks, beats, time at CARD_MHZ, and simulated MB/s of received frames. */

@@ -40,8 +40,8 @@ struct page_run {
     double best, best_epoch; /* largest test accuracy */
 };
 
-/* Reads a file of train --log or --stats. Returns 0 or a negative errno that has been reported,
- * -EINVAL if the file is neither. Call page_run_close() in any case. */
+/* Reads a file of train --log or --stats. Reports -EINVAL for other files. Call page_run_close() in
+ * any case. */
 int page_run_read(struct page_run *r, const char *path);
 void page_run_close(struct page_run *r); /* also if zeroed */
 
@@ -51,7 +51,7 @@ const char *page_option(const struct page_run *r, const char *name);
 /* Appends the command of the run, quoted for a shell, without defaults. */
 void page_command(const struct page_run *r, struct text *to);
 
-/* Makes row i of the facts: sets *name and appends the run's value ("": none). Returns false after
+/* Makes row i of the facts: *name and, appended, the run's value ("": none). Returns false after
  * the last row. */
 bool page_fact(int i, const struct page_run *r, const char **name, struct text *to);
 
@@ -65,7 +65,6 @@ struct page {
     int n;
 };
 
-/* Returns 0 or a negative errno that has been reported. */
 int page_write(const struct page *page, FILE *to);
 
 #endif

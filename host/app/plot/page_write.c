@@ -161,8 +161,8 @@ static int draw(const struct plot *p, int number, struct err_lines *lines, FILE 
     return rc;
 }
 
-/* Writes only the numbers if the chart cannot be drawn, with the reason if gnuplot refused it.
- * *missing: set without gnuplot. */
+/* Writes only the numbers if gnuplot cannot draw the chart, with its reason. *missing: set without
+ * gnuplot. */
 static int chart(struct plot *p, int *number, bool *missing, FILE *to)
 {
     const size_t each = plot_thin(p, POINTS_MAX);

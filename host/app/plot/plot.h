@@ -2,9 +2,7 @@
  * table or a gnuplot chart.
  *
  *     KIND -> plot_kinds[]
- *     FILE... -> lines -> kind->row() -> plot_add() -> plot_table(), plot_chart()
- *
- * Unless stated otherwise, int results are 0 or a negative errno that has been reported. */
+ *     FILE... -> lines -> kind->row() -> plot_add() -> plot_table(), plot_chart() */
 #ifndef PLOT_H
 #define PLOT_H
 #include "base/jsonl_read.h"
@@ -28,7 +26,7 @@ struct plot_point {
 };
 struct plot_series {
     char name[PLOT_NAME]; /* printable */
-    /* [n]; after reading, sorted by x, with only the last point of equal x */
+    /* [n]; after reading: sorted by x, of equal x only the last point */
     struct plot_point *point;
     size_t n, room;
 };
@@ -78,8 +76,8 @@ const struct plot_kind *plot_kind_of(const char *name);
 double plot_real(const struct jsonl_in *in, const char *key);
 const char *plot_word(const struct jsonl_in *in, const char *key, char to[PLOT_NAME]);
 
-/* plot_run_name() makes a name from the `run` line, such as "FILE: e5m2 aps". plot_file_name()
- * returns it, or before that line the file's name. */
+/* plot_run_name() makes a name from the `run` line ("FILE: e5m2 aps"). plot_file_name() returns it
+ * or, before that line, the file's name. */
 struct plot_file plot_file_in(const struct plot *p, const char *path);
 void plot_run_name(struct plot_file *f, const struct jsonl_in *in);
 const char *plot_file_name(const struct plot_file *f);
@@ -103,9 +101,9 @@ int plot_error_row(struct plot *p, struct plot_file *f, const struct jsonl_in *i
 int plot_underflow_back_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_scale_back_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 
-/* Read all files. layers: see struct plot. plot_read() fails if a file has no row of the kind, or a
- * named layer no row. plot_read_some() skips such files, so p->n_points may be 0. Call plot_close()
- * in any case. */
+/* Read all files. layers: see struct plot. plot_read() fails if a file has no row of the kind or of
+ * a named layer. plot_read_some() skips such files, so p->n_points may be 0. Call plot_close() in
+ * any case. */
 int plot_read(struct plot *p, const struct plot_kind *kind, const char *layers, char *const *paths,
               int n_paths);
 int plot_read_some(struct plot *p, const struct plot_kind *kind, char *const *paths, int n_paths);
@@ -117,7 +115,7 @@ size_t plot_thin(struct plot *p, size_t most);
 
 /* Return the series or bar of that name, made if missing, or a negative errno. */
 int plot_series_of(struct plot *p, const char *name);
-/* A series of an earlier file is not shared: the new one is "NAME (2)". */
+/* Does not share a series of an earlier file: the new one is "NAME (2)". */
 int plot_series_here(struct plot *p, const struct plot_file *f, const char *name);
 int plot_tick_of(struct plot *p, const char *name);
 /* Makes a new bar, called "NAME (2)" if there is a bar NAME. */
@@ -128,7 +126,7 @@ int plot_tick_new(struct plot *p, const char *name);
 int plot_add_layer(struct plot *p, int s, const struct jsonl_in *in, double y);
 /* Adds a finite point; ignores others. */
 int plot_add(struct plot *p, int s, double x, double y);
-/* The same, but averages y with the last point if that has the same x. */
+/* As plot_add(), but averages y with the last point if x is the same. */
 int plot_add_mean(struct plot *p, int s, double x, double y);
 
 void plot_table(const struct plot *p, FILE *to);

@@ -209,7 +209,7 @@ int plot_bytes_row(struct plot *p, struct plot_file *f, const struct jsonl_in *i
     return curve(p, f, in, "step", "step", "sent_bytes", 100 / f->fp32_bytes);
 }
 
-/* Casting and sending exclude overlapped time, so that each second counts once. */
+/* Casting and sending exclude overlapped time, so each second counts once. */
 enum { INPUT, COMPUTING, BOTH, CASTING, SENDING, EXPOSED, PARTS };
 static const char *const parts[PARTS] = {
     "data",    "forward, backward, update", "the same, beside the all-reduce",

@@ -219,8 +219,7 @@ static int settle(const struct predict_options *o, const struct opt_parsed *pars
     return card_rate(o, p);
 }
 
-/* Every named format and algorithm must work in some combination. One of the default formats is
- * enough. */
+/* Every named format and algorithm must work in some combination; of default formats one must. */
 static int check_words(const struct predict *p, bool named_formats, bool named_algos)
 {
     struct predict_way way;

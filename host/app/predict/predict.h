@@ -1,9 +1,7 @@
 /* predict.h : declares the parts of `narrowcast predict`. job/cost.h has the formulas.
  *
  *     options -> clusters, all-reduces, layers    rates: from a file of bench rows, or from options
- *     each cluster x all-reduce -> struct cost -> tables by link and format, or JSON lines
- *
- * Unless stated otherwise, int results are 0 or a negative errno that has been reported. */
+ *     each cluster x all-reduce -> struct cost -> tables by link and format, or JSON lines */
 #ifndef PREDICT_H
 #define PREDICT_H
 #include "base/opt/opt.h"
@@ -71,8 +69,8 @@ struct predict_time_row {
     double bytes, seconds, bps; /* bytes of fp32; bps 0: no limit */
 };
 
-/* Curves fitted to long all-reduces of an algorithm and type ("": any), with the meaning that they
- * have in struct cost_rates and cost_cluster. A curve without points is unknown. */
+/* Curves of cost_rates and cost_cluster, fitted to long all-reduces of an algorithm and type ("":
+ * any). Curves without points are unknown. */
 struct predict_messages {
     char algo[PREDICT_WORD], type[PREDICT_WORD];
     struct cost_curve port_s, unhidden, card_s;
@@ -109,8 +107,8 @@ int predict_rates_write(const struct predict_rates *r);
  * rate, or 0 without any. */
 struct cost_rates predict_rates_of(const struct predict_rates *r, const struct codec *codec);
 
-/* Returns PREDICT_ADD for rules that are measured one addend at a time, PREDICT_SUM for those
- * measured with all addends at once. */
+/* Returns PREDICT_ADD for rules measured one addend at a time, PREDICT_SUM for those measured with
+ * all addends at once. */
 enum predict_kind predict_adds(const struct vec_sum *sum);
 
 /* ---- measuring one core, in CPU time (predict_measure.c) ---- */
@@ -145,8 +143,8 @@ int predict_settle(const struct predict_options *o, const char *algo, const char
 struct predict_messages predict_messages_of(const struct predict_rates *r, const char *algo,
                                             const char *type);
 
-/* Fits these numbers to the measured all-reduces. For each time, finds the value with which the
- * formulas give that time; the result is the median.
+/* Fits these numbers to the measured all-reduces: the median of the values with which the formulas
+ * give each measured time.
  *
  *     latency      short ones over any link    card answer   short ones through a card
  *     port rate    long ones without a limit   card rate     long ones through a card
@@ -184,8 +182,8 @@ struct predict_group {
 int predict_groups(const struct predict *p, const char *type,
                    struct predict_group out[PREDICT_LIST]);
 
-/* rounding: the all-reduce's group; NULL: any. Returns 1, 0 if n_ranks ranks have no such
- * all-reduce, or -ENOMEM. */
+/* rounding: the all-reduce's group; NULL: any. Returns 1, 0 if there is none for n_ranks ranks, or
+ * -ENOMEM. */
 int predict_cost(const struct predict *p, const char *algo, const char *type, const char *rounding,
                  int n_ranks, double link_bps, struct cost *out);
 

@@ -10,7 +10,7 @@ static const double no_limit_bps = 1e15;
 
 enum fitted { LATENCY, PORT, UNHIDDEN, CARD_RTT, CARD };
 
-/* Returns the formulas' seconds if the fitted number is x; negative without such an all-reduce or
+/* Returns the formulas' seconds for the fitted number x; negative without such an all-reduce or
  * memory. */
 static double formula(const struct predict_options *o, const struct predict_rates *r,
                       const struct predict_time_row *row, enum fitted what, double x)
@@ -54,7 +54,7 @@ static double formula(const struct predict_options *o, const struct predict_rate
     return cost_step(&job, &cluster, &cost) < 0 ? -1 : cost.step_s;
 }
 
-/* Finds the value for which the formula, which grows with it, gives the row's time. */
+/* Finds the value for which the (growing) formula gives the row's time. */
 static double meet(const struct predict_options *o, const struct predict_rates *r,
                    const struct predict_time_row *row, enum fitted what, double most)
 {
@@ -133,7 +133,7 @@ static double next_length(const struct predict_rates *r, double bytes)
     return next;
 }
 
-/* In a full curve a new point replaces the last, to keep the longest. */
+/* In a full curve the longest point replaces the last. */
 static struct cost_curve curve_of(const struct predict_options *o, const struct predict_rates *r,
                                   const struct predict_messages *m, enum fitted what, double most)
 {

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Arrays exceed a core's caches. A slow cast can stop after any chunk, whose codes fit the
+/* Arrays exceed a core's caches. A slow cast can stop after any chunk; a chunk's codes fit the
  * cache. */
 enum { FLOATS = 4 << 20, CHUNK = 1 << 18, PARTS = 8 };
 enum { LARGEST = 12 }; /* values are less than 2^(1 - LARGEST) */

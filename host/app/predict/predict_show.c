@@ -53,7 +53,7 @@ int predict_cost(const struct predict *p, const char *algo, const char *type, co
     return 1;
 }
 
-/* a type and group to compare with fp32, whose sums may be rounded in any way */
+/* a type and group to compare with fp32 of any rounding */
 struct rival {
     const char *type, *rounding;
 };
@@ -89,8 +89,7 @@ static int ahead(const struct predict *p, const struct rival *of, int n_ranks, d
     return 0;
 }
 
-/* *bps: 0 if never faster, infinite if always. A rival that is faster at all is faster on slow
- * links. */
+/* *bps: 0 if never faster, infinite if always. A rival is faster, if at all, on slow links. */
 static const double slowest_bps = 1e5, fastest_bps = 1e14;
 static int break_even(const struct predict *p, const struct rival *of, int n_ranks, double *bps)
 {

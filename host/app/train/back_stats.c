@@ -1,5 +1,5 @@
 /* back_stats.c : writes a line of --stats for each layer of the backward pass. Bins are of unscaled
- * gradients. The scale, a power of two, only shifts them, so one list shows the underflow with and
+ * gradients. The scale, a power of two, only shifts them, so they show the underflow with and
  * without it. */
 #include "app/train/back_stats.h"
 #include "app/train/train.h"

@@ -15,7 +15,7 @@ struct kit {
     uint8_t *part; /* for the largest part */
 };
 
-/* Returns whether the owner moves the section for this rank. */
+/* Returns true if the owner moves the section for this rank. */
 static bool is_leads(const struct train *t, const struct checkpoint_section *s)
 {
     return t->owner && s->in_common;
@@ -109,7 +109,7 @@ int checkpoint_save(struct train *t, int *file_rc)
     return rc;
 }
 
-/* After a read error rank 0 still sends bytes; all ranks learn of the error after the section. */
+/* After a read error rank 0 still sends bytes; ranks learn of the error after the section. */
 static int load_section(struct train *t, const struct checkpoint_section *s, uint8_t *part,
                         struct file_in *in)
 {

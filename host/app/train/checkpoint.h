@@ -8,9 +8,9 @@ struct train;
 /* Checks before the first step that the file of --save can be written. */
 int checkpoint_check(struct train *t);
 
-/* Saves the state after t->state.step steps; all ranks call it. *file_rc: set to 0, or to rank 0's
- * reported error of writing. After a negative errno the job must end: ranks are gone, or only this
- * rank has failed and the others wait for it. */
+/* Saves the state after t->state.step steps; all ranks call it. *file_rc: 0 or rank 0's reported
+ * error of writing. After a negative errno the job must end: ranks are gone, or wait for this
+ * one. */
 int checkpoint_save(struct train *t, int *file_rc);
 
 /* Loads the state; all ranks call it and agree on the result. Refuses foreign, damaged and

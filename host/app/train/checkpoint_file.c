@@ -115,8 +115,8 @@ static const char *or_default(const struct opt_difference *differ, const char *v
                : train_command.opts[row].fallback;
 }
 
-/* Compares sizes, counts and indices before use, because a right checksum does not prove that
- * narrowcast wrote the file. */
+/* Compares sizes, counts and indices before use, because a right checksum does not prove the file's
+ * origin. */
 static int check_text(struct file_in *in, uint32_t text_bytes, const char *mine)
 {
     struct opt_difference differ;

@@ -113,8 +113,8 @@ int cmd_train(int argc, char **argv)
     return rc;
 }
 
-/* Under mpirun all processes would write the same files. Ranks other than 0 wait, because mpirun
- * kills all once one fails. */
+/* Refuses mpirun, whose processes would write the same files. Ranks other than 0 wait, because
+ * mpirun kills all once one fails. */
 static int check_alone(void)
 {
     static const struct timespec patience = {.tv_sec = 2};

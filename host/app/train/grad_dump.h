@@ -11,8 +11,8 @@
 
 struct train;
 
-/* Rank 0 makes the folder, whose parent must exist, locks it until grad_dump_close(), and writes
- * the text files. */
+/* Rank 0 makes the folder (its parent must exist), locks it until grad_dump_close(), and writes the
+ * text files. */
 int grad_dump_open(struct train *t);
 void grad_dump_close(struct train *t);
 

@@ -15,7 +15,7 @@ struct grad_stats;
 int grad_stats_open(struct train *t);
 void grad_stats_close(struct train *t);
 
-/* Returns whether t->state.step is selected. Its gradients must not be sent before all are
+/* Returns true if t->state.step is selected. Its gradients must not be sent before all are
  * complete. */
 bool grad_stats_due(const struct train *t);
 

@@ -1,4 +1,4 @@
-/* grad_stats_inside.h : declares what the files grad_stats*.c share. */
+/* grad_stats_inside.h : declares the state and functions that grad_stats*.c share. */
 #ifndef GRAD_STATS_INSIDE_H
 #define GRAD_STATS_INSIDE_H
 #include "app/train/grad_stats.h"
@@ -8,7 +8,7 @@
 
 struct grad_outcome {
     struct round_off error; /* of the mean over ranks */
-    /* numbers of nonzero updates, and of those that do not change the weight */
+    /* nonzero updates, and those of them that do not change the weight */
     double updates, lost;
 };
 

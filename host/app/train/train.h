@@ -7,9 +7,7 @@
  *                per epoch: average statistics, test, compare all ranks, report;
  *                           then checkpoints
  *
- * Failures: README.md, "Failures". err_hold() is always on.
- *
- * Unless stated otherwise, int results are 0 or a negative errno that has been reported. */
+ * Failures: README.md, "Failures". err_hold() is always on. */
 #ifndef TRAIN_H
 #define TRAIN_H
 #include "app/train/checkpoint_file.h"
@@ -47,21 +45,21 @@ struct train {
     struct comm *comm;
     int rank, n_ranks;
     /* lowest emulated rank of this process, whose data, network, optimiser and `host` this rank
-     * uses; NULL: its own */
+     * uses; or NULL */
     struct train *owner;
     bool low_memory;   /* use the owner's gradients, and compute them twice per step */
     real *spare_stats; /* [n_stats] scratch for the second pass */
     bool again;        /* in the second pass */
     /* seconds of passes, casts and preparing images in this step, of all ranks of this network */
     double computed_s, cast_s, input_s;
-    /* all ranks know the reported failure that ends the run */
+    /* all ranks know the failure that ends the run */
     bool agreed;
     /* failure that only this rank knows; lost: the network failed, so nothing can be saved */
     int pending;
     bool lost;
     bool ends_early;  /* a file failed before the last step: save and end */
-    bool saved_early; /* that save succeeded, as far as this rank knows */
-    /* signal that stops the run early, or NULL */
+    bool saved_early; /* this save succeeded on this rank */
+    /* signal that stops the run, or NULL */
     const struct stop_signal *stopped_by;
     char lines[TRAIN_LINES_MAX]; /* opt_lines() of all options */
     /* Rank 0: CHECKPOINT_RUN_BYTES hex digits; "" until train_open() sets it. */
@@ -76,7 +74,7 @@ struct train {
     struct gemm_rule gemm;
     struct round_setup round;
     struct scale_setup scaling;
-    /* exponent of the smallest activation gradient that does not underflow; fp32: as for fp16 */
+    /* exponent below which activation gradients underflow; fp32: as fp16 */
     int least_exponent;
 
     struct dataset *data;
@@ -97,7 +95,7 @@ struct train {
     size_t n_scales; /* 0 without --loss-scale adaptive */
     real *micro_sum; /* [n_weights] sum over micro-batches; NULL: only one */
     float **layers;  /* [n_params] into grads */
-    /* [n_weights] fp32 means over ranks if gradients are halves; NULL: means replace gradients */
+    /* [n_weights] fp32 means if gradients are halves; NULL: means replace gradients */
     real *means;
     float **mean_layers; /* [n_params] into means; NULL without means */
     size_t n_weights, n_stats;
@@ -119,19 +117,19 @@ struct train {
     struct trace_span *trace_block;
 };
 
-/* Called by all ranks. The lowest rank that failed reports its error; all return its code. */
+/* All ranks call it. The lowest rank that failed reports its error; all return its code. */
 int train_agree(struct train *t, int rc);
 
 /* Opens the job in stages that end in train_agree(). *t must be zero except for o and comm. */
 int train_open(struct train *t);
 void train_close(struct train *t);
 
-/* Opens the job, trains and reports. Returns 0, a negative errno, or the exit status of a run that
- * a signal stopped. All ranks know the negative errno, unless the job was aborted. */
+/* Opens the job, trains and reports. Returns 0, a negative errno that all ranks know unless the job
+ * was aborted, or the exit status after a signal. */
 int train_all(struct train *t);
 
 /* Computes this rank's gradients of the step and returns losses and counts. early: the reducer has
- * begun and is notified of each ready layer; must be false with several micro-batches. */
+ * begun and is notified of ready layers; false with several micro-batches. */
 struct nn_result train_compute(struct train *t, bool early);
 
 /* ---- many ranks in one process (train_emulate.c) ---- */
@@ -142,7 +140,7 @@ bool train_is_emulated(const struct train *t);
  * open. */
 int train_emulate_fits(struct train *t, const struct reducer_layer *layers);
 
-/* Sets up what an emulated rank shares with its owner, and its own parts. */
+/* Sets up an emulated rank: the parts shared with its owner, and its own. */
 int train_emulate_join(struct train *t);
 void train_emulate_leave(struct train *t);
 
@@ -155,16 +153,16 @@ void train_emulate_turn(struct train *t);
 /* Waits for the means of all ranks, then updates the shared weights once. */
 int train_emulate_update(struct train *t, double lr, bool skipped);
 
-/* Replaces an emulated owner's times with those of all ranks, because a rank's waiting time
- * includes the computing of others: codec_s becomes the time of all casts, comm_s the rest of the
- * step without computing and preparing images. */
+/* Replaces an emulated owner's times with those of all ranks, because a rank's waits include
+ * others' computing. codec_s becomes the time of all casts, comm_s the rest of the step without
+ * computing and preparing images. */
 void train_emulate_time(struct train *t, struct report_step *step);
 
 /* ---- CPU or GPU (train_device.c) ---- */
 
 /* Fills t->setup from the options of number formats, blocks and loss. */
 int train_device_settle(struct train *t);
-/* Opens the backend that has the job's gradients. All ranks call it after job_settle(). */
+/* Opens the gradients' backend. All ranks call it after job_settle(). */
 int train_device_open(struct train *t);
 /* bytes of a weight, gradient, velocity or statistic in the backend */
 size_t train_weight_bytes(const struct train *t);
@@ -174,7 +172,7 @@ int train_means_open(struct train *t);
 void train_means_close(struct train *t);
 /* Returns t->means or t->grads, which the optimiser reads. */
 real *train_means(const struct train *t);
-/* Rank 0 prints a line about the GPU, if there is one. */
+/* Rank 0 prints a line about its GPU, if any. */
 void train_device_say(const struct train *t);
 
 /* With fp16-pure on a CPU, rounds the means of params [first, first + n) in t->grads as --reduce-in
@@ -184,10 +182,10 @@ void train_device_close(struct train *t);
 
 /* ---- cards in the network (train_offload.c) ---- */
 
-/* Rank 0 prints the path of the gradients and why it was chosen. */
+/* Rank 0 prints the gradients' path and the reason for it. */
 void train_offload_say(struct train *t);
 void train_offload_print(const struct train *t);
-/* Writes what added the gradients: "direct", "group-scatter:2", "offload" or, with cards lost,
+/* Writes the path that added gradients: "direct", "group-scatter:2", "offload" or, with cards lost,
  * "offload in 7 of 12 steps, else direct". */
 void train_offload_added(const struct train *t, struct text *to);
 
@@ -195,8 +193,8 @@ void train_offload_added(const struct train *t, struct text *to);
 
 int train_trace_open(struct train *t);  /* after the reducer is open */
 int train_trace_start(struct train *t); /* all ranks call it; starts the clock at 0 */
-/* Rank 0 gathers and writes the timelines. All ranks call it. *file_rc: set on rank 0 to the result
- * of writing. Returns 0 or a negative errno of comm.h. */
+/* Rank 0 gathers and writes the timelines. All ranks call it. *file_rc: on rank 0 the result of
+ * writing. Returns 0 or a negative errno of comm.h. */
 int train_trace_write(struct train *t, int *file_rc);
 void train_trace_close(struct train *t);
 
@@ -211,18 +209,18 @@ static inline uint32_t train_data_crc(const struct train *t)
 /* Gives the run an id if it has none. Rank 0 calls it after loading a checkpoint. */
 void train_run_id_set(struct train *t);
 
-/* Opens and locks a file of --log or --stats. option: "log" or "stats"; a file that the other
- * option wrote is refused. With --resume the file must be new, empty or of this run, and is cut to
- * the lines before this process's first step. The caller writes the first line (record_run()).
- * After an error the file is unchanged. */
+/* Opens and locks a file of --log or --stats. option: "log" or "stats"; refuses a file of the other
+ * option. With --resume the file must be new, empty or of this run, and is cut to the lines before
+ * this process's first step. The caller writes the first line (record_run()). Errors leave the file
+ * unchanged. */
 int train_log_open(const struct train *t, const char *option, const char *path, struct jsonl *log);
 
-/* Trains to the end, or until a rank is asked to stop (t->stopped_by). Other ranks know of a
- * returned error only if t->agreed. */
+/* Trains to the end, or until a rank is asked to stop (t->stopped_by). Other ranks know an error
+ * only if t->agreed. */
 int train_run(struct train *t);
 
-/* Averages the batch norms' statistics over ranks, tests, compares the ranks and reports. The
- * averages replace the statistics if keep is true; else only this test uses them. */
+/* Averages the batch norms' statistics over ranks, tests, compares the ranks and reports. keep: the
+ * averages replace the statistics; else only this test uses them. */
 int train_epoch_end(struct train *t, bool keep);
 
 #endif

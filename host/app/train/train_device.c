@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A fixed --loss-scale shifts the rounding of activation gradients, as if the loss were larger.
- * Dynamic and adaptive factors scale the gradients themselves. */
+/* A fixed --loss-scale shifts the rounding of activation gradients. Dynamic and adaptive factors
+ * scale the gradients themselves. */
 static int settle_scale(struct train *t)
 {
     const struct train_options *o = t->o;
@@ -70,7 +70,7 @@ void train_narrow_means(struct train *t, int first, int n)
                       t->grads + from->offset, NULL, 1, t->grads + from->offset);
 }
 
-/* All tensors are halves, so there is no rounding layer, and a fixed factor scales the loss. */
+/* All tensors are halves: there is no rounding layer, and a fixed factor scales the loss. */
 static void pure_on_gpu(struct train *t)
 {
     t->setup.math = NN_FP16_PURE;

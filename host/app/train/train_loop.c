@@ -77,8 +77,8 @@ static int reduce_and_update(struct train *t, double lr, struct reducer_step *re
     return train_is_emulated(t) ? train_emulate_update(t, lr, reduced->skipped) : 0;
 }
 
-/* Dumps and statistics need the gradients before the all-reduce; several micro-batches complete
- * them only at the end. */
+/* Dumps and statistics need gradients before the all-reduce; several micro-batches complete them at
+ * the end. */
 static int compute_and_update(struct train *t, double lr, struct nn_result *mine,
                               struct reducer_step *reduced)
 {

@@ -1,6 +1,4 @@
-/* train_options.h : declares the options of `narrowcast train` and `emulate`.
- *
- * Int results are 0 or a negative errno that has been reported. */
+/* train_options.h : declares the options of `narrowcast train` and `emulate`. */
 #ifndef TRAIN_OPTIONS_H
 #define TRAIN_OPTIONS_H
 #include "base/opt/opt.h"
@@ -44,10 +42,10 @@ struct train_options {
 
 /* Marks options on which the weights' bits depend; --resume needs the same values. */
 enum { TRAIN_BITS = 1 };
-/* The same if the chosen optimiser uses the option. */
+/* As TRAIN_BITS, if the chosen optimiser uses the option. */
 enum { TRAIN_TAKEN = 2 };
-/* As TRAIN_BITS, for options that older checkpoints do not have: a checkpoint has a line for the
- * option only if its value is not the default, so older ones can be resumed. */
+/* As TRAIN_BITS, for options that older checkpoints lack: only other values than the default are
+ * written, so older checkpoints can be resumed. */
 enum { TRAIN_LATER = 4 };
 
 enum { TRAIN_LINES_MAX = 8192 }; /* of opt_lines(), bytes; longer lines are refused */

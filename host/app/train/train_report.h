@@ -1,6 +1,4 @@
-/* train_report.h : reports a training run from rank 0: progress line, final table and log.
- *
- * Int results are 0 or a negative errno that has been reported. */
+/* train_report.h : reports a training run from rank 0: progress line, final table and log. */
 #ifndef TRAIN_REPORT_H
 #define TRAIN_REPORT_H
 #include "app/train/segmentation.h"
@@ -21,7 +19,7 @@ struct report_step {
 struct report_epoch {
     uint64_t epoch; /* from 0 */
     double train_loss, train_accuracy, test_loss, test_accuracy;
-    /* labels that count; train_labels without skipped steps */
+    /* counted labels; train_labels without skipped steps */
     double train_labels, test_labels;
     double test_top;         /* share of test labels among the NN_TOP likeliest */
     struct segmentation map; /* label maps only */
@@ -48,7 +46,7 @@ struct report {
 int report_open(struct train *t);
 void report_close(struct train *t);
 
-/* Return whether table and log show character error rates (transcripts), and the NN_TOP share. */
+/* Return true if table and log show character error rates (transcripts), or the NN_TOP share. */
 bool report_shows_cer(const struct train *t);
 bool report_shows_top(const struct train *t);
 
@@ -59,8 +57,8 @@ void record_run(const struct train *t, const char *option, struct jsonl *log);
 
 int record_step(struct train *t, const struct report_step *step);
 int record_epoch(struct train *t, const struct report_epoch *epoch);
-/* Writes the last line of a run that is done or stopped, if there is a log. Arguments: bytes of a
- * step, means over ranks; the second of the same data in fp32. */
+/* Writes the last line of a done or stopped run, if there is a log. Arguments: bytes of a step,
+ * means over ranks: sent, and in fp32. */
 int record_end(struct train *t, double mean_sent_bytes, double mean_fp32_bytes);
 
 /* Report a finished step, which t->state already counts, or epoch. */
