@@ -1,4 +1,4 @@
-/* callers.c : reads a greeting from each client of a listening socket, all clients at once. */
+/* callers.c : reads greetings of a listening socket's clients. */
 #include "base/callers.h"
 #include <errno.h>
 #include <poll.h>

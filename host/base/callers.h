@@ -6,7 +6,7 @@
  *         fd < 0: callers_wait(&c); else look at said [bytes] and keep fd, or close it
  *     callers_fini(&c)
  *
- * A silent client does not delay others. It is disconnected after CALLERS_HELLO_S, or after
+ * A silent client does not delay others. It is disconnected after CALLERS_HELLO_S, or
  * CALLERS_GRACE_S if its place or descriptor is needed. Until then new clients wait in the system's
  * queue. */
 #ifndef CALLERS_H
@@ -42,8 +42,8 @@ void callers_fini(struct callers *c);
 void callers_wait(const struct callers *c);
 
 /* Accept, read and disconnect without blocking. now: clock_s(). Returns the non-blocking socket of
- * the first client whose greeting is complete, now the caller's, and copies the greeting to said;
- * -1 if there is none. */
+ * the first client with a complete greeting, copied to said; the caller owns the socket. -1 if
+ * there is none. */
 int callers_turn(struct callers *c, double now, void *said);
 
 #endif

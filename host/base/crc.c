@@ -3,9 +3,9 @@
  *     bytes  | a: 128 | b: 128 | c: 128 | ...
  *     state' = state(a) over 256 bytes of 0  ^  state(b) over 128 bytes of 0  ^  state(c)
  *
- * crc32 needs 3 clocks, but one can start in each. n more bytes of 0 multiply the state by x^(8n)
- * mod P: a carry-less product with x^(8n-33) and one more crc32 over its 8 bytes. (crc32 multiplies
- * by x^32, and the reflected product lacks one x.) */
+ * crc32 takes 3 clocks, but one can start in each. n more bytes of 0 multiply the state by x^(8n)
+ * mod P: a carry-less product with x^(8n-33), then a crc32 of its 8 bytes. (crc32 multiplies by
+ * x^32, and the reflected product lacks one x.) */
 #include "base/crc.h"
 #include "hls/card/crc32c.h"
 #if defined(__x86_64__)

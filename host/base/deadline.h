@@ -18,7 +18,7 @@ static inline struct deadline deadline_in(double now, double seconds)
     return (struct deadline){.at = now + seconds, .seen = now};
 }
 
-/* First extends the deadline by the time in which the process was stopped. */
+/* Extends the deadline by the time in which the process was stopped, then tests it. */
 static inline bool deadline_passed(struct deadline *d, double now)
 {
     const double gap = now - d->seen;

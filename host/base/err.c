@@ -43,7 +43,7 @@ static void put(const struct err_lines *err, bool error, const char *text)
 
 enum { TEXT_BYTES = 448 };
 
-/* A line may quote untrusted text, which must not move a cursor or end the line. */
+/* Quoted untrusted text must not move a cursor or end the line. */
 static void write_line(char *text, size_t bytes, const char *format, va_list ap)
 {
     vsnprintf(text, bytes, format, ap);
@@ -214,14 +214,14 @@ struct err_lines *err_turn(struct err_lines *mine)
 
 /* ---- stderr whose reader may stop: wait for a limited time, then drop and count lines ---- */
 
-/* The lock is free while a line is written: a child forked meanwhile needs it. */
+/* The lock is free while a line is written, for children forked meanwhile. */
 static struct {
     pthread_mutex_t lock;
     int patience_ms;
     uint64_t left_out, missing; /* in total; since the last line was written */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .patience_ms = 1000};
 
-/* Open stderr's pipe or terminal again: other processes share descriptor 2 and its flags. */
+/* Open stderr's pipe or terminal again, because other processes share descriptor 2's flags. */
 static int open_again(mode_t mode)
 {
     return S_ISFIFO(mode) || S_ISCHR(mode)

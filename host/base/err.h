@@ -1,7 +1,7 @@
 /* err.h : prints one line per failure, by the first function that knows its cause.
  *
- * In comments, a function "reports" an error if it prints such a line. Unless stated otherwise, a
- * function that returns int returns 0, or a negative errno that it has reported. */
+ * In comments, "reports" means: prints such a line. Unless stated otherwise, a function that
+ * returns int returns 0, or a negative errno that it has reported. */
 #ifndef ERR_H
 #define ERR_H
 #include <errno.h>
@@ -18,8 +18,7 @@
  * A blocked stderr delays a line by at most a second (err_line.h). */
 #define ERR(code, ...) err_say((code), __VA_ARGS__)
 
-/* Return the negative code of `call`, which has reported it. Only where nothing has to be
- * released. */
+/* Return the negative code that `call` has reported. Only where nothing must be released. */
 #define TRY(call)             \
     do {                      \
         int try_rc_ = (call); \
@@ -29,17 +28,16 @@
 
 int err_say(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Append to a held error advice that only a caller further up can give. Errors that were not held
- * have been printed. */
+/* Append a caller's advice to a held error. Errors that were not held have been printed. */
 void err_add(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Print a line that is not a failure ("narrowcast: warning: ..."). It is held like an error. */
 void err_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Print a warning at once, even while lines are held, for one rank that continues. */
+/* Print one rank's warning at once, even while lines are held. */
 void err_news(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Print a line unchanged, even while lines are held, for a command's report of its work. */
+/* Print a line of a command's report unchanged, even while lines are held. */
 void err_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Warn about a stranger, such as an unknown host that connects to a port, and return code. At most
@@ -53,8 +51,8 @@ void err_strangers_end(void);
 /* Return the number of omitted lines: about strangers, or dropped because stderr was blocked. */
 uint64_t err_left_out(void);
 
-/* Keep lines between these calls instead of printing them; the first error wins. All ranks hold
- * lines where each may find the same mistake; comm_agree() then releases one rank's. */
+/* Keep lines between these calls instead of printing them; the first error wins. Ranks hold lines
+ * where all may find the same mistake; comm_agree() then releases one rank's. */
 void err_hold(void);
 void err_release(bool print);
 
@@ -71,9 +69,8 @@ struct err_lines {
     char first[512];
 };
 
-/* Make this thread print to and hold lines in `lines` from now on; NULL: the process's own, which
- * its threads share. For several callers in one process that hold their own lines, in turns or in
- * threads. Returns the previous lines. */
+/* From now on print this thread's lines to, or hold them in, `lines` (NULL: the process's own,
+ * which its threads share), for several callers in one process. Returns the previous lines. */
 struct err_lines *err_turn(struct err_lines *lines);
 
 #endif

@@ -6,8 +6,8 @@
 enum { ERR_LINE_BYTES = 3072 }; /* limit of a text, far below a pipe's size */
 
 /* Write text, newlines included. If stderr blocks (a full pipe, a stopped terminal), wait at most a
- * second, then drop the text and, without waiting, further ones until stderr accepts one, which
- * says how many were dropped. */
+ * second, then drop the text. Later texts do not wait; the first that stderr accepts says how many
+ * were dropped. */
 void err_line(const char *text);
 
 /* err_line() never waits again, for servers. */

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <ucontext.h>
 
-/* The thread's original context is a fiber, too: a zeroed struct, without fiber_init(). */
+/* A zeroed struct, without fiber_init(), is the thread's original context. */
 struct fiber {
     ucontext_t context;
     char *stack; /* [bytes], above a guard page */
@@ -19,8 +19,8 @@ struct fiber {
     unsigned valgrind_stack;
 };
 
-/* Prepare a fiber that calls run(arg) on the first switch to it. run must not return. A long stack
- * uses memory only where it is touched. f must not move. Reports -ENOMEM. */
+/* Prepare a fiber that calls run(arg) on the first switch to it. run must not return. Only touched
+ * stack uses memory. f must not move. Reports -ENOMEM. */
 int fiber_init(struct fiber *f, size_t stack_bytes, void (*run)(void *arg), void *arg);
 
 /* Free the stack of f (initialized or all zero), whatever its state. A fiber must not free its own

@@ -69,7 +69,7 @@ static int open_folder(struct file_out *out, const char *path)
     return rc;
 }
 
-/* Other processes, even ended ones, may have left files with such names. */
+/* Tries several names: other processes may have left such files. */
 static int with_temp_name(struct file_out *out, int (*make)(const struct file_out *))
 {
     for (int i = 0;; i++) {
@@ -176,7 +176,7 @@ static int put_in_place(struct file_out *out)
     if (renameat(out->folder, out->temp, out->folder, out->target))
         return -errno;
     out->temp[0] = 0;
-    /* make the new name survive a crash, which some file systems cannot guarantee */
+    /* make the new name survive a crash, if the file system can */
     (void)fsync(out->folder);
     return 0;
 }
@@ -318,8 +318,8 @@ int file_lock(int fd, bool waits)
     return 0;
 }
 
-/* Only an appending process waits for the lock: a truncating one would remove what the other is
- * about to finish. Closes fd after a failure. */
+/* Only an appending process waits for the lock: a truncating one would destroy the other's file.
+ * Closes fd after a failure. */
 static int claim(int fd, bool append)
 {
     struct stat st;

@@ -18,8 +18,8 @@ int file_in_read(struct file_in *in, void *buf, size_t bytes, size_t *got);
 int file_in_rewind(struct file_in *in);
 void file_in_close(struct file_in *in); /* legal if zeroed */
 
-/* A file to be replaced. Until file_out_commit() returns 0, path is unchanged and can be read; the
- * new contents are invisible. A device or a pipe (/dev/stdout) is written directly. */
+/* A file to be replaced. Until file_out_commit() returns 0, path has its old contents. A device or
+ * a pipe (/dev/stdout) is written directly. */
 struct file_out {
     FILE *f;          /* written only by the functions below, which record errors */
     const char *path; /* the caller's, outlives this */
@@ -29,7 +29,7 @@ struct file_out {
     char temp[40];    /* temporary name, or "" (O_TMPFILE) */
 };
 int file_out_open(struct file_out *out, const char *path);
-/* Only the first failure is reported; later writes and the commit then fail without printing. */
+/* Reports only the first failure; later writes and the commit then fail without printing. */
 int file_out_write(struct file_out *out, const void *buf, size_t bytes);
 int file_out_print(struct file_out *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -54,12 +54,12 @@ const char *file_why(int code);
  * process holds the lock. */
 int file_lock(int fd, bool waits);
 
-/* Occupy those of descriptors 0, 1 and 2 that are closed, so that no later file or socket gets
- * their number and receives messages. Using them still fails. Called by main() first. */
+/* Occupy closed ones of descriptors 0, 1 and 2, so that no later file or socket gets their number
+ * and receives messages. Using them still fails. main() calls it first. */
 void file_hold_standard(void);
 
-/* Return true if both names refer to one file, even one that does not exist yet: writing one would
- * destroy the other. False for devices and pipes of /dev, which may be shared. */
+/* Return true if both names are one file, which may not exist yet. False for devices and pipes of
+ * /dev, which may be shared. */
 bool file_same(const char *a, const char *b);
 
 #endif

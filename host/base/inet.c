@@ -100,7 +100,7 @@ int inet_listen(uint32_t ip, uint16_t *port, int most)
 {
     struct sockaddr_in at = address(ip, *port);
     socklen_t size = sizeof at;
-    const int one = 1; /* to listen right after another server's end */
+    const int one = 1; /* to listen right after another server has ended */
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) ||
         bind(fd, (const struct sockaddr *)&at, size) || listen(fd, most) ||

@@ -18,7 +18,7 @@ int inet_split(const char *text, char host[INET_HOST_BYTES], uint16_t *port);
 int inet_find(const char *host, uint32_t *ip, char why[INET_WHY_BYTES]);
 
 /* Return "IPv6 is not supported, " if the text looks like an IPv6 address (brackets and port
- * optional), else "". Messages insert it before "need ...". */
+ * optional), else "". Messages put it before "need ...". */
 const char *inet_hint(const char *text);
 
 /* Write "127.0.0.1:4711" to `to` and return it. */
@@ -26,8 +26,8 @@ enum { INET_TEXT = 24 };
 const char *inet_text(uint32_t ip, uint16_t port, char to[INET_TEXT]);
 
 /* Return a socket that listens on ip:*port with a queue of `most` unaccepted connections. *port 0:
- * the system chooses, and stores, a port. These functions return a negative errno without printing,
- * since only the caller knows the socket's purpose. Sockets are non-blocking and close-on-exec. */
+ * the system chooses, and stores, a port. These functions return a negative errno without printing.
+ * Sockets are non-blocking and close-on-exec. */
 int inet_listen(uint32_t ip, uint16_t *port, int most);
 
 /* Waits until the deadline. Returns the socket, -ETIMEDOUT or another errno. */

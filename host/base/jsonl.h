@@ -1,5 +1,5 @@
-/* jsonl.h : writes JSON lines, one object per line, each as a whole, so that readers may follow the
- * file. */
+/* jsonl.h : writes JSON lines, one object per line. Each is written whole, so readers may follow
+ * the file. */
 #ifndef JSONL_H
 #define JSONL_H
 #include <stdbool.h>

@@ -33,8 +33,8 @@ void jsonl_in_close(struct jsonl_in *in); /* legal if zeroed */
 int jsonl_in_next(struct jsonl_in *in);
 
 /* Get a value of the last line read. Return false if the key is missing or its value has another
- * type; nothing is then written, except the numbers that precede a list's first element of another
- * type. A text keeps its escapes and is cut to size. */
+ * type. Nothing is then written, except the numbers before a list's first element of another type.
+ * A text keeps its escapes and is cut to size. */
 bool jsonl_in_text(const struct jsonl_in *in, const char *key, char *to, size_t size);
 bool jsonl_in_real(const struct jsonl_in *in, const char *key, double *to);
 /* For a list such as [1,2,null]; null becomes nan. Writes at most `most` values. *n: length of the

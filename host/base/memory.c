@@ -25,7 +25,7 @@ static uint64_t read_number(const char *path, const char *words)
     return n;
 }
 
-/* Control group version 2. Cached files yield to other use, so they count as free. */
+/* Control group version 2. Cached files count as free. */
 static uint64_t group_available(void)
 {
     const uint64_t limit = read_number("/sys/fs/cgroup/memory.max", ""),

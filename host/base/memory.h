@@ -3,8 +3,8 @@
 #define MEMORY_H
 #include <stdint.h>
 
-/* Return the bytes available without displacing other memory, of the machine or of this process's
- * Linux control group, whichever is less. UINT64_MAX if unknown. */
+/* Return the bytes available in the machine or in this process's Linux control group, whichever is
+ * less. UINT64_MAX if unknown. */
 uint64_t memory_available(void);
 
 /* Return the peak resident memory, in bytes. */

@@ -1,5 +1,5 @@
-/* plugin.h : loads a shared object of this project on demand, for libraries that some machines lack
- * or that are slow to load.
+/* plugin.h : loads a shared object of this project on demand, if machines may lack its libraries or
+ * they load slowly.
  *
  * The object exports one symbol, a table of functions whose first field is `int version`. */
 #ifndef PLUGIN_H
@@ -20,9 +20,9 @@ struct plugin {
 
 enum { PLUGIN_WHY_BYTES = 384 };
 
-/* Find the file to load: the one named by the environment, else one in the program's folder
- * (*beside is then true), else the plain library name, for the loader. Returns 0, or -ENOENT with
- * the reason in why [PLUGIN_WHY_BYTES] if the named file cannot be read. */
+/* Find the file to load: the environment's, else one in the program's folder (sets *beside), else
+ * the plain library name, for the loader. Returns 0, or -ENOENT with the reason in why
+ * [PLUGIN_WHY_BYTES] if the named file cannot be read. */
 int plugin_find(const struct plugin *p, char path[PATH_MAX], bool *beside, char *why);
 
 /* Load path until the process ends, with those missing dependencies that p->fetch can find.
@@ -37,9 +37,8 @@ bool plugin_lacks(const char *said, char *lacks);
 
 /* ---- files in this program's folders ---- */
 
-/* Find the program or library `name` in the folder of this program or of the library that contains
- * this function; if installed, also in lib/ next to the program's bin/. Returns its path, or else
- * the plain name, for PATH or the loader's path. */
+/* Find the program or library `name` in the folder of this program or library; if installed, also
+ * in lib/ next to bin/. Returns its path, or the plain name, for PATH or the loader's path. */
 const char *beside(const char *name, char path[PATH_MAX]);
 
 /* Return true if this program runs from an installed bin/, not from its build folder. */

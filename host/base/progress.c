@@ -12,8 +12,8 @@
 
 enum { LINE_MAX_LEN = 256 };
 
-/* Under Open MPI's mpirun, stderr is a pipe to mpirun's own stderr. If that is a terminal, lines
- * can be rewritten there. The caller closes the descriptor. */
+/* Under Open MPI's mpirun, stderr is a pipe to mpirun's own stderr, where lines can be rewritten if
+ * it is a terminal. The caller closes the descriptor. */
 static int find_terminal(void)
 {
     struct stat st;

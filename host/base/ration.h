@@ -3,8 +3,8 @@
  *     if (!ration_rests(&r, now))
  *         ration_begin(&r, now), until ration_is_spent(): one piece of work, ration_end(&r, now)
  *
- * Work ends with the piece that uses up the slice, then rests RATION_REST times as long as it took:
- * at most a third of the time, unless a piece takes longer than RATION_LONGEST_S. Times are
+ * Work ends with the piece that uses up the slice, then rests RATION_REST times as long as it took.
+ * It uses at most a third of the time, unless a piece takes longer than RATION_LONGEST_S. Times are
  * clock_s() seconds. */
 #ifndef RATION_H
 #define RATION_H

@@ -22,8 +22,7 @@ void text_add(struct text *t, const char *format, ...) __attribute__((format(pri
  * number in *code; 0 if none begins there. */
 int text_character(const char *at, unsigned *code);
 
-/* Return the length of the character at `at`; 0 if invalid or a control character, which would
- * change the state of a terminal. */
+/* Return the length of the character at `at`; 0 if invalid or a control character. */
 int text_printable(const char *at);
 
 /* Make a text safe for a terminal: each byte of control characters (newlines included) and of

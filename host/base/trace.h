@@ -25,7 +25,7 @@ struct trace_span {
 int trace_open(size_t n_spans, struct trace **out);
 void trace_close(struct trace *t);
 
-/* Set time 0 to now and drop earlier spans. Ranks that call it at the same time share one timeline,
+/* Set time 0 to now and drop earlier spans. Ranks that call it at the same time share a timeline,
  * except for the skew of that call. */
 void trace_start(struct trace *t);
 

@@ -77,7 +77,7 @@ static int parse_option(const struct opt_command *cmd, int argc, char **argv, in
     return opt_set(o, argv[++*i], values);
 }
 
-/* The help option may be anywhere. An option after it is a topic only if it is the last word. */
+/* The help option may be anywhere. An option after it is a topic only as the last word. */
 static bool asks_help(int n, char **words, const char **topic)
 {
     const bool is = !strncmp(words[0], "--help=", 7);

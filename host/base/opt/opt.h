@@ -1,9 +1,8 @@
 /* opt.h : parses command lines with a table that also yields --help, suggestions and range errors.
  *
- * A subcommand is a struct of values and a struct opt_command with a table of `struct opt`, whose
- * rows name the places of values in the struct. `--name value` and `--name=value` are equivalent. A
- * repeated option overrides earlier ones. `--` ends the options. Defaults go through the same
- * parser as user input. */
+ * A subcommand is a struct of values, and a struct opt_command with a table of `struct opt`, whose
+ * rows have the offsets of values. `--name value` and `--name=value` are equivalent. A repeated
+ * option overrides earlier ones. `--` ends the options. Defaults are parsed like user input. */
 #ifndef OPT_H
 #define OPT_H
 #include "base/text.h"
@@ -91,8 +90,8 @@ void opt_print(FILE *to, const char *text);
 /* For `more`: print a row like an option's. */
 void opt_help_row(FILE *to, const char *word, const char *help);
 
-/* Return today's name of a command (command: "") or of an option of a command, for a name of the
- * previous release; NULL for other words. Old names are accepted, but not listed. */
+/* Return today's name of a command (command: "") or a command's option, for a name of the previous
+ * release; NULL for other words. Old names are accepted, but not listed. */
 const char *opt_renamed(const char *command, const char *word, size_t n);
 
 /* Return the index of the option name[n] in cmd->opts, or -1. */
