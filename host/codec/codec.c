@@ -219,8 +219,8 @@ struct reduce_op codec_reduce_op(const struct codec_call *call)
                                   kind->unit(call->codec, call->n_layers ? call->layers : &none)};
 }
 
-/* From this magnitude on, a half is inf. The rule `trunc` never makes inf, so losses beyond e5m2's
- * range show only before the cast. */
+/* From this magnitude on, a half is inf. `trunc` never makes inf, so losses beyond e5m2's range
+ * show only before the cast. */
 static const double TRUNC_BEYOND = 65520;
 
 void codec_lost_add(struct codec_lost *lost, const struct vec_cast *cast, int shift, const float *x,

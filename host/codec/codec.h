@@ -27,16 +27,15 @@ struct codec {
     alignas(8) unsigned char own[CODEC_OWN_BYTES]; /* private to the kind */
 };
 
-/* Option specs. NULL: the default. In this order, these are e5m2, none, auto, auto, auto, saturate,
- * nearest and minifloat. */
+/* Option specs. NULL: the default, in this order e5m2, none, auto, auto, auto, saturate, nearest
+ * and minifloat. */
 struct codec_spec {
     const char *format, *scale, *sum, *acc_format, *out_format, *overflow, *round;
     bool rescale;      /* partial sums of groups get their own exponent */
     const char *codec; /* NAME or NAME:... */
 };
 
-/* Reports -EINVAL with a correction, also if NARROWCAST_ISA asks for instructions that this CPU
- * lacks. */
+/* Reports -EINVAL with a correction, also if this CPU lacks the instructions of NARROWCAST_ISA. */
 int codec_parse(const struct codec_spec *spec, struct codec *out);
 
 /* Return kind i, or NULL after the last. */
@@ -72,11 +71,11 @@ static inline float codec_divisor(const struct codec *c)
  * ranks. Its sum rule is fp32 if `by` supports it, else nearest, which adds the same. */
 struct codec codec_fp32(const struct codec *c, const struct codec_adder *by);
 
-/* Return how codes are added, for MPI, NCCL and cards, which do not use the reduce op. NULL if the
- * kind needs its reduce op. Formats and overflow are valid before codec_settle(), too. */
+/* Return the rule of sums for MPI, NCCL and cards, which do not use the reduce op. NULL if the kind
+ * needs its reduce op. Formats and overflow are also valid before codec_settle(). */
 const struct vec_sum *codec_sum(const struct codec *c);
 
-/* Return the same for cards. NULL also if codes need more than exponents from other ranks. */
+/* As codec_sum(), for cards: also NULL if codes need more than exponents from other ranks. */
 const struct vec_sum *codec_card_sum(const struct codec *c);
 
 /* Return true if codes are plain casts of x * 2^shift, with *out set to the cast, without key. */
@@ -101,12 +100,12 @@ struct codec_layer {
     /* [n] of codec.type, in the gradients' memory, or NULL if unknown */
     const void *weights;
     /* Results of codec_absmax_all() in this step, on this rank and maximal over all ranks: the
-     * layer's largest magnitude, or what the kind uses instead (the magnitude after clipping; a
-     * quantile). Only for codecs that ask for it (codec_asks_max()). */
+     * layer's largest magnitude, or the kind's substitute (the magnitude after clipping; a
+     * quantile). Only if codec_asks_max(). */
     float own_max, max;
-    /* [codec_state_bytes()] this rank's state of the layer: as left by the last step that was not
-     * skipped (zeros at first), and as this step will leave it. Encoding and adding write all of
-     * next_state each time codes are made. NULL if the kind keeps no state. */
+    /* [codec_state_bytes()] this rank's state of the layer: from the last step that was not skipped
+     * (zeros at first), and for the next step. Encoding and adding write all of next_state each
+     * time codes are made. NULL if the kind keeps no state. */
     const uint8_t *state;
     uint8_t *next_state;
 };
@@ -137,17 +136,16 @@ bool codec_rescales(const struct codec *c);
 /* Return the shift of a layer's first step if known before the exponents, else CODEC_NO_GUESS. */
 int codec_guess(const struct codec *c);
 
-/* Return true if encoding this layer needs codec_layer.max in this step, and must wait for all
- * ranks' maximum. layer NULL: if some layer needs it in some step. */
+/* Return true if encoding this layer in this step needs codec_layer.max, the maximum over ranks.
+ * layer NULL: if some layer needs it in some step. */
 bool codec_asks_max(const struct codec *c, const struct codec_layer *layer);
 
 /* Return the key of the random bits of a layer's codes. */
 uint64_t codec_key(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank);
 
 /* Process many parts of layers, in one launch on a GPU. Span i belongs to parts[i] and has
- * codec_key(), the layer's shift, and zero codes up to `padded`. scan_encode also fills absmax, for
- * a shift known or guessed before the exponent. decode makes the mean over ranks, of outs filled by
- * codec_out(). */
+ * codec_key(), the layer's shift, and zero codes up to `padded`. scan_encode also fills absmax.
+ * decode makes the mean over ranks, of outs filled by codec_out(). */
 void codec_absmax_all(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
                       int n_spans);
 void codec_encode_all(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,

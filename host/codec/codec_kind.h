@@ -15,15 +15,15 @@ struct codec_kind {
     /* default of --quantise: true if small layers travel in fp32 */
     bool leaves_small;
 
-    /* As codec_asks_max(), with the same answer on every rank, unless a rank's state is corrupt. If
-     * true, the layer is not passed to scan_encode. NULL: always false. */
+    /* As codec_asks_max(). Must be equal on all ranks, unless a rank's state is corrupt. If true,
+     * scan_encode does not get the layer. NULL: always false. */
     bool (*asks_max)(const struct codec *c, const struct codec_layer *layer);
 
     /* As codec_asks_weights(). NULL: always false. */
     bool (*asks_weights)(const struct codec *c);
 
-    /* REDUCE_x: properties that the kind's sums can have. Algorithms that need another one are
-     * refused before settle(). */
+    /* REDUCE_x: properties that the kind's sums can have. Algorithms that need others are refused
+     * before settle(). */
     unsigned sums;
 
     /* As codec_settle(), for c->n_ranks ranks. */
@@ -49,17 +49,17 @@ struct codec_kind {
     int (*rescaled)(const struct codec *c, int8_t exponent);
     bool (*rescales)(const struct codec *c);
 
-    /* Number of elements that stay together. Layers, and the ranges that algorithms assign to
-     * ranks, begin on multiples of the unit, whose codes are whole bytes. Layers with different
-     * units do not share a bucket. Only index, n, column and stride of the layer are known. */
+    /* Number of elements that stay together; their codes are whole bytes. Layers and ranks' ranges
+     * begin at multiples of the unit. Layers with different units do not share a bucket. Only
+     * index, n, column and stride of the layer are known. */
     size_t (*unit)(const struct codec *c, const struct codec_layer *layer);
 
-    /* As codec_state_bytes(), from the same fields. NULL: no state. A step must be safe with any
-     * bytes as state, since a checkpoint may come from anywhere. */
+    /* As codec_state_bytes(), from the same fields. NULL: no state. Any bytes must be safe, since
+     * checkpoints are untrusted. */
     size_t (*state_bytes)(const struct codec *c, const struct codec_layer *layer);
 
-    /* True if the kind itself reads and writes the state, which is then in CPU memory. Otherwise it
-     * is in the gradients' memory, for the backend. */
+    /* True if the kind reads and writes the state in CPU memory. Otherwise the backend does, in the
+     * gradients' memory. */
     bool state_on_host;
 
     /* As the functions of the same names in codec.h. */

@@ -26,7 +26,8 @@ struct minifloat {
 
 extern const struct reduce_op_kind minifloat_reduce_op;
 
-/* Checks the kind by its reduce op: the kind's table would make this header depend on its users. */
+/* Checks the kind by its reduce op, because its table would make this header depend on its
+ * users. */
 static inline const struct minifloat *minifloat_of(const struct codec *c)
 {
     assert(c->kind->op == &minifloat_reduce_op);

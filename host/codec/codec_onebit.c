@@ -3,7 +3,7 @@
  *    v = g + residual of g           q = mean of all v >= 0, or of all v < 0    residual = v - q
  *    w = sum of q + residual of w    q = the same of w, by the range's owner     residual = w - q
  *
- * Residuals live across steps and checkpoints. Without those of sums (residual=own) or all
+ * Residuals live across steps and checkpoints. Without those of sums (residual=own) or without any
  * (residual=none), the mean of 100 steps over the same log-normal gradients of 4 ranks is off by 42
  * and 88 % instead of 15 % (tests/codec/test_codec_onebit_mpi.c).
  *

@@ -20,7 +20,8 @@
 #include <string.h>
 
 #define STAGE_SUM \
-    0x73756d73u /* "sums": random bits of sums are not keyed by rank, as any rank may own a range */
+    0x73756d73u /* "sums": keys random bits of sums, without the rank, as any rank may own a
+                 * range */
 
 static const struct levels_rule *rule_of(const struct codec *c)
 {

@@ -68,8 +68,7 @@ static size_t unit(const struct codec *c, const struct codec_layer *layer)
     return COUNTS_UNIT;
 }
 
-/* The deviation is measured from 0, over the layer on this rank. A layer of equal numbers is
- * therefore unchanged. */
+/* The deviation of the layer on this rank is measured from 0, so equal numbers stay unchanged. */
 static void absmax(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
                    int n_spans)
 {

@@ -18,7 +18,7 @@ bool minifloat_may(const struct vec_sum *sum, enum vec_rule rule, const struct c
     return (!by->needs || by->needs & has[rule]) && (!by->adds || by->adds(&asked));
 }
 
-/* The test of e is for readers: e > 5 never fits 62 bits. */
+/* The test of e is redundant: e > 5 never fits 62 bits. */
 static bool fits_exact(struct mf_fmt f, int n_ranks)
 {
     return f.e <= 5 && f.m <= 10 && mf_acc_bits(f, (unsigned)n_ranks) <= EXACT_BITS_MAX;
@@ -104,8 +104,8 @@ static int settle_rule(struct minifloat *m, const struct codec_adder *by)
     return m->sum.rule == VEC_TRUNC ? check_trunc(m) : 0;
 }
 
-/* aps guarantees P*|g|*2^f <= 2^bias, so a single value is at most 2^bias/P. All values become 0 if
- * that is at most half the smallest number: 2^(2*bias+m) <= P. */
+/* aps guarantees P*|g|*2^f <= 2^bias, so a value is at most 2^bias/P. All values become 0 if this
+ * is at most half the smallest number: 2^(2*bias+m) <= P. */
 static int check_scale(const struct minifloat *m)
 {
     char name[CODEC_NAME_BYTES];

@@ -79,7 +79,7 @@ static int read_sum(const char *word, struct minifloat *m)
     return refuse("sum", word, "auto, exact, fp32, nearest, kahan or trunc");
 }
 
-/* The addends' own format counts as none: equivalent specs must have equal descriptions. */
+/* The addends' own format counts as none, so that equivalent specs have equal descriptions. */
 static int read_acc(const char *word, struct minifloat *m)
 {
     struct mf_fmt acc;
@@ -228,7 +228,7 @@ static bool read_exmy(const char *word, struct mf_fmt *out)
     return false;
 }
 
-/* Other programs use these names. */
+/* Suggest our format for other programs' names. */
 static const char *guess_format(const char *word, char guess[OPT_GUESS])
 {
     static const char *const others[][2] = {{"fp8", "e4m3' or 'e5m2"}, {"float8", "e4m3' or 'e5m2"},

@@ -10,8 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The top of formats with more than 6 exponent bits is 2^32, as dividing by a small q needs room in
- * fp32 above it. */
+/* Formats with more than 6 exponent bits have the top 2^32: dividing by a small q needs room in
+ * fp32. */
 static float top_of(struct mf_fmt f)
 {
     if (f.e > 6)
@@ -22,8 +22,8 @@ static float top_of(struct mf_fmt f)
     return top;
 }
 
-/* A layer's state. It holds no q yet if it is all zero, or has values that no step writes
- * (untrusted checkpoints). */
+/* A layer's state. It has no q if it is all zero, or has values that no step writes (untrusted
+ * checkpoints). */
 struct kept {
     float q;
     uint32_t left; /* steps for which q is still used */
@@ -77,8 +77,7 @@ static struct relative_rule rule_of(const struct minifloat *m)
         .eps = (float)m->quantile.eps, .share = (float)m->share, .samples = m->quantile.samples};
 }
 
-/* A backend limits the number of parts per call. in_force is false while the quantile is still
- * being computed. */
+/* Backends limit the parts per call. in_force is false while the quantile is being computed. */
 static int fill(const struct codec *c, const struct codec_part *parts, int n, bool in_force,
                 struct relative_part list[CODEC_PIECES])
 {
@@ -141,7 +140,7 @@ void quantile_scan_encode(const struct codec *c, struct vec_span *spans,
     encode(c, spans, parts, n_spans, true);
 }
 
-/* Exact sums must still be divided by the number of ranks; sums of shares are means. */
+/* Only exact sums are divided by the number of ranks; sums of shares are means. */
 void quantile_decode(const struct codec *c, const struct vec_out *outs,
                      const struct codec_part *parts, int n_outs)
 {

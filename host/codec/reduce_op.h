@@ -1,8 +1,7 @@
-/* reduce_op.h : defines the reduce op, all that an all-reduce algorithm knows about codes.
+/* reduce_op.h : defines the reduce op, the algorithms' interface to codes.
  *
- * A codec makes a reduce op (`struct reduce_op`), and comm/ uses it. Ranges that an algorithm
- * assigns to ranks begin and end at multiples of `unit` elements, and thus at whole bytes. Codes of
- * adjacent ranges are adjacent in memory.
+ * A codec makes it and comm/ uses it. Ranges of ranks begin and end at multiples of `unit`
+ * elements, thus at whole bytes. Codes of adjacent ranges are adjacent in memory.
  *
  *     codes in --add--> acc --part--> codes of a partial sum that travels on (ring)
  *                        |  --spill-> wide partial sum, not rounded (exact only) --add_wide--> acc
@@ -15,8 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Properties of sums. Without any, sums are right only if all addends are added in one place, in
- * rank order. */
+/* Properties of sums. Without any, all addends must be added in one place, in rank order. */
 enum {
     REDUCE_PARTS = 1, /* part(): a rounded partial sum may travel and be added to */
     REDUCE_WIDE = 2,  /* spill(), add_wide() */
@@ -33,8 +31,8 @@ struct reduce_op_kind {
     /* of part()'s sums that travel, at least in_bytes(). NULL without REDUCE_PARTS and
      * REDUCE_NODES, and so are hop and merge */
     size_t (*part_bytes)(const struct reduce_op *f, size_t n);
-    /* Bytes saved in the bucket's first n elements, of codes and sums alike, as a layer's last unit
-     * is sent only in part. NULL: none, as in every table that has add(). */
+    /* Bytes saved in the bucket's first n elements, of codes and of sums, because a layer's last
+     * unit is sent only in part. NULL: none, as in every table that has add(). */
     size_t (*spared)(const struct reduce_op *f, size_t n);
     /* of wide partial sums, or 0: there are none */
     size_t (*wide_bytes)(const struct reduce_op *f, size_t n);
@@ -48,8 +46,8 @@ struct reduce_op_kind {
      * done() if `last`, else part(). codes may be one of the parts unless last. */
     void (*sum)(const struct reduce_op *f, size_t at, const uint8_t *const *parts, int n_parts,
                 size_t n, bool last, uint8_t *codes);
-    /* The same for vectors of partial sums (merge), and for one partial sum and one vector of codes
-     * (hop). codes may be the partial sum unless last. */
+    /* Sum vectors of partial sums (merge), or one partial sum and one vector of codes (hop). codes
+     * may be the partial sum unless last. */
     void (*merge)(const struct reduce_op *f, size_t at, const uint8_t *const *parts, int n_parts,
                   size_t n, bool last, uint8_t *codes);
     void (*hop)(const struct reduce_op *f, size_t at, const uint8_t *partial,

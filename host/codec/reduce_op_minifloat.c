@@ -43,7 +43,7 @@ static void add(const struct reduce_op *f, size_t at, void *acc, const uint8_t *
     ops_of(f)->accumulate(sum_of(f), acc, codes, n, first);
 }
 
-/* Sums scaled by a quantile leave no head-room for those of other nodes. */
+/* Divides a node's sums scaled by a quantile: they have no head-room for other nodes. */
 static void divide(const struct reduce_op *f, size_t n, uint8_t *codes)
 {
     const struct codec_call *call = f->ctx;
