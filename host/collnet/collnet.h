@@ -17,14 +17,14 @@ struct collnet_spec {
     double deadline_s;
 };
 
-/* Read the options on the first call. log: NCCL's own function. Prints the reason if they do not
- * allow the plugin to offer a device. */
+/* Read the options on the first call. log: NCCL's own function. Prints the reason if they allow no
+ * device. */
 void collnet_begin(nccl_log *log);
 
-/* NULL: the plugin offers no device. */
+/* Return NULL if the plugin offers no device. */
 const struct collnet_spec *collnet_spec(void);
 
-/* For err_turn(): the thread then prints its errors to NCCL's log. */
+/* For err_turn(): prints the thread's errors to NCCL's log. */
 struct err_lines collnet_lines(void);
 
 /* Print a line if NCCL_DEBUG=INFO. */

@@ -256,7 +256,7 @@ int collnet_close(void *comm)
         return NCCL_SUCCESS;
     pthread_mutex_lock(&g->lock);
     g->quits = true;
-    if (g->begun != g->ended) /* NCCL no longer calls test, but the thread runs */
+    if (g->begun != g->ended) /* NCCL no longer calls test, but the thread still runs */
         (void)comm_fail(g->comm, -ECANCELED);
     pthread_cond_signal(&g->more);
     await_left(g);

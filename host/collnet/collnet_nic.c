@@ -1,5 +1,5 @@
-/* collnet_nic.c : describes the network interface to the first card alike in both of NCCL's tables,
- * which must show one device. */
+/* collnet_nic.c : describes the network interface to the first card, as the same device in both of
+ * NCCL's tables. */
 #include "collnet/collnet.h"
 #include "base/inet.h"
 #include "offload/wire/wire_local.h"

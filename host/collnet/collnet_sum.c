@@ -181,7 +181,7 @@ static void nothing(void *arg, size_t at, size_t n)
     (void)arg, (void)at, (void)n; /* no codes to wait for, results are read later */
 }
 
-/* A card may add packets only of ranks that agree on all of this. */
+/* Tag of all facts that ranks must agree on before a card adds their packets. */
 static uint32_t tag_of(const struct collnet_sum *s, size_t n, int8_t exponent)
 {
     const uint64_t words[] = {s->step, n, (uint8_t)exponent, s->job.tag};

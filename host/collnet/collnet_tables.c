@@ -1,5 +1,5 @@
 /* collnet_tables.c : fills NCCL's collective network tables, one for each version. NCCL itself
- * makes what is NULL (all-gather, reduce-scatter). */
+ * executes operations that are NULL (all-gather, reduce-scatter). */
 #include "collnet/collnet.h"
 
 #define PLUGIN __attribute__((visibility("default")))

@@ -1,5 +1,5 @@
-/* mesh.h : connects ranks over TCP with handles that NCCL distributes, as a `struct nc_transport`,
- * for all data that does not pass through a card.
+/* mesh.h : connects ranks over TCP with handles from NCCL, as a `struct nc_transport`, for all data
+ * that does not pass through a card.
  *
  *     mesh_listen      opens a socket and makes a handle with its address and a secret
  *                      (NCCL then hands all handles to every rank)

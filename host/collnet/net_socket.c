@@ -1,5 +1,5 @@
-/* net_socket.c : sends NCCL's messages between ranks, over one TCP connection each, in order. Tags
- * are ignored: NCCL needs them only for grouped receives, which the properties do not offer. */
+/* net_socket.c : sends NCCL's messages between ranks, over one TCP connection each, in order.
+ * Ignores tags: NCCL needs them only for grouped receives, which the properties do not offer. */
 #include "base/buf.h"
 #include "base/callers.h"
 #include "base/clock.h"

@@ -3,8 +3,9 @@
  *     sender    stream_send -> stream_turn ... until m.done    head {tag, bytes}, bytes; in order
  *     receiver  stream_recv -> stream_turn ... until m.done    first posted receive with that tag
  *
- * A message that arrives before its receive is posted waits in memory with keeps_early, otherwise
- * in the socket, together with all later messages. Only one thread at a time may use a stream. */
+ * With keeps_early a message that arrives before its receive is posted waits in memory. Otherwise
+ * it waits in the socket, and blocks all later messages. Only one thread at a time may use a
+ * stream. */
 #ifndef STREAM_H
 #define STREAM_H
 #include <stdbool.h>
@@ -43,8 +44,8 @@ struct stream {
 void stream_open(struct stream *s, int fd, bool keeps_early);
 void stream_close(struct stream *s);
 
-/* Start to send or receive a message with buf [bytes]; bytes may be 0. On a broken stream it is
- * never done. */
+/* Start to send or receive a message with buf [bytes]; bytes may be 0. On a broken stream the
+ * message is never done. */
 void stream_send(struct stream *s, struct stream_message *m, uint64_t tag, const void *buf,
                  size_t bytes);
 void stream_recv(struct stream *s, struct stream_message *m, uint64_t tag, void *buf, size_t bytes);
