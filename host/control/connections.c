@@ -103,7 +103,7 @@ static void welcome(struct connections *c, double now)
     const int fd = accept4(c->listener, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-            /* the client, still queued, would wake this loop again at once */
+            /* the queued client would wake this loop again at once */
             c->rests_until = now + CONNECTIONS_REST_S;
         return;
     }
@@ -119,8 +119,7 @@ static void welcome(struct connections *c, double now)
         c->heard_at[peer] = now;
 }
 
-/* Only an answered message counts as a request, so a peer that sends single bytes does not keep its
- * place. */
+/* Only an answered message counts as a request: a peer that sends single bytes loses its place. */
 static int listen_to(struct connections *c, int peer, double now)
 {
     uint8_t bytes[SIMLINK_MAX];

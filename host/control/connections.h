@@ -1,13 +1,13 @@
 /* connections.h : serves the sockets of clients that control a card, never blocking.
  *
- * There is room for CONTROL_PEERS peers; a new client that finds none is told so (simlink.h). A
- * peer that owns no job and has requested nothing for CONNECTIONS_IDLE_S is disconnected, except
- * the program that started the card. If the system has no descriptor for a new client, none is
- * accepted for CONNECTIONS_REST_S. Times are seconds of any one clock.
+ * There is room for CONTROL_PEERS peers; further clients are refused with a message (simlink.h). A
+ * peer without a job that requests nothing for CONNECTIONS_IDLE_S is disconnected, except the
+ * program that started the card. If the system has no descriptor for a new client, none is accepted
+ * for CONNECTIONS_REST_S. Times are seconds of any one clock.
  *
  * Clients must not delay a card's frames. Peers therefore share a ration of the loop's time
- * (base/ration.h) fairly: a peer that requests little comes before peers that send requests without
- * end. The program that started the card is served at once. */
+ * (base/ration.h) fairly: peers that request little come first. The program that started the card
+ * is served at once. */
 #ifndef CONNECTIONS_H
 #define CONNECTIONS_H
 #include "base/ration.h"

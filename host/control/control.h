@@ -6,8 +6,8 @@
  *     control_said(peer), control_heard(peer)    bytes to send to it
  *     control_leave(peer)         the connection is closed: its jobs are stopped
  *
- * No sockets here. A stop is complete before it is answered, so a batch may stop a job and start
- * another one. Functions that access the card report -EIO if it does not answer. */
+ * No sockets here. A stop is complete before its answer, so a batch may stop a job and start
+ * another. Functions that access the card report -EIO if it does not answer. */
 #ifndef CONTROL_H
 #define CONTROL_H
 #include "base/text.h"

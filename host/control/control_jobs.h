@@ -1,13 +1,13 @@
 /* control_jobs.h : guards registers and jobs of a card that several programs control.
  *
- * Peers are numbers from 0 on. A job belongs to the peer that committed it, which alone can read
+ * Peers are numbers from 0 on. A job belongs to the peer that committed it. Only this peer can read
  * which wrong sources the card has seen for the job. A job must leave at least as many slots free
  * as it takes, unless bit 1 of its JOB_COMMIT asks for more, or it takes the card's last free job
  * index.
  *
- * A stop is complete before it is answered. A shared card (more than one peer) stays enabled, and
- * peers cannot set its artificial losses. The peer that has the card on its bus (`host`) is bound
- * only by the jobs of others.
+ * A stop is complete before its answer. A shared card (more than one peer) stays enabled, and peers
+ * cannot set its artificial losses. Only others' jobs restrict the peer that has the card on its
+ * bus (`host`).
  *
  * Functions that access the card return 0, or report -EIO if it does not answer. */
 #ifndef CONTROL_JOBS_H
@@ -19,8 +19,7 @@ enum { CONTROL_JOBS = 64 };
 
 /* A card's work since it was opened. */
 struct control_time {
-    /* clocks: in which beats moved, with pauses that may not be the end of the movement; 0 if
-     * unknown */
+    /* clocks: in which beats moved, including short pauses; 0 if unknown */
     uint64_t clocks, beats_in, beats_out;
 };
 
@@ -46,8 +45,8 @@ struct control_jobs {
 int control_jobs_init(struct control_jobs *j, const struct control_ops *ops, void *card,
                       bool shared);
 
-/* Access a register of any offset on behalf of a peer. 1: there is none, or this peer may not
- * access it. */
+/* Access a register of any offset for a peer. Return 1 if there is none or the peer may not access
+ * it. */
 int control_jobs_read(struct control_jobs *j, int peer, uint64_t at, uint32_t *value);
 int control_jobs_write(struct control_jobs *j, int peer, uint64_t at, uint32_t value);
 
