@@ -38,17 +38,17 @@
  *
  *     cc train.c -Ihost/include -Lbuild -Wl,-rpath=$PWD/build -lnarrowcast; host/ranks.sh 4 ./a.out
  *
- * Errors: functions return negative errno values (see nc_strerror). One rank prints one line to
- * stderr or passes it to options.log; nc_last_error() returns that line on that rank.
+ * Errors: functions return negative errno values (see nc_strerror). One rank prints a line to
+ * stderr or options.log; nc_last_error() returns that line on that rank.
  *
- * NULL pointers: a call with a NULL communicator returns -EINVAL (nc_step and nc_state_bytes
- * return 0). nc_close, nc_abort and nc_last_error accept NULL. Any other pointer may be NULL only
- * where its comment says so. Otherwise the call returns -EINVAL, and the communicator stays usable.
+ * NULL pointers: a call with a NULL communicator returns -EINVAL (nc_step and nc_state_bytes return
+ * 0). nc_close, nc_abort and nc_last_error accept NULL. Other pointers may be NULL only where their
+ * comments say so; otherwise the call returns -EINVAL, and the communicator stays usable.
  *
  * Alignment: gradients must be aligned as their type requires.
  *
  * Floating point: results do not depend on the caller's rounding mode, flush-to-zero mode or traps.
- * Each call, with options.log and a transport's functions, runs in IEEE's default mode and restores
+ * Calls, including options.log and a transport's functions, run in IEEE's default mode and restore
  * the caller's.
  *
  * Threads: only one thread at a time may call functions of a communicator. The rest depends on the
@@ -66,9 +66,9 @@
  *
  * Deadline: if a rank makes another one wait longer than options.deadline_s, 10 minutes by default,
  * one line names the missing rank and the whole job ends. (Over a caller's transport, calls return
- * -ETIMEDOUT instead.) The deadline runs only while some rank waits inside a call, and pauses while
- * the waiting rank itself is stopped. Work between calls (validation, a checkpoint) may take any
- * time if no other rank waits meanwhile. Opening a communicator over MPI has no deadline. */
+ * -ETIMEDOUT instead.) The deadline runs only while a rank waits inside a call, and pauses while
+ * that rank itself is stopped. Work between calls (validation, a checkpoint) may take any time if
+ * no other rank waits. Opening a communicator over MPI has no deadline. */
 #ifndef NARROWCAST_H
 #define NARROWCAST_H
 #include <stddef.h>
@@ -86,14 +86,13 @@ extern "C" {
 #define NC_API __attribute__((visibility("default")))
 #endif
 
-/* Return the version of the library, which may differ from NC_VERSION and NC_VERSION_NUMBER, with
- * which the program was compiled. */
+/* Return the library's version; NC_VERSION and NC_VERSION_NUMBER are those at compile time. */
 NC_API const char *nc_version(void);
 NC_API int nc_version_number(void);
 
 /* Options of a communicator, the same on all ranks. Strings are spelled as in `narrowcast train
  * --help`, and NULL selects the default. Start from nc_options_default(). Later versions may append
- * fields, and still accept programs that were built with fewer. */
+ * fields, and accept programs built with fewer. */
 struct nc_options {
     size_t size;            /* sizeof(struct nc_options) in the caller's build */
     const char *format;     /* fp32 fp16 bf16 e5m2 e4m3 e4m3fn e3m0 or eXmY */
@@ -103,15 +102,15 @@ struct nc_options {
     const char *overflow;   /* saturate, inf */
     const char *round;      /* nearest, stochastic, zero */
     /* auto (by the length of a step), offload, or an algorithm of `narrowcast train --help`, such
-     * as direct, ring or group-master:4. It adds what cards do not. With offload, nc_open fails
-     * unless every card answers. */
+     * as direct, ring or group-master:4. It adds gradients that cards do not. With offload, nc_open
+     * fails unless every card answers. */
     const char *algo;
     /* Cards that add packets: udp://host:port,... or eth://host:port,..., sim, xrt, off, or auto
      * (from NARROWCAST_OFFLOAD). nc_open fails if a card cannot exist (unknown host, missing
      * device). */
     const char *offload;
     size_t bucket_bytes; /* of the messages that layers are fused into; > 0 */
-    /* Seconds, > 0, after which a rank that another one waits for counts as lost. */
+    /* Seconds, > 0, until a rank that another one waits for counts as lost. */
     double deadline_s;
     uint64_t seed;      /* for stochastic rounding */
     const char *device; /* memory of the gradients: cpu, or cuda (see below) */
@@ -129,15 +128,13 @@ struct nc_options {
     /* If not 0, rescale the sums of groups before adding them. Needs scale aps, sum nearest and
      * algo group-*:K. */
     int rescale;
-    /* mean, or sum (only with codecs that support sums). A mean that fits fp32 is finite even where
-     * the sum is not. A result that the format rounds to 2^128 or more is inf. `overflow` applies
-     * to gradients outside the range of the scale: above 2^126 / ranks (aps) or 2^126
-     * (aps-tight). */
+    /* mean, or sum (only with codecs that support sums). A mean that fits fp32 is finite even if
+     * the sum is not. A result rounded to 2^128 or more is inf. `overflow` applies to gradients
+     * outside the range of the scale: above 2^126 / ranks (aps) or 2^126 (aps-tight). */
     const char *op;
-    /* Element type of the gradients: fp32; with device cpu also fp64, fp16 or bf16, which are
-     * converted to fp32 on the way in (fp64: rounded to nearest, overflow becomes inf), and rounded
-     * to nearest on the way out. If `overflow` is saturate, a mean beyond the largest number of the
-     * type becomes that number. */
+    /* Element type of the gradients: fp32; with device cpu also fp64, fp16 or bf16, converted to
+     * fp32 (fp64: rounded to nearest, overflow becomes inf); means are rounded to nearest back to
+     * the type. If `overflow` is saturate, means beyond its largest number become that number. */
     const char *type;
     /* If not 0 and nc_open initializes MPI, request MPI_THREAD_MULTIPLE. */
     int threads;
@@ -145,19 +142,18 @@ struct nc_options {
      * calling thread or the communicator's own. Must not call the library. */
     void (*log)(void *arg, int level, const char *line);
     void *log_arg;
-    /* If not 0, count this rank's cast losses in nc_report, which reads its gradients once more.
-     * Needs device cpu and codec minifloat. */
+    /* If not 0, count this rank's cast losses in nc_report; reads its gradients once more. Needs
+     * device cpu and codec minifloat. */
     int count_lost;
-    /* If not 0, the number V of blocks of the job, at least its number of processes. For all
-     * arithmetic a block is a rank, so results do not depend on the number of processes (see
-     * "Blocks" below). */
+    /* If not 0, the job's number V of blocks, at least its number of processes. For arithmetic a
+     * block is a rank, so results do not depend on the number of processes (see "Blocks" below). */
     int blocks;
 };
 enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
 
 /* Gradients on GPUs (device "cuda").
  *
- * Each rank uses one GPU: number (rank on its machine) modulo the number of visible GPUs
+ * Each rank uses one GPU: its number is the rank's on its machine modulo the number of visible GPUs
  * (CUDA_VISIBLE_DEVICES). Ranks may share a GPU. nc_allreduce() takes device pointers into that
  * GPU's memory and writes the means there before it returns. Kernels that write the gradients must
  * have finished before the call (cudaStreamSynchronize), unless nc_ready_on() names their stream.
@@ -169,20 +165,18 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
 
 /* Blocks: the same bits on any number of processes.
  *
- * With options.blocks = V the job averages V gradients of each layer, one per block, whatever its
- * number of processes P is. Process p has blocks V p / P to V (p + 1) / P - 1: nc_n_blocks() of
- * them, from nc_first_block() on. A training computes the gradients of each block from that block's
- * share of the batch.
+ * With options.blocks = V the job averages V gradients of each layer, one per block, on any number
+ * P of processes. Process p has blocks V p / P to V (p + 1) / P - 1: nc_n_blocks() of them, from
+ * nc_first_block() on. A training computes a block's gradients from its share of the batch.
  *
  *   grads      [nc_n_blocks()][n_layers] pointers, block after block. All of them receive the mean.
- *   states     nc_state_save() writes the states of the process's blocks one after another, which
- *              have equal lengths. A job with another number of processes loads the states of its
- *              own blocks in the same order.
- *   nc_report  holds the sums over the blocks of this process. Messages between blocks of a process
- *              do not count as sent.
+ *   states     nc_state_save() writes the equally long states of the process's blocks one after
+ *              another. A job with another number of processes loads its own blocks' states in the
+ *              same order.
+ *   nc_report  holds sums over this process's blocks. Messages between them do not count as sent.
  *
- * tests/examples/blocks.c is a program with blocks. nc_rank() and nc_n_ranks() remain those of
- * processes. A step runs inside nc_allreduce() or nc_wait(), without a thread. */
+ * tests/examples/blocks.c is an example. nc_rank() and nc_n_ranks() count processes. A step runs
+ * inside nc_allreduce() or nc_wait(), without a thread. */
 
 /* Fill *options (not NULL) with the defaults: all strings NULL (offload: off, device: cpu, op:
  * mean, type: fp32), buckets of 1 MiB, a deadline of 600 s, seed 1. size: bytes of *options. Fields
@@ -195,7 +189,7 @@ static inline struct nc_options nc_options_default(void)
     return options;
 }
 
-/* One layer. Name the fields in initializers or start from zeros: later versions may add fields. */
+/* One layer. Name fields in initializers or start from zeros: later versions may add fields. */
 struct nc_layer {
     /* For messages, or NULL. May be freed after nc_open. */
     const char *name;
@@ -224,7 +218,7 @@ struct nc_report {
     uint64_t fp32_bytes; /* 4 per element, for comparison */
     double codec_s;      /* seconds of casting */
     double comm_s;       /* seconds of sending, waiting and adding */
-    /* 1 if cards added everything; 0 if some or all sums were made over MPI, with the same bits */
+    /* 1 if cards added everything, else 0; the bits are the same */
     int offload;
     /* Path of this step's sums: the algorithm and, between GPUs, the transport, such as "direct",
      * "group-scatter:4", "direct by NCCL" or "cards". Valid until nc_close(). */
@@ -255,9 +249,9 @@ struct nc; /* a communicator */
  *   -ENOTCONN   a card does not answer, with algo "offload"
  *   -ENODEV, -ENOENT, -ELIBACC, -ELIBBAD   with "cuda": no GPU, or no library that drives it
  *
- * or, on this rank only: -EPERM or -EBUSY (see Threads above), or -ENOTSUP if MPI starts without
- * any support for threads. A failed nc_open keeps no resources and may be repeated. MPI stays
- * initialized; if nc_open initialized it, it is finalized when the process exits. */
+ * or, on this rank only: -EPERM or -EBUSY (see Threads above), or -ENOTSUP if MPI does not support
+ * threads. A failed nc_open keeps no resources and may be repeated. MPI stays initialized; if
+ * nc_open initialized it, it is finalized when the process exits. */
 NC_API int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers,
                    struct nc **out);
 
@@ -280,17 +274,17 @@ NC_API int nc_open_fortran(int mpi_fint, const struct nc_options *options,
  *
  *   isend, irecv   Start a message of 1 to 2^30 bytes without waiting; both sides know its
  *                  length. Messages between two ranks with the same tag (0 to NC_TAGS - 1) arrive
- *                  in the order they were started. A message may wait for its other side, but
- *                  never for a message of another tag. buf is in use until test() reports
- *                  completion or cancel() returns. The library passes *request to test() and
- *                  cancel(), and does not read it if starting the message failed.
+ *                  in the order they were started. A message may wait for its other side, but never
+ *                  for a message of another tag. buf is in use until test() reports completion or
+ *                  cancel() returns. The library passes *request to test() and cancel(), unless
+ *                  starting the message failed.
  *   test           Set *done to 1 if the message is complete, which ends the request. Does not
  *                  wait. If test is NULL, a request points to an int: 0 until any thread sets it to
  *                  1 (done) or a negative errno.
  *   progress       Advance messages; called before each round of test(). NULL if test() does so.
  *   cancel         End a message that test() has not reported as done, or for which it returned
- *                  an error. Afterwards buf and request are unused. Called when a communicator
- *                  fails or is closed.
+ *                  an error. Afterwards buf and request are unused. Called if a communicator fails
+ *                  or is closed.
  *
  * From opening to nc_close() one receive of a few bytes from every rank is always pending. */
 enum { NC_TAGS = 8 };
@@ -313,10 +307,10 @@ struct nc_transport {
  *
  *   transport   copied; its functions and arg stay in use until nc_close()
  *
- * A failing transport call or an expired deadline, also of opening, does not end the process. The
+ * A failing transport call or an expired deadline, also when opening, does not end the process. The
  * ranks run a liveness check of at most 2 s, and one of them reports the missing ranks. From then
- * on every call of every rank returns a negative errno: -ETIMEDOUT or the transport's. Messages of
- * the failed job may still arrive, so give the next job a transport that they cannot reach.
+ * on every call of every rank returns a negative errno: -ETIMEDOUT or the transport's. The failed
+ * job's messages may still arrive, so give the next job a transport that they cannot reach.
  *
  * Returns the codes of nc_open or of a failed message. An invalid table or deadline returns -EINVAL
  * on this rank only; the other ranks then wait until their deadline. */
@@ -332,20 +326,20 @@ NC_API void nc_close(struct nc *nc);
  *   code   a negative errno
  *
  * Over MPI nc_abort() ends all processes of the job at once with a nonzero status, like MPI_Abort,
- * and does not return. Over a caller's transport it returns; this rank's pending call and all later
- * ones then return code, and soon the calls of all other ranks do so, too. nc_close() must still be
- * called, after nc_abort() has returned. Does nothing for NULL or after fork(). */
+ * and does not return. Over a caller's transport it returns. Then this rank's pending and later
+ * calls return code, and soon those of all other ranks. Call nc_close() after nc_abort() has
+ * returned. Does nothing for NULL or after fork(). */
 NC_API void nc_abort(struct nc *nc, int code);
 
-/* Return 0, or the negative errno with which the communicator has failed, in a call or in its own
- * thread, and which all later calls return. Any thread may call it at any time. */
+/* Return 0, or the negative errno with which the communicator has failed; all later calls return
+ * it. Any thread may call it at any time. */
 NC_API int nc_async_error(const struct nc *nc);
 
 NC_API int nc_rank(const struct nc *nc);
 NC_API int nc_n_ranks(const struct nc *nc);
 
-/* Return the number of blocks of this process and the lowest of them (see "Blocks" above). Without
- * blocks, these are 1 and the rank. */
+/* Return this process's number of blocks and its lowest block (see "Blocks" above). Without blocks:
+ * 1 and the rank. */
 NC_API int nc_n_blocks(const struct nc *nc);
 NC_API int nc_first_block(const struct nc *nc);
 
@@ -354,7 +348,7 @@ NC_API int nc_first_block(const struct nc *nc);
  *
  *   grads    [n_layers] pointers to this rank's gradients, of options.type. With "cuda" they are
  *            device pointers, and the array itself is in host memory. With blocks, the array holds
- *            those of the process's first block, then of its second, and so on
+ *            those of the process's first block, then the second, and so on
  *   report   NULL if not wanted
  *
  * Returns:
@@ -368,9 +362,9 @@ NC_API int nc_first_block(const struct nc *nc);
  * The last two rows hold for all functions below, unless they say otherwise. */
 NC_API int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *report);
 
-/* Run the step of nc_allreduce() in parts, with the same bits, while gradients are still being
- * computed. A thread of the communicator sends layers, in buckets, as soon as they are handed in.
- * Until nc_wait() no other thread may call MPI, except with MPI_THREAD_MULTIPLE.
+/* Run the step of nc_allreduce() in parts, with the same bits, while gradients are being computed.
+ * A thread of the communicator sends buckets of layers as soon as they are handed in. Until
+ * nc_wait() no other thread may call MPI, except with MPI_THREAD_MULTIPLE.
  *
  *   nc_iallreduce(nc, grads)       Begin a step. Its gradients need not be final yet.
  *   nc_ready(nc, first, n)         Gradients of layers first to first+n-1 are final (with "cuda":
@@ -379,9 +373,9 @@ NC_API int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *repo
  *   nc_ready_on(nc, first, n, s)   With "cuda": these are final once the work now queued in stream
  *                                  s has ended (cudaStream_t; NULL is CUDA's default stream). The
  *                                  host does not wait for it.
- *   nc_test(nc, &done)             Set done to 1 if nc_wait() would not block. Without a thread of
- *                                  its own (the MPI level forbids it) nc_test runs the whole step
- *                                  once all layers are ready.
+ *   nc_test(nc, &done)             Set done to 1 if nc_wait() would not block. If the MPI level
+ *                                  forbids the thread, nc_test runs the whole step once all layers
+ *                                  are ready.
  *   nc_wait(nc, &report)           Hand in the remaining layers and block until the means are in
  *                                  place.
  *
@@ -407,8 +401,8 @@ NC_API int nc_force_fp32(struct nc *nc, int on);
 NC_API uint64_t nc_step(const struct nc *nc);
 NC_API int nc_set_step(struct nc *nc, uint64_t step);
 
-/* Save and load, between steps, what a rank keeps from step to step (number of steps, residuals). A
- * job that loads it continues with the same bits.
+/* Save and load a rank's state between steps (number of steps, residuals). A job that loads it
+ * continues with the same bits.
  *
  *   nc_state_bytes   Return the number of bytes that nc_state_save() writes to `to`.
  *   nc_state_load    All ranks call it, each with the state saved by the same rank of a job with
@@ -422,8 +416,8 @@ NC_API int nc_state_load(struct nc *nc, const void *from, size_t bytes);
 /* Describe a return code of this header in a few words. Never NULL. */
 NC_API const char *nc_strerror(int code);
 
-/* Return the line that explains why the last call failed, as far as this rank knows, or "". If nc
- * is NULL, that of this thread's last nc_open. Valid until the next call. */
+/* Return this rank's line about the last call's failure, or "". If nc is NULL, that of this
+ * thread's last nc_open. Valid until the next call. */
 NC_API const char *nc_last_error(const struct nc *nc);
 
 #ifdef __cplusplus
