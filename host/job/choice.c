@@ -15,7 +15,7 @@ const char *choice_algo(const char *algo)
     return is(algo, "offload") ? "auto" : algo;
 }
 
-/* *by_word: the user, not the environment, has named the cards. */
+/* *by_word: the user has named the cards, not the environment. */
 static const char *cards_of(const char *word, bool *by_word)
 {
     const char *environment = getenv("NARROWCAST_OFFLOAD");

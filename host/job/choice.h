@@ -4,8 +4,7 @@
 #include "comm/comm.h"
 #include "codec/codec.h"
 
-/* Return the algorithm over MPI, for algo_find(). It sums what cards do not add, and steps in which
- * cards fail. */
+/* Return the algorithm over MPI, for algo_find(). It makes sums that cards do not. */
 const char *choice_algo(const char *algo);
 
 /* Choose the cards for gradients of this settled codec. algo "offload" requires cards. word:

@@ -15,8 +15,8 @@
  *                         come back, and those of all P ranks pass that port
  *     exponents           a log2 P
  *
- * An idle port regains its burst. A link is full duplex. Concurrent work of wire and CPU needs the
- * longer of both times plus `unhidden` times the shorter one. */
+ * An idle port regains its burst. A link is full duplex. Wire and CPU together need the longer of
+ * both times plus `unhidden` times the shorter one. */
 #ifndef COST_H
 #define COST_H
 #include "comm/algo/algo.h"
@@ -66,8 +66,8 @@ struct cost_job {
     bool by_card; /* codes go through a card; needs codec_card_sum() */
     size_t bucket_bytes;
     double compute_s; /* forward, backward and update */
-    /* Part of compute_s in which gradients become ready, in proportion to their elements. 0:
-     * buckets travel after all are ready. */
+    /* Part of compute_s in which gradients become ready, in proportion to elements. 0: buckets
+     * travel after all are ready. */
     double backward_s;
     const struct cost_rates *rates; /* [2] in the order of codecs */
 };
@@ -102,8 +102,8 @@ double cost_wire_s(const struct cost_cluster *cluster, struct cost *sum, double 
 /* Return the seconds of x and y seconds of concurrent work. */
 double cost_together(double x, double y, double unhidden);
 
-/* Add to *sum, including reduce_s, the all-reduce of n elements with this reduce op, and their
- * decoding, which overlaps if algo.flows. */
+/* Add the all-reduce and decoding of n elements to *sum, including reduce_s. Decoding overlaps if
+ * algo.flows. */
 void cost_messages(const struct cost_job *job, const struct cost_cluster *cluster, int kind,
                    const struct reduce_op *f, size_t n, struct cost *sum);
 /* Return the bytes of a frame, with its header, to a card on a network of this MTU. */

@@ -72,7 +72,7 @@ static struct step_time time_step(const struct cost_cluster *cluster,
                               .adds = (double)phase->added_bytes * rates->add_s};
 }
 
-/* The wire and the CPU overlap. Waits and additions that depend on messages do not, and refill the
+/* Wire and CPU overlap. Waits and additions that depend on messages do not overlap, and refill the
  * burst. */
 static void take(const struct cost_cluster *cluster, const struct step_time *t, double cpu,
                  double adds, double unhidden, struct cost *sum)

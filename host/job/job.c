@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No communication. codec (out) is settled for the algorithm found, j->codec once the GPUs are
+/* No communication. Settles codec (out) for the algorithm; j->codec is settled once the GPUs are
  * known. */
 static int read_words(const struct job_spec *w, struct job *j, struct codec *codec)
 {
@@ -33,7 +33,7 @@ static int read_words(const struct job_spec *w, struct job *j, struct codec *cod
     TRY(node_sum_check(w->node_sum, j->algo, j->group, n_ranks, codec));
     const char *cards = w->cards.where ? w->cards.where : "off";
     if (node_sum_wanted(w->node_sum) && !strcmp(cards, "auto"))
-        cards = "off"; /* the environment belongs to the machine, and the node has its own card */
+        cards = "off"; /* the environment's cards: the node has its own card */
     if (node_sum_wanted(w->node_sum) && strcmp(cards, "off") != 0)
         return ERR(-EINVAL,
                    "--node-sum %s does not work with --offload '%s': leave one of them out",
@@ -46,7 +46,7 @@ static int read_words(const struct job_spec *w, struct job *j, struct codec *cod
     return 0;
 }
 
-/* Ranks whose specs differ would enter different collectives. */
+/* Checks specs, because ranks with different ones would enter different collectives. */
 static int check_same_words(struct job *j, const struct codec *c, const struct job_spec *w)
 {
     char text[CODEC_TEXT_BYTES + 128], codec[CODEC_TEXT_BYTES];
@@ -161,8 +161,8 @@ static int blocks_to_group(const struct job *j)
     return wide + out < (size_t)here * (in + out) ? here : 0;
 }
 
-/* Sets *pays if one message is best for these layers. Not with cards, which answer packets, or with
- * overlap, which sends buckets as they become ready. */
+/* Sets *pays if one message is best for these layers; not with cards, which answer packets, or
+ * overlap, which sends buckets early. */
 static int short_pays(const struct job *j, const struct reducer_layer *own, int n_layers,
                       bool *pays)
 {
@@ -238,7 +238,7 @@ int job_open(struct job *j, const struct reducer_layer *layers, int n_layers)
 
 void job_close(struct job *j)
 {
-    reducer_close(j->reducer); /* first: its thread may use the cards in mid-step */
+    reducer_close(j->reducer); /* first, because its thread may use the cards */
     offload_close(j->offload);
     node_sum_close(j->node);
     if (j->on_gpu)

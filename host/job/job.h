@@ -26,7 +26,7 @@ struct job_spec {
     struct offload_options cards;
     /* xrt, xrt:BDF: a card in rank 0's machine adds; NULL, cpu: the ranks add */
     const char *node_sum;
-    /* No cards are used, whatever the specs: exact sums have the cards' bits. */
+    /* Use no cards; exact sums have the cards' bits. */
     bool emulated;
     /* Virtual ranks only: reducer_open_low(); the caller must call reducer_share(). */
     bool low_memory;
@@ -43,8 +43,8 @@ struct job {
     /* no algorithm was named: job_open() may replace algo for short steps */
     bool chooses;
     bool on_gpu, overlap;
-    /* On GPUs: transport of codes. Otherwise: why there are no GPUs, or "" if not requested or if
-     * another rank has the reason. */
+    /* On GPUs: transport of codes. Else why there is no GPU, or "" if not requested or if another
+     * rank knows why. */
     char device[256];
     size_t bucket_bytes;
     /* where: NULL without cards. The caller's strings are used until job_open(). */
@@ -72,15 +72,15 @@ int job_open(struct job *job, const struct reducer_layer *layers, int n_layers);
 /* Release everything and zero *job. A zeroed job is legal. */
 void job_close(struct job *job);
 
-/* Append, on rank 0 of an open job, the path of gradients and its reason, or nothing if the
- * algorithm's name says everything. */
+/* Append, on rank 0 of an open job, the gradients' path and its reason, or nothing if the
+ * algorithm's name suffices. */
 void job_path(struct job *job, struct text *to);
 
 /* ---- GPUs ---- */
 
-/* Open a GPU per rank if wanted, and choose the algorithm and the codec's vec_ops for the transport
- * of codes between GPUs. Sets job->on_gpu and job->device. All ranks call it after parsing equal
- * specs. Returns as job_settle(). */
+/* Open a GPU per rank if wanted, and choose algorithm and vec_ops for the codes' transport. Sets
+ * job->on_gpu and job->device. All ranks call it after parsing equal specs. Returns as
+ * job_settle(). */
 int job_gpu(struct job *job, enum job_if wanted);
 
 /* ---- --quantise: layers too small to benefit from the codec ---- */

@@ -25,7 +25,7 @@ void nc_options_init(struct nc_options *options, size_t size)
     memcpy(options, &defaults, size < sizeof defaults ? size : sizeof defaults);
 }
 
-/* from: of any version. The options choose the log, so nothing is reported. */
+/* from: of any version. Reports nothing, because the options choose the log. */
 static int copy_options(const struct nc_options *from, struct nc_options *out)
 {
     nc_options_init(out, sizeof *out);
@@ -396,7 +396,7 @@ void nc_close(struct nc *nc)
     if (atomic_load(&nc->failed)) /* so that others do not wait for this rank */
         (void)comm_fail(nc->comm, atomic_load(&nc->failed));
     close_jobs(nc);
-    /* A step without nc_wait() still holds the turn, unless MPI has ended. */
+    /* A step without nc_wait() still has the turn, unless MPI has ended. */
     if (nc->has_turn)
         comm_give_turn();
     if (nc->by_mpi)

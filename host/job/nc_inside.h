@@ -50,8 +50,8 @@ struct nc {
 /* ---- nc_call.c ---- */
 
 /* Begin a call. Until nc_leave() lines go where the options say, and arithmetic is IEEE's default
- * (round to nearest, subnormals, no traps), not the caller's. A call that this thread may not make
- * now reports -EBUSY, -EPERM or the earlier failure; nc_leave() must not follow it. */
+ * (round to nearest, subnormals, no traps), not the caller's. Reports -EBUSY, -EPERM or an earlier
+ * failure if this thread may not call now; nc_leave() must then not follow. */
 int nc_enter(struct nc *nc);
 
 /* The same between steps; -EBUSY during one. */

@@ -3,8 +3,8 @@
  *    | "ncstate\0" | options tag | layers tag | ranks | rank | step | size | CRC | 0 |
  *          8              4            4          4      4      8      8     4    4
  *
- * `size` bytes follow, the codec's state of all layers. With blocks, a process has one such state
- * for each of its blocks, and ranks are blocks. */
+ * `size` bytes follow, the codec's state of all layers. With blocks, a process has a state for each
+ * block, and ranks are blocks. */
 #include "base/buf.h"
 #include "base/crc.h"
 #include "job/nc_inside.h"

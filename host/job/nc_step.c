@@ -18,7 +18,7 @@ static void report_blocks(const struct nc *nc, struct nc_report *out)
         report.underflow += s->lost.underflow;
         report.saturated += s->lost.saturated;
     }
-    /* Blocks take turns: the longest part of a block contains the others' casts. */
+    /* Blocks take turns, so a block's longest part contains the others' casts. */
     report.comm_s = fmax(0, report.comm_s - report.codec_s);
     *out = report;
 }
