@@ -5,8 +5,8 @@
  *     all else -----------------------------------> PMPI_..., unchanged
  *
  * A thread per communicator makes its non-blocking sums, so MPI is initialised for several threads.
- * The MPI request of such a sum is a receive from this process itself, and the thread sends the
- * message when the sum is done. So all of MPI's waits and tests work on it. These files call only
+ * The MPI request of such a sum is a receive from this process itself; the thread sends the message
+ * when the sum is done. So all of MPI's waits and tests work on it. These files call only
  * PMPI_x. */
 #ifndef PMPI_H
 #define PMPI_H
@@ -26,10 +26,10 @@ struct pmpi_spec {
 };
 /* Read once. `on` is false without NARROWCAST_FORMAT, or if an option is invalid. */
 const struct pmpi_spec *pmpi_spec(void);
-/* On rank 0 only. */
+/* Print on rank 0 only. */
 void pmpi_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* For nc_options.log: print a line once in this process, since all communicators and lengths find
- * the same mistakes. Any thread may call it. */
+ * the same mistakes. Thread-safe. */
 void pmpi_say_once(void *arg, int level, const char *line);
 
 /* Call it on all ranks, after PMPI_Init. */
@@ -48,8 +48,8 @@ int pmpi_next_tag(void);
 
 struct pmpi_comm;
 
-/* Return the communicator's state, or NULL if this call is not narrowed, also for buffers that MPI
- * refuses with its own error (recv is MPI_IN_PLACE, or equal to send). */
+/* Return the communicator's state, or NULL if this call is not narrowed, for example because MPI
+ * refuses its buffers (recv is MPI_IN_PLACE, or equal to send). */
 struct pmpi_comm *pmpi_takes(const void *send, const void *recv, int count, MPI_Datatype type,
                              MPI_Op op, MPI_Comm comm);
 /* Release the state of a communicator that will be freed. Collective. */
@@ -86,8 +86,7 @@ int pmpi_allreduce_init(struct pmpi_comm *c, const void *send, void *recv, int c
 /* Return the communicator's thread, or NULL. If `begin`, start it first, if possible. It remains
  * until the communicator is freed. */
 struct pmpi_queue *pmpi_comm_queue(struct pmpi_comm *c, bool begin);
-/* Queue the sum of a persistent request that begins; forget a request that is freed. Other requests
- * are ignored. */
+/* Queue the sum of a started persistent request; forget a freed one. Ignore other requests. */
 void pmpi_started(MPI_Request request);
 void pmpi_forget(MPI_Request request);
 

@@ -26,7 +26,7 @@ static unsigned tag_of(const struct pmpi_spec *w)
     return crc;
 }
 
-/* Ranks must agree on the options and on `on`. Also finds out whether all have the threads
+/* Compares the options and `on` of all ranks. Also finds out whether all have the threads
  * needed. */
 static bool all_agree(const struct pmpi_spec *w, int level)
 {

@@ -252,8 +252,8 @@ void pmpi_leave(MPI_Comm comm)
     free(c);
 }
 
-/* Communicators that the program has not freed keep their states: closing these needs the
- * other ranks, which may do it in another order, and MPI frees them anyway. */
+/* Communicators that the program has not freed keep their states: closing them needs the other
+ * ranks, perhaps in another order, and MPI frees them anyway. */
 void pmpi_leave_all(void)
 {
     for (struct pmpi_comm *c = all.first; c; c = c->next)
