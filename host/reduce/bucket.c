@@ -30,14 +30,14 @@ static struct bucket *open_bucket(struct bucket *out, int n_buckets, const struc
     return NULL;
 }
 
-/* For qsort(): the larger first layer is complete earlier. */
+/* For qsort(): buckets with a larger first layer are complete earlier. */
 static int by_completion(const void *a, const void *b)
 {
     const struct bucket *x = a, *y = b;
     return y->first - x->first;
 }
 
-/* Layers of a bucket are placed from its last one down. began: [n_layers] `last` of each layer's
+/* Places the layers of a bucket from its last one down. began: [n_layers] `last` of each layer's
  * bucket. */
 static void place(const struct reducer_layer *layers, const int *began, struct bucket *out,
                   int n_buckets, struct codec_layer *placed)

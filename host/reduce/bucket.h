@@ -3,7 +3,7 @@
 #define BUCKET_H
 #include "reduce/reducer.h"
 
-/* Its layers (call.layers) are in descending order, but need not be neighbours. Each begins at a
+/* Layers (call.layers) are in descending order, not necessarily neighbours. Each begins at a
  * multiple of the reduce op's unit. */
 struct bucket {
     int last, first, n_layers;
@@ -20,10 +20,10 @@ static inline size_t bucket_padded(const struct reduce_op *f, size_t n)
 }
 
 /* Cut the layers into buckets, from the last layer to the first. Each layer joins the open bucket
- * of its class. Two layers are of one class if both travel in fp32 or neither does, and their units
- * have the same length in elements and in bytes. A bucket closes when its codes reach bucket_bytes;
- * a layer whose codes reach that size gets its own. Buckets are sorted by their first layers, in
- * descending order, as backward passes complete them.
+ * of its class: of layers that all travel in fp32 or all do not, and whose units have the same
+ * length in elements and bytes. A bucket closes when its codes reach bucket_bytes; a layer whose
+ * codes reach that size gets its own. Buckets are sorted by their first layers, in descending
+ * order, as backward passes complete them.
  *   codecs    [2] the codec and fp32; must outlive the buckets
  *   all_fp32  every layer travels in fp32
  *   out       [n_layers] out: the buckets; must not move, since each reduce op points into it

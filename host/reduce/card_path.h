@@ -1,5 +1,5 @@
-/* card_path.h : declares the interface of the card path: cards in the network compute the sums,
- * instead of MPI. The path may fail in the middle of a step, and on some ranks only.
+/* card_path.h : declares the interface of the card path: cards in the network compute the sums
+ * instead of MPI. The path may fail within a step, and on some ranks only.
  *
  *     step, on every rank:  begin -> max -> sum of each bucket, in ascending order -> vote -> end
  *
@@ -43,9 +43,9 @@ struct card_path_ops {
     int (*max)(void *card_path, uint32_t tag, int8_t *x, size_t n);
     /* Sum one bucket over all ranks. Returns as max(). */
     int (*sum)(void *card_path, const struct card_path_sum *sum);
-    /* Return a digest of all results that this rank has received since the path was opened, in any
-     * order. If ranks' digests differ, all results of the step are discarded. 0 if results of this
-     * path cannot differ between ranks. */
+    /* Return a digest of all results received since the path was opened, whatever their order. If
+     * ranks' digests differ, all results of the step are discarded. 0 if results cannot differ
+     * between ranks. */
     uint64_t (*digest)(const void *card_path);
     /* End a step after the vote. failed: some rank abandoned the path, or digests differ. The path
      * is then closed until a later begin() opens it again. */

@@ -1,6 +1,6 @@
-/* overlap.c : sends the buckets of a step from a thread while gradients are still being made
- * (figure in README.md). Between begin and finish only the thread touches final gradients until it
- * hands out their means. The lock protects all data that both threads use. */
+/* overlap.c : sends a step's buckets from a thread while gradients are still made (figure in
+ * README.md). Between begin and finish only the thread touches final gradients until it hands out
+ * their means. The lock protects all data that both threads use. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "reduce/reducer_meet.h"
@@ -134,8 +134,7 @@ static bool stands(const struct overlap *o, int i)
     return !o->out[i] && plan_of(o)->bucket_of[i] < o->n_stand;
 }
 
-/* Hand out the last layer whose means are final but not handed out, and the layers before it, up to
- * one that was handed out or still travels. */
+/* Hand out the last run of layers whose means are final but not handed out. */
 static bool hand_out(struct overlap *o, int *first, int *n)
 {
     int end = o->r->n_layers;

@@ -100,7 +100,7 @@ static int plan(struct reducer *r, size_t bucket_bytes, const struct reducer_lay
     return 0;
 }
 
-/* If `owns` is false, only sizes are computed. */
+/* Only computes sizes unless `owns`. */
 static int open(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
                 size_t bucket_bytes, const struct reducer_layer *layers, int n_layers, bool low,
                 bool owns, struct reducer **out)
@@ -235,8 +235,8 @@ void reducer_set_trace(struct reducer *r, struct trace *trace)
     r->trace = trace;
 }
 
-/* All ranks must send the same messages, so one rank whose MPI allows no second thread turns
- * overlap off for all. */
+/* All ranks must send the same messages, so a rank whose MPI allows no second thread turns overlap
+ * off for all. */
 int reducer_set_overlap(struct reducer *r, bool on)
 {
     int8_t refused = on && !comm_threads(r->comm);

@@ -37,8 +37,7 @@ struct reducer_step {
     /* This rank's encoded gradients: sum of ceil8(n_l) * width / 8. */
     uint64_t code_bytes;
     uint64_t fp32_bytes; /* 4 per element */
-    /* Layers whose first codes, made before the exponents were known, had the right shift; without
-     * repeated buckets. */
+    /* Layers whose guessed shift was right, without repeated buckets. */
     int n_guessed;
     bool by_card_path; /* all narrow buckets came over the card path */
     /* Buckets repeated over MPI. */
@@ -47,9 +46,8 @@ struct reducer_step {
     double codec_s, comm_s;
     /* Part of comm_s: the message of exponents, with the wait for the slowest rank. */
     double exponents_s;
-    /* waited_s: the caller's time in reducer_next() and reducer_finish(). Casting, sending and
-     * adding count as exposed_s meanwhile, else as hidden_s; the message of exponents as
-     * neither. */
+    /* waited_s: the caller's time in reducer_next() and reducer_finish(). Casts, messages and sums
+     * in that time count as exposed_s, else as hidden_s; the message of exponents as neither. */
     double hidden_s, exposed_s, waited_s;
 };
 
@@ -91,12 +89,12 @@ size_t reducer_short_bytes(const struct codec *codec, const struct algo *algo, i
 /* True if one message of so many bytes is faster than `direct`. False for 0 bytes. */
 bool reducer_short_pays(int n_ranks, size_t bytes);
 
-/* All ranks call it between steps; after a step has failed, a single rank may. */
+/* All ranks call it between steps; after a failed step a single rank may. */
 void reducer_close(struct reducer *r);
 
 /* Connect r, from reducer_open_low(), to the memory of `owner`, the reducer of rank 0. Call it for
- * every rank's reducer, rank 0's too, once all are open. Close owner last. again(ctx) must make the
- * gradients of the current step a second time, in the same memory. */
+ * every rank's reducer, also rank 0's, once all are open. Close owner last. again(ctx) must make
+ * the gradients of the current step a second time, in the same memory. */
 void reducer_share(struct reducer *r, struct reducer *owner, void (*again)(void *ctx), void *ctx);
 
 /* Send narrow layers over this card path while it is open, otherwise over MPI with the algorithm.
@@ -159,15 +157,15 @@ void reducer_begin(struct reducer *r, uint64_t step, float *const *grads);
  * fastest. All others become final when reducer_next() or reducer_finish() is called. */
 void reducer_ready(struct reducer *r, int first, int n);
 
-/* The same as soon as the work now in the stream has ended, for gradients on a GPU. stream: a
- * cudaStream_t of any CUDA runtime in this process. Returns 0, or reports -ENOMEM or a GPU
- * error. */
+/* Declare the same gradients final once the work now in the stream has ended, for gradients on a
+ * GPU. stream: a cudaStream_t of any CUDA runtime in this process. Returns 0, or reports -ENOMEM or
+ * a GPU error. */
 int reducer_ready_on(struct reducer *r, int first, int n, void *stream);
 
-/* Wait for means that may be used and return true: those of layers [*first, *first + *n), while
- * others may still travel. No layer then has inf or nan on any rank. Each layer is handed out once
- * per step; its gradients belong to the caller from then on. Returns false if there are no more, or
- * if the step failed or is skipped; reducer_finish() tells which. */
+/* Wait for the means of some layers, [*first, *first + *n), and return true; others may still
+ * travel. No layer then has inf or nan on any rank. Each layer is handed out once per step; then
+ * its gradients are the caller's. Returns false after the last, or if the step failed or is skipped
+ * (see reducer_finish()). */
 bool reducer_next(struct reducer *r, int *first, int *n);
 
 /* True if reducer_finish() would not wait: without overlap, after reducer_next() has run the

@@ -1,6 +1,5 @@
 /* reducer_bucket.c : encodes a bucket, reduces it over MPI and decodes it to means, range by range,
- * so that casting and sending overlap. A backend that casts many layers per launch casts the bucket
- * at once. */
+ * so that casting and sending overlap. A batching backend (GPU) casts the bucket at once. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
@@ -38,7 +37,7 @@ static void cast_since(struct bucket_flow *f, const char *name, double start)
     trace_add(r->trace, reducer_row(r), name, number_of(f), start);
 }
 
-/* Layers guessed right are encoded already. Padding gets zero codes. */
+/* Skips layers guessed right. Padding gets zero codes. */
 static void encode(struct bucket_flow *f, size_t at, size_t n)
 {
     const struct reducing *s = f->step;

@@ -4,11 +4,11 @@
  *     one vote of all ranks: what has any rank missed?
  *     per group:  missed exponents, then missed buckets and fp32 buckets, ascending, over MPI
  *
- * A rank goes as far as it can before the vote. The shifts of codes are the next guesses, so a
+ * Before the vote a rank goes as far as it can. The shifts of codes are the next guesses, so a
  * repeated bucket is not encoded again. A rank that has the card's result takes part in the
- * repetition and overwrites it with an equal one. All other messages of the step come after the
- * vote: ranks with different results must not enter different collectives. A group with inf or nan
- * ends the step; a rank that missed its exponents learns this in their repetition. */
+ * repetition and overwrites it with an equal one. All other messages follow the vote, because ranks
+ * with different results must not enter different collectives. A group with inf or nan ends the
+ * step; a rank that missed its exponents learns this in their repetition. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
@@ -39,7 +39,7 @@ static bool marked(const struct reducer *r, int bit)
     return r->failed[bit / 64] >> bit % 64 & 1;
 }
 
-/* Ranks must agree on all of this before their codes may be added. */
+/* Tag of all facts that ranks must agree on before their codes may be added. */
 static uint32_t tag_of(const struct reducing *s, uint32_t exponents, uint32_t bucket, uint64_t n)
 {
     const uint64_t words[] = {s->step, bucket, n, s->r->tag};
@@ -100,8 +100,7 @@ static int buckets_by_card(const struct reducing *s, const struct group *g, int 
     return rc;
 }
 
-/* After CARD_PATH_ABANDONED later groups are still scanned, since the repetition needs their
- * exponents. */
+/* Scans later groups even after CARD_PATH_ABANDONED, since the repetition needs their exponents. */
 static int go(const struct reducing *s)
 {
     struct reducer *r = s->r;
@@ -148,7 +147,7 @@ static int make_up(const struct reducing *s, bool *finite)
     return 0;
 }
 
-/* *any: something must be repeated; if digests differ, everything */
+/* *any: something must be repeated, or everything if digests differ */
 static int vote(struct reducer *r, int rc, bool *any)
 {
     const size_t words = reducer_vote_words(r->plans[NARROW].n_buckets),

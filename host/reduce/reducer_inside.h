@@ -1,4 +1,4 @@
-/* reducer_inside.h : declares what the reducer's files share: its memory and the parts of a step.
+/* reducer_inside.h : declares the reducer's memory and the parts of a step, for its files.
  *
  * Functions that return int return 0 or a negative errno of comm.h, unless stated otherwise. */
 #ifndef REDUCER_INSIDE_H
@@ -116,7 +116,7 @@ static inline int8_t reducer_exponent(const struct reducer *r, int i)
     return r->exponents[r->plans[r->force_fp32].rank_of[i]];
 }
 
-/* Store elements [from, to) of layer i, padding included, as span k of the next call. */
+/* Store elements [from, to) of layer i, including padding, as span k of the next call. */
 void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int shift, int k);
 
 /* ---- reducer_state.c ---- */
@@ -127,8 +127,7 @@ void reducer_lost(const struct reducing *s, const struct group *g);
 
 /* ---- reducer_stream.c ---- */
 
-/* Let layers [first, first + n) wait for the work now in the stream. n > 0. Returns as
- * reducer_ready_on(). */
+/* As reducer_ready_on() for layers [first, first + n). n > 0. */
 int reducer_note_stream(struct reducer *r, int first, int n, void *stream);
 
 /* Let later launches of this thread wait for the streams of the group's layers. */
@@ -152,7 +151,7 @@ void reducer_state_swap(struct reducer *r);
  * guessed. Returns -ECANCELED if the reducer is closed in mid-step. */
 int reducer_scan(const struct reducing *s, const struct group *g);
 
-/* Bracket a group's message of exponents, in which ranks wait for the slowest one. start: of
+/* Begin and end a group's message of exponents, in which ranks wait for the slowest one. start: of
  * reducer_max_begin(). */
 double reducer_max_begin(const struct reducing *s, const struct group *g);
 void reducer_max_end(const struct reducing *s, const struct group *g, double start);
@@ -185,14 +184,14 @@ int reducer_bucket_mpi(const struct reducing *s, int i);
 /* ---- reducer_card_path.c ---- */
 
 /* Run a whole step, and repeat missed buckets over MPI. *finite: set to false if some rank has inf
- * or nan in a group; it and all later ones are then not summed. */
+ * or nan in a group; this and later groups are then not summed. */
 int reducer_step_card_path(const struct reducing *s, bool *finite);
 
 /* In 64-bit words. */
 size_t reducer_vote_words(int n_buckets);
 
-/* Decode a whole bucket at once. bucket_summed() does so for batching backends; others have decoded
- * range by range. */
+/* Decode a whole bucket. bucket_summed() does so for batching backends; others decode range by
+ * range. */
 void bucket_decode(struct bucket_flow *b);
 
 /* ---- reducer_short.c ---- */
@@ -239,7 +238,7 @@ int overlap_finish(struct overlap *o);
 
 /* ---- reducer_meet.c: for the communication thread in mid-step; o may be NULL ---- */
 
-/* Time between these two is neither hidden nor exposed. */
+/* The time between these two is neither hidden nor exposed. */
 void overlap_rest(struct overlap *o);
 void overlap_work(struct overlap *o);
 

@@ -3,8 +3,8 @@
  *  | exponents of all layers | a layer's codes, or words | ...      layers as the plan places them
  *  | a layer's codes | ...                                          second message: wrong guesses
  *
- * A word is the upper half of an fp32, rounded to odd: its last bit is set if any lower bit is. Of
- * the 7 bits of its fraction, m + 2 suffice to round to m bits as from the fp32 itself.
+ * A word is the upper half of an fp32, rounded to odd: its last bit is set if any lower bit is. m +
+ * 2 of its fraction's 7 bits suffice to round to m bits as the fp32 does.
  *
  * Source: S. Boldo and G. Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms
  * using rounding to odd, 2008, section 2. */
@@ -216,7 +216,7 @@ int packed_send(struct reducer *r)
     return send(r, to);
 }
 
-/* Layers that need the second message are left out. */
+/* Leaves out layers that need the second message. */
 static void place(struct reducer *r, const uint8_t *from, uint8_t *codes)
 {
     for (int k = 0; k < r->n_layers; k++) {

@@ -35,7 +35,7 @@ static inline uint16_t packed_word(uint32_t bits)
     return (uint16_t)(bits >> 16 | ((bits & 0xffff) != 0));
 }
 
-/* Can the codes of this cast with this shift be made from words? Words of subnormal fp32s have
+/* Return true if words suffice for codes of this cast and shift. Words of subnormal fp32s have
  * fewer significant bits, so the shift must keep these below the format's resolution. */
 bool packed_words_do(const struct vec_cast *cast, int shift);
 
@@ -45,8 +45,8 @@ void packed_all_close(struct packed *p);
 
 size_t packed_all_bytes(const struct reducer *r);
 
-/* True if layer i will be sent as codes with the last step's shift, false if as words. Call it
- * between steps. */
+/* True if layer i will be sent as codes with the last step's shift, not as words. Call it between
+ * steps. */
 bool packed_is_guessed(const struct reducer *r, int i);
 
 /* True if layer i's codes with the last step's shift are right. Valid from the agreement on
@@ -57,8 +57,8 @@ bool packed_is_right(const struct reducer *r, int i);
  * rank's exponents. All ranks call it. Returns 0 or a negative errno of comm.h. */
 int packed_send(struct reducer *r);
 
-/* Make the codes of all ranks; those of layers guessed wrong come in a second message. All ranks
- * call it once they know all exponents. Returns as packed_send(). */
+/* Make all ranks' codes; those of layers guessed wrong come in a second message. All ranks call it
+ * once all exponents are known. Returns as packed_send(). */
 int packed_open(const struct reducing *s);
 
 /* [P] pointers to the ranks' codes of bucket b, after packed_open(). */

@@ -1,5 +1,5 @@
-/* reducer_short.c : runs a step that fits into one message from each rank to all ranks; each rank
- * adds all codes by itself.
+/* reducer_short.c : runs a step in one message from each rank to all ranks; each rank adds all
+ * codes.
  *
  * scan -> | exponents | codes or words | ==gathered==> shifts; codes of all ranks -> sums -> means
  *                                              |              ^

@@ -1,7 +1,7 @@
 /* reducer_state.c : holds the codecs' state of layers, and counts the elements that casts lose.
  *
- * A step reads one copy of the state and writes the other; they swap unless the step is skipped or
- * in forced fp32. Codes may therefore be made more than once. */
+ * A step reads one copy of the state and writes the other, so codes may be made more than once. The
+ * copies swap unless the step is skipped or in forced fp32. */
 #include "base/err.h"
 #include "codec/codec_kind.h"
 #include "reduce/reducer_inside.h"
@@ -87,7 +87,7 @@ int reducer_state_get(const struct reducer *r, void *to)
     return r->state_bytes ? copy(r, to, r->state[0]) : 0;
 }
 
-/* Bytes may be unaligned. A state's step numbers are too small to look like inf. */
+/* Bytes may be unaligned. Step numbers in a state are too small to look like inf. */
 static bool is_finite(const uint8_t *from, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += sizeof(uint32_t)) {

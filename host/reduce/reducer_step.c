@@ -1,5 +1,5 @@
-/* reducer_step.c : runs the all-reduce of a step (figure in README.md). In forced fp32 the codes of
- * all buckets would need too much memory, so buckets use one buffer in turn. */
+/* reducer_step.c : runs the all-reduce of a step (figure in README.md). In forced fp32 buckets use
+ * one buffer in turn to save memory. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"

@@ -7,7 +7,7 @@
 #include "vec/gpu/gpu_lane.h"
 #include <stdlib.h>
 
-/* events: [n_layers] of layers that began a call; after: [n_layers] the event that a layer waits
+/* events: [n_layers] one per call, at its first layer; after: [n_layers] event that a layer waits
  * for in this step, or NULL */
 static int make_room(struct reducer *r)
 {
