@@ -16,8 +16,8 @@ Q         = $(if $(V),,@)
 MAKEFLAGS += --jobs=$(shell nproc 2>/dev/null || echo 1)
 san      := $(strip $(SAN))
 
-# The build first installs its dependencies where it can, tests also the optional tools. Stamps are
-# makefiles: make starts over and sees the new tools.
+# The build first installs its dependencies if it can; tests also install optional tools. Stamps are
+# makefiles, so make restarts and sees new tools.
 ifneq ($(filter-out help map clean fmt dist tools,$(or $(MAKECMDGOALS),all)),)
 include $(B)/installed $(if $(filter test test-long,$(MAKECMDGOALS)),$(B)/tools)
 endif
@@ -40,8 +40,8 @@ werror    = $(if $(WERROR),-Werror)
 LIB_FLAGS := -fPIC -fvisibility=hidden
 LIBS      = -lopenblas -lz -lm -ldl -lpthread
 
-# host/app is the program. host/pmpi (loaded before MPI) and host/collnet (loaded by NCCL) are
-# separate libraries. All else of host/ is the library. A test or bench is one file and the library.
+# host/app is the program, host/pmpi (loaded before MPI) and host/collnet (loaded by NCCL) separate
+# libraries, the rest of host/ the library. A test or bench is one file and the library.
 LOADED   := host/offload/xrt/fpga_xrt.c host/offload/wire/wire_fabric.c
 PMPI     := $(sort $(wildcard host/pmpi/*.c))
 COLLNET  := $(sort $(wildcard host/collnet/*.c))
@@ -118,7 +118,7 @@ XRT_LIB  := $(if $(XRT),$(B)/libnarrowcast_xrt.so)
 FABRIC   := $(shell $(CC) -E -x c -include rdma/fabric.h /dev/null >/dev/null 2>&1 && echo -lfabric)
 FABRIC_LIB := $(if $(FABRIC),$(B)/libnarrowcast_fabric.so)
 
-# The simulated card as a device of the Xilinx runtime (XILINX_XRT=$(B)/xrt). It replaces an XRT
+# The simulated card as a device of the Xilinx runtime (XILINX_XRT=$(B)/xrt), instead of an XRT
 # library that does nothing.
 XRT_NOOP := $(if $(HAVE_CXX),$(if $(XRT),$(shell echo 'int main(void){return 0;}' | $(CC) -isystem $(XRT) -include xrt.h -x c - -o /dev/null \
             -l:libxrt_noop.so.2 -lxrt_coreutil 2>/dev/null && echo yes)))
@@ -225,8 +225,8 @@ $(B)/gpu/flags: force
 	$(Q)mkdir -p $(@D); echo '$(NVCC) $(NVFLAGS) $(nccl)' | cmp -s - $@ || echo '$(NVCC) $(NVFLAGS) $(nccl)' > $@
 force: ;
 # Only main.o contains the commit, so a new one compiles one file and links the program. A tree
-# without .git (a tarball, also inside another repository) has an unknown commit. The stamp of a
-# built tree stays if git refuses or knows nothing else.
+# without .git (a tarball, also inside another repository) has an unknown commit. A built tree keeps
+# its stamp if git gives no other commit.
 $(B)/commit: force
 	$(Q)mkdir -p $(@D); commit=$$(test -e .git && git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null) || \
 	    test ! -s $@ || exit 0; echo "$${commit:-unknown}" | cmp -s - $@ || echo "$${commit:-unknown}" >$@
@@ -325,7 +325,7 @@ $(B)/shell/venv/done: rtl/shell/venv.sh rtl/shell/requirements.txt
 $(B)/shell/eth_%.v: rtl/shell/generate.py $(B)/shell/venv/done
 	$(if $(V),,@echo 'eth   $*')
 	$(Q)$(B)/shell/venv/bin/python $< $* $(@D) >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }
-# The text compared with the last build has @B@ in it: a renamed build folder verilates nothing anew.
+# The text compared with the last build has @B@, so a renamed build folder verilates nothing anew.
 model     = $(shell sed -n 's/^$(1) //p' sim/rtl/models)
 line      = $(subst @B@,$(B),$(call model,$1))
 $(B)/rtl/shell/ports.inc: $(B)/shell/eth_sim.v

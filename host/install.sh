@@ -1,7 +1,7 @@
 #!/bin/sh
-# install.sh : installs the build's dependencies with apt-get, as root or with sudo.
-# If something is missing afterwards, prints the command to type and fails. Prints nothing if all is
-# present. Called by the Makefile.
+# install.sh : installs the build's dependencies with apt-get, as root or with sudo. If something is
+# missing afterwards, prints the command to type and fails. Silent if all is present. Called by the
+# Makefile.
 # usage: install.sh needs|tools     needs: required packages; tools: optional ones
 # shellcheck disable=SC2086,SC2317 # lists are words; needs and tools are called by name
 set -eu
@@ -53,8 +53,8 @@ missing() {
     packages=$("$list" | tr ' ' '\n' | sort -u | tr '\n' ' ')
     printf '%s' "${packages% }"
 }
-# nvidia: if its driver is present, report missing NVIDIA software. Debian has none of it, and it is
-# not fetched
+# nvidia: if its driver is present, report missing NVIDIA software, which Debian lacks; do not fetch
+# it
 nvidia() {
     tool nvidia-smi >/dev/null || return 0
     nvcc=${NVCC-$(tool nvcc || echo /usr/local/cuda/bin/nvcc)}

@@ -1,10 +1,10 @@
 #!/bin/sh
 # ranks.sh : starts any number of ranks on this machine, also as root, with Open MPI 4.1 or 5.
 # usage: ranks.sh N COMMAND [ARG...]    or, in scripts that call mpirun themselves:  . host/ranks.sh
-# On a cluster use its own launcher (mpirun -H, srun): the program does not depend on this script.
-# Ranks may outnumber cores: they yield while they wait, are not pinned, and have one BLAS thread
-# each. They communicate by shared memory, or by TCP on the loopback device if /dev/shm is too
-# small. PMIx keeps its data in memory: with less than 8 MiB in TMPDIR its files make mpirun 4 hang.
+# On a cluster use its own launcher (mpirun -H, srun) instead. Ranks may outnumber cores: they yield
+# while they wait, are not pinned, and have one BLAS thread each. They communicate by shared memory,
+# or by TCP on the loopback device if /dev/shm is too small. PMIx keeps its data in memory: with
+# less than 8 MiB in TMPDIR its files make mpirun 4 hang.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1                                          # a container's root
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none                        # Open MPI 4
 export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none    # Open MPI 5
