@@ -52,7 +52,7 @@ extern const char nn_loss_help[];
 /* Parse auto, cross-entropy[:smoothing=X] or ctc, 0 <= X < 1. */
 int nn_loss_spec(const char *word, struct nn_loss *out);
 
-/* limits of samples; width 1: a sequence of h time steps with c features */
+/* limits of samples; width 1: h time steps with c features */
 enum { NN_SIDE_MIN = 28, NN_SIDE_MAX = 1024, NN_STEPS_MAX = 4096, NN_FEATURES_MAX = 4096 };
 
 extern const char nn_model_help[];

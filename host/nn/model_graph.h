@@ -1,6 +1,6 @@
 /* model_graph.h : declares the nodes of a model, and functions that build, plan and run them. Nodes
  * read earlier nodes; node 0 is the input, and heads name outputs with a loss. Call order:
- * graph_init, graph_* per node, graph_plan, passes. Private to nn/model*.c and its tests. */
+ * graph_init, graph_* per node, graph_plan, passes. Private to nn/model*.c and tests. */
 #ifndef MODEL_GRAPH_H
 #define MODEL_GRAPH_H
 #include "nn/model.h"
@@ -218,7 +218,7 @@ real *graph_part(const struct nn_model *m, const struct node *node, int i, real 
 void graph_draw_he(const struct nn_model *m, const struct node *node, uint64_t seed, real *weights,
                    real *stats);
 
-/* Large networks halve images with at least this many pixels a side before their first block. */
+/* Large networks halve images of at least this side before their first block. */
 enum { STEM_SIDE = 64 };
 
 /* Apply the form m->block to a norm: one inside a residual block, or the last one, which has an

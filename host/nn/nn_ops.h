@@ -7,14 +7,14 @@
  *   All other numbers are real.
  * - Pointers are to backend memory (from alloc) unless noted. "Shared" memory is pinned host memory
  *   (from alloc_shared), which passes do not access.
- * - Work runs in the order of the calls, also for several contexts of a backend on one thread. A
- *   call may return before its work is done.
- * - The caller allocates scratch memory of the size that *_plan returns. Nothing is kept in it
- *   between calls, so one block can serve all.
- * - Slots without a return code cannot fail on a CPU. A GPU reports a failed launch and returns it
- *   from wait().
+ * - Work runs in the order of calls, also for several contexts of a backend on one thread. A call
+ * may return before its work is done.
+ * - The caller allocates scratch memory of the size that *_plan returns. One block can serve all
+ * calls, because calls keep nothing in it.
+ * - On a CPU slots without a return code cannot fail. A GPU reports a failed launch and returns it
+ * from wait().
  * - Passes overwrite gradients unless noted.
- * - An unsupported slot returns -ENOSYS without printing an error. */
+ * - Unsupported slots return -ENOSYS without printing. */
 #ifndef NN_OPS_H
 #define NN_OPS_H
 #include <stdbool.h>
@@ -57,7 +57,7 @@ struct nn_setup {
     bool watched;
     /* nn_round: tensors to round, and the backend that computes */
     const struct round_setup *round;
-    /* width, block and loss are for the model; factor on channels and hidden units; 0: 1 */
+    /* for the model, like block and loss: factor on channels and hidden units; 0 means 1 */
     double width;
     /* form of residual blocks; NULL: plain */
     const struct nn_block *block;

@@ -99,8 +99,9 @@ static inline double round_to(const struct rounding *k, double x)
     return as_double((uint64_t)((int64_t)mag > (int64_t)INF ? k->nan : r));
 }
 
-/* Return x + y "rounded to odd": the last bit is set if anything was lost, so rounding to 24 bits
- * or fewer rounds the exact sum (S. Boldo and G. Melquiond, 2008; D. E. Knuth's error of a sum). */
+/* Return x + y "rounded to odd": the last bit is set if anything was lost, so rounding it to 24
+ * bits or fewer gives the rounded exact sum (S. Boldo and G. Melquiond, 2008; D. E. Knuth's error
+ * of a sum). */
 static double odd_sum(double x, double y)
 {
     const double s = x + y, back = s - x, lost = (x - (s - back)) + (y - back);

@@ -15,9 +15,9 @@
  * The rotated dw is the sum over tiles of F(3x3, 2x2) of the 4x4 pixels of dy, with the 2x2 pixels
  * of x as filter.
  *
- * Sums run over channels (for dw over tiles) in order with fused multiply-adds, so bits are equal
- * for every instruction set and batch size. Rounding errors are about those of GEMM
- * (test_winograd). Only for float. */
+ * Sums run over channels (dw: tiles) in order with fused multiply-adds, so bits do not depend on
+ * instruction set and batch size. Rounding errors are about those of GEMM (test_winograd). Only for
+ * float. */
 #ifndef WINOGRAD_H
 #define WINOGRAD_H
 #include <stdbool.h>

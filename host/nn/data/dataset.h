@@ -104,7 +104,7 @@ int augment_spec(const char *words, struct augment *out);
 /* Check that the samples' size and kind allow the augmentation. */
 int augment_fits(const struct dataset *d, const struct augment *a);
 
-/* Scale images up bilinearly (hls/nn/bilinear.h) to side x side pixels from now on. side: at most
+/* Scale images up bilinearly (hls/nn/bilinear.h) to side x side pixels. side: at most
  * DATASET_SCALED_MAX; 0: keep the size. */
 int dataset_scale(struct dataset *d, int side);
 /* Return the shape of samples after scaling. */

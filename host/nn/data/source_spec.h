@@ -1,4 +1,4 @@
-/* source_spec.h : parses the spec of generated data. */
+/* source_spec.h : parses specs of generated data. */
 #ifndef SOURCE_SPEC_H
 #define SOURCE_SPEC_H
 #include <stdint.h>

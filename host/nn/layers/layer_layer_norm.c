@@ -5,7 +5,7 @@
  *     g = gamma dy      dx = (g - mean(g) - v mean(g v)) / sqrt(variance + eps)
  *     dgamma = sum of dy v over the rows      dbeta = sum of dy
  *
- * Backward recomputes v, which is cheaper than reading it. */
+ * Backward recomputes v, cheaper than reading it. */
 #include <math.h>
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"

@@ -4,7 +4,7 @@
  *     dx_i = dy_i / s_i^(3/4) - x_i * alpha * 3/10 * (sum of dy_j * y_j / s_j, |i - j| <= 2)
  *
  * The power 3/4 is two square roots, so bits do not depend on a libm. Backward recomputes s,
- * which is cheaper than reading it. */
+ * cheaper than reading it. */
 #include <math.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"

@@ -59,8 +59,8 @@ struct schedule {
 };
 /* Help of schedule_parse. */
 extern const char schedule_help[];
-/* Parse a spec: set kind and those of the last five fields that it uses. The caller sets the
- * others. Returns 0 or -EINVAL (reported). */
+/* Parse a spec: set kind and the used ones of the last five fields. The caller sets the others.
+ * Returns 0 or -EINVAL (reported). */
 int schedule_parse(const char *word, struct schedule *out);
 double schedule_lr(const struct schedule *s, double step);
 /* Return true if the rate depends on the run's length. */

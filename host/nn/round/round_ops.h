@@ -6,11 +6,11 @@
  *            the optimiser's weights, gammas and betas stay fp32
  *   error    the gradient of every output: that of the loss, and those that layers pass back
  *
- * A layer's result is rounded once, after all of its operations; a batch norm includes its addition
- * and ReLU. Statistics of batch norm, running ones included, are fp32 values of its rounded input.
- * A ReLU, also one inside batch norm, passes gradients where its rounded output is above zero.
- * Layers that only copy values (ReLU, max pooling, shortcut) do not round. The loss reads rounded
- * logits and computes in fp32. Weight gradients are fp32 products of rounded factors.
+ * A layer's result is rounded once, after all operations; a batch norm includes its addition and
+ * ReLU. Statistics of batch norm, running ones included, are fp32 values of its rounded input. A
+ * ReLU, also one inside batch norm, passes gradients where its rounded output is above zero. Layers
+ * that only copy values (ReLU, max pooling, shortcut) do not round. The loss reads rounded logits
+ * and computes in fp32. Weight gradients are fp32 products of rounded factors.
  *
  * Pure fp16 (round_pure) keeps every tensor in e5m10, so weights need no copy; on GPUs NN_FP16_PURE
  * stores halves instead. Besides act and error it rounds
