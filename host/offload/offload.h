@@ -1,9 +1,9 @@
 /* offload.h : Adds gradients in network cards. The reducer uses this path (reduce/card_path.h)
  * while it is open.
  *
- *     offload_check()  can a card add these codes at all?
- *     offload_open()   is there such a card?
- *     offload_card_path      begin, max, sum and end of each step
+ *     offload_check()  tells whether a card can add these codes
+ *     offload_open()   finds and opens such cards
+ *     offload_card_path      makes the sums of each step
  *
  * Rank 0 controls the cards and registers the job. Every rank sends its own packets. A card that
  * refuses or is silent at the start is left out; this is an error only with `needed`. The path
@@ -55,8 +55,8 @@ int offload_check(const struct vec_sum *sum, int n_ranks, char *why, size_t size
 int offload_open(struct comm *c, const struct vec_sum *sum, const struct offload_options *o,
                  struct offload **out);
 
-/* Removes the job from the cards and ends a card that rank 0 started. Call after all ranks have
- * finished the last step. NULL is legal. */
+/* Removes the job from the cards and ends a card started by rank 0. Call after all ranks' last
+ * step. NULL is legal. */
 void offload_close(struct offload *o);
 
 /* The functions of the path; their first argument is the struct offload. */
@@ -72,8 +72,7 @@ const char *offload_describe(struct offload *o);
  * 0. */
 const char *offload_why(const struct offload *o);
 
-/* Reads a card's busy clocks and beats since its start, on rank 0. Returns false if the card cannot
- * be asked. */
+/* Reads a card's busy clocks and beats since its start, on rank 0. Returns false on failure. */
 bool offload_card_time(struct offload *o, int card, struct fpga_time *out);
 int offload_n_cards(const struct offload *o);
 

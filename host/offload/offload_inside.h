@@ -52,7 +52,7 @@ struct offload {
     struct window *window;         /* NULL: the path is closed */
     struct card_path_count before; /* of windows closed earlier */
     char why[OFFLOAD_WHY_BYTES];
-    /* This rank's own reason for abandoning the step, and the card that it concerns. */
+    /* This rank's reason for abandoning the step, and the card concerned. */
     char abandon_why[OFFLOAD_WHY_BYTES];
     int abandon_card;
     char described[OFFLOAD_MAX_CARDS * OFFLOAD_NAME_BYTES + 128];
@@ -70,8 +70,8 @@ void offload_group_leave(struct offload *o);
 /* Reports on rank 0. The caller makes all ranks continue without the group. */
 void offload_group_abandon(struct offload *o, const char *why);
 
-/* Tries to open the closed path with the cards that rank 0 has reached. Collective. Returns 1
- * (open), 0 (closed) or a negative errno. */
+/* Tries to open the path with the cards that rank 0 has reached. Collective. Returns 1 (open), 0
+ * (closed) or a negative errno. */
 int offload_join(struct offload *o);
 
 /* Closes the path on this rank. Rank 0 stays connected to the cards. */

@@ -46,7 +46,7 @@ int offload_reach(struct offload *o, double budget_s)
         o->retry[i].rc = reach(o, i, left > 0.05 ? left : 0.05);
         if (o->retry[i].rc) {
             snprintf(o->why, sizeof o->why, "%s", o->cards[i].why);
-            /* over budget: a name service does not answer */
+            /* over budget because a name service does not answer */
             put_off(o, i, clock_s() - start > budget_s ? clock_s() - start : 0);
         } else {
             n++;

@@ -25,8 +25,8 @@ void lease_link_close(struct lease_link *l); /* sends nothing; legal if fd is -1
 int lease_link_ask(struct lease_link *l, struct lease_message *m, struct lease_message *answer,
                    double until);
 
-/* A thread that keeps a lease alive while its owner is busy. It sends several KEEPs in the time
- * whose silence would end the lease. A process stopped for longer loses the lease.
+/* A thread that keeps a lease alive while its owner is busy. It sends several KEEPs in every
+ * silence_s, the silence that would end the lease. A process stopped for longer loses the lease.
  *
  * A lease is lost only if the card says so: a silent card may still have it. The code that waits
  * for sums limits the silence (window_time.c). */

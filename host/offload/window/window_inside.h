@@ -107,7 +107,7 @@ static inline enum pong_says pong_says(uint32_t state, uint32_t chunk, bool in, 
     return PONG_LOST_STATE;
 }
 
-/* Handles an untrusted datagram bytes[n] of card `end`: takes what answers a packet in flight, and
+/* Handles an untrusted datagram bytes[n] of card `end`: accepts answers to packets in flight, and
  * counts the rest. Any frame with this job's key shows that the card is alive. Public for tests. */
 void window_take(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n,
                  double now);

@@ -3,9 +3,9 @@
  *     sends of one length   a a a a b  -->  message aaaa, message b  --> kernel or NIC cuts it
  *     receives              c c c c    <--  message cccc             <-- kernel joins it
  *
- * UDP_SEGMENT cuts messages and UDP_GRO joins them, so route look-up, checksum and
- * queueing are done once per message (libfabric's udp provider: per datagram). The
- * datagrams on the network are the same. */
+ * UDP_SEGMENT cuts messages and UDP_GRO joins them, so route look-up, checksum and queueing happen
+ * once per message (libfabric's udp provider: per datagram). The datagrams on the network are the
+ * same. */
 #include "offload/wire/wire_socket.h"
 #include "base/buf.h"
 #include "base/err.h"

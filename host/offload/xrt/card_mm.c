@@ -1,4 +1,4 @@
-/* card_mm.c : Adds packed codes in the memory of a card in this machine (kernel reduce_mm). */
+/* card_mm.c : Runs the kernel reduce_mm. */
 #include "offload/xrt/card_mm.h"
 #include "base/clock.h"
 #include "hls/card/packet.h"
@@ -12,7 +12,7 @@ enum {
 #include "hls/card/mm_regs.def"
     BURST = REDUCE_ROWS /* beats */
 };
-/* So many bytes make the tens of microseconds that a run costs the host negligible. */
+/* With so many bytes a run's overhead, tens of microseconds, is negligible. */
 enum { RUN_BYTES = 16 << 20, PART_BYTES = 1 << 20 };
 static const uint32_t memory_said_error = 1u << 31;
 

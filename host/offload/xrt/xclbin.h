@@ -95,10 +95,10 @@ const char *xclbin_mode_name(uint32_t mode); /* "hw", "hw_emu", "sw_emu" or "unk
 void xclbin_uuid_print(const uint8_t uuid[XCLBIN_UUID_BYTES], char text[XCLBIN_UUID_TEXT]);
 bool xclbin_uuid_read(const char *text, uint8_t uuid[XCLBIN_UUID_BYTES]);
 
-/* Checks that the container is a card of this version: it has every kernel of hls/card/kernels.def,
- * with arguments at the listed offsets, memory arguments in a bank, and a control protocol with
- * which XRT lets programs access registers. A simulated card must also have the listed base
- * addresses; a real card's come from the linker. After -EINVAL, why names the first difference. */
+/* Checks that the container is a card of this version: every kernel of hls/card/kernels.def, with
+ * arguments at the listed offsets, memory arguments in a bank, and a control protocol with which
+ * XRT lets programs access registers. A simulated card must also have the listed base addresses; a
+ * real card's come from the linker. After -EINVAL, why names the first difference. */
 int xclbin_check(const struct xclbin *x, char *why);
 
 struct xclbin_plan {

@@ -1,5 +1,5 @@
-/* xrt_card.c : Controls a card in this machine through the Xilinx runtime. The library stays
- * loaded until the process ends. */
+/* xrt_card.c : Controls a card through the Xilinx runtime, whose library stays loaded until the
+ * process ends. */
 #include "offload/xrt/xrt_card.h"
 #include "base/err.h"
 #include "base/plugin.h"
