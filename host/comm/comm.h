@@ -77,7 +77,7 @@ bool comm_is_virtual(const struct comm *c);
 bool comm_is_mpi(const struct comm *c);
 /* Return the lowest rank in the process of `rank`: `rank` itself unless ranks are virtual. */
 int comm_lowest_here(const struct comm *c, int rank);
-/* Return the number of processes of the job, and of ranks in this process. */
+/* Return the job's number of processes, and this process's number of ranks. */
 int comm_n_processes(const struct comm *c);
 int comm_n_here(const struct comm *c);
 
@@ -165,8 +165,8 @@ struct comm_count comm_counted(const struct comm *c);
 
 /* ---- machines, and device memory in MPI ---- */
 
-/* Return the index of this rank's process on its machine, in rank order, or -EIO. For choosing a
- * GPU. All ranks call it. */
+/* Return the index of this rank's process on its machine, in rank order, or -EIO. All ranks call
+ * it. */
 int comm_rank_on_node(struct comm *c);
 
 /* Set nodes [n_ranks] to the lowest rank on each rank's machine. All ranks call it. Returns 0 or

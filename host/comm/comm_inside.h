@@ -94,7 +94,7 @@ struct comm {
     size_t chunk_bytes;
     /* n_req: places with a message posted and not yet waited for. room: places allocated. */
     size_t n_req, room;
-    /* Virtual ranks between processes: ranks [near, near + n_near) are in this process. Else 0. */
+    /* Virtual ranks [near, near + n_near) are in this process. Else 0. */
     int near, n_near;
     bool abandoned; /* by this rank, in this step */
     void *scratch;  /* [COMM_BLOCK] for collectives */
@@ -178,7 +178,7 @@ int comm_batches_begin(struct comm *c, size_t n_places);
 
 size_t comm_batch_places(const struct comm *c, size_t bytes);
 
-/* As comm_send() and comm_recv(). Messages of a pair of ranks with the same tag arrive in order. */
+/* As comm_send() and comm_recv(). */
 int comm_batch_send(struct comm *c, struct comm_batch *batch, int tag, int to, const void *buf,
                     size_t bytes);
 int comm_batch_recv(struct comm *c, struct comm_batch *batch, int tag, int from, void *buf,

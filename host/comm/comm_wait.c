@@ -294,7 +294,7 @@ int comm_pass(struct comm *c, int from, int to, void *buf, size_t bytes)
     return comm_wait(c);
 }
 
-/* All ranks process as many blocks as rank 0 has, whatever their own length. */
+/* All ranks process as many blocks as rank 0 has. */
 static int differs_from_rank_0(struct comm *c, const char *mine, size_t bytes, bool *differs)
 {
     uint64_t length = bytes;

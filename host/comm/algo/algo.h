@@ -167,7 +167,7 @@ int algo_here(const struct comm *c, const struct algo **algo);
 /* Return the range of n elements that `rank` owns between reduce_scatter() and allgather(). Ranges
  * are multiples of unit, may be empty, and cover n once. Without groups they are in rank order and
  * differ by at most one unit. With groups of K, the vector has K parts. Member i of each group owns
- * a range of part i, and only ranges of the same part differ by at most one unit:
+ * a range of part i. Ranges of one part differ by at most one unit:
  *
  *     owners, P = 4:  0 1 2 3        P = 4, K = 2:  0 2 1 3, since ranks 0 and 2 are members 0
  *

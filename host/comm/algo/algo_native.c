@@ -1,9 +1,9 @@
 /* algo_native.c : all-reduces by MPI_Iallreduce, as a baseline. MPI adds fp32; our MPI_Op adds
  * packed codes of fp16, bf16 and e5m2.
  *
- * MPI's sum then passes through the reduce op, like a sum of one addend: zeros are +0, overflows of
- * MPI_SUM end as --overflow says, and any --out-format works. MPI chooses the order of additions
- * and hides its messages: no rounds are counted, and bytes handed to MPI count once.
+ * MPI's sum then passes through the reduce op, like a sum of one addend: zeros are +0, overflows
+ * follow --overflow, and any --out-format works. MPI chooses the order of additions and hides its
+ * messages: no rounds are counted, and bytes handed to MPI count once.
  *
  * Source of the MPI_Op on a packed vector type: fp8 paper, section 3. Its items have 128 bits; ours
  * have 8 codes, so that buckets are whole items. */

@@ -1,4 +1,4 @@
-/* algo_step.c : moves ranges among a set of ranks, all to all or around a ring, and adds them. */
+/* algo_step.c : moves and adds ranges among a set of ranks, all to all or around a ring. */
 #include "comm/algo/algo_step.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"

@@ -63,8 +63,7 @@ int gpu_peers_from_first(struct gpu_peers *m, uint8_t *vector, size_t bytes);
 /* Return rc. If rc < 0, mark the set as failed, so that closing waits for no member. */
 int gpu_peers_noted(struct gpu_peers *m, int rc);
 
-/* For links: wait until all members have called it, with a few MPI messages that are not
- * counted. */
+/* For links: wait until all members have called it, with a few uncounted MPI messages. */
 int gpu_peers_meet(struct gpu_peers *m);
 
 /* For links, while a set opens: send every member's bytes to all. all: [set.n * bytes] out, in the

@@ -1,4 +1,4 @@
-/* gpu_peers_choose.c : chooses the transport of gradients on GPUs. */
+/* gpu_peers_choose.c : chooses gradients' transport. */
 #include "comm/gpu/gpu_peers_choose.h"
 #include "base/buf.h"
 #include "base/err.h"

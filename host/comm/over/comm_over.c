@@ -1,4 +1,4 @@
-/* comm_over.c : opens and leaves a job whose ranks use the caller's own transport. */
+/* comm_over.c : opens and leaves a job over the caller's transport. */
 #include "comm/over/comm_over.h"
 #include "base/buf.h"
 #include "base/err.h"

@@ -5,12 +5,12 @@
  * the next fiber. Bytes and rounds are counted as between real ranks; wait_s stays 0. Nothing that
  * a rank computes depends on the number of processes.
  *
- * Ranks of one process have no deadline. Waits for other processes have the deadline of the
- * communicator between them, and passing it ends the job. When all ranks wait for each other, the
- * run prints at once which rank waits for which, and every call returns -EDEADLK. Other errors: a
- * message of unexpected length (-EIO), ranks in different collectives (-EPROTO), and a rank that
- * ends with messages in flight (-EIO). After any of these all calls of the run return its code, so
- * that all bodies end. */
+ * Ranks of one process have no deadline. Waits for other processes have the deadline of their
+ * communicator, and passing it ends the job. When all ranks wait for each other, the run prints at
+ * once which rank waits for which, and every call returns -EDEADLK. Other errors: a message of
+ * unexpected length (-EIO), ranks in different collectives (-EPROTO), and a rank that ends with
+ * messages in flight (-EIO). After any of these all calls of the run return its code, so that all
+ * bodies end. */
 #ifndef COMM_VIRTUAL_H
 #define COMM_VIRTUAL_H
 #include "comm/comm.h"

@@ -86,11 +86,11 @@ struct virtual_part {
 };
 
 struct comm_virtual {
-    int n_ranks;         /* of the job */
-    int lowest, n_here;  /* this process has ranks [lowest, lowest + n_here) */
-    struct comm *below;  /* connects the job's processes; NULL if there is only one */
-    struct comm *caller; /* as below, also of a single process; NULL if opened without one */
-    int on_node;         /* index of this process on its machine */
+    int n_ranks;                    /* of the job */
+    int lowest, n_here;             /* this process has ranks [lowest, lowest + n_here) */
+    struct comm *below;             /* connects the job's processes; NULL if there is only one */
+    struct comm *caller;            /* connects the processes, even a single one; or NULL */
+    int on_node;                    /* index of this process on its machine */
     struct virtual_stream *streams; /* [processes] */
     struct virtual_part *parts;     /* [n_places] */
     size_t n_places, n_far;         /* n_far: messages in flight between processes */
@@ -151,8 +151,7 @@ int virtual_far_take(struct comm_virtual *v, struct virtual_rank **r, size_t *pl
  * message of a rank may be in flight between processes. */
 int virtual_far_collect(struct comm_virtual *v, const struct virtual_call *call);
 
-/* Tells the other processes that a rank has abandoned the card path in the step that ends with this
- * vote. */
+/* Tells the other processes that a rank has abandoned this vote's card path. */
 int virtual_far_abandon(struct comm_virtual *v, uint64_t vote);
 /* Forgets, after this vote, which processes abandoned the card path. Only a vote's first call does
  * something. abandoned: bit mask of ranks. No message may be in flight between processes. */
