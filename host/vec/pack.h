@@ -9,7 +9,7 @@
  * high bits zero. Every 8th code starts on a byte: a long vector can be packed in blocks. */
 void pack_write(unsigned width, const uint32_t *codes, size_t n, uint8_t *bytes);
 
-/* The inverse. Reads no other bytes, and ignores unused high bits of the last one. */
+/* Inverts pack_write(). Reads no other bytes, and ignores the last one's unused high bits. */
 void pack_read(unsigned width, const uint8_t *bytes, size_t n, uint32_t *codes);
 
 #endif

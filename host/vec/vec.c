@@ -1,4 +1,4 @@
-/* vec.c : Implements what all tables of operations share. */
+/* vec.c : Implements functions that all tables of operations share. */
 #include "vec/vec.h"
 #include "vec/vec_isa.h"
 #include <assert.h>

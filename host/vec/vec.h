@@ -24,9 +24,9 @@ static inline size_t vec_bytes(struct mf_fmt fmt, size_t n)
  * to 8 bytes. */
 size_t vec_acc_bytes(const struct vec_sum *sum, size_t n);
 
-/* Returns the bytes of n wide partial sums: exact accumulators (VEC_EXACT) as messages carry them.
- * A sum over P ranks takes 2^e-1+m+ceil(log2 P) bits and 2 flags, rounded up to whole bytes: 5
- * bytes for e5m2 and up to 32 ranks. */
+/* Returns the bytes of n wide partial sums: exact accumulators (VEC_EXACT) in messages. A sum over
+ * P ranks takes 2^e-1+m+ceil(log2 P) bits and 2 flags, rounded up to whole bytes: 5 bytes for e5m2
+ * and up to 32 ranks. */
 size_t vec_wide_bytes(const struct vec_sum *sum, size_t n);
 
 struct vec_levels;
@@ -135,7 +135,7 @@ struct vec_ops {
     void *(*alloc_floats)(size_t bytes);
     void (*free_floats)(void *p);
 
-    /* Copies between memory from alloc, from alloc_floats and of the CPU, in any direction. */
+    /* Copies between memory of alloc, alloc_floats and the CPU, in any direction. */
     void (*copy)(void *to, const void *from, size_t bytes);
 };
 

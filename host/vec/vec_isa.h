@@ -1,8 +1,8 @@
 /* vec_isa.h : Declares the operations that each instruction set adds to the CPU's table.
  *
  * Private to host/vec and its tests, except vec_isa_here(). A table starts as a copy of vec_plain;
- * each instruction set of the CPU, in the order of `enum vec_isa`, overwrites the slots that it
- * speeds up. */
+ * the CPU's instruction sets, in the order of `enum vec_isa`, overwrite the slots that they speed
+ * up. */
 #ifndef VEC_ISA_H
 #define VEC_ISA_H
 #include "vec/vec.h"

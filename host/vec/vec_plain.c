@@ -1,7 +1,8 @@
 /* vec_plain.c : Implements the plain backend: loops over hls/arith/mf.h on unpacked blocks.
  *
  * Only the additions of VEC_FP32 and the division of decode depend on the CPU's floating-point
- * mode. They run in IEEE mode: a library built with -ffast-math may have changed it. */
+ * mode. They run in IEEE mode, because a library built with -ffast-math may have changed the
+ * mode. */
 #include "base/buf.h"
 #include "hls/arith/philox.h"
 #include "vec/fp_mode.h"
@@ -180,7 +181,7 @@ static void plain_accumulate(const struct vec_sum *sum, void *acc, const uint8_t
     fp_mode_back(mode);
 }
 
-/* Values of every format fit fp32; exact sums have no such accumulator. */
+/* Reads an accumulator (not of exact sums) as fp32, which holds the values of every format. */
 static uint32_t read_acc(const struct vec_sum *sum, const void *acc, size_t i)
 {
     uint32_t word;

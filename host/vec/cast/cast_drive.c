@@ -5,7 +5,7 @@
 enum {
     /* elements: buffers stay in the first-level cache, and each block starts on a byte */
     BLOCK = 1024,
-    /* bytes from which on output would not stay in the caches, so bypasses them */
+    /* output of this many bytes would not stay in the caches and bypasses them */
     STREAM_BYTES = 4u << 20,
 };
 

@@ -9,7 +9,7 @@
 
 static struct {
     pthread_mutex_t lock;
-    /* A new key at every opening of the device ensures that no thread keeps an old lane. */
+    /* A new key at every opening of the device: no thread keeps an old lane. */
     pthread_key_t key;
     const struct dev_run_ops *run; /* NULL: closed */
     struct gpu_lane *first;

@@ -32,8 +32,8 @@ CAST_INLINE __m512i sign_codes(uint32_t bits, const struct level_grid *g, float 
 }
 
 /* Gives the codes of sign_codes() if the grid's power is 1, no magnitude is above the grid, nothing
- * is clipped and no x is nan. at + slack is one product. `rest > slack` is tested as (at - slack,
- * rounded up) > low, and `draw < rest` as (low + draw, rounded down) < at. */
+ * is clipped and no x is nan. at + slack is computed as one product. `rest > slack` is tested as
+ * (at - slack, rounded up) > low, and `draw < rest` as (low + draw, rounded down) < at. */
 CAST_INLINE __m512i plain_codes(uint32_t bits, const struct level_grid *g, const float *x,
                                 const uint32_t *random)
 {

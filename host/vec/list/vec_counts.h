@@ -1,8 +1,8 @@
 /* vec_counts.h : Sums numbers -1, 0 and 1 of several ranks, for ternary codecs.
  *
- * A rank's numbers are 2-bit codes, as in level_code_sign(). n_ranks is added to a sum over at most
- * n_ranks ranks to make it nonnegative. It is stored in rule.bits bits, packed as in vec.h. The
- * order of additions does not matter. */
+ * A rank's numbers are 2-bit codes, as in level_code_sign(). A sum over at most n_ranks ranks, plus
+ * n_ranks to be nonnegative, is stored in rule.bits bits, packed as in vec.h. The order of
+ * additions does not matter. */
 #ifndef VEC_COUNTS_H
 #define VEC_COUNTS_H
 #include "hls/arith/level_lists.h"

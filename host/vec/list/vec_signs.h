@@ -1,8 +1,8 @@
 /* vec_signs.h : Converts vectors to signs and two means per column, and back (1bitSGD).
  *
- * In each column, negative values become their mean, and the others become theirs. The error of
- * that, the residual (`struct signs_left`), is added to the next step's vector (hls/arith/level.h).
- * A column has `column` elements, `stride` apart, so `stride` columns are interleaved:
+ * In each column, negative values become their mean, and the others become theirs. The error (the
+ * residual, `struct signs_left`) is added to the next step's vector (hls/arith/level.h). A column
+ * has `column` elements, `stride` apart, so `stride` columns are interleaved:
  *
  *     elements    a0 b0 c0 a1 b1 c1 | d0 e0 f0 d1 ...     column = 2, stride = 3
  *     codes       a b c d ...         each | fp32 mean | fp32 mean of negatives | words of signs |

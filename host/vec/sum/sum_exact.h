@@ -11,8 +11,8 @@
  * Codes of e5m10 are halves. Their sums, of 40 + log2 P bits, are exact in fp64.
  *
  * inf and nan need no care. At the end low + high, or the fp64, is rounded to fp32 "to odd": toward
- * zero, then the last bit is set if anything was lost. Rounding that to at most 22 significant bits
- * gives the code of the exact sum. Source: S. Boldo and G. Melquiond, Emulation of FMA and
+ * zero, then the last bit is set if anything was lost. Rounding this fp32 to at most 22 significant
+ * bits gives the code of the exact sum. Source: S. Boldo and G. Melquiond, Emulation of FMA and
  * correctly rounded sums, 2008. */
 #ifndef SUM_EXACT_H
 #define SUM_EXACT_H

@@ -218,7 +218,7 @@ static inline uint32_t lane_add_fp32(const struct lane_fmt *k, uint32_t a, uint3
     return lane_code(k, r, 0, lane_above32(mag, 0x7f800000), bits >> 31);
 }
 
-/* Returns a + b for a of the format k and b of `from`, all of whose values k holds (mf_holds()). */
+/* Returns a + b. a has the format k, and b the format `from`, whose values k holds (mf_holds()). */
 static inline uint32_t lane_add_to32(const struct lane_fmt *k, const struct lane_fmt *from,
                                      uint32_t a, uint32_t b)
 {
