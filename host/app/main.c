@@ -96,7 +96,7 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
     file_hold_standard();
-    signal(SIGXFSZ, SIG_IGN); /* writing over the size limit fails with an error */
+    signal(SIGXFSZ, SIG_IGN); /* writes beyond the size limit return an error */
     app_commit = APP_COMMIT;
     int rc = run(argc, argv);
     errno = 0;

@@ -1,4 +1,4 @@
-/* sim_counters.c : reads and prints all counters of a simulated card. */
+/* sim_counters.c : reads and prints counters. */
 #include "app/card/sim_counters.h"
 #include "base/clock.h"
 #include "base/err.h"

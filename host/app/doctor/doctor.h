@@ -41,8 +41,8 @@ double doctor_number(const struct doctor *d, int rank, const char *key);
 /* Returns the first rank whose fact differs from rank 0's, or -1. */
 int doctor_other(const struct doctor *d, const char *key);
 
-/* doctor_say() sets a finding unless it already has this or a worse grade. doctor_mend() adds the
- * fix if the last doctor_say() had an effect. */
+/* doctor_say() sets a finding unless its grade is already this or worse. doctor_mend() adds the fix
+ * if the last doctor_say() had an effect. */
 void doctor_say(struct doctor_finding *f, enum doctor_grade grade, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void doctor_mend(struct doctor_finding *f, const char *format, ...)

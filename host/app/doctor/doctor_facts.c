@@ -14,7 +14,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* This fact differs between builds of one version. */
+/* Adds a checksum, which differs between builds of one version. */
 static void program(struct info *info)
 {
     uint8_t block[1 << 16];

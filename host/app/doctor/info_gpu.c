@@ -68,8 +68,8 @@ static void device(struct info *info)
     library(info, "NCCL", "/libnccl.so", "ncclGetVersion", version_nccl);
 }
 
-/* Lists each math in which cuDNN cannot add a convolution's dx to another one at once, or has no
- * engine. */
+/* Lists the kinds of math for which cuDNN has no engine, or cannot add to an existing dx within a
+ * convolution. */
 static void additions(struct info *info)
 {
     static const char *const names[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};

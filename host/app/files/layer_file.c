@@ -128,7 +128,7 @@ static int check_state(const char *path, const char *const *others)
     return 0;
 }
 
-/* Refuses inf and nan, which residuals and step counts never look like. */
+/* Refuses inf and nan: residuals and step counts never have such bits. */
 static int read_state(const char *path, size_t bytes, struct bytes *was, uint8_t **next)
 {
     if (!bytes)

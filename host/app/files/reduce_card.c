@@ -1,4 +1,4 @@
-/* reduce_card.c : adds files of codes on cards (simulated, or through XRT) or on the HLS core. */
+/* reduce_card.c : adds files of codes on cards or the HLS core. */
 #include "app/files/reduce_card.h"
 #include "app/files/sim_sum.h"
 #include "base/buf.h"

@@ -1,4 +1,4 @@
-/* sim_sum.c : adds vectors of codes on a simulated card, with a rank and a window for each.
+/* sim_sum.c : adds vectors on a simulated card, with a rank and a window for each.
  *
  * One thread advances all windows, and runs the card when these have nothing left to send. A batch
  * has at most as many packets as the card has slots. */

@@ -1,4 +1,4 @@
-/* sim_sum.h : adds vectors of codes from memory on a simulated card, any number of times. */
+/* sim_sum.h : adds vectors of codes in memory on a simulated card. */
 #ifndef SIM_SUM_H
 #define SIM_SUM_H
 #include "base/text.h"

@@ -51,7 +51,7 @@ const char *page_option(const struct page_run *r, const char *name);
 /* Appends the command of the run, quoted for a shell, without defaults. */
 void page_command(const struct page_run *r, struct text *to);
 
-/* Makes row i of the facts: *name and, appended, the run's value ("": none). Returns false after
+/* For row i of the facts, sets *name and appends the run's value ("": none). Returns false after
  * the last row. */
 bool page_fact(int i, const struct page_run *r, const char **name, struct text *to);
 

@@ -121,7 +121,7 @@ int plot_tick_of(struct plot *p, const char *name);
 /* Makes a new bar, called "NAME (2)" if there is a bar NAME. */
 int plot_tick_new(struct plot *p, const char *name);
 
-/* Adds a point to series s at the layer of the row, whose name labels that x. Returns s if it is
+/* Adds a point to series s at the row's layer; the layer's name labels that x. Returns s if it is
  * negative. */
 int plot_add_layer(struct plot *p, int s, const struct jsonl_in *in, double y);
 /* Adds a finite point; ignores others. */

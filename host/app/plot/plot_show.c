@@ -83,8 +83,8 @@ static void data(const struct plot *p, FILE *to)
     }
 }
 
-/* Splits the text at single quotes, because gnuplot ends a text at some doubled quotes. Line ends
- * would end the command, and some characters would spoil SVG. */
+/* Splits the text at single quotes, because gnuplot ends a text at a doubled quote that is first or
+ * follows another. Line ends would end the command, and some characters would spoil SVG. */
 static void quoted(const char *text, FILE *to)
 {
     fputc('\'', to);

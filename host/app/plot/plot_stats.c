@@ -134,8 +134,8 @@ int plot_error_row(struct plot *p, struct plot_file *f, const struct jsonl_in *i
     return by_layer(p, f, in, "l2", 100);
 }
 
-/* A series for each step, layers in backward order, as in Fig. 1 of Zhao et al., "Adaptive Loss
- * Scaling". */
+/* Makes a series for each step, with layers in backward order, as in Fig. 1 of Zhao et al.,
+ * "Adaptive Loss Scaling". */
 
 static int point(struct plot *p, struct plot_file *f, const struct jsonl_in *in, const char *word,
                  double y)

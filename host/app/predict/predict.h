@@ -143,8 +143,8 @@ int predict_settle(const struct predict_options *o, const char *algo, const char
 struct predict_messages predict_messages_of(const struct predict_rates *r, const char *algo,
                                             const char *type);
 
-/* Fits these numbers to the measured all-reduces: the median of the values with which the formulas
- * give each measured time.
+/* Fits these numbers to the measured all-reduces: each is the median of the values that make the
+ * formulas give a measured time.
  *
  *     latency      short ones over any link    card answer   short ones through a card
  *     port rate    long ones without a limit   card rate     long ones through a card

@@ -13,7 +13,7 @@ struct checkpoint_section {
     /* Returns the bytes of a part, the same on all ranks and throughout the run; 0: no section. */
     size_t (*bytes)(const struct train *t);
     /* get copies the state to host memory; put copies it back, and must refuse untrusted bytes that
-     * would do more harm than wrong numbers. */
+     * do more harm than wrong numbers. */
     int (*get)(struct train *t, void *to);
     int (*put)(struct train *t, const void *from);
 };

@@ -4,7 +4,7 @@
  *              gradients -> fp64 sum on rank 0
  *     after    rank 0: means against fp64 means, updates against weights; writes the lines
  *
- * Pieces of vectors save memory with many ranks in one process. */
+ * Works on pieces of vectors, to save memory with many ranks in one process. */
 #include "app/train/grad_stats.h"
 #include "app/train/back_stats.h"
 #include "app/train/grad_stats_inside.h"

@@ -3,8 +3,8 @@
 #define SEGMENTATION_H
 
 struct segmentation {
-    /* Mean over classes that occur or were predicted: correct pixels / pixels that have the class
-     * or were predicted to have it. */
+    /* Mean over classes that occur or were predicted: correct pixels / pixels with that label or
+     * prediction. */
     double mean_iou;
     /* Mean over classes that occur: correct pixels / pixels of the class. */
     double mean_accuracy;

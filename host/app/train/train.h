@@ -136,8 +136,7 @@ struct nn_result train_compute(struct train *t, bool early);
 
 bool train_is_emulated(const struct train *t);
 
-/* Prints the memory that all emulated ranks need, or reports too little. Call after the model is
- * open. */
+/* Prints emulated ranks' memory, or reports too little. Call after the model is open. */
 int train_emulate_fits(struct train *t, const struct reducer_layer *layers);
 
 /* Sets up an emulated rank: the parts shared with its owner, and its own. */
