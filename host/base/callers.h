@@ -1,4 +1,4 @@
-/* callers.h : reads a greeting from each client of a listening socket, all clients at once.
+/* callers.h : reads a greeting from each client of a listening socket, all at once.
  *
  *     callers_init(&c, listener, bytes)
  *     while (no deadline has passed)

@@ -1,5 +1,5 @@
-/* deadline.h : a deadline that pauses while the waiting process itself is stopped, by SIGSTOP, with
- * its virtual machine or in a debugger.
+/* deadline.h : declares a deadline that pauses while the waiting process itself is stopped, by
+ * SIGSTOP, with its virtual machine or in a debugger.
  *
  * Waiting code must check at least every DEADLINE_GAP_S. */
 #ifndef DEADLINE_H

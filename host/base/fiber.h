@@ -1,4 +1,4 @@
-/* fiber.h : cooperative threads of execution within one thread, each with its own stack. */
+/* fiber.h : switches between fibers: cooperative threads in one thread, each with its own stack. */
 #ifndef FIBER_H
 #define FIBER_H
 #include <stddef.h>

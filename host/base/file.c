@@ -1,4 +1,4 @@
-/* file.c : reads files in blocks, and writes files completely or not at all. */
+/* file.c : reads, writes, locks and compares files. */
 #include "base/file.h"
 #include "base/err.h"
 #include "base/clock.h"

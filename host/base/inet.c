@@ -1,4 +1,4 @@
-/* inet.c : parses "HOST:PORT" and IPv4 addresses, and makes TCP sockets listen and connect. */
+/* inet.c : parses addresses and opens TCP sockets. */
 #include "base/inet.h"
 #include "base/clock.h"
 #include "base/err.h"

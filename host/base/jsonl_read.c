@@ -30,7 +30,7 @@ void jsonl_in_close(struct jsonl_in *in)
     *in = (struct jsonl_in){.path = in->path};
 }
 
-/* ---- JSON: functions get the start of an item and return its end, or NULL for another ---- */
+/* ---- JSON: functions get an item's start and return its end, or NULL for another kind ---- */
 
 static const char *spaces(const char *at)
 {

@@ -18,8 +18,8 @@ struct text text_in(char *to, size_t size);
 /* Append as much as fits. */
 void text_add(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Decode the UTF-8 character at `at`, not the end of a text. Returns its length in bytes, with its
- * number in *code; 0 if none begins there. */
+/* Decode the UTF-8 character at `at`, which must not be a text's end. Returns its length in bytes,
+ * with its number in *code; 0 if none begins there. */
 int text_character(const char *at, unsigned *code);
 
 /* Return the length of the character at `at`; 0 if invalid or a control character. */

@@ -131,7 +131,7 @@ void trace_json_spans(struct file_out *out, int rank, const struct trace_span *s
     }
 }
 
-/* Every event ends with a comma, so a last one is needed. */
+/* Every event ends with a comma, so a final event is needed. */
 void trace_json_end(struct file_out *out, int n_ranks, uint64_t lost)
 {
     file_out_print(

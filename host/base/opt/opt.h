@@ -101,7 +101,7 @@ int opt_find(const struct opt_command *cmd, const char *name, size_t n);
 int opt_set(const struct opt *o, const char *text, void *values);
 
 /* Return the value as text that opt_set() reads back ("yes" or "no" for flags, "" for NULL): the
- * stored string, or `number`, filled in. */
+ * stored string, or `number`, into which it is written. */
 enum { OPT_NUMBER = 32 };
 const char *opt_get(const struct opt *o, const void *values, char number[OPT_NUMBER]);
 
