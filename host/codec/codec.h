@@ -57,8 +57,8 @@ struct codec_adder {
  * combinations. */
 int codec_settle(struct codec *c, int n_ranks, const struct codec_adder *by);
 
-/* Make decoding return the sum over ranks instead of the mean, from the same codes. Call it after
- * codec_settle(). Reports -EINVAL if the kind supports only means. */
+/* Make decoding return the sum over ranks, not the mean. Call it after codec_settle(). Reports
+ * -EINVAL if the kind supports only means. */
 int codec_set_sums(struct codec *c);
 
 /* Return the divisor of sums in decoding: n_ranks, or 1 after codec_set_sums(). */
@@ -67,8 +67,8 @@ static inline float codec_divisor(const struct codec *c)
     return c->sums ? 1 : (float)c->n_ranks;
 }
 
-/* Return a codec of plain fp32 to use beside c (first epochs, last layer), settled for the same
- * ranks. Its sum rule is fp32 if `by` supports it, else nearest, which adds the same. */
+/* Return a codec of plain fp32 to use beside c (first epochs, last layer), settled for c's ranks.
+ * Its sum rule is fp32 if `by` supports it, else nearest, which adds the same. */
 struct codec codec_fp32(const struct codec *c, const struct codec_adder *by);
 
 /* Return the rule of sums for MPI, NCCL and cards, which do not use the reduce op. NULL if the kind
@@ -99,7 +99,7 @@ struct codec_layer {
     size_t column, stride; /* elements per column, their distance; 0 if unknown */
     /* [n] of codec.type, in the gradients' memory, or NULL if unknown */
     const void *weights;
-    /* Results of codec_absmax_all() in this step, on this rank and maximal over all ranks: the
+    /* Results of codec_absmax_all() in this step, on this rank, and the maximum over ranks: the
      * layer's largest magnitude, or the kind's substitute (the magnitude after clipping; a
      * quantile). Only if codec_asks_max(). */
     float own_max, max;
@@ -126,7 +126,7 @@ int8_t codec_exponent(const struct codec *c, uint32_t absmax_bits);
 /* Return a layer's shift f from the exponent that all ranks agreed on: codes are cast(g * 2^f). */
 int codec_shift(const struct codec *c, int8_t exponent);
 
-/* Return the additional shift of a layer's partial sums from their agreed exponent
+/* Return the additional shift of a layer's partial sums with this agreed exponent
  * (codec_call.rescaled); 0 unless the codec rescales. */
 int codec_rescaled(const struct codec *c, int8_t exponent);
 

@@ -1,4 +1,4 @@
-/* codec_kind.c : holds helpers that several kinds of codec share. */
+/* codec_kind.c : implements helpers that kinds of codec share. */
 #include "codec/codec_kind.h"
 #include "base/err.h"
 

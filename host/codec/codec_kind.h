@@ -8,7 +8,7 @@ struct codec_kind {
     const char *name; /* for --codec */
     const char *help; /* one line, with the options that may follow the name */
 
-    /* Parse the text after the colon (NULL: none) and this kind's specs into c->own, zero before.
+    /* Parse the text after the colon (NULL: none) and this kind's specs into the zeroed c->own.
      * Reports -EINVAL. */
     int (*parse)(const struct codec_spec *spec, const char *rest, struct codec *c);
 
@@ -89,7 +89,7 @@ static inline void codec_absmax_x(const struct codec *c, struct vec_span *spans,
 /* Check that no option of minifloat is given. name: the kind's. Reports -EINVAL. */
 int codec_no_format(const struct codec_spec *spec, const char *name);
 
-/* the leading part of elements [at, end) of a bucket that belongs to one layer */
+/* the first elements of [at, end) of a bucket, all of one layer */
 struct codec_piece {
     const struct codec_layer *layer;
     /* first element in the layer; elements, without and with padding up to the next layer */

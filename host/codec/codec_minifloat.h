@@ -1,5 +1,4 @@
-/* codec_minifloat.h : declares the internals of minifloats for their own files, tests and
- * benches. */
+/* codec_minifloat.h : declares the internals of minifloats. */
 #ifndef CODEC_MINIFLOAT_H
 #define CODEC_MINIFLOAT_H
 #include "codec/codec_kind.h"

@@ -1,5 +1,4 @@
-/* quantile.c : scales a quantile of a layer's magnitudes to the largest number of a format. Source:
- * fp8 paper, section 3.2.2. */
+/* quantile.c : searches, keeps and applies quantiles. Source: fp8 paper, section 3.2.2. */
 #include "codec/quantile.h"
 #include "base/err.h"
 #include "codec/codec_minifloat.h"

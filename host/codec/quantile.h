@@ -10,15 +10,15 @@
  *    exact    d * (top / q)            wide, unchanged                      r * 2^c / P * (q / top)
  *    others   d * (top / q) / share    / (P / K), in fp32, rounded again    r * (q / top)
  *
- * share, K with group-scatter:K and else P, leaves head-room for the sum of values at the quantile.
+ * share (K with group-scatter:K, else P) leaves head-room for the sum of values at the quantile.
  * Exact sums do not need it; c = ceil(log2 P), as for aps-tight. The factor may be any float, which
  * wastes no part of a binade. The product is rounded to fp32, then to the format; this differs from
  * one rounding only if the first ends on a tie. Values above the quantile saturate (--overflow inf
  * is refused), except in formats of 7 and 8 exponent bits, whose top is 2^32.
  *
- * R is the layer's size, but at most `samples`, which philox samples from all elements of a larger
- * layer. Skipped steps and steps forced to fp32 leave q and its age unchanged. If q is 0, zeros are
- * sent and q is computed again in the next step. */
+ * R is the layer's size, or in larger layers `samples` elements, chosen by philox. Skipped steps
+ * and steps forced to fp32 leave q and its age unchanged. If q is 0, zeros are sent and q is
+ * computed again in the next step. */
 #ifndef QUANTILE_H
 #define QUANTILE_H
 #include "base/text.h"

@@ -18,7 +18,7 @@
 enum {
     REDUCE_PARTS = 1, /* part(): a rounded partial sum may travel and be added to */
     REDUCE_WIDE = 2,  /* spill(), add_wide() */
-    REDUCE_NODES = 4, /* part() once for all addends of a node, then nodes' sums add */
+    REDUCE_NODES = 4, /* part() once for all addends of a node, then nodes' sums are added */
 };
 
 struct reduce_op;
