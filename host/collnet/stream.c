@@ -1,4 +1,4 @@
-/* stream.c : sends messages over one connected stream socket, without blocking. */
+/* stream.c : moves messages' bytes over a socket. */
 #include "collnet/stream.h"
 #include <errno.h>
 #include <fcntl.h>
