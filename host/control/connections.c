@@ -1,4 +1,4 @@
-/* connections.c : serves the sockets of clients that control a card, never blocking. */
+/* connections.c : serves clients' sockets without blocking. */
 #include "control/connections.h"
 #include "base/clock.h"
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* control.c : arbitrates a card that several programs control. */
+/* control.c : handles clients' messages to a card. */
 #include "control/control.h"
 #include "base/buf.h"
 #include "base/err.h"

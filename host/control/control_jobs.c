@@ -1,4 +1,4 @@
-/* control_jobs.c : guards registers and jobs of a card that several programs control. */
+/* control_jobs.c : checks access to registers and jobs. */
 #include "control/control_jobs.h"
 #include "base/err.h"
 #include "hls/card/regs.h"
