@@ -81,7 +81,7 @@ extern "C" {
 #define NC_VERSION        "0.1.0"
 #define NC_VERSION_NUMBER 100 /* 10000 major + 100 minor + patch, for #if */
 
-/* Marks an exported function; there are no other exported symbols. */
+/* Marks exported functions, the only exported symbols. */
 #ifndef NC_API
 #define NC_API __attribute__((visibility("default")))
 #endif
@@ -92,7 +92,7 @@ NC_API int nc_version_number(void);
 
 /* Options of a communicator, the same on all ranks. Strings are spelled as in `narrowcast train
  * --help`, and NULL selects the default. Start from nc_options_default(). Later versions may append
- * fields, and accept programs built with fewer. */
+ * fields, and accept programs with fewer. */
 struct nc_options {
     size_t size;            /* sizeof(struct nc_options) in the caller's build */
     const char *format;     /* fp32 fp16 bf16 e5m2 e4m3 e4m3fn e3m0 or eXmY */
@@ -413,7 +413,7 @@ NC_API size_t nc_state_bytes(const struct nc *nc);
 NC_API int nc_state_save(struct nc *nc, void *to);
 NC_API int nc_state_load(struct nc *nc, const void *from, size_t bytes);
 
-/* Describe a return code of this header in a few words. Never NULL. */
+/* Describe a return code of this header. Never NULL. */
 NC_API const char *nc_strerror(int code);
 
 /* Return this rank's line about the last call's failure, or "". If nc is NULL, that of this
