@@ -1,4 +1,4 @@
-/* choice.c : resolves --algo and --offload together. */
+/* choice.c : resolves --algo and --offload. */
 #include "job/choice.h"
 #include "base/err.h"
 #include "offload/offload.h"

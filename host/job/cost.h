@@ -22,8 +22,8 @@
 #include "comm/algo/algo.h"
 #include "reduce/reducer.h"
 
-/* A quantity that depends on the size of an all-reduce: points at ascending bytes of fp32,
- * interpolated on a logarithmic scale, constant beyond the ends; 0 without points. */
+/* A function of an all-reduce's size: points at ascending bytes of fp32, interpolated on a
+ * logarithmic scale, constant beyond the ends; 0 without points. */
 enum { COST_POINTS = 16 };
 struct cost_curve {
     int n;

@@ -1,4 +1,4 @@
-/* nc_call.c : checks and frames each call of the public interface. */
+/* nc_call.c : checks, begins and ends calls of the public interface. */
 #include "job/nc_inside.h"
 #include <stdio.h>
 #include <string.h>
