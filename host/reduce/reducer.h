@@ -30,8 +30,8 @@ struct reducer_layer {
 };
 
 struct reducer_step {
-    /* Any rank has inf or nan: the caller must not apply this step. The gradients are then
-     * unchanged without overlap, undefined with it. */
+    /* Any rank has inf or nan: the caller must not apply this step. Gradients are then unchanged,
+     * with overlap undefined. */
     bool skipped;
     uint64_t sent_bytes; /* by this rank in this step */
     /* This rank's encoded gradients: sum of ceil8(n_l) * width / 8. */
@@ -75,7 +75,7 @@ struct reducer_bytes {
     uint64_t sent; /* not memory: codes sent per step */
 };
 
-/* Compute the memory that reducer_open(), or reducer_open_low() if low, would allocate on a rank. A
+/* Compute the memory that reducer_open() (low: reducer_open_low()) would allocate on a rank. A
  * single rank may call it. Arguments and errors as there. */
 int reducer_measure(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
                     size_t bucket_bytes, const struct reducer_layer *layers, int n_layers, bool low,
@@ -97,12 +97,11 @@ void reducer_close(struct reducer *r);
  * the gradients of the current step a second time, in the same memory. */
 void reducer_share(struct reducer *r, struct reducer *owner, void (*again)(void *ctx), void *ctx);
 
-/* Send narrow layers over this card path while it is open, otherwise over MPI with the algorithm.
- * The bits are the same if the algorithm adds exactly. arg, passed to ops, must outlive the
- * reducer. */
+/* Send narrow layers over this card path while it is open, else over MPI. The bits are the same if
+ * the algorithm adds exactly. arg, passed to ops, must outlive the reducer. */
 void reducer_set_card_path(struct reducer *r, const struct card_path_ops *ops, void *arg);
 
-/* Hand the codes of narrow layers to `node`, through an algorithm that supports it
+/* Hand narrow layers' codes to `node`, through an algorithm that supports it
  * (algo_group_scatter_card). node must outlive the reducer; NULL ends this. All ranks call it
  * between steps. */
 void reducer_set_node_sum(struct reducer *r, struct algo_node_sum *node);
@@ -129,10 +128,10 @@ bool reducer_overlaps(const struct reducer *r);
  * type and memory as the gradients, or NULL if unavailable. Must stay valid until the next call. */
 void reducer_set_weights(struct reducer *r, const float *const *weights);
 
-/* Read, check and replace the codec's state on this rank, as the last step that was not skipped
- * left it, between steps. The bytes fit only a reducer of the same layers, codec and ranks. get and
- * put return 0 or a GPU error. check returns 0, or reports -EPROTO with the name of a layer whose
- * bytes hold inf or nan, which no step writes. */
+/* Read, check and replace this rank's codec state between steps. It is that of the last step that
+ * was not skipped. The bytes fit only a reducer of the same layers, codec and ranks. get and put
+ * return 0 or a GPU error. check returns 0, or reports -EPROTO with the name of a layer whose bytes
+ * hold inf or nan, which no step writes. */
 size_t reducer_state_bytes(const struct reducer *r);
 int reducer_state_get(const struct reducer *r, void *to);
 int reducer_state_check(const struct reducer *r, const void *from);

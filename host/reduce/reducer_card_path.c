@@ -15,9 +15,9 @@
 #include "hls/card/crc32c.h"
 #include <string.h>
 
-/* The vote has one fatal bit, one bit per bucket, and one per group's exponents (at most as many
- * groups as buckets). Two words follow, the card path's digest and its complement: if all digests
- * are equal, their ORs have no common bit. */
+/* The vote has one fatal bit, one per bucket, and one per group's exponents (at most as many). Two
+ * words follow, the card path's digest and its complement: if all digests are equal, their ORs have
+ * no common bit. */
 enum { BIT_FATAL, BIT_BUCKETS, DIGEST_WORDS = 2 };
 
 static int bit_max(const struct reducer *r, int group)

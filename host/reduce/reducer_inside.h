@@ -1,6 +1,6 @@
 /* reducer_inside.h : declares the reducer's memory and the parts of a step, for its files.
  *
- * Functions that return int return 0 or a negative errno of comm.h, unless stated otherwise. */
+ * Int results are 0 or a negative errno of comm.h, unless noted. */
 #ifndef REDUCER_INSIDE_H
 #define REDUCER_INSIDE_H
 #include "base/trace.h"
@@ -172,7 +172,7 @@ struct bucket_flow {
 };
 struct algo_flow bucket_flow(struct bucket_flow *b);
 
-/* Call it when all codes of a bucket are made: their shifts become the next step's guesses. */
+/* Call it after all codes of a bucket: their shifts become the next step's guesses. */
 void bucket_encoded(const struct bucket_flow *b);
 
 /* Call it when the whole sum of a bucket is in r->result. */
@@ -202,8 +202,7 @@ size_t reducer_message_bytes(const struct reducer *r);
 /* The same on all ranks. */
 bool reducer_is_short(const struct reducer *r);
 
-/* Record whether this step's guesses were right: after the agreement on exponents, before
- * bucket_encoded(). */
+/* Record right and wrong guesses, after the agreement on exponents, before bucket_encoded(). */
 void reducer_short_note(struct reducer *r);
 
 /* *finite as in reducer_step_card_path(). */
@@ -211,7 +210,7 @@ int reducer_step_short(const struct reducing *s, bool *finite);
 
 /* ---- reducer_low.c ---- */
 
-/* Reports -EINVAL if low memory cannot make the sums of this algorithm or codec. */
+/* Reports -EINVAL if low memory cannot make this algorithm's or codec's sums. */
 int reducer_low_check(const struct reducer *r);
 /* Return the bytes of the accumulators of all buckets, in scratch. */
 size_t reducer_low_bytes(const struct reducer *r);

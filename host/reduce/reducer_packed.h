@@ -1,4 +1,4 @@
-/* reducer_packed.h : packs and unpacks the one message of a short step (reducer_short.c). */
+/* reducer_packed.h : packs and unpacks a short step's one message. */
 #ifndef REDUCER_PACKED_H
 #define REDUCER_PACKED_H
 #include "reduce/reducer_inside.h"
@@ -20,8 +20,8 @@ struct packed {
     uint8_t *mine, *all; /* [room] this rank's message; [P * room] of all ranks */
     const uint8_t **of;  /* [P] each rank's message in `all` */
     uint8_t *codes;      /* [P * code_bytes] of all ranks, in the plan's order */
-    /* This step's messages hold codes only, in the plan's order: sums read the messages, and
-     * `codes` is unused. */
+    /* This step's messages hold only codes, in the plan's order: sums read them, and `codes` is
+     * unused. */
     bool are_sent;
     const uint8_t **parts; /* [P] result of packed_parts() */
     float *floats;         /* [longest layer] scratch: one layer of one rank */
