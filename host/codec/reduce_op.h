@@ -1,7 +1,7 @@
 /* reduce_op.h : defines the reduce op, the algorithms' interface to codes.
  *
- * A codec makes it and comm/ uses it. Ranges of ranks begin and end at multiples of `unit`
- * elements, thus at whole bytes. Codes of adjacent ranges are adjacent in memory.
+ * A codec makes it and comm/ uses it. Ranks' ranges begin and end at multiples of `unit` elements,
+ * thus at whole bytes. Codes of adjacent ranges are adjacent in memory.
  *
  *     codes in --add--> acc --part--> codes of a partial sum that travels on (ring)
  *                        |  --spill-> wide partial sum, not rounded (exact only) --add_wide--> acc

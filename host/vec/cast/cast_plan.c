@@ -48,7 +48,7 @@ struct enc_plan enc_plan_make(struct mf_fmt f, enum mf_round round, enum mf_over
         .binades = 1 << f.e,
         .m = f.m,
     };
-    enum { DRAWN = 16 }; /* random bits used first; no fewer must be dropped */
+    enum { DRAWN = 16 }; /* random bits used first; at least as many must be dropped */
     if (round == MF_STOCHASTIC && p.drop >= DRAWN && adds(f, beyond, shift)) {
         p.way = ENC_DRAW;
         p.lowest = lowest_bits(f, shift);
