@@ -1,6 +1,6 @@
-/* level.h : all arithmetic of levels, in one definition for C and CUDA. A vector is cut into
- * buckets. Each number of a bucket is sent as one of a few evenly spaced values (the grid), whose
- * range is the bucket's scale. There are two schemes:
+/* level.h : all arithmetic of levels, for C and CUDA. A vector is cut into buckets. Each number of
+ * a bucket is sent as one of a few evenly spaced values (the grid) from -scale to scale. There are
+ * two schemes:
  *
  *     sign   values -scale .. scale in steps of scale / s, with s = 2^(bits-1) - 1; one is 0
  *            code: | sign | level, 0 .. s |
@@ -9,9 +9,9 @@
  *
  * A number between two values is rounded up or down at random. The probability of rounding up is
  * its distance from the lower value, in steps, so the expected decoded value is the number itself.
- * A number that differs from a value only by rounding errors is always rounded to that value. Each
- * operation is rounded to fp32 by itself: every machine in IEEE mode gives the same bits. No result
- * is inf or nan unless an argument is.
+ * A number that differs from a value only by rounding errors becomes that value. Each operation is
+ * rounded to fp32, so every machine in IEEE mode gives the same bits. No result is inf or nan
+ * unless an argument is.
  *
  * Sums over a bucket use 16 partial sums: element i is added to lane i mod 16, and level_join()
  * adds the lanes. Source: Alistarh, Grubic, Li, Tomioka, Vojnovic, "QSGD", NIPS 2017; the 1-bit
@@ -163,8 +163,8 @@ LEVEL_FN float level_at_most(float at, float top)
     return at < top ? at : top;
 }
 
-/* Round `at` randomly to a neighbouring integer; if one is at most `slack` away, always to that.
- * slack: the bound on rounding errors. */
+/* Round `at` randomly to a neighbouring integer, but always to one at most `slack` away. slack:
+ * the bound on rounding errors. */
 LEVEL_FN uint32_t level_draw(float at, float slack, uint32_t random)
 {
     const int32_t low = (int32_t)(at + slack);
@@ -173,8 +173,8 @@ LEVEL_FN uint32_t level_draw(float at, float slack, uint32_t random)
     return (uint32_t)low + (uint32_t)((rest > slack) & (draw < rest));
 }
 
-/* Return the code in scheme `sign` of a number with magnitude `size` (at most the grid's scale) and
- * sign `negative` (0 or 1). random: 32 random bits. */
+/* Return the code in scheme `sign` of magnitude `size` (at most the grid's scale) and sign
+ * `negative` (0 or 1). random: 32 random bits. */
 LEVEL_FN uint32_t level_code_sign(uint32_t bits, struct level_grid g, float size, uint32_t negative,
                                   uint32_t random)
 {

@@ -1,5 +1,5 @@
-/* level_lists.h : describes layouts of codes of levels, signs and counts, and vectors to be encoded
- * or decoded, for CPU and GPU backends. Codes are little endian:
+/* level_lists.h : layouts of codes (levels, signs, counts) and vectors to encode or decode, for
+ * CPU and GPU backends. Codes are little endian:
  *
  *     levels   per bucket: | fp32 scale | codes of its elements, packed as in vec.h |
  *     signs    per column: | fp32 mean of non-negatives | fp32 mean of negatives | words of signs |
@@ -34,8 +34,8 @@ LEVEL_FN size_t levels_bytes(const struct levels_rule *r, size_t n)
            (rest ? sizeof(float) + last / 8 * r->scheme.bits : 0);
 }
 
-/* A vector to be encoded in scheme `sign` on the grid of a scale that is not stored with the codes.
- * Magnitudes above `clip` become `clip`. */
+/* A vector to encode in scheme `sign` with a scale that is not stored with the codes. Magnitudes
+ * above `clip` become `clip`. */
 struct draw_span {
     const void *x; /* [n] of `type` */
     enum vec_type type;
@@ -59,7 +59,8 @@ LEVEL_FN size_t signs_column_bytes(const struct signs_rule *r)
     return 2 * sizeof(float) + (r->column + 31) / 32 * sizeof(uint32_t);
 }
 
-/* Return the number of columns of n elements, including those that the last run does not fill. */
+/* Return the number of columns of n elements. A run of column * stride elements holds `stride`
+ * columns, even if the last run is incomplete. */
 LEVEL_FN size_t signs_columns(const struct signs_rule *r, size_t n)
 {
     const size_t run = r->column * r->stride;
@@ -71,8 +72,8 @@ LEVEL_FN size_t signs_bytes(const struct signs_rule *r, size_t n)
     return signs_columns(r, n) * signs_column_bytes(r);
 }
 
-/* Residuals: the error that encoding leaves in each element. was: of the step before; next: of this
- * step, output. NULL: not kept. */
+/* Residuals: the encoding error of each element. was: from the previous step; next: output, from
+ * this step. NULL: not kept. */
 struct signs_left {
     const float *was;
     float *next;

@@ -14,7 +14,7 @@
  *
  * code -mf_unpack-> sign, significand * 2^exponent -scale, add-> -mf_pack (rounds once)-> code
  *
- * All arithmetic is on integers, so a CPU's handling of fp32 subnormals has no effect. Any uint32_t
+ * All arithmetic is on integers; a CPU's handling of fp32 subnormals has no effect. Any uint32_t
  * is accepted as a code or as fp32 bits; bits above the format's width are ignored. A shift is the
  * exponent of a power of two, at most 2^20 in magnitude. Sources: APS paper 2.3 and 5 (formats),
  * IEEE 754-2019 4.3.1 (rounding), fp8 paper 3.1 (trunc). */
@@ -64,8 +64,7 @@ MF_FN int mf_same(struct mf_fmt a, struct mf_fmt b)
     return a.e == b.e && a.m == b.m && a.fn == b.fn;
 }
 
-/* The only nan that is produced: all ones (m = 0: the code of inf). Inputs may have other
- * payloads. */
+/* The only nan in results: all ones (m = 0: the code of inf). Inputs may have other payloads. */
 MF_FN uint32_t mf_nan(struct mf_fmt f)
 {
     return (1u << (f.e + f.m)) - 1u;
@@ -234,8 +233,8 @@ MF_FN int mf_holds(struct mf_fmt to, struct mf_fmt from)
     return mf_same(to, from) || (to.fn == 0 && to.m >= from.m && to.e >= from.e + from.fn);
 }
 
-/* Convert a code exactly into a format that holds all numbers of its own (mf_holds()). So codes of
- * two formats can be added. */
+/* Convert a code exactly into a format that holds all its format's numbers (mf_holds()), for
+ * adding codes of two formats. */
 MF_FN uint32_t mf_widen(struct mf_fmt to, struct mf_fmt from, uint32_t code)
 {
     return mf_pack(to, mf_unpack(from, code), MF_NEAREST, MF_INF, 0u);

@@ -1,5 +1,5 @@
-/* philox.h : computes random bits without state, with Philox4x32-10, which maps a 64-bit key and a
- * 128-bit counter to a block of four 32-bit words.
+/* philox.h : computes random bits without state. Philox4x32-10 maps a 64-bit key and a 128-bit
+ * counter to a block of four 32-bit words.
  *
  *     philox_key(seed, a, b, c, d) -> key       one stream per tuple: (step, layer, rank, stage)
  *     philox_u32(key, i)           -> 32 bits   word i of that stream, in any order, on any thread
@@ -64,7 +64,7 @@ PHILOX_FN uint32_t philox_half(uint64_t key, uint64_t i, uint32_t half)
 
 /* Return the 32 uniform bits that decide whether element i of a vector is rounded up (mf.h,
  * MF_STOCHASTIC). The upper 16 suffice, except in one case in 65,536. So eight elements share a
- * block of upper halves, and a caller may compute the lower halves only when it needs them.
+ * block of upper halves; callers may compute lower halves only when needed.
  *
  *     word    | half-word i % 8 of block (i / 8, 0) | half-word i % 8 of block (i / 8, 1) | */
 PHILOX_FN uint32_t philox_round_u32(uint64_t key, uint64_t i)

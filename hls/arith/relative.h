@@ -1,13 +1,13 @@
-/* relative.h : all arithmetic of gradients that are sent as multiples of a quantile, in one
- * definition for C and CUDA. Gradients may first be divided by their weights.
+/* relative.h : all arithmetic of gradients sent as multiples of a quantile, for C and CUDA.
+ * Gradients may first be divided by their weights.
  *
  *     d = g / (|w| + eps), or g     q = a quantile of |d|     top = largest value of the format
  *     sent     d * (top / q) / share         share: values of magnitude q that one sum can hold
  *     back     v * (q / top) * (|w| + eps)   v: the decoded sum; without the last factor if d is g
  *
- * Each operation is rounded to fp32 by itself, in this order: every machine in IEEE mode gives the
- * same bits. As top / q need not be a power of two, a product is rounded twice: to fp32, then to
- * the format. Source: fp8 paper, Algorithm 1. */
+ * Each operation is rounded to fp32, in this order, so every machine in IEEE mode gives the same
+ * bits. As top / q need not be a power of two, a product is rounded twice: to fp32, then to the
+ * format. Source: fp8 paper, Algorithm 1. */
 #ifndef RELATIVE_H
 #define RELATIVE_H
 #include "hls/arith/philox.h"
@@ -64,8 +64,8 @@ RELATIVE_FN uint32_t relative_rank(double part, uint32_t n)
 }
 
 /* relative_smallest() returns the rank-th smallest (1 to n) of n magnitudes, given as fp32 bits. It
- * bisects from the highest bit down: for bit b, it counts the magnitudes of at most
- * relative_most(), then relative_narrow() keeps or raises the lower bound `least`. */
+ * bisects from the highest bit down: for bit b, it counts the magnitudes up to relative_most(),
+ * then relative_narrow() keeps or raises the lower bound `least`. */
 enum { RELATIVE_TOP_BIT = 30 };
 
 RELATIVE_FN uint32_t relative_most(uint32_t least, int b)

@@ -1,5 +1,5 @@
-/* relative_lists.h : describes vectors that are sent as multiples of a quantile (relative.h), for
- * CPU and GPU backends. */
+/* relative_lists.h : vectors sent as multiples of a quantile (relative.h), for CPU and GPU
+ * backends. */
 #ifndef RELATIVE_LISTS_H
 #define RELATIVE_LISTS_H
 #include "hls/arith/relative.h"
@@ -13,7 +13,7 @@ struct relative_rule {
     uint32_t samples; /* per vector: 1 to RELATIVE_SAMPLES_MAX */
 };
 
-/* The data of a vector that its vec_span (with shift 0) or vec_out lacks. */
+/* Data of a vector, beside its vec_span (with shift 0) or vec_out. */
 struct relative_part {
     const void *w; /* weights, [n] of `type`; NULL: x is sent undivided */
     enum vec_type type;

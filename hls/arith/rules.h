@@ -1,4 +1,4 @@
-/* rules.h : rules for casts, sums of codes and products of matrices, for CPU and GPU backends. */
+/* rules.h : rules for casts, sums of codes and matrix products, for CPU and GPU backends. */
 #ifndef RULES_H
 #define RULES_H
 #include "hls/arith/mf.h"
@@ -24,7 +24,7 @@ struct vec_sum {
     int out_shift;     /* VEC_EXACT: divides the sum by 2^out_shift before its one rounding */
     int n_ranks;       /* largest number of addends; gives the width of exact partial sums */
     /* VEC_NEAREST, VEC_KAHAN: format of partial sums, including those that are sent. It must hold
-     * all numbers of `in` (mf_holds()). e = 0: they have the format `in`. */
+     * all numbers of `in` (mf_holds()). e = 0: the format `in`. */
     struct mf_fmt acc;
 };
 
@@ -88,7 +88,7 @@ MF_FN size_t vec_type_bytes(enum vec_type type)
     return type == VEC_HALF ? 2 : sizeof(float);
 }
 
-/* A layer of a bucket that is to be encoded, for lists of many layers. */
+/* a bucket's layer to encode, for lists of many layers */
 struct vec_span {
     const void *x; /* [n] of `type` */
     enum vec_type type;
@@ -100,7 +100,7 @@ struct vec_span {
     uint32_t absmax;  /* out: as vec_ops.absmax */
 };
 
-/* A layer that is to be decoded. */
+/* a layer to decode */
 struct vec_out {
     void *x; /* out: [n] of `type` = code * 2^shift / divisor, as vec_ops.decode */
     enum vec_type type;

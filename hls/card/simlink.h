@@ -1,4 +1,4 @@
-/* simlink.h : control of a card that a process, such as narrowcast-sim, owns, over a stream socket.
+/* simlink.h : control, over a stream socket, of a card that a process such as narrowcast-sim owns.
  * A message is a header of 40 bytes (struct simlink), then a body of `bytes` bytes.
  *
  *     kind       to the card                          answer: DONE, unless another is given
@@ -35,10 +35,10 @@
  *                at most SIMLINK_MAX                 MEM_WRITE
  *     QUIT                                            none: the socket is closed
  *
- * The card sends nothing while a program sends FRAMEs, and the program nothing during a RUN, so
- * they never block each other with full socket buffers.
+ * The card sends nothing while a program sends FRAMEs, the program nothing during a RUN, so full
+ * socket buffers never block both.
  *
- * Several connections may control one card that listens on a network. A job belongs to the
+ * Several connections may control a card that listens on a network. A job belongs to the
  * connection that committed it (rules: sharing.def) and is stopped when that closes. A connection
  * without a job is closed after 10 s without a request.
  *

@@ -1,5 +1,5 @@
-/* slot.h : the state machine of a slot: decides what to do with a contribution that has passed all
- * other checks.
+/* slot.h : the state machine of a slot. It handles contributions that have passed all other
+ * checks.
  *
  *                  chunk c+1                   chunk c+1 of the last rank
  *     DONE(c) ---------------> FILLING(c+1) ------------------> DONE(c+1)      c counts mod 2^32
@@ -10,12 +10,12 @@
  *
  * A rank is "in" when its contribution to the chunk being filled has been added. It sends chunk c+1
  * only after it has the result of chunk c. So once all ranks are in c+1, none needs the result of
- * c, and only then is that overwritten. Registration of a job puts its slots into DONE(2^32 - 1)
- * without a kept result. Chunk numbers are compared only for equality. A slot's one accumulator and
- * one kept result belong to the caller; the verdict says what to do with them.
+ * c any more, and it may be overwritten. Registration of a job puts its slots into DONE(2^32 - 1)
+ * without a kept result. Chunk numbers are compared only for equality. The caller has the slot's
+ * accumulator and kept result; the verdict says what to do with them.
  *
- * The RTL is checked against this file, and the card's C model uses it.
- * tests/hls/test_slot_search.c searches all interleavings. */
+ * The RTL is checked against this file; the card's C model uses it. tests/hls/test_slot_search.c
+ * searches all interleavings. */
 #ifndef SLOT_H
 #define SLOT_H
 #include <stdint.h>

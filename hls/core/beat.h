@@ -48,7 +48,7 @@ MF_FN uint32_t beat_format_byte(struct mf_fmt f)
 }
 
 /* Fails to compile (divides by 0) if a card's sums lack room for a code of every rank. In units of
- * the smallest value, a code of 4 bits takes at most 7 bits (e3m0), one of 8 bits 33 (e5m2). */
+ * the smallest value, 4-bit codes take at most 7 bits (e3m0), 8-bit codes 33 (e5m2). */
 enum {
     BEAT_RANKS_FIT = 1 / ((PKT_MAX_RANKS << 7) <= (1 << CARD_SUM4_BITS) &&
                           (uint64_t)PKT_MAX_RANKS << 33 <= (uint64_t)1 << CARD_SUM_BITS)

@@ -2,8 +2,7 @@
  *
  *     per block of 32 beats:   part 0 | part 1 | ... | part k-1  -> acc[32][128] -> round -> out
  *
- * The pipeline of the loop over rows drains between parts, so no row is read before its previous
- * sum is written. */
+ * The loop's pipeline drains between parts, so no row is read before its last sum is written. */
 #include "hls/core/reduce.h"
 
 struct row {

@@ -1,5 +1,5 @@
-/* bilinear.h : scales images up bilinearly, as PyTorch does with align_corners=False: pixel i
- * covers [i, i + 1).
+/* bilinear.h : bilinear upscaling of images, as PyTorch's with align_corners=False: pixel i covers
+ * [i, i + 1).
  *
  *     from |   a   |   b   |      place = (to + 1/2) * n_from / n_to - 1/2, not below 0
  *     to   | . | . | . | . |      value = (1 - part) * a + part * b

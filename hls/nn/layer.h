@@ -1,4 +1,4 @@
-/* layer.h : defines the numbers and shapes that the passes of layers.def use on CPU and GPU. */
+/* layer.h : numbers and shapes for the passes of layers.def, on CPU and GPU. */
 #ifndef LAYER_H
 #define LAYER_H
 #include <stdbool.h>
@@ -24,10 +24,10 @@ MF_FN real real_mul(real a, real b)
 #endif
 }
 
-/* NN_FP32: all numbers are floats. NN_TF32: also floats, but factors in products of convolutions
- * and linear layers have 10 bits of mantissa. NN_FP16, NN_BF16: activations and copies of the
- * weights have 16 bits; sums, weights and weight gradients are floats. NN_FP16_PURE: all numbers
- * are halves, including statistics and optimiser states. */
+/* NN_FP32: floats. NN_TF32: also floats, but factors in products of convolutions and linear layers
+ * have 10 bits of mantissa. NN_FP16, NN_BF16: activations and copies of the weights have 16 bits;
+ * sums, weights and weight gradients are floats. NN_FP16_PURE: all are halves, also statistics and
+ * optimiser states. */
 enum nn_math { NN_FP32, NN_TF32, NN_FP16, NN_BF16, NN_FP16_PURE };
 
 struct nn_shape {
@@ -69,7 +69,7 @@ MF_FN int window_reach(struct nn_window g)
     return (g.k - 1) * window_dilation(g);
 }
 
-/* Batch norm over n pixels of c channels, with the addition and ReLU that may follow, where k is
+/* Batch norm over n pixels of c channels, and the optional addition and ReLU after it; k is
  * `factor`:
  *
  *     y = relu(k * (gamma * (x - mean) / sqrt(var + eps) + beta) + addend), or, if swapped,

@@ -1,20 +1,19 @@
 /* loss_scale.h : finds a loss scale for each layer during the backward pass, alike on CPU and GPU.
- * Source: Zhao et al., "Adaptive Loss Scaling for Mixed Precision Training", as in its authors'
- * code.
+ * Source: Zhao et al., "Adaptive Loss Scaling for Mixed Precision Training" and its code.
  *
  *     g    gradient of a layer's output, as in memory: S times the true gradient (S: `carried`)
  *     W    the layer's weights. Its products are those of s * g and W (s: `own`)
  *     dx   gradient of the layer's input, as in memory: S * s times the true gradient
  *     dW   gradient of the weights, computed from s * g and divided by S * s: the true gradient
  *
- * The products g * W are assumed to be normally distributed, with mean 0 and variance
+ * The method assumes normally distributed products g * W, with mean 0 and variance
  *
  *     sigma^2 = (var g + mean^2 g)(var W + mean^2 W)
  *
- * A share T of them is then, in magnitude, below sqrt(2) erfinv(T) sigma. The scale s raises this
+ * Then a share T of their magnitudes is below sqrt(2) erfinv(T) sigma. The scale s raises this
  * bound to the format's smallest number. Scales are powers of two, rounded down, so they change
- * only numbers that under- or overflow. Without libm, equal moments give equal scales on every
- * machine. */
+ * only numbers that under- or overflow. The code calls no libm, so equal moments give equal scales
+ * everywhere. */
 #ifndef LOSS_SCALE_H
 #define LOSS_SCALE_H
 #include "hls/arith/mf.h"
@@ -33,8 +32,8 @@ struct scale_rule {
     double most;    /* upper limit of s */
 };
 
-/* Scales of a node, in backend memory. Each backward pass computes them again, except `own`, which
- * changes only when refreshed. */
+/* Scales of a node, in backend memory. Each backward pass computes them, `own` only when
+ * refreshed. */
 struct node_scale {
     float carried; /* S */
     float own;     /* s; 1 if the node passes its scale on unchanged */
@@ -81,7 +80,7 @@ MF_FN double scale_tail(double t)
 }
 
 /* Return the largest possible magnitude, for s = 1, of s * g and of a sum of `terms` products s * g
- * * W. The paper bounds only the sums, but if terms * max|W| < 1, s * g can overflow although they
+ * * W. The paper bounds only the sums. But if terms * max|W| < 1, s * g may overflow though sums
  * do not. */
 MF_FN double scale_bound(double terms, const struct node_scale *node)
 {
@@ -113,9 +112,9 @@ MF_FN double scale_own(const struct scale_rule *r, const struct node_scale *node
     return s;
 }
 
-/* Return the scale of the sum of two branches' gradients: the largest power of two, at most the
- * larger of `mine` (this branch's scale) and in->carried (the other's), at which neither branch nor
- * their sum overflows. */
+/* Return the scale of the sum of two branches' gradients: the largest power of two, up to the
+ * larger of `mine` (this branch's scale) and in->carried (the other's), without overflow of either
+ * branch or their sum. */
 MF_FN double scale_meet(const struct scale_rule *r, const struct node_scale *node, double bound,
                         const struct node_scale *in, double mine)
 {
@@ -130,8 +129,8 @@ MF_FN double scale_meet(const struct scale_rule *r, const struct node_scale *nod
 
 /* Choose s of node `node` from its moments, and set the scale of dx, the gradient of its input
  * `in`. refresh: if 0, s stays. add: 1 if another reader of the input has left a gradient in dx, to
- * which this node adds. terms: products in a sum of dx, for a convolution or linear layer; 0: a
- * node without weights whose dx is at most its dy; its s is 1, unless the sum with the other
+ * which this node adds. terms: products in a sum of dx, for a convolution or linear layer. 0: a
+ * node without weights whose dx is at most its dy; then s is 1, unless the sum with the other
  * gradient needs another scale. */
 MF_FN void scale_layer(const struct scale_rule *r, double terms, int add, int refresh,
                        struct node_scale *node, struct node_scale *in)

@@ -1,5 +1,5 @@
-/* squash.h : computes exp, sigmoid and tanh in a fixed order of operations, so that no libm affects
- * the bits. Compilers can vectorise loops over these functions.
+/* squash.h : exp, sigmoid and tanh in a fixed order of operations, so that no libm affects the
+ * bits. Compilers can vectorise loops over them.
  *
  *     exp(x) = 2^k * e^r,   k = x / ln 2 rounded, |r| <= ln 2 / 2,   e^r by its Taylor series
  *     sigmoid(x) = 1 / (1 + exp(-x))    tanh(x) = 2 sigmoid(2x) - 1

@@ -17,17 +17,16 @@ struct augment {
     int cutout; /* side of a square in the image that becomes 0 after normalisation; 0: none */
 };
 
-/* A view of an image. Its pixel (y, x) is pixel (y + dy, x + dx) of the image in its border. It is
- * mirrored left to right if flip is 1. A square with sides of `cut` pixels and first corner (cut_y,
- * cut_x) is 0. */
+/* A view of an image. Its pixel (y, x) is pixel (y + dy, x + dx) of the image in its border,
+ * mirrored left to right if flip is 1. A square with sides of `cut` pixels and first corner
+ * (cut_y, cut_x) is 0. */
 struct view {
     int dy, dx, reflect, flip;
     int cut, cut_y, cut_x;
 };
 
 /* Choose the view of an image of h x w pixels, both at least a.cutout; depends only on (seed,
- * epoch, image). Disabled augmentations draw random numbers too, so that they do not change the
- * others. */
+ * epoch, image). Disabled augmentations draw random numbers too, so the others stay the same. */
 PHILOX_FN struct view view_choose(struct augment a, uint64_t seed, uint64_t epoch, uint32_t image,
                                   int h, int w)
 {

@@ -1,8 +1,8 @@
 # package_kernel.tcl : packages a SystemVerilog kernel as a Vitis object (.xo). Called by vitis.sh:
 #   vivado -mode batch -source package_kernel.tcl \
 #       -tclargs PART TOP KERNEL KERNEL.XML OUT.XO WORK FILE...
-# TOP is the name of the module, KERNEL its name in Vitis and XRT. FILE... are its sources.
-# NOT RUN: no Vivado was available.
+# TOP is the module, KERNEL its name in Vitis and XRT, FILE... its sources. NOT RUN: no Vivado was
+# available.
 if {$argc < 7} {
     puts stderr "package_kernel.tcl: PART TOP KERNEL KERNEL.XML OUT.XO WORK FILE..."
     exit 1

@@ -9,9 +9,8 @@
 # network layer, and checks the result against hls/card/kernels.def. Needs Vitis with v++
 # --mode hls (2023.2 or later), the platform below, a licence for the CMAC, and hours.
 #
-# NOT RUN: no Vitis was available. tests/hls/test_vitis.sh runs this script with stand-ins
-# for the tools. The test shows that each step is called, on existing files, with matching
-# names. It does not show that the tools accept the files, or that the design meets its clock.
+# NOT RUN: no Vitis was available. tests/hls/test_vitis.sh runs this script with stand-ins for the
+# tools. It does not show that the real tools accept the files, or that the design meets its clock.
 set -eu
 platform=xilinx_u55c_gen3x16_xdma_3_202210_1
 part=xcu55c-fsvh2892-2L-e
