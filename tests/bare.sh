@@ -60,7 +60,7 @@ run_in() {
     mkdir -p "$root/root/narrowcast" "$root/etc/ssl/certs"
     git -c safe.directory="$tree" -C "$tree" archive HEAD | tar -x -C "$root/root/narrowcast"
     cp /etc/resolv.conf "$root/etc/"
-    # like Debian's installer; otherwise mpirun asks the name server for its own host
+    # like Debian's installer; else mpirun asks the name server for its own host
     printf '127.0.0.1 localhost\n127.0.1.1 %s\n' "$(hostname)" >"$root/etc/hosts"
     # pip may need a proxy's certificates, before and after ca-certificates is installed
     cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/" 2>/dev/null || true

@@ -1,11 +1,11 @@
 #!/bin/bash
-# checksums.sh : runs one short training of each kind and prints the checksums of the weights, which
-# a change without effect on results keeps.
-# usage: checksums.sh                   prints a table: this machine's key, one line per training
+# checksums.sh : runs one short training of each kind and prints checksums of the weights, to show
+# that a change has no effect on results.
+# usage: checksums.sh                   prints this machine's key, then a line per training
 #        checksums.sh TABLE [NAME...]   compares all, or the named ones, with this machine's column;
 #                                       exit 77 if TABLE has no such column
 #        checksums.sh --add TABLE       runs all and adds or replaces this machine's column in TABLE
-# The key identifies what affects the rounding of a matrix product: the CBLAS and CPU features of
+# The key names the causes of a matrix product's rounding: the CBLAS and CPU features of
 # `narrowcast info`. A training that this build cannot run has the checksum '-', which is not
 # compared.
 set -eu

@@ -7,7 +7,7 @@
 set -u
 
 # Top folders (hls, device, sim) and folders of host/: each may include itself and all rooms
-# (subfolders) of the folders listed. host/include is the public API: it includes nothing of ours.
+# (subfolders) of the listed folders. host/include, the public API, includes none.
 declare -A may=(
     [hls]=""
     [device]="hls"

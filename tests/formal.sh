@@ -1,16 +1,17 @@
 #!/bin/sh
-# formal.sh : proves the properties in modules of rtl/ (`ifdef FORMAL`) with yosys, one line per
-# proof. Exit 0: all proven, 1: one is not, 77: no yosys.
+# formal.sh : proves the properties of rtl/ (`ifdef FORMAL`) with yosys; prints one line per proof.
+# Exit 0: all proven, 1: one is not, 77: no yosys.
 # usage: formal.sh [quick] [MODULE...]   all lines of rtl/check/formal.list, or these modules';
 #                                        quick: without the lines marked `long`
 # A line: MODULE sat|any|smt DEPTH [PARAM=VALUE...] [cut=MODULE...] [files=FILE,...] [long]
 #   sat    k-induction by yosys' own solver; DEPTH: clocks of an induction step
-#   any    no induction: properties hold in clock DEPTH for any state in clock 1; DEPTH 0: no clocks
+#   any    no induction: properties hold in clock DEPTH after any state in clock 1; DEPTH 0: no
+#          clocks
 #   smt    k-induction by yosys-smtbmc with z3
 #   cut    outputs of these submodules may have any value in every clock
 #   files  sources to read as well; other modules come from rtl/ and rtl/shell/
-# Only the module itself is read with FORMAL defined. Needs $B/rtl/nc_pkg.sv. A proof has
-# FORMAL_TIMEOUT seconds (600).
+# FORMAL is defined only for the module itself. Needs $B/rtl/nc_pkg.sv. A proof has FORMAL_TIMEOUT
+# seconds (600).
 cd "$(dirname "$0")/.." || exit 1
 B=${B:-build}
 limit=${FORMAL_TIMEOUT:-600}

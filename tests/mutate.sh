@@ -1,11 +1,11 @@
 #!/bin/sh
 # mutate.sh : makes mutants of hls/arith/mf.h and philox.h and fails if a test misses one.
 #
-# A line of the list below names a function, the test that must fail, and the sed command that
-# changes the function. A mutant that equals the original or does not compile counts as a survivor.
+# A line of the list: a function, the test that must fail, and the sed command that changes the
+# function. A mutant that equals the original or does not compile counts as a survivor.
 # usage: mutate.sh [long | check]   long: all mutants; check: one in 8; otherwise one in 4
-# A checksum of the headers selects the mutants, so a changed header draws others. Environment: B,
-# the build folder; CC, the compiler. Exit 1 on any survivor.
+# A checksum of the headers selects the mutants. Environment: B, the build folder; CC, the
+# compiler. Exit 1 on any survivor.
 cd "$(dirname "$0")/.." || exit 1
 case ${1-} in
 long) every=1 ;;

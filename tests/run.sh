@@ -5,14 +5,13 @@
 #   --check  scripts get the argument `check`; programs for several numbers of ranks run once
 # The last line is "N passed, N failed, N skipped". Exit 0 if none failed, at least one
 # passed, and every test has a verdict.
-# Tests run $JOBS (3) at a time, in the order given: scripts mostly wait, so 3 keep two cores busy.
-# JOBS=1 runs one at a time. A program whose source has the comment RANKS: 1 2 4 runs under mpirun,
-# once for each number (with --check the second only). These run last, two at a time.
-# Output goes to $B/logs; of a failed test the failed checks are shown. Each test has TEST_TIMEOUT
-# seconds (900; with --long 7200).
+# Tests run $JOBS (3) at a time, in the given order: scripts mostly wait, so 3 keep two cores busy.
+# A program whose source has the comment RANKS: 1 2 4 runs under mpirun, once for each number (with
+# --check the second only). These run last, two at a time. Output goes to $B/logs; run.sh shows the
+# failed checks. Each test has TEST_TIMEOUT seconds (900; with --long 7200).
 set -u
 here=$(dirname "$0")
-# not compared as a number: bash arithmetic would run a command in a value such as a[$(command)]
+# not compared as a number: bash arithmetic would run the command in a[$(command)]
 case ${JOBS-} in
 *[!0-9]* | 0* | ????*) echo "run.sh: JOBS '$JOBS': must be a number of tests at once, from 1 to 999" >&2 && exit 1 ;;
 esac
@@ -36,7 +35,7 @@ export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_odls_base_sigkill_
 
 # Failures as check.h, scripts, assert() and sanitizers print them.
 wrong='^[^ :]+\.[ch](pp|u)?:[0-9]+: |FAIL|SURVIVED|UNSOUND|^[a-z_]+\.sh: |: Assertion |runtime error: |ERROR: [A-Za-z]*Sanitizer|^WARNING: ThreadSan'
-# Errors of bash in a test script: it fails whatever its exit status.
+# Errors of bash: the test script fails whatever its exit status.
 broken='^[^ ]*tests/([a-z]+/)*[a-z0-9_]+\.sh: line [0-9]+: (\[|.*(No such file|command not found|unbound variable))|^(grep|sed|awk|wc): '
 asked=0 passed=0 failed=0 skipped=0
 declare -A label=() since=()  # by process id
@@ -122,7 +121,7 @@ if [ $asked -ge 10 ]; then
     echo "slowest:"
     printf '%s\n' "${times[@]}" | sort -rn | head -n 10
 fi
-for log in "${failures[@]}"; do # once more, for readers of only the end
+for log in "${failures[@]}"; do # again, at the end of a long output
     echo "failed: $log"
     { grep -E -m 3 "$wrong|$broken" "$log" || tail -n 5 "$log"; } | cut -c 1-400 | sed 's/^/      | /'
 done

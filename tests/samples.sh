@@ -1,13 +1,13 @@
 #!/bin/bash
-# samples.sh : makes the sample outputs of READMEs and compares them with new runs.
-# A block of a README is made here if the line above it is <!-- samples.sh NAME, machine KEY -->.
-# KEY is the column of tests/checksums.tsv for the machine that ran it.
+# samples.sh : makes the sample outputs of READMEs and compares them with new runs. They are the
+# blocks after a line <!-- samples.sh NAME, machine KEY -->. KEY is the column of
+# tests/checksums.tsv for the machine that ran it.
 # usage: samples.sh            runs all samples and rewrites their blocks
 #        samples.sh --check    runs all samples; exit 1 if a figure differs that is not a time
 # On another kind of machine --check leaves out figures that depend on rounding, and says so.
 # shellcheck disable=SC2317 # samples are called by name
-# Environment: SAMPLES, a folder of kept outputs, which are not made again; TREE, the tree whose
-# READMEs are used (default: this one).
+# Environment: SAMPLES, a folder of outputs that are used instead of new runs; TREE, the tree with
+# the READMEs (default: this one).
 set -eu
 check=''
 [ "${1-}" != --check ] || check=1

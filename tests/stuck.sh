@@ -1,7 +1,6 @@
 #!/bin/bash
-# stuck.sh : runs a command with a time limit, as timeout does. On expiry it prints the state, the
-# kernel wait channel and (with gdb) the stacks of the command's processes to stderr, then kills
-# them.
+# stuck.sh : runs a command with a time limit, as timeout does. On expiry prints the state, kernel
+# wait channel and (with gdb) stacks of the command's processes to stderr, then kills them.
 # usage: stuck.sh SECONDS COMMAND ARG...   exit: the command's, or 124
 [ $# -ge 2 ] || { echo 'usage: stuck.sh SECONDS COMMAND ARG...' >&2; exit 2; }
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # synth.sh : compares area and delay of modules of rtl/ with the limits of a list, for an
 # UltraScale+ FPGA, by a delay model (rtl/README.md), and for some modules an ECP5. yosys makes a
-# flat netlist; rtl/check/sta.py counts it and finds the longest path. Exit 0: all within their
-# limits; 1: one exceeds them or was not built; 77: no yosys.
+# flat netlist; rtl/check/sta.py counts its cells and finds the longest path. Exit 0: all within
+# their limits; 1: one exceeds them or was not built; 77: no yosys.
 # usage: synth.sh [--json] [MODULE...]   all lines of rtl/check/synth.list ($SYNTH_LIST), or those of
 #                                        the modules; --json: one JSON object per line, not a table
 # A line of the list: MODULE [PARAM=VALUE...] lut=N ff=N ns=N [lut4=N]. The numbers are limits; lut4

@@ -1,6 +1,5 @@
 #!/bin/bash
-# words.sh : counts words and sentence forms that this project's prose avoids.
-# Fails if a count is above its limit.
+# words.sh : counts words and sentence forms that this project's prose avoids; fails above a limit.
 #
 # usage: tests/words.sh [--list RULE] [PATH...]
 #   PATH         files or folders, as git knows them [all]; limits hold only for the whole tree
@@ -79,7 +78,8 @@ places() {
     code-lines) printf '%s\n' "${files[@]}" | grep -E '\.(c|h|cu|cuh|cpp|def|sv)$' | xargs awk 'length($0) > 100 { print FILENAME ":" FNR ":" $0 }' /dev/null || true ;;
     text-lines) printf '%s\n' "${files[@]}" | grep '\.md$' | xargs awk 'FNR == 1 { fence = 0 } /^ *```/ { fence = !fence }
         !fence && !/^ *\|/ && length($0) > 140 { print FILENAME ":" FNR ":" $0 }' /dev/null || true ;;
-    # components of identifiers, outside comments and strings; register names are part of the protocol
+    # components of identifiers outside comments and strings, except register names (the
+    # protocol's)
     names) local id="([[:alnum:]]+_)*$2(_[[:alnum:]_]+)?([^[:alnum:]_]|$)"
         printf '%s\n' "${files[@]}" | grep -E '\.(c|h|cu|cuh|cpp)$' | xargs grep -nE "(^|[^[:alnum:]_])$id" /dev/null | grep -vE '^[^:]*:[0-9]*: \*' |
             sed -E 's/"([^"\\]|\\.)*"//g; s|//.*||; s|/\*.*||' | grep -E ":[0-9]+:(|.*[^[:alnum:]_])$id" |

@@ -80,8 +80,7 @@ grep -q '^run  *6 blocks, 2 processes, 2 steps of 48 images' out || fail "summar
 on 2 2 --steps 2 --model mlp >out 2>said || fail "2 blocks: $(tail -n 2 said)"
 grep -q '^run  *2 blocks, 2 processes, 2 steps' out || fail "summary: $(cat out)"
 
-# --- a process adds its blocks first if that saves bytes: 3 for a wide sum, 1 for a result, in
-# e4m3 ---
+# --- a process adds its blocks first if that saves bytes: e4m3: 3 of a wide sum, 1 of a result ---
 on 2 8 --steps 2 --model mlp --format e4m3 --scale aps --quantise all --log bytes.jsonl >out 2>said || fail "8 blocks: $(tail -n 2 said)"
 grep -q 'all-reduce group-scatter:4$' out || fail "8 blocks in 2 processes: $(cat out)"
 awk -v n=118282 -F '"mean_sent_bytes":' '/mean_sent_bytes/ { split($2, b, ","); bytes = b[1] + 0 }

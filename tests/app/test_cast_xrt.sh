@@ -8,8 +8,7 @@ set -eu
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_ENGINE=c
 export TMPDIR="$dir" # holds the lock file of simulated devices
 
-# values FILE N: N fp32 values of all magnitudes, the same in each run: the program's bytes read
-# as fp16
+# values FILE N: N fp32 values of all magnitudes, from the program's bytes read as fp16
 values() {
     tail -c +30001 "$n" | tr '\174-\177\374-\377' '\064-\067\264-\267' | head -c $((2 * $2)) >half
     "$n" uncast --format fp16 half "$1"

@@ -138,7 +138,7 @@ head -c 10 x.f32 >cut.f32
 refused "cannot cast 'cut.f32': 10 bytes" "$n" cast cut.f32 out
 refused "not a regular file" sh -c "cat x.f32 | '$n' cast --scale aps /dev/stdin out"
 refused "cannot write 'no/folder/out'" "$n" cast x.f32 no/folder/out
-# a limit on file sizes, exceeded in mid-file and in the last flush
+# limited file sizes, exceeded in mid-file and in the last flush
 # shellcheck disable=SC2016 # the other shell's
 limited() { refused "File too large" sh -c 'ulimit -f "$0"; exec "$@"' "$@"; }
 head -c 12000 big.f32 >small.f32

@@ -13,7 +13,7 @@ trap 'rm -rf "$dir"' EXIT
 bad=0
 # shellcheck source=tests/lib/cuda_library.sh
 . tests/lib/cuda_library.sh
-export NARROWCAST_CONV=first # plans chosen by time round differently each time
+export NARROWCAST_CONV=first # plans chosen by their speed may round differently
 common="--data synthetic:240,3 --batch 24 --lr 0.05 --device cuda --warmup 0"
 
 same() {

@@ -65,8 +65,8 @@ static void seed_text(int which)
 }
 enum { TEXTS = 8 };
 
-/* Bad sections: unknown, missing, too many, reordered or unterminated, or right only in the sum
- * of their sizes; an invalid run id. */
+/* Bad sections: unknown, missing, too many, reordered, unterminated, or with sizes that only add
+ * up correctly; an invalid run id. */
 static void seed_sections(int which)
 {
     static const char *const names[] = {"momenta", "weights\001", "12345678901234567890"};

@@ -1,5 +1,4 @@
-/* test_grad_counts.c : checks --stats's counts and errors against their definitions, by mf.h and
- * plain loops. */
+/* test_grad_counts.c : compares --stats's counts and errors with plain loops over mf.h. */
 #include "app/train/grad_stats.h"
 #include "check.h"
 #include "hls/arith/philox.h"

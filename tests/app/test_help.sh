@@ -13,7 +13,7 @@ for command in $commands; do
     "$n" help "$command" | cmp -s - all || fail "help $command is not $command --help"
     [ "$(sed -n 's/^  --\([a-z0-9-]*\).*/\1/p' all | sort | uniq -d)" = '' ] || fail "$command --help says an option twice"
     while read -r option; do
-        # train's is tested with emulate, which does not start MPI
+        # tests train's options with emulate, which does not start MPI
         if [ "$command" = train ]; then from=emulate topic=$option; else from=$command topic=--$option; fi
         "$n" "$from" --help "$topic" >part 2>&1 || fail "$command --help $topic: $(cat part)"
         grep -q "^  --$option\b" part || fail "$command --help $topic lacks it"

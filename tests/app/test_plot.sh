@@ -33,7 +33,7 @@ table 'step aps: e3m0 aps aps: e3m0 aps (2) (loss)
 1 2.5 2.5
 2 1.25 1.25' step-loss aps.jsonl ./aps.jsonl
 
-# bytes relative to fp32; parts of a step's time, each second counted once
+# bytes relative to fp32; shares of a step's time
 step() { echo "{\"kind\":\"step\",\"step\":$1,\"loss\":1,\"samples_per_s\":$2,\"input_s\":0.0625,\"sent_bytes\":$3,\"comm_s\":$4,\"codec_s\":0.125,\"hidden_s\":$5}"; }
 { echo '{"kind":"run","codec":"x","batch":8,"fp32_sent_bytes":200}' && step 1 8 50 0.25 0 && step 2 4 200 0.25 0; } >alone.jsonl
 { echo '{"kind":"run","codec":"x","batch":8,"fp32_sent_bytes":0}' && step 1 8 50 0.375 0.25; } >beside.jsonl
@@ -144,7 +144,7 @@ fi
 if [ -n "$(command -v gnuplot)" ]; then
     printf '{"kind":"run"}\n{"kind":"epoch","epoch":1,"loss":1e308}\n{"kind":"epoch","epoch":2,"loss":-1e308}\n' >far.jsonl
     refused 'narrowcast: gnuplot did not make the chart: all points y value undefined!' plot loss far.jsonl --out far.svg
-    # the user's settings, which would end gnuplot
+    # user settings that would end gnuplot
     mkdir home
     echo 'exit status 3' >home/.gnuplot
     HOME=$dir/home plot accuracy aps.jsonl --out home.svg 2>said || fail "with a .gnuplot at home: $(cat said)"
@@ -185,8 +185,8 @@ fi
 text=$(grep -rnE '(^|[^a-z_])(system|popen)\(' "$here"/../{host,device,sim} --include=*.[ch]* | grep -v 'clock_')
 [ -z "$text" ] || fail "a shell reads a text: $text"
 
-# gnuplot ignores a full disk. It gets no file name, and beside the chart is no file that a link
-# could replace.
+# gnuplot ignores a full disk, so it gets no file name. No file beside the chart can be replaced by
+# a link.
 mkdir cut
 cat >cut/gnuplot <<'EOF'
 #!/bin/sh

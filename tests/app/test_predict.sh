@@ -3,7 +3,7 @@
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
-# predict OPTIONS...: without measuring: CPU time is free unless rates are given
+# predict OPTIONS...: measures nothing: CPU time is free unless rates are given
 free=(--cast-rate 100000T --add-rate 100000T --port-rate 100000T)
 predict() {
     case "$*" in
@@ -217,9 +217,9 @@ predict --json --ranks 4 --size 16M --link 10G --card-link 5G --algo offload --f
 holds "$(field step_s '"kind":"predict"') > 4 * 4194304 * 8 / 5e9" 'a port of 5 Gbit/s for four of 10'
 refused "--card-link 'wide': need a rate above 0" predict --card-link wide
 
-# Break-even as measured in bench/allreduce: from the times at 100 Mbit/s, at 10 Gbit/s and without
-# limit the model must find the faster of direct and the card at 1 and 2.5 Gbit/s. The card adds on
-# the ranks' cores. Not tested: e3m0 at 1 Gbit/s, which the model calls nearly even.
+# Break-even as measured in bench/allreduce: from the times at 100 Mbit/s, 10 Gbit/s and without
+# limit, the model must tell whether direct or the card is faster at 1 and 2.5 Gbit/s. The card
+# adds on the ranks' cores. Not tested: e3m0 at 1 Gbit/s, nearly even in the model.
 table() { # prints link, ranks, algorithm, format, ms of each cell of bench/allreduce's table
     awk -F' *[|] *' '
         /^## /{ on = /Where narrow floats pay/ }

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_report.sh : tests the page of `narrowcast report`, which must be self-contained and name a
-# command that reproduces the run.
+# test_report.sh : tests the page of `narrowcast report`: self-contained, with a command that
+# reproduces the run.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

@@ -35,7 +35,7 @@ start() {
     until_done has_steps
 }
 
-# stopped LABEL STATUS SIGNAL: the printed step must be saved and the last
+# stopped LABEL STATUS SIGNAL: the printed step must be the last, and saved
 stopped() {
     wait "$job"
     code=$?
@@ -85,7 +85,7 @@ done
     done
 }
 
-# --- a signal before mpirun has ranks ends it: this fake catches SIGUSR1 and has no ranks ---
+# --- a signal before mpirun has started ranks ends it: a fake catches SIGUSR1 and starts none ---
 mkdir early && mkfifo early/never
 printf '#!/bin/bash\ntrap : USR1\n: >early/ready\nread -rt 20 <>early/never\n' >early/mpirun
 chmod +x early/mpirun
@@ -99,7 +99,7 @@ code=$?
 job=
 [ $code -eq 130 ] || fail "SIGINT before there are ranks: status $code: $(cat said)"
 
-# --- a second signal ends it in mid-step: another rank sleeps ---
+# --- a second signal ends the run in mid-step, while another rank sleeps ---
 # shellcheck disable=SC2086
 start mpirun -np 2 "$n" $options --steps 1000000
 read -r -d '' one two < <(rank_of "$job" | tr '\n' ' ')

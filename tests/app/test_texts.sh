@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_texts.sh : checks foreign texts. Their control characters must not reach a terminal, nor
-# invalid UTF-8 JSON or a page.
+# test_texts.sh : tests texts from outside: no control character may reach a terminal, no invalid
+# UTF-8 JSON or a page.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

@@ -44,8 +44,7 @@ done
 # shellcheck disable=SC2086
 if [ "$last" = "$(checksum 4 $exact --algo direct --seed 2)" ]; then fail "another seed gives the same weights"; fi
 
-# --- any number of ranks trains as one does, up to fp32 rounding, without batch norm and dropout
-# ---
+# --- without batch norm and dropout, any number of ranks trains like one, up to fp32 rounding ---
 for ranks in 1 3; do
     on $ranks --model lenet5 --steps 6 --format fp32 --scale none --log "loss$ranks" >/dev/null 2>>stderr
     sed -n 's/.*"kind":"step".*"loss":\([0-9.]*\).*/\1/p' "loss$ranks" >"loss$ranks.txt"
@@ -93,7 +92,7 @@ resumed "after a kill" killed.jsonl
 rm -f narrowcast.*.tmp
 mv end.ck ck
 resumed "at the end" part.jsonl
-# 5 + 7 steps equal 12 with an endless schedule, despite a test in between
+# 5 + 7 steps equal 12 with an endless schedule, despite the test after 5
 scaled="--model lenet5 --width 0.4 --image 36 --augment crop --schedule exp:0.5/3 --warmup 0.2 --warmup-from 0.01 --bias-lr 2"
 short="--model resnet8 --schedule const --momentum 0.5 --nesterov"
 # shellcheck disable=SC2086
@@ -159,8 +158,8 @@ last() {
         at=$((at + 32)) left=$((left - 1))
     done
 }
-# not_finite FILE SECTION TEXT OPTIONS...: makes the section's last number inf, -inf or nan, with
-# a correct checksum
+# not_finite FILE SECTION TEXT OPTIONS...: makes the section's last number inf, -inf or nan and
+# corrects the checksum
 not_finite() {
     from=$1 words=$3 place=$(last "$1" "$2")
     shift 3
@@ -253,7 +252,8 @@ for path in sys.argv[1:]:
     assert lines[0]["kind"] == "run" and lines[0]["model"] == "resnet8" and lines[0]["lr"] == 0.05 and lines[0]["ranks"] == 2
     assert lines[0]["command"] == "train"
     for step in (line for line in lines if line["kind"] == "step"):
-        # direct, 2 ranks: half of the codes out, half of the sums out; a few bytes for exponents
+        # direct, 2 ranks: each sends half of the codes and half of the sums; a few bytes of
+        # exponents
         assert 0 <= step["sent_bytes"] - step["code_bytes"] < 400 and 0 <= step["code_bytes"] - step["fp32_bytes"] / 4 < 8 * 40
         assert step["samples_per_s"] > 0 and 0 <= step["input_s"] < 120 / step["samples_per_s"] and step["comm_s"] > 0 and step["codec_s"] > 0 and step["skipped"] is False
     assert sum(line["input_s"] for line in lines if line["kind"] == "step") > 0 # the next step's are made ready beside this one

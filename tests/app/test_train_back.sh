@@ -8,9 +8,9 @@ seq 1 3000 >text
 common=(--device cpu --batch 8 --lr 0.02 --warmup 0 --schedule const --steps 3 --stats-every 2)
 emulated() { "$n" emulate --ranks 2 "${common[@]}" "${@:2}" --stats "$1" >out 2>said || fail "${*:2}: $(tail -n 1 said)"; }
 
-# wrong FILE LEAST LAYERS: prints the first inconsistency. LEAST: exponent of the format's
-# smallest number. Expected, last to first, are the layers with a watched output and a sum to pass
-# back, except LAYERS, which read the input.
+# wrong FILE LEAST LAYERS: prints the first inconsistency. LEAST: exponent of the format's smallest
+# number. Expects, last to first, the layers with a watched output and a sum to pass back, except
+# LAYERS, which read the input.
 wrong() {
     awk -v least="$2" -v inputs="$3" '
         function value(key) { return match($0, "\"" key "\":[^],}]*") ? substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) : "no " key }
@@ -83,7 +83,7 @@ awk -v a="$(largest adaptive underflow)" -v b="$(largest adaptive underflow_unsc
     fail "adaptive scales leave $(largest adaptive underflow) of $(largest adaptive underflow_unscaled)"
 grep stats_back constant | grep -v '"given":64,"own":1,"carried":64,' && fail "one scale of 64 is not what all carry"
 grep -h stats_back none plain | grep -v '"given":1,"own":1,"carried":1,' && fail "without scales some are carried"
-# in a chain each layer gets what its successor carries
+# in a chain, each layer gets its successor's scale
 awk '/stats_back/ { match($0, /"given":[0-9.e+-]*/); g = substr($0, RSTART + 8, RLENGTH - 8); match($0, /"carried":[0-9.e+-]*/)
         if (/"index":0,/) c = 1; if (g != c) exit odd = 1; c = substr($0, RSTART + 10, RLENGTH - 10); n += c > 1 } END { exit odd || n < 4 }' chain ||
     fail "a chain: $(grep stats_back chain)"

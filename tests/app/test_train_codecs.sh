@@ -27,7 +27,7 @@ on 2 --codec qsgd:4 >auto.txt
 [ "$(grep checksum auto.txt)" = "$(grep checksum large.txt)" ] || fail "--quantise auto is not large"
 [ "$(grep checksum all.txt)" != "$(grep checksum large.txt)" ] || fail "--quantise all changes nothing"
 
-# by columns a 3x3 convolution costs as much as fp32: two means and a word for three weights
+# by columns, a 3x3 convolution takes fp32's bytes: two means and a word for three weights
 on 2 --codec onebit:column --model resnet20 --steps 1 --log column.jsonl >/dev/null || fail "columns of resnet20"
 on 2 --codec onebit --model resnet20 --steps 1 --log bucket.jsonl >/dev/null || fail "buckets of resnet20"
 share() { sed -n 's/.*"kind":"step".*"code_bytes":\([0-9]*\).*"fp32_bytes":\([0-9]*\).*/\1 \2/p' "$1" | awk '{ print int(100 * $1 / $2) }'; }

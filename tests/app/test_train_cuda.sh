@@ -15,7 +15,7 @@ fail() { echo "FAIL $*"; bad=1; }
 # shellcheck source=tests/lib/cuda_library.sh
 . tests/lib/cuda_library.sh
 
-export NARROWCAST_CONV=first  # plans chosen by time round differently each time
+export NARROWCAST_CONV=first  # plans chosen by their speed may round differently
 small="--data synthetic:400,1 --model lenet5 --batch 20 --steps 6 --lr 0.05 --warmup 0"
 train() {
     local label=$1 ranks=$2

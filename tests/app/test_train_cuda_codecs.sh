@@ -16,7 +16,7 @@ fail() { echo "FAIL $*"; bad=1; }
 # shellcheck source=tests/lib/cuda_library.sh
 . tests/lib/cuda_library.sh
 
-export NARROWCAST_CONV=first # plans chosen by time round differently each time
+export NARROWCAST_CONV=first # plans chosen by their speed may round differently
 on() {
     local device=$1 ranks=$2 label=$3
     shift 3
@@ -26,8 +26,8 @@ on() {
 loss() { sed -n 's/^loss *\([0-9.]*\) .*/\1/p' "$dir/$1.out"; }
 sum() { sed -n 's/^weights checksum //p' "$dir/$1.out"; }
 
-# codec RANKS OPTIONS...: on the CPU, on the GPU with overlap, and in two parts, the second
-# without overlap and by MPI only
+# codec RANKS OPTIONS...: on the CPU, on the GPU with overlap, and in two parts, of which the
+# second uses only MPI and no overlap
 codec() {
     local ranks=$1 words=$2
     shift 2

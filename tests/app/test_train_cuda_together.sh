@@ -7,7 +7,7 @@ set -u
 # shellcheck source=tests/lib/cuda_library.sh
 . "$here/lib/cuda_library.sh"
 
-export NARROWCAST_CONV=first # plans chosen by time round differently each time
+export NARROWCAST_CONV=first # plans chosen by their speed may round differently
 common="--device cuda --precision fp16-pure --loss-scale adaptive --data synthetic:40,3 --model resnet8 --width 0.25 --block swap:0.003 --batch 4 --lr 0.05 --warmup 0 --schedule const --steps 10"
 ranks=2
 # shellcheck source=tests/lib/one_and_real.sh

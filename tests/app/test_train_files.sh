@@ -42,8 +42,7 @@ on --steps 2 --data "synthetic:${zeros}240,3" --resume long.ck >/dev/null 2>said
 refused "it was made with data" on --steps 3 --data "synthetic:${zeros}240,4" --resume long.ck
 refused "it was made with width '1', this run has '0.5'" on --steps 3 --data "synthetic:${zeros}240,3" --width 0.5 --resume long.ck
 
-# --- the folder disappears during the run (the log's reader holds the run: 400 lines fill its
-# pipe) ---
+# --- the folder disappears during the run; the log's reader holds the run: its pipe is full ---
 mkdir gone
 mkfifo log.pipe
 { read -r _; rmdir gone; cat >/dev/null; } <log.pipe &
@@ -86,7 +85,7 @@ done
 mkfifo none.pipe
 refused "cannot open 'none.pipe': no process has opened this pipe for reading" on --steps 3 --log none.pipe
 
-# --- an unread stderr: 1500 epoch lines overfill its pipe, and the training ends ---
+# --- the training ends although no process reads stderr: 1500 epoch lines overfill its pipe ---
 mkfifo unread.pipe
 exec 9<>unread.pipe
 timeout 60 "$n" train --data synthetic:60,1 --model mlp --batch 60 --epochs 1500 --schedule const 2>unread.pipe >stdout 9>&- ||
@@ -122,8 +121,8 @@ printf 'a note of mine' >note
 refused "'note': it is not a log" on --steps 3 --resume seven.ck --log note --steps 12
 [ "$(cat note)" = "a note of mine" ] || fail "a file that is no log has changed"
 
-# --- with --resume, only a file of the checkpoint's own run is truncated --- kept TEXT FILE
-# OPTIONS...: must refuse FILE for --log and for --stats and leave it unchanged
+# --- with --resume, only a file of the checkpoint's own run is truncated ---
+# kept TEXT FILE OPTIONS...: must refuse FILE for --log and for --stats and leave it unchanged
 kept() {
     said_words=$1 file=$2
     shift 2
@@ -181,7 +180,7 @@ begin() {
     first=$!
     until grep -qs '"kind":"step"' "$1"; do kill -0 $first 2>/dev/null || break; sleep 0.05; done
 }
-# busy OPTION FILE: must be refused while the first run has the file
+# busy OPTION FILE: refused while the first run has the file
 busy() {
     begin first.log "--$1" "$2"
     while [ -f "$2" ] && [ "$(wc -l <"$2")" -lt 3 ] && kill -0 $first 2>/dev/null; do sleep 0.05; done

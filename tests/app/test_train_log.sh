@@ -6,8 +6,8 @@ set -u
 [ -n "$(command -v python3)" ] || { echo 'skip  no python3 to read logs'; exit 77; }
 
 cat >log.py <<'EOF2'
-# log.py LOG OUT WANTED...: is it the log of the run that printed OUT? WANTED: KEY=VALUE of the
-# first line, as JSON
+# log.py LOG OUT WANTED...: LOG must be of the run that printed OUT. WANTED: KEY=VALUE of the first
+# line, as JSON
 import json, math, re, socket, subprocess, sys, time
 def unique(pairs):
     keys = [key for key, _ in pairs]
@@ -98,7 +98,7 @@ for words in "$(value card.jsonl run_id)" "$(value card.jsonl host), $(value car
     'cards</th><td>1 card (sim:c), 64 slots each' '--algo group-scatter:2' '--train-samples 120'; do
     grep -qF -- "$words" page.html || fail "the page has no '$words'"
 done
-# no last line after a failure; a log of an older version lacks these fields
+# a failed run has no last line; an older version's log lacks these fields
 grep -v '"kind":"end"' card.jsonl >open.jsonl
 sed 's/"run_id":.*"command"/"command"/; s/"used_[a-z_]*":\("[^"]*"\|[a-z]*\),//g; s/"train_samples"/"train-samples"/; s/"out_format"/"out-format"/' open.jsonl >old.jsonl
 "$n" report open.jsonl old.jsonl --out page.html 2>said || fail "report: $(cat said)"

@@ -36,7 +36,7 @@ for options in "$lenet" "$lenet --precision fp16-pure" "$fcn"; do
     [ "$(last whole run loss), $(last whole run used_loss)" = "$smooth, cross-entropy" ] || fail "$options: the log does not say its loss: $(head -n 1 whole.jsonl)"
     [ "$(last auto run loss), $(last auto run used_loss)" = "auto, cross-entropy" ] || fail "$options: the log says another loss: $(head -n 1 auto.jsonl)"
 
-    # weights do not move: the test's loss is the same, the training's is not
+    # with fixed weights, the loss option changes the training's loss, not the test's
     for loss in auto $smooth; do
         # shellcheck disable=SC2086
         one $loss $options --device cpu --loss $loss --lr 1e-30 --weight-decay 0 --momentum 0

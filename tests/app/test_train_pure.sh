@@ -14,8 +14,7 @@ on() {
 sum_of() { sed -n 's/^weights checksum //p'; }
 checksum() { on "$@" 2>said | sum_of; }
 
-# Adaptive scales are refreshed in steps 0, 3 and 6: a run that ends after step 5 must save the
-# scales and their step.
+# Adaptive scales are refreshed in steps 0, 3 and 6: after step 5, scales and step must be saved.
 adaptive='--loss-scale adaptive:0.1,3 --block swap:0.003'
 for options in '--micro 2' '--optimizer lars --trust 0.02 --lr 2' '--nesterov --momentum 0.9' "$adaptive"; do
     # shellcheck disable=SC2086
@@ -30,8 +29,8 @@ done
 # shellcheck disable=SC2086
 [ "$(checksum 2 $adaptive --loss-scale adaptive:0.1,1)" != "$whole" ] || fail "scales found in every step end as those of every third"
 
-# The last 4 bytes per layer before the checksum are layer scales, rank by rank, for codecs without
-# state. resigned FILE: writes stdin and its CRC, from gzip's trailer
+# Without codec state, layer scales come before the checksum: 4 bytes per layer, rank by rank.
+# resigned FILE: writes stdin and its CRC, from gzip's trailer
 resigned() { cat >unsigned; { cat unsigned; gzip -c unsigned | tail -c 8 | head -c 4; } >"$1"; }
 # shellcheck disable=SC2086
 on 2 $adaptive --steps 5 --save ckpt >out 2>said || fail "5 steps: $(cat said)"

@@ -30,7 +30,7 @@ done
 on 1 --loss-scale adaptive >out 2>said || fail "adaptive: $(cat said)"
 grep -q '^skipped steps  0' out || fail "adaptive overflows: $(cat out)"
 
-# Scales are refreshed in steps 0, 3 and 6: a run that ends after step 4 lacks two steps' scales.
+# Scales are refreshed in steps 0, 3 and 6, so a run that ends after step 4 must save them.
 for every in 1 3; do
     whole=$(checksum 2 --loss-scale adaptive:0.01,$every)
     on 2 --loss-scale adaptive:0.01,$every --steps 4 --save ckpt >out 2>said || fail "4 steps: $(cat said)"

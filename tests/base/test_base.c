@@ -126,8 +126,8 @@ static void test_memory(void)
     free(p);
 }
 
-/* Prints three lines to a full fd, then one after room is made. Returns what a reader of `from`
- * gets after the bytes that filled it. */
+/* Prints three lines to a full fd, then one after room is made. Returns the text that a reader of
+ * `from` gets after the filling bytes. */
 static const char *unread(int fd, int from, void (*shut)(int fd, bool shut))
 {
     static char got[1 << 16];
@@ -291,8 +291,8 @@ static int call(size_t bytes)
     return fd;
 }
 
-/* A genuine caller connects after n others that have sent `bytes` bytes each. It must be found
- * at `later`. */
+/* A genuine caller connects after n others that have each sent `bytes` bytes. It must be found at
+ * `later`. */
 static void one_of_many(int n, size_t bytes, double later)
 {
     int others[CALLERS_MAX];

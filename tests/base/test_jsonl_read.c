@@ -57,7 +57,7 @@ static void test_round_trip(void)
     jsonl_in_close(&in);
 }
 
-/* Invalid UTF-8 becomes the replacement character; control characters are escaped. */
+/* Invalid UTF-8 becomes the replacement character, control characters are escaped. */
 static void test_odd_bytes(void)
 {
     struct jsonl j;

@@ -113,7 +113,7 @@ static void test_values(void)
           "1G");
 }
 
-/* Its last row must be found, and not mistaken for another. */
+/* The last row of a full table must be found. */
 static void test_long_table(void)
 {
     static struct opt rows[OPT_MAX];

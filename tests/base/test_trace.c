@@ -1,4 +1,4 @@
-/* test_trace.c : tests traces: the ring keeps the last spans, in order, of several threads. */
+/* test_trace.c : tests traces: the ring keeps the last spans of several threads in order. */
 #include "base/trace.h"
 #include "check.h"
 #include <ctype.h>

@@ -12,8 +12,8 @@ fail() {
     echo "test_bench_accuracy.sh: $*" >&2
     bad=1
 }
-# With a file "crash" e5m2 crashes; e4m3 without APS diverges; others end with 90 % plus the seed
-# in points, after the seconds in a file "slow".
+# A file "crash" makes e5m2 crash; e4m3 without APS diverges; others end with 90 % plus the seed in
+# points, after the seconds in a file "slow".
 cat >"$B/narrowcast" <<'END'
 #!/bin/sh
 here=$(dirname "$0")
@@ -55,7 +55,7 @@ done
 [ "$(grep -c -e '--device cuda --precision tf32 ' "$B/ran")" -eq "$(wc -l <"$B/ran")" ] || fail "davidnet.sh: not in tf32: $(cat "$B/ran")"
 [ "$(grep -c 'overflow inf' "$B/ran")" -eq 6 ] || fail "davidnet.sh: inf beside APS: $(cat "$B/ran")"
 bench/codec_accuracy/accuracy.sh --table | awk -F'|' 'NF != 8 { exit 1 }' || fail 'a row of another width'
-# Differences are taken per seed, as seeds differ a lot and rows have other seeds than fp32.
+# Differences are per seed: seeds differ a lot, and rows have other seeds than fp32.
 printf '%s\t%s\t%s\t77\n' 'fp32 none' 1 0.5 'fp32 none' 2 0.7 'e5m2 none' 2 0.71 'e5m2 aps' 2 0.69 'e5m2 aps' 3 0.9 \
     'e4m3 aps' 3 0.9 'e4m3 none' 1 diverged 'e4m3 none' 2 0.72 >"$B/fashion-mnist.tsv"
 bench/codec_accuracy/accuracy.sh --table >"$dir/table"
@@ -164,8 +164,8 @@ NARROWCAST_DATA="$dir/a b" bench/loss_scale/loss_scale.sh sweep resnet110 1 >"$d
 [ "$(grep -c resnet110 "$B/ran")" = 3 ] || fail "loss_scale.sh resnet110 ran $(grep -c resnet110 "$B/ran") trainings"
 grep -qx "cifar10:$dir/a b/cifar10" "$B/data" || fail "loss_scale.sh: a folder with a blank: $(tail -n 1 "$B/data")"
 
-# tables of 7, 5, 6, 4 and 4 rows, 3 in two tables; gradients are counted once for each format
-# that lacks them
+# tables of 7, 5, 6, 4 and 4 rows, 3 of them twice; gradients are counted once for each format
+# without counts
 rm -f "$B/ran"
 for which in 4 5 6 7 8 fig6 fig10 oyama11; do bench/papers/papers.sh $which 1 >"$dir/table-$which" 2>&1 || fail "papers.sh $which: $(cat "$dir/table-$which")"; done
 [ "$(grep -c '^emulate' "$B/ran")" -eq 26 ] || fail "papers.sh ran $(grep -c '^emulate' "$B/ran") trainings, not 26"

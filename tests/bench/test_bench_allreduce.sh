@@ -76,7 +76,7 @@ says "$(phase fused ring e5m2)" '"exponent_bytes":2,"code_bytes":25000,"rounds":
 says "$(phase 'one by one' ring e5m2)" '"exponent_bytes":2,"code_bytes":25000,"rounds":4,'
 phase fused direct e5m2 | sed 's/.*"exponents_us":\([^,]*\),"codes_us":\([^,]*\),"casts_us":\([^,]*\),"time_us":\([^,]*\),.*/\1 \2 \3 \4/' |
     awk '{ if (NF != 4 || $1 <= 0 || $2 <= 0 || $3 <= 0 || $4 < 0.9 * ($1 + $2 + $3)) exit 1 }' || fail "phases are not parts of the whole: $(cat layers)"
-# --- blocks: 3 bytes of a wide sum and 1 of a result, of half of the 25,600 elements ---
+# --- blocks: half of the 25,600 elements, each 3 bytes of a wide sum and 1 of a result ---
 mpirun -np 2 "$B/bench_blocks" 8 0.09765625 2 e4m3 >blocks 2>>said || fail "bench_blocks: $(cat blocks said)"
 grep -q '^8 blocks in 2 processes, 0.1 MiB each, median of 2$' blocks || fail "bench_blocks: $(cat blocks)"
 grep -q '^e4m3 .* times as fast, 0.1 MB sent, by group-scatter:4$' blocks || fail "bench_blocks: $(cat blocks)"
@@ -117,9 +117,9 @@ else
         sleep 0.5
         mpirun $NETLAB_MPI -np 4 "$0/bench_allreduce" --offload udp://10.77.0.254:4000 --json --reps 2 \
             --sizes 4M --algo offload --format e5m2,e3m0/e3m0' "$B" >card 2>card.said || fail "through a card: $(cat card.said)"
-    # through TYPE CODES: 1048576 elements in 745 packets and one of exponents, each with a
-    # 64-byte header; pings and repetitions. The port also carries UDP, IP and Ethernet headers
-    # and the vote over MPI.
+    # through TYPE CODES: 1048576 elements in 745 packets and one of exponents, each with a 64-byte
+    # header; pings and repetitions. The port adds UDP, IP and Ethernet headers and the vote over
+    # MPI.
     through() {
         line=$(grep "\"algo\":\"offload\",\"type\":\"$1\"" card | grep '"wrong":0,') || fail "$1: no row of right sums: $(cat card card.said)"
         wire=$(echo "$line" | sed 's/.*"wire_bytes":\([0-9]*\),.*/\1/') port=$(echo "$line" | sed 's/.*"port_bytes":\([0-9]*\),.*/\1/')

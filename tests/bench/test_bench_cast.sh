@@ -13,7 +13,7 @@ fail() {
 }
 field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
 
-# One run, so that a row's ratio is that of its speeds.
+# Ratios and speeds are of one run.
 "$B/bench_cast" --mib 1 --reps 1 --json >"$dir/json"
 grep '"kind":"copy"' "$dir/json" >"$dir/copies"
 grep '"kind":"cast"' "$dir/json" >"$dir/rows"

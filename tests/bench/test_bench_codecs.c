@@ -57,8 +57,8 @@ static void check_bytes(void)
     CHECK(fabs(value("qsgd:16", "formula") - 2.00048828125) < 1e-6, "qsgd:16 by formula");
 }
 
-/* Rounding errs by at most half a unit, with a known mean square. Signs of normal numbers lose 1
- * - 2 / pi of their squares, of log-normal ones more. */
+/* Rounding errs by at most half a unit, with a known mean square. Signs lose 1 - 2 / pi of normal
+ * numbers' squares, and more of log-normal ones'. */
 static void check_errors(void)
 {
     CHECK(value("fp32", "l2") == 0, "fp32");

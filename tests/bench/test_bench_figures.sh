@@ -12,8 +12,8 @@ phases() { "$tree/bench/papers/phases.sh" "$@" >out 2>said; }
 has() { grep -qxF -- "$1" out || fail "no line '$1': $(cat out)"; }
 runs() { [ "$(grep -c . build/ran 2>/dev/null)" = "$1" ] || fail "$2: not $1 runs: $(cat build/ran)"; }
 
-# --- seen.sh: a network of two layers --- lenet5 crashes with a file "crash", and has a nan with
-# a file "nan".
+# --- seen.sh: a network of two layers ---
+# A file "crash" makes lenet5 crash, a file "nan" gives it a nan.
 mkdir cifar10
 for i in 1 2 3 4 5; do head -c 4000 /dev/zero >cifar10/data_batch_$i.bin; done
 head -c 400000 /dev/zero >cifar10/test_batch.bin
@@ -93,8 +93,8 @@ has '| one for steps 1 and 11 | -30 .. 3 | 3 | | up to 100.00 | up to 100.00 | u
 [ "$(wc -l <out)" = 5 ] || fail "layers that were not asked for: $(cat out)"
 [ ! -e build/papers/seen/cifar10 ] || fail 'images were left behind'
 
-# --- phases.sh: run i takes i ms more --- With a file "crash" it crashes; with "wrong" sums are
-# wrong; with "short" rows are missing.
+# --- phases.sh: run i takes i ms more ---
+# With a file "crash" it crashes; with "wrong" sums are wrong; with "short" rows are missing.
 cat >bin/mpirun <<'END'
 #!/bin/sh
 while [ "$1" != -np ]; do shift; done

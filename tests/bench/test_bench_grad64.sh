@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_bench_grad64.sh : compares dumped gradients with fp64. fp32's are equal up to rounding, so
-# weights, images and their order are the run's; pure fp16's differ more.
+# test_bench_grad64.sh : compares dumped gradients with fp64. fp32's are equal up to rounding,
+# which proves equal weights, images and order; pure fp16's differ more.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

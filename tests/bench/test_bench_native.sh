@@ -25,7 +25,7 @@ grep -q '^ring  *1.50 ms$' "$dir/out" || fail "no trial of ring: $(cat "$dir/out
 grep -q 'OMPI_MCA_coll_libnbc_iallreduce_algorithm=' "$dir/out" || fail "no algorithm is set: $(cat "$dir/out")"
 if grep 'single_copy\|yield\|binding' "$dir/out" >&2; then fail 'Open MPI is not run with its own settings'; fi
 
-# --- one run, so that ratios are those of times ---
+# --- ratios and times are of one run ---
 [ -x "$B/bench_native" ] || { echo 'skip  bench_native is not built'; exit 77; }
 host/ranks.sh 2 "$B/bench_native" --mib 1 --reps 1 --json >"$dir/json" 2>"$dir/said" || fail "$(cat "$dir/said")"
 grep -q '^{"kind":"mpi","allreduce":"[a-z_]*","copies":"[^"]*(process_vm_readv is [not ]*permitted here)"}' "$dir/json" ||

@@ -1,4 +1,4 @@
-/* test_bench_orders.c : compares bench_error's tables of algorithms on virtual ranks, and plain.
+/* test_bench_orders.c : compares bench_error's tables of algorithms on virtual ranks and without.
  * Errors are equal where the order or the sums are. */
 #include "dump_fixture.h"
 

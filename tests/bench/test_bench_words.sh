@@ -9,8 +9,7 @@ fail() {
     echo "test_bench_words.sh: $*" >&2
     bad=1
 }
-# Fakes of this tree's and the system's programs: scripts get no further than reading their
-# arguments.
+# Fakes of this tree's and the system's programs: scripts only read their arguments.
 mkdir "$dir/build" "$dir/bin"
 printf '#!/bin/sh\necho "{}"\n' >"$dir/bin/nothing"
 chmod +x "$dir/bin/nothing"

@@ -7,7 +7,7 @@ set -u
 . "$(dirname "$0")/../lib/in_folder.sh"
 recipes=$here/../bench/recipes
 mkdir bin
-# srun: records its arguments; trains on 2 ranks, or ends with STATUS
+# srun records its arguments and trains on 2 ranks, or ends with STATUS
 cat >bin/srun <<'EOF2'
 #!/bin/bash
 echo "$*" >>srun.said

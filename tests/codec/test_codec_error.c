@@ -3,7 +3,7 @@
  *
  * The table's data are not available. Here gradients are normal; their magnitudes are log-normal
  * over the elements, equal on all ranks, and small enough to underflow in e4m3 without a scale.
- * Numbers must agree within 30 %, as they change by as much with the spread. */
+ * Numbers must agree within 30 %, the effect of the spread. */
 #include "check.h"
 #include "codec/codec.h"
 #include "hls/arith/philox.h"

@@ -107,8 +107,8 @@ static void check_exact_means(void)
                             check_exact_mean(formats[f], scales[s], outs[o], ranks[p], sizes[z]);
 }
 
-/* The mean must equal additions in rank order and one division, even if an algorithm has only
- * nearest. */
+/* The mean must equal additions in rank order and one division, even with algorithms whose only
+ * rule is nearest. */
 static void check_fp32_mean(int p, unsigned needs)
 {
     const struct codec e4m3 = make((struct codec_spec){.format = "e4m3", .scale = "aps"}, p, needs);

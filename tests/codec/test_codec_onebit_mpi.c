@@ -94,7 +94,7 @@ static struct signs_left left_of(int k, int r, int l, uint32_t step)
     return (struct signs_left){t.left[r][step % 2][l], t.left[r][1 - step % 2][l]};
 }
 
-/* `made`: number of the taken step. */
+/* made: number of the step. */
 static void work_out(int k, uint32_t made)
 {
     for (int l = 0; l < N_LAYERS; l++) {

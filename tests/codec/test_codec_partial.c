@@ -135,7 +135,7 @@ int main(void)
     check_acc("e5m2", "fp16", 5, 10);
     check_acc("e4m3fn", "e5m3", 5, 3);
     check_acc("e5m2", "auto", 0, 0);
-    check_acc("e5m2", "e5m2", 0, 0); /* its own format is no separate one */
+    check_acc("e5m2", "e5m2", 0, 0); /* the addends' own format counts as none */
     check_acc("e4m3fn", "e4m3fn", 0, 0);
     DONE();
 }

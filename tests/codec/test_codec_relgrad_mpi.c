@@ -146,7 +146,8 @@ static void check_run(const char *word, const char *algo, const char *sum, size_
     reducer_close(r);
 }
 
-/* Impossible states count as none if all ranks have them; if one rank does, the steps still end. */
+/* Impossible states count as none if all ranks have them. If one rank has one, the steps still
+ * end. */
 static void check_any_state(bool overlap)
 {
     int node;

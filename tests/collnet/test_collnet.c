@@ -129,7 +129,7 @@ static void check_memory(const struct drive *d, void *comm, void *x)
           "a file of a GPU's memory");
 }
 
-/* All works out of order, then the first again in place. */
+/* Runs all works[] out of order, then the first again in place. */
 static void sums(struct drive *d)
 {
     static uint8_t send[WORKS][MAX_N * 4], recv[WORKS][MAX_N * 4];
@@ -173,7 +173,7 @@ static void sums(struct drive *d)
     CHECK(!ranks_shared->said[ranks_own][0], "said: %s", ranks_shared->said[ranks_own]);
 }
 
-/* More requests than there is room for: NULL, and NCCL asks again. */
+/* A request beyond the limit becomes NULL, and NCCL asks again. */
 static void many(struct drive *d)
 {
     enum { ALL = 100, N = 5000 };

@@ -208,7 +208,7 @@ static void refused(struct drive *d)
     must_close(d, comm, 8);
 }
 
-/* They are silent, send garbage, or claim to be rank 1 without the secret. */
+/* Strangers are silent, send garbage, or claim to be rank 1 without the secret. */
 static void strangers(struct drive *d)
 {
     void *listening = NULL, *comm = NULL, *handles[2];

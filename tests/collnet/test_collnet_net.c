@@ -57,7 +57,7 @@ static int recv_it(const struct drive *d, int n, void *comm, void *data, size_t 
                : DRIVE_NET(d, 12, recv(comm, n, &data, &bytes, &tag, &mr, &profile, request));
 }
 
-/* Waiting for a single one would hang. */
+/* Waiting for one request at a time would hang. */
 static void wait_for_all(const struct drive *d, void *const *requests, int *bytes, int n)
 {
     int left = n, done;
@@ -94,7 +94,7 @@ static void call_as_strangers(const char *handle)
     CHECK(send(ranks_call(handle), "nonsense", 8, 0) == 8, "a stranger");
 }
 
-/* In both directions, without blocking, like NCCL. */
+/* Connects in both directions, without blocking, like NCCL. */
 static void join(struct drive *d, void **to, void **from)
 {
     void *listening = NULL;

@@ -1,5 +1,5 @@
-/* test_algo_add_mpi.c : algorithms handle codes only through the reduce op: a fake `struct
- * reduce_op` checks all its calls. */
+/* test_algo_add_mpi.c : algorithms handle codes only through the reduce op. A fake one checks all
+ * calls. */
 /* RANKS: 1 2 4 6 12 */
 /* An element is a 32-bit word, index * 256 + 1; a sum of k elements is k times that, which shows
  * k and the index. Partial sums in messages are longer: a word, and MARK. */
@@ -86,7 +86,7 @@ static void add_part(const struct reduce_op *f, size_t at, uint32_t *acc, const 
     }
 }
 
-/* A result is the number of addends in 16 bits. It is made once, and not for partial sums. */
+/* A result is the number of addends in 16 bits, made once, and never of partial sums. */
 static void done(const struct reduce_op *f, size_t at, const void *acc, size_t n, uint8_t *codes)
 {
     const uint32_t *a = acc;

@@ -112,8 +112,7 @@ static void check_halves(struct trial *t, struct algo_call call, uint8_t *result
     }
 }
 
-/* ---- other codes of the same ranges: 4 bytes per element; the reduce op has only out_bytes
- * ---- */
+/* ---- other codes of the same ranges: 4 bytes per element; the op has only out_bytes ---- */
 
 static size_t word_bytes(const struct reduce_op *f, size_t n)
 {

@@ -87,8 +87,8 @@ static bool same(const struct counted *a, const struct counted *b)
     return a->sent == b->sent && a->got == b->got && a->n_sent == b->n_sent && a->n_got == b->n_got;
 }
 
-/* equal: ranges have one length, so rank 0 does exactly the phases. Otherwise they are an upper
- * bound, at most one unit per message too large. */
+/* equal: ranges have one length, so rank 0's traffic is exactly the phases'. Otherwise those are
+ * an upper bound, at most one unit per message too large. */
 static void check(struct comm_virtual *v, struct run *r, int n_ranks, bool equal)
 {
     memset(r->of, 0, sizeof r->of);

@@ -1,4 +1,4 @@
-/* test_algo_virtual.c : every algorithm on virtual ranks, with many group sizes (also for
+/* test_algo_virtual.c : every algorithm on virtual ranks with many group sizes (also for
  * deadlocks), and a ring that forgets a message. */
 #include "algo_check.h"
 #include "capture.h"

@@ -29,7 +29,7 @@ while read -r file test processes change; do
         fail "changes nothing: $file: $change"
         continue
     fi
-    # The mutant's object comes before the library, whose own is then not linked.
+    # The mutant's object precedes the library, so the library's own is not linked.
     # shellcheck disable=SC2046 # flags are words
     if ! OMPI_CC=${CC:-cc} ${MPICC:-mpicc} $(sed 's/^[^ ]* [^ ]* //; s/-lopenblas.*//' "$B/flags") -O1 -w -Ihost/"${file%/*}" \
         "$dir/mutant.c" "$B/o/$(dirname tests/*/"$test".c)/$test.o" "$B/libnarrowcast.a" -lopenblas -lz -lm -ldl -lpthread -o "$dir/mutant" </dev/null >"$dir/said" 2>&1; then

@@ -2,7 +2,7 @@
  * agree on them and print one line. */
 /* RANKS: 1 2 3 4 6 8 */
 /* For test_deadline.sh: with `silent HOW` the last rank never answers; with `stopped HOW` the
- * other ranks are stopped. */
+ * others are stopped. */
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"

@@ -1,4 +1,4 @@
-/* test_comm_version_mpi.c : all ranks refuse a rank with another library in one line that names
+/* test_comm_version_mpi.c : if a rank has another library, all ranks refuse it in one line with
  * both versions and ranks. */
 /* RANKS: 2 4 */
 #include "comm/protocol.h"

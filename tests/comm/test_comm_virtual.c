@@ -66,7 +66,7 @@ static void fails(int n_ranks, int (*body)(struct comm *c, void *ctx), void *ctx
     comm_virtual_close(v);
 }
 
-/* Lines are held; the lowest failed rank prints. */
+/* Error lines are held; the lowest failed rank prints its own. */
 static int agree(struct comm *c, void *ctx)
 {
     const unsigned failing = *(const unsigned *)ctx;

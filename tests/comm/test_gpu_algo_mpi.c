@@ -153,7 +153,7 @@ static void check_case(const char *transport, const struct algo *plain, const st
           label, transport, spec->format, spec->sum, n[0], n[1], first, bytes, t.got[first],
           t.want[first]);
     if (plain != &algo_group_master &&
-        /* not where chunks are cut differently, or the master's ring has 2 counts */
+        /* except where chunks are cut differently, or the master's ring has 2 counts */
         plain != &algo_group_scatter)
         CHECK(after.sent_bytes - between.sent_bytes == between.sent_bytes - before.sent_bytes,
               "%s by %s: %d bytes sent, by the CPU %d", label, transport,
@@ -266,8 +266,8 @@ static void open_job(double deadline_s)
         printf("seed %d, %d GPUs\n", SEED, t.n_gpus);
 }
 
-/* For test_gpu_deadline.sh: rank 1 skips the second all-reduce, from which the others must not
- * return. */
+/* For test_gpu_deadline.sh: rank 1 skips the second all-reduce; the others must not return from
+ * it. */
 static int silent(const char *transport, const char *word)
 {
     const struct codec_spec spec = {.format = "e5m2"};

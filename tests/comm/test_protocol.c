@@ -71,7 +71,7 @@ static uint32_t *crcs;
 static uint32_t messages[PEERS];
 static unsigned long long n_sent;
 
-/* Version records may change alone, so they are left out. */
+/* Leaves out version records, which may change without the protocol. */
 static int note(void *arg, int to, int tag, const void *buf, size_t bytes, void **request)
 {
     if (bytes != 32 || memcmp(buf, "ncjoins", 8) != 0) {

@@ -1,15 +1,15 @@
-/* test_vote_search.c : searches all states of steps whose sums a card adds until it dies. All ranks
- * must end each step with every sum, never meet in different collectives, and never be stuck. Rules
- * known to be bad must be found bad.
+/* test_vote_search.c : searches all states of steps whose sums a card adds until it dies. All
+ * ranks must end each step with every sum, never meet in different collectives, never be stuck.
+ * Rules known to be bad must fail.
  *
  *    begin -> exponents (sum 0) -> buckets (1, 2..) by card -> vote -> what any rank missed, by MPI
  *                    |                    |                      ^
  *                    '--- abandons the card (timer or notice), --'
  *                         notifies all others once
  *
- * The card's result may reach only some ranks. A waiting rank may abandon the card at any time, as
- * timers may expire. The card may die at any moment, and come back without the job. At the
- * beginning of a step rank 0 tries to register the job with a new key. Packets are left out
+ * The card's result may reach only some ranks. A waiting rank may abandon the card at any time
+ * (timers expire). The card may die at any moment, and come back without the job. When a step
+ * begins, rank 0 tries to register the job with a new key. Packets are left out
  * (test_slot_search.c): a contribution is in the card or not. Only ranks compare the tags of sums,
  * as if their checksums had collided. */
 #include "check.h"

@@ -1,5 +1,5 @@
-/* test_emu.c : checks that the emulator (tests/emu) does what a GPU does, and dies with one line
- * where a GPU would hang or read uninitialised memory. */
+/* test_emu.c : the emulator (tests/emu) must behave like a GPU, and die with one line where a GPU
+ * would hang or read uninitialised memory. */
 #include "check.h"
 #include <dlfcn.h>
 #include <limits.h>

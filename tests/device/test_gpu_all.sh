@@ -1,5 +1,5 @@
 #!/bin/bash
-# test_gpu_all.sh : tests bench/gpu/gpu_all.sh and its table with fake programs that fail or print
+# test_gpu_all.sh : tests bench/gpu/gpu_all.sh and its table with fakes that fail or print
 # truncated lines.
 set -u
 # shellcheck source=tests/lib/in_folder.sh

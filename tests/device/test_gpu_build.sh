@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_gpu_build.sh : nvcc compiles device/ to PTX without a warning; where hls/arith/level.h
-# promises bits, it fuses no multiplication and addition.
+# test_gpu_build.sh : nvcc compiles device/ to PTX without a warning, and fuses no multiplication
+# and addition where hls/arith/level.h promises bits.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}

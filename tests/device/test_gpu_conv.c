@@ -1,9 +1,9 @@
 /* test_gpu_conv.c : conv2d and linear on the GPU against nn_cpu, in all maths.
  *
- * Bounds for a sum of n products whose magnitudes add up to S:
+ * Bounds for a sum of n products; S: the sum of their magnitudes:
  *       fp32        each side rounds n times: 2 n 2^-24 S
  *       the others  tensor cores truncate where others round: n 2^-23 S instead of n 2^-24 S
- *       tf32        each factor has also lost 2^-10 of itself at most: 2 * 2^-10 S
+ *       tf32        each factor has lost at most 2^-10 of itself: 2 * 2^-10 S
  *       16 bits     the result is rounded to the type: half a unit, or two halves with a bias */
 #include "gpu_layers.h"
 
@@ -22,8 +22,8 @@ static double sum_bound(const struct passes *t, size_t n, double magnitude)
            (t->tf32 ? 0x1p-9 * magnitude : 0);
 }
 
-/* n: products in a sum; magnitude [count]: sums of magnitudes; halves: roundings to the type of
- * numbers up to |want| + |bias|. Divides got by scale and frees it. */
+/* n: products in a sum; magnitude [count]: sums of magnitudes; halves: number of roundings to the
+ * type, of values up to |want| + |bias|. Divides got by scale and frees it. */
 static void check_close(const struct passes *t, const char *name, const char *what, float *got,
                         const float *want, const float *magnitude, size_t count, size_t n,
                         int halves, double scale)
@@ -67,7 +67,7 @@ static void *on_scratch(struct passes *t, size_t bytes)
     return t->scratch;
 }
 
-/* Parts of one array, the first at `skew` floats. */
+/* parts of one array, the first at `skew` floats */
 struct flat {
     size_t n_w, n_b;
     float *w, *bias, *abs_w;

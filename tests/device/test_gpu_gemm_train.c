@@ -192,7 +192,7 @@ static void check_blocks(struct layers *g)
     check_conv(g, (struct nn_shape){9, 8, 8}, 12, 5, 1, 2, 3, 0, 4);
     /* the first of 2 blocks ends within an image */
     check_conv(g, (struct nn_shape){15, 13, 8}, 8, 5, 2, 2, 4, 0, 4);
-    /* 3 blocks of 40 pixels where the rule has 24 */
+    /* 3 blocks of 40 pixels; the rule would give 24 */
     check_groups(g, (struct nn_shape){7, 6, 256}, 2, 3, 1, 1, 2, 2, 0, 4);
 }
 
@@ -248,7 +248,7 @@ static void check_rule(struct layers *g)
     layers_drop(g);
 }
 
-/* On nn_cuda, except the loss, whose exponentials may differ in the last bit. */
+/* A loss for nn_cuda's table, computed by nn_cpu: exponentials may differ in the last bit. */
 static void loss_on_cpu(void *ctx, int batch, int classes, double smoothing, const real *logits,
                         const int32_t *labels, real *dlogits, struct nn_result *result)
 {

@@ -1,5 +1,5 @@
-/* test_gpu_host_memory.c : no kernel may read or add to host memory, which is slow; it may only
- * mark final gradients. Needs the emulator: EMU_HOST, EMU_LOG. */
+/* test_gpu_host_memory.c : kernels must not read or add to host memory, which is slow. They may
+ * only mark final gradients there. Needs the emulator: EMU_HOST, EMU_LOG. */
 #include "gpu_fixture.h"
 #include "gpu_models.h"
 #include "nn/data/feed.h"

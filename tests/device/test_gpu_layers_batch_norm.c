@@ -1,4 +1,4 @@
-/* test_gpu_layers_batch_norm.c : checks batch norm's statistics and gradients against sums in
+/* test_gpu_layers_batch_norm.c : compares batch norm's statistics and gradients with sums in
  * double, and values computed from them to the bit.
  *
  * A float operation has a relative error of at most U = 2^-24. rounds(n) is the longest chain of

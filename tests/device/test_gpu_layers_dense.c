@@ -1,4 +1,4 @@
-/* test_gpu_layers_dense.c : compares softmax cross-entropy with ignored rows with nn_cpu, within
+/* test_gpu_layers_dense.c : compares softmax cross-entropy that ignores rows with nn_cpu's, within
  * test_gpu_layers_loss.c's bounds. */
 #include "gpu_layers.h"
 
@@ -12,7 +12,7 @@ struct dense {
     struct nn_result *result;
 };
 
-/* every: one row of so many counts; 0: none. */
+/* every: one row in `every` counts; 0: none. */
 static void fill(struct layers *g, struct dense *t, int every, bool finite)
 {
     for (int i = 0; i < t->rows; i++) {

@@ -1,4 +1,4 @@
-/* test_gpu_levels.c : buckets of levels, by both GPU tables, equal plain C's. */
+/* test_gpu_levels.c : buckets of levels from both GPU tables equal plain C's. */
 #include "gpu_lists.h"
 
 static void check_levels(const struct levels_rule *r, bool tidy, int kind)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_gpu_libs.sh : cuDNN, cuBLAS and NCCL are sought in the named folder only, else in CUDA's
-# and Python's packages, newest first.
+# test_gpu_libs.sh : cuDNN, cuBLAS and NCCL come from the named folder only, else from CUDA's and
+# Python's packages, newest first.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"

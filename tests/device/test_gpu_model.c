@@ -10,8 +10,7 @@ enum { ADAPTIVE = -1 };
 
 static const char *const math_names[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};
 
-/* TIMES is above 1 because both backends round, and a few random changes may miss the worst
- * direction. */
+/* TIMES exceeds 1: both backends round, and random changes may miss the worst direction. */
 static void check_answer(const char *name, const struct nn_model *m, const struct answer *cpu,
                          const struct answer *gpu, double moved_loss, const double *moved)
 {
@@ -25,7 +24,7 @@ static void check_answer(const char *name, const struct nn_model *m, const struc
     for (int k = 0; k < m->n_params; k++) {
         const struct nn_param *p = &m->params[k];
         const double apart = distance(cpu->grads + p->offset, gpu->grads + p->offset, p->n);
-        /* a tensor that hardly moves is measured by its neighbours, as its gradient is round-off */
+        /* the gradient of a tensor that hardly moves is round-off: its neighbours give the bound */
         const double most = TIMES * fmax(moved[k], norm / 100);
         worst = fmax(worst, apart / most);
         CHECK(apart <= most, "%s: gradient of %s is %g off, may be %g", name, p->name, apart, most);
@@ -152,8 +151,8 @@ int main(void)
 {
     void *ctx;
     nn_cpu_threads(1);
-    /* timed plans round differently each time, and may exceed a bound that is estimated from a
-     * few random changes */
+    /* plans chosen by their speed may round differently and exceed a bound from a few random
+     * changes */
     setenv("NARROWCAST_CONV", "first", 0);
     CHECK(nn_cuda.open(NULL, &ctx) == -ENODEV, "the backend opens without a GPU");
     gpu_fixture_choose();

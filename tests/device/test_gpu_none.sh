@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_gpu_none.sh : an unusable GPU: one line says why, --device auto uses the CPU, --device cuda
-# ends.
+# test_gpu_none.sh : with an unusable GPU, one line gives the reason, --device auto uses the CPU,
+# --device cuda ends.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"

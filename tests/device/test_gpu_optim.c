@@ -123,8 +123,8 @@ static void check_steps(struct layers *g, enum optim_kind kind, int n_tensors, b
     model_close(g, &m);
 }
 
-/* The factor is a double rounded to float. The double may differ in its last bits, so the factor
- * by one unit. Tensors whose weights or gradients are all zero have the factor 1. */
+/* The factor is a double rounded to float; last bits of the double may change it by one unit.
+ * Tensors whose weights or gradients are all zero have the factor 1. */
 static void check_lars(struct layers *g)
 {
     struct model m = model_open(g, 50);

@@ -1,6 +1,6 @@
-/* test_gpu_pure.c : pure fp16 trains with 2 bytes for each weight, gradient, velocity, statistic
- * and activation on the GPU; other allocations are named temporaries. Libraries add halves,
- * except the emulated cuDNN with badly aligned tensors. Needs the emulator: EMU_LOG. */
+/* test_gpu_pure.c : in pure fp16, the GPU's weights, gradients, velocities, statistics and
+ * activations have 2 bytes; other allocations are named temporaries. Libraries add halves, except
+ * the emulated cuDNN with badly aligned tensors. Needs the emulator: EMU_LOG. */
 #include "device/nn/dev_nn.h"
 #include "gpu_fixture.h"
 #include "gpu_models.h"

@@ -1,4 +1,4 @@
-/* test_gpu_ratio.c : multiples of a quantile, by both GPU tables, equal plain C's. */
+/* test_gpu_ratio.c : multiples of a quantile from both GPU tables equal plain C's. */
 #include "gpu_lists.h"
 #include "vec/list/vec_ratio.h"
 
@@ -14,7 +14,7 @@ static const struct {
              {{8, 23, 0}, MF_NEAREST, false}};
 enum { N_CASTS = sizeof casts / sizeof *casts };
 
-/* More than a block has tiles for or reads at once. */
+/* more than a block has tiles for, or reads at once */
 enum { MANY = 300 };
 static struct place at[MANY];
 static int n;
@@ -30,8 +30,8 @@ static void lay_out_many(void)
             .x = (size_t)n * 64, .codes = (size_t)n * 256, .n = 1 + (size_t)n % 37, .padded = 40};
 }
 
-/* Of the vectors every second has weights, one of five is zero, and two of three need a quantile
- * (in a long list only the first and the last). */
+/* One vector in two has weights, one in five is zero, and two in three need a quantile (in a long
+ * list only the first and the last). */
 static void make_list(const struct relative_rule *r, size_t turn)
 {
     for (int i = 0; i < n; i++) {
@@ -124,7 +124,7 @@ static void check_list(size_t turn, int kind, bool many)
     check_divide(&cast, what, kind);
 }
 
-/* Longer than a block's tile and samples, with more codes than the CPU can divide. */
+/* Checks vectors longer than a block's tile and samples, with more codes than the CPU divides. */
 static void check_long(void)
 {
     const struct relative_rule r = {.eps = 1e-5f, .share = 8, .samples = RELATIVE_SAMPLES_MAX};

@@ -1,7 +1,7 @@
 #!/bin/bash
-# test_gpu_sanitizer.sh : runs the GPU tests under compute-sanitizer's memcheck, four at a time;
-# `long` adds racecheck, initcheck and synccheck. Needs a real GPU; the emulator traps the same
-# errors itself (tests/emu/README.md).
+# test_gpu_sanitizer.sh : runs GPU tests under compute-sanitizer's memcheck, four at a time; `long`
+# adds racecheck, initcheck and synccheck. Needs a real GPU; the emulator traps these errors itself
+# (tests/emu/README.md).
 # environment: NVIDIA   a file that exists if there is a GPU (/dev/nvidiactl)
 #              LIMIT    seconds for one test (300)
 #              ENDS_IN  seconds for all tests (no limit)

@@ -1,4 +1,4 @@
-/* test_gpu_signs.c : signs and means of columns, samples and counts, by both GPU tables, equal
+/* test_gpu_signs.c : signs and means of columns, samples and counts from both GPU tables equal
  * plain C's. */
 #include "gpu_lists.h"
 

@@ -39,7 +39,7 @@ static void check_exact(struct mf_fmt f, int p, size_t n, int turn)
         check_sum(&s, p, n, turn % 32 ? 60 : -60, 0);
 }
 
-/* Ties with a bit far below that a float of 24 bits would lose. */
+/* Ties plus a bit so far below that 24 bits of float would lose it. */
 static void check_ties(struct mf_fmt f, struct mf_fmt out, int shift)
 {
     const int lowest = 1 - mf_bias(f) - f.m, most = (1 << f.e) - 2 - mf_bias(f);

@@ -1,4 +1,4 @@
-/* cublas_v2.h : replaces NVIDIA's header for device/nn/linear.cu, with the same numbers. */
+/* cublas_v2.h : replaces NVIDIA's header for device/nn/linear.cu, with the same constants. */
 #ifndef EMU_CUBLAS_V2_H
 #define EMU_CUBLAS_V2_H
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-/* cudnn.h : replaces NVIDIA's header for device/, with the same numbers. Wrong calls return a
- * status and print the attribute on stderr. */
+/* cudnn.h : replaces NVIDIA's header for device/, with the same constants. Wrong calls return
+ * a status and print the attribute on stderr. */
 #ifndef EMU_CUDNN_H
 #define EMU_CUDNN_H
 #include <cuda_runtime.h>

@@ -1,13 +1,13 @@
 /* dnn.h : internals of the emulated cuDNN: descriptors as maps of attributes, and convolutions read
  * from them.
  *
- * Its engines, in the order of its heuristics. A caller must skip 4, 1, 2, and 0 unless it allows
- * TF32; results of 0 and 2 are then wrong by more than any tolerance:
+ * Its engines, in the order of its heuristics. A caller must skip 4, 1, 2, and also 0 unless it
+ * allows TF32; otherwise the errors of 0 and 2 exceed any tolerance:
  *       4  never finalises     1  wants 1 TiB     2  nondeterministic: off by 1/16
  *       0  tensor cores: floats are rounded to TF32     3  exact sums; writes all of its workspace
  *       5  for FALLBACK: engine 3 without workspace
- * Engines that add in halves (their sums are computed as all others) need aligned tensors: FALLBACK
- * has none for them. */
+ * Engines that add in halves need aligned tensors, so FALLBACK has none. Their sums are computed
+ * like all others. */
 #ifndef EMU_DNN_H
 #define EMU_DNN_H
 #include <cudnn.h>

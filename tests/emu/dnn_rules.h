@@ -1,5 +1,4 @@
-/* dnn_rules.h : attributes of the emulated cuDNN and the check of a descriptor before it is
- * final. */
+/* dnn_rules.h : attributes of the emulated cuDNN and the check of a descriptor. */
 #ifndef EMU_DNN_RULES_H
 #define EMU_DNN_RULES_H
 #include "dnn.h"

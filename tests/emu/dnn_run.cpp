@@ -51,7 +51,7 @@ static void dnn_store(void *p, cudnnDataType_t type, size_t i, float v)
     }
 }
 
-/* To 10 bits of mantissa, to nearest; inf and nan stay. */
+/* Rounds to 10 bits of mantissa, to nearest; inf and nan stay. */
 static float dnn_tf32(float v)
 {
     uint32_t u;

@@ -44,8 +44,8 @@ cudaError_t emu_capture_record(cudaStream_t s, cudaEvent_t e)
     return cudaSuccess;
 }
 
-/* s joins the capture of the awaited work. The other stream is then joined, unless it got more
- * work after the event. */
+/* s joins the capture of the awaited work. The other stream then counts as joined, unless it got
+ * more work after the event. */
 cudaError_t emu_capture_wait(cudaStream_t s, cudaEvent_t e)
 {
     std::lock_guard<std::mutex> hold(lock);

@@ -6,7 +6,7 @@
  *       host write KERNEL ADDRESS          and no read after a write
  *       host atomic KERNEL ADDRESS
  *
- * Only for tests that launch from one thread: another thread's kernel would unprotect pages. */
+ * Only for tests that launch from one thread: a kernel of another would unprotect pages. */
 #include "emu_block.h"
 #include <map>
 #include <mutex>
@@ -15,7 +15,7 @@
 
 struct emu_pages {
     size_t length;
-    int open; /* what kernels may do, as in mprotect() */
+    int open; /* kernels' access rights, as in mprotect() */
 };
 enum { EMU_HOST_PAGE = 4096 };
 

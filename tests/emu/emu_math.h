@@ -212,7 +212,7 @@ static inline float __double2float_rz(double x)
     const bool above = fabs((double)nearest) > fabs(x);
     return emu_bits<float>(emu_bits<uint32_t>(nearest) - (above ? 1u : 0u));
 }
-/* If the double is beyond the exact sum, Knuth's remainder shows it. */
+/* Knuth's remainder shows if the double exceeds the exact sum. */
 static inline float __fadd_rz(float a, float b)
 {
     const double x = (double)a, y = (double)b, sum = x + y, of_y = sum - x,

@@ -1,5 +1,5 @@
 # launch.sed : turns k_name<types><<<grid, block, shared, stream>>>(arguments) into a call that the
-# emulator's headers define. Keeps the line breaks before <<< and >>>( of a launch.
+# emulator's headers define. Keeps a launch's line breaks before <<< and >>>(.
 /^ *k_[A-Za-z0-9_]*\(<.*>\)\{0,1\}$/N
 /<<</{
     :more

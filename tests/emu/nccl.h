@@ -1,5 +1,5 @@
-/* nccl.h : replaces NCCL's header for processes of one machine. As strict as NCCL: only device
- * memory, one rank per GPU; non-blocking communicators return "in progress" until all ranks are
+/* nccl.h : replaces NCCL's header for processes of one machine. Like NCCL, accepts only device
+ * memory and one rank per GPU. Non-blocking communicators return "in progress" until all ranks are
  * there; a dead peer is an asynchronous error. */
 #ifndef EMU_NCCL_H
 #define EMU_NCCL_H

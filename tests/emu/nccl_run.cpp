@@ -1,4 +1,4 @@
-/* nccl_run.cpp : NCCL's calls by shared memory with a mailbox for every pair of ranks.
+/* nccl_run.cpp : NCCL's calls through shared memory, with a mailbox for every pair of ranks.
  *
  *       send: | full? : bytes : data | <- a chunk at a time, waits until it is empty
  *       recv: the other end

@@ -118,7 +118,7 @@ extern "C" int self_host(void)
         snprintf(said, sizeof said, "%s %s", how, kernel);
         HOLDS(at == (!strcmp(kernel, "k_raise") ? other : host));
         if (n < 5 && !strcmp(said, wanted[n]))
-            n++; /* 32 threads' additions are logged 32 times, and once as an access */
+            n++; /* 32 threads' additions: 32 lines, and one for the first access */
         else
             HOLDS(n > 3 && !strcmp(kernel, "k_raise"));
     }

@@ -93,7 +93,7 @@ static __global__ void k_warp(int *good)
     good[t] = ok;
 }
 
-/* Lanes that have returned are not waited for. */
+/* Returned lanes must not block the others. */
 static __global__ void k_few(int *good)
 {
     if (threadIdx.x % 32 >= 10)

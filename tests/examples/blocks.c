@@ -10,7 +10,7 @@ enum { BLOCKS = 12, N = 1000, STEPS = 10 };
 
 static float weights[N], grads[BLOCKS][N]; /* a process uses as many rows as it has blocks */
 
-/* The gradients of a block: of its share of the batch, and of nothing else. */
+/* The gradients of a block depend only on its share of the batch. */
 static void compute(int block, int step, float *x)
 {
     for (int i = 0; i < N; i++)

@@ -1,4 +1,4 @@
-// halves.cpp : two communicators of the program, even and odd ranks, each with sums of doubles.
+// halves.cpp : sums of doubles in two communicators of the program: even and odd ranks.
 //
 //     mpicxx halves.cpp $(pkg-config --cflags --libs narrowcast) -o halves && mpirun -np 4 ./halves
 #include <mpi.h>

@@ -1,6 +1,6 @@
-/* sockets.h : implements a transport for narrowcast without MPI: connected stream sockets, one for
- * each other rank. A message travels as a head {tag, bytes}, then its bytes. If it arrives before
- * its receive, it waits in memory.
+/* sockets.h : a transport for narrowcast without MPI: connected stream sockets, one for each other
+ * rank. A message travels as a head {tag, bytes}, then its bytes. If it arrives before its
+ * receive, it waits in memory.
  *
  *     struct sockets s;
  *     sockets_open(&s, rank, n_ranks, fd)      fd[n_ranks]: connected to the ranks; own unused

@@ -1,5 +1,5 @@
-/* without_mpi.c : four processes take the mean of their gradients without MPI, over their own
- * sockets (sockets.h), by nc_open_over().
+/* without_mpi.c : four processes average their gradients without MPI, over their own sockets
+ * (sockets.h, nc_open_over()).
  *
  *     cc without_mpi.c $(pkg-config --cflags --libs narrowcast) -o without_mpi && ./without_mpi */
 #include "sockets.h"

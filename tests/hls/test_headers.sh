@@ -1,7 +1,7 @@
 #!/bin/sh
-# test_headers.sh : compiles every header of hls/, alone and twice, and calls of all functions,
-# without warnings in C11, C++17 and CUDA (gcc, clang, g++, clang++, nvcc). Environment: B, the
-# build folder.
+# test_headers.sh : compiles every header of hls/, once and included twice, and calls of all
+# functions, without warnings as C11, C++17 and CUDA (gcc, clang, g++, clang++, nvcc). Environment:
+# B, the build folder.
 cd "$(dirname "$0")/../.." || exit 1
 dir=${B:-build}/headers
 warn="-Wall -Wextra -Wconversion -Wshadow -Werror"
@@ -60,7 +60,7 @@ try()
     try clang++ cpp -std=c++17 -pedantic $warn
     try nvcc cu -std=c++17 -Werror all-warnings -Xcompiler "$(echo $warn | tr ' ' ,)"
 }
-# planted SED FILE: a card's sums then lack room for all ranks, which must not compile
+# planted SED FILE: without room for all ranks in a card's sums, FILE must not compile
 planted()
 {
     rm -rf "$dir/planted" && mkdir -p "$dir/planted" && cp -r hls "$dir/planted/" || exit 1

@@ -1,5 +1,5 @@
 /* test_level.c : checks the levels of hls/arith/level.h through the buckets of vec_levels.h:
- * unbiased, with the formula's variance, unmoved at levels. */
+ * no bias, the formula's variance, no change at levels. */
 #include "check.h"
 #include "vec/list/vec_levels.h"
 #include "vec_inputs.h"
@@ -92,7 +92,7 @@ static void draw(const struct levels_rule *r, const float x[N], uint32_t n, stru
 }
 
 /* Bounds: five sigma, four steps for rare events, and fp32's roundings of quotient, product and
- * value; for an even level also of its distance from the lowest. */
+ * value; scheme `even` also rounds the distance from the lowest value. */
 static void check_moments(const struct levels_rule *r, enum kind kind, const float x[N],
                           const struct moments *m)
 {

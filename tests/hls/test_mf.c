@@ -1,6 +1,6 @@
-/* test_mf.c : checks mf_enc and mf_dec wherever the result changes, for every format. Up to 16
- * bits: each code, its value and the midpoint to the next, +-2 ulp of fp32; wider ones: around a
- * sample of codes of every binade. `quick`: formats of up to 10 bits. */
+/* test_mf.c : checks mf_enc and mf_dec in every format where the result changes. Up to 16 bits:
+ * each code's value and the midpoint to the next, +-2 ulp of fp32. Wider formats: around sampled
+ * codes of every binade. `quick`: formats of up to 10 bits. */
 #include "check.h"
 #include "mf_slow.h"
 
@@ -126,8 +126,8 @@ static void check_dec(struct mf_fmt f)
     }
 }
 
-/* The small random words round up; their share is the lost part of a unit, to less than one word
- * of 2^32. Bisection covers all words. */
+/* Small random words round up. Their share is the lost fraction of a unit, within one of 2^32
+ * words. Bisection covers all words. */
 static void check_stochastic(struct mf_fmt f, uint32_t x, int shift)
 {
     uint32_t down = mf_enc(f, x, shift, MF_ZERO, MF_INF, 0);

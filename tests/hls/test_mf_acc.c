@@ -135,7 +135,7 @@ static void check_random_sums(int n_outs, int n_sums)
             }
 }
 
-/* The worst case fits, and a power of two needs every bit. */
+/* The worst case fits; a power of two needs every bit. */
 static void check_bits_of(struct mf_fmt f, uint32_t n)
 {
     __int128 most = (__int128)units(f, slow_n_finite(f) - 1) * n;

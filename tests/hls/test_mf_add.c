@@ -119,9 +119,8 @@ static float top_value(struct slow *half, uint32_t code)
     return (float)slow_dec(half->f, code << 8);
 }
 
-/* Counts how often the rule differs from rounding to nearest (saturating): over all 65,536
- * pairs, with inf kept and nan equal to nan; then with the complete rule, over pairs of finite
- * codes. */
+/* Counts differences between the rule and rounding to nearest (saturating): over all 65,536 pairs,
+ * with inf kept and nan equal to nan; then with the complete rule, over pairs of finite codes. */
 static void check_trunc(void)
 {
     struct mf_fmt e5m2 = {5, 2, 0};

@@ -164,7 +164,7 @@ static void pongs(struct search *s, const struct world_config *c, const struct w
     TO(s, c, &w, "rank %d hears about %d.%d: %d", r, rank->epoch, n, says);
 }
 
-/* All ranks vote that a step has failed; rank 0 registers the job again, with a new key for all. */
+/* All ranks vote that a step has failed; rank 0 registers the job again with a new key. */
 static void gives_up(struct search *s, const struct world_config *c, const struct world *from,
                      int j, int r)
 {

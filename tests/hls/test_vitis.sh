@@ -1,7 +1,7 @@
 #!/bin/bash
-# test_vitis.sh : runs hls/core/vitis with stand-ins for Vitis' tools; names in u55c.cfg,
-# kernel.xml, the RTL, the pragmas and hls/card/kernels.def agree. The real tools may still reject
-# the input.
+# test_vitis.sh : runs hls/core/vitis with stand-ins for Vitis' tools. Names must agree in
+# u55c.cfg, kernel.xml, the RTL, the pragmas and hls/card/kernels.def. The real tools may still
+# reject the input.
 # shellcheck disable=SC2016 # what stand-ins do is not for this shell
 set -eu
 cd "$(dirname "$0")/../.."

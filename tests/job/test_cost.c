@@ -1,4 +1,4 @@
-/* test_cost.c : compares the performance model's all-reduce times with sums by hand. */
+/* test_cost.c : compares the performance model's all-reduce times with hand calculations. */
 #include "base/err.h"
 #include "check.h"
 #include "job/cost.h"
@@ -265,7 +265,7 @@ static void test_steps(void)
     q.bucket_bytes = 1 << 20; /* lazy: all narrow layers in one */
     same("fused", answer(&q).reduce_s, a + 4 / payload + 2 * (a + 16000 / payload) + last);
 
-    /* all is hidden except the rest when the last layer is ready */
+    /* all is hidden except the rest after the last layer's gradient */
     q.bucket_bytes = 16000, q.backward_s = 0.020;
     c = answer(&q);
     same("its own exponents", c.reduce_s, all + 2 * a);

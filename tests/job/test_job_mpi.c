@@ -126,7 +126,7 @@ static void test_short(void)
         job_close(&named);
 }
 
-/* The environment names cards that cannot add what the job sends; there is no GPU. */
+/* The environment names cards that cannot add the job's codes; there is no GPU. */
 static void test_ways(void)
 {
     struct job job;
@@ -160,7 +160,7 @@ static void list_code(char *list, size_t size)
     CHECK(text.n > 0 && !text.full, "%zu bytes of names", text.n);
 }
 
-/* MPI_Finalize must not unmap code: a thread of MPI may still return into it. */
+/* MPI_Finalize must not unmap code to which a thread of MPI may still return. */
 static void check_kept(const char *before)
 {
     static char after[1 << 16];

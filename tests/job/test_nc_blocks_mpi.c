@@ -1,5 +1,5 @@
-/* test_nc_blocks_mpi.c : blocks (nc_options.blocks) over MPI give the bits of one process in any
- * number of them; one block per process gives those of a job without blocks. */
+/* test_nc_blocks_mpi.c : blocks (nc_options.blocks) over MPI give the same bits on any number of
+ * processes. One block per process gives those of a job without blocks. */
 /* RANKS: 1 2 3 4 */
 #include "nc_blocks.h"
 #include "nc_fixture.h"

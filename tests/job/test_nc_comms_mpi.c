@@ -1,5 +1,5 @@
-/* test_nc_comms_mpi.c : uses the caller's communicators: two in two threads give the bits of one
- * after the other. With 3 ranks MPI allows one thread at a time, with 2 only the main one. */
+/* test_nc_comms_mpi.c : two communicators of the caller in two threads give the bits of one after
+ * the other. With 3 ranks MPI allows one thread at a time, with 2 only the main one. */
 /* RANKS: 2 3 4 5 */
 #include "nc_fixture.h"
 #include <errno.h>

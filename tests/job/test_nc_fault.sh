@@ -31,8 +31,8 @@ if ! command -v valgrind >/dev/null; then
 elif nm -D "$B/tests/test_nc_life" 2>/dev/null | grep -q __asan; then
     echo 'not run: valgrind (the program has sanitizers)'
 else
-    # Valgrind's list omits MPI's start and end, and the loader, which allocates for a library
-    # that keep_loaded() keeps.
+    # Valgrind's list omits MPI's start and end, and the loader's memory for the library of
+    # keep_loaded().
     NARROWCAST_ISA=scalar timeout 300 valgrind --leak-check=full --show-leak-kinds=definite,indirect --num-callers=40 \
         "$B/tests/test_nc_life" >"$dir/log" 2>&1 || { echo "FAIL test_nc_life under valgrind"; tail -n 20 "$dir/log"; bad=1; }
     grep -q 'ERROR SUMMARY' "$dir/log" || { echo "FAIL valgrind did not run"; bad=1; }

@@ -1,5 +1,5 @@
-/* test_nc_fork_mpi.c : forks children that exit, from ranks whose MPI nc_open has started. Their
- * exits must not end MPI, the job, or a rank's simulated card.
+/* test_nc_fork_mpi.c : ranks fork children after nc_open has started MPI. The children's exits
+ * must not end MPI, the job, or a rank's simulated card.
  * usage: test_nc_fork_mpi [OFFLOAD]   sim:c, or another card */
 /* RANKS: 1 2 */
 #include "nc_fixture.h"

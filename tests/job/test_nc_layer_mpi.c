@@ -64,8 +64,8 @@ static void test_columns(void)
     nc_close(nc);
 }
 
-/* 75 sizes, new in each step. e5m2 cannot hold the gradients, but their nearly equal multiples
- * of the weights. */
+/* 75 sizes, new in each step. e5m2 cannot hold these gradients, only their quotients by the
+ * weights, which are nearly equal. */
 static float weight(int i, int step)
 {
     return ldexpf(i % 2 ? 1.5f : -1, (i * 7 + step * 5) % 75 - 15);

@@ -1,5 +1,5 @@
-/* test_nc_misuse.c : each misuse of the public interface gives one line and an error code, or
- * does what the header says. */
+/* test_nc_misuse.c : each misuse of the public interface gives one line and an error code, or the
+ * header's result. */
 #include "nc_fixture.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* test_nc_modes_mpi.c : one rank's other floating-point mode changes no bit and is kept. */
+/* test_nc_modes_mpi.c : a different floating-point mode on one rank changes no bit and is kept. */
 /* RANKS: 4 */
 #include "nc_fixture.h"
 #include <fenv.h>

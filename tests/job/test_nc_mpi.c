@@ -42,7 +42,7 @@ static void check_mean(int n_ranks, int step, double relative)
     }
 }
 
-/* Values are off by at most a step of an addend and one of the sum, 2 * 2^-5 / 32767. */
+/* Errors are at most a step of an addend and one of the sum, 2 * 2^-5 / 32767. */
 static void check_kind(int rank, int n_ranks, const struct nc_layer *layers, float *const *grads)
 {
     struct nc_options options = nc_options_default();

@@ -289,7 +289,7 @@ static int fault(const struct nc_transport *t, void *ctx)
     pthread_t thread;
     o.deadline_s = 0.7;
     if (t->rank == 1 && !strcmp(f->how, "closes"))
-        o.deadline_s = 10; /* the deadline of the others ends while its last messages are awaited */
+        o.deadline_s = 10; /* the others' deadline expires while rank 0 awaits its last messages */
     point(x, sizeof *x, list);
     CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == 0, "open: %s", nc_last_error(NULL));
     struck = nc;

@@ -1,7 +1,6 @@
 #!/bin/bash
-# test_node_sum.sh : trains by group-scatter in one node whose sums a simulated card makes
-# (--node-sum xrt, Debian's libxrt_coreutil). A busy, silent or lost card costs one warning and no
-# bits.
+# test_node_sum.sh : trains by group-scatter in one node; a simulated card adds (--node-sum xrt,
+# Debian's libxrt_coreutil). A busy, silent or lost card costs one warning and changes no bit.
 set -eu
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
@@ -65,7 +64,7 @@ else
 fi
 
 mkfifo pipe
-head -c 70000 /dev/zero >same # more than a pipe holds: once all is written, the reader has its card
+head -c 70000 /dev/zero >same # more than a pipe holds: when all is written, the reader has its card
 { cat same && : >reading && exec sleep 600; } >pipe &
 holds=$!
 "$n" reduce --on xrt --format e4m3 pipe same sum >reduce.out 2>&1 &

@@ -1,5 +1,4 @@
-/* test_quantise.c : --quantise keeps the smallest layers, together less than 1 % of all
- * elements, in fp32. */
+/* test_quantise.c : --quantise keeps the smallest layers (below 1 % of all elements) in fp32. */
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"

@@ -1,6 +1,6 @@
 /* test_rescale.c : compares --rescale on virtual ranks with a slow reference: a layer's exponent
- * follows from K times its largest gradient, that of the groups' sums from P/K times the largest of
- * them. */
+ * follows from K times its largest gradient, the exponent of the groups' sums from P/K times the
+ * largest sum. */
 #include "algo_formulas.h"
 #include "base/err.h"
 #include "check.h"
@@ -237,8 +237,8 @@ static void compare_all(int n_ranks)
                               formats[f][1], formats[f][2], true, (k + f) % 3 != 0);
 }
 
-/* Headroom of log2 K and log2 P/K binades instead of log2 P is nearer to the fp64 mean if
- * neither is most of it. */
+/* Two headrooms, log2 K and log2 P/K binades, come nearer to the fp64 mean than one of log2 P,
+ * unless one of them is most of it. */
 static void check_gain(int n_ranks)
 {
     make_grads(n_ranks);

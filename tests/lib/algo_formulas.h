@@ -4,7 +4,7 @@
 #include "comm/algo/algo.h"
 #include <math.h>
 
-/* Parts consist of units of 8 elements; the longer parts come first. */
+/* Parts are whole units of 8 elements, the longer parts first. */
 static inline size_t part_at(size_t n, int parts, int i)
 {
     size_t units = n / 8, p = (size_t)parts, k = (size_t)i, longer = units % p;

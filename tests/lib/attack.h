@@ -6,7 +6,7 @@
 
 enum { ATTACK_BYTES = 2048, ATTACK_KEPT = 512 };
 
-/* Captured frames; a new one overwrites the oldest. */
+/* captured frames; new ones overwrite the oldest */
 struct attack {
     uint64_t random; /* generator's state, not 0 */
     size_t n_kept, next;

@@ -164,7 +164,7 @@ static inline struct shell_run pair_run(void)
     return a;
 }
 
-/* Frames may differ in order: an answer may overtake a result. */
+/* Their order may differ: an answer may overtake a result. */
 static inline void same_frames(void)
 {
     qsort(rtl.out, (size_t)rtl.n_out, sizeof *rtl.out, by_hash);

@@ -149,7 +149,7 @@ static inline bool ranks_begin(void)
     return ranks_shared != MAP_FAILED;
 }
 
-/* Does what NCCL does before the first all-reduce. Returns connect's result; *comm stays NULL on
+/* Makes NCCL's calls before the first all-reduce. Returns connect's result; *comm stays NULL on
  * failure. */
 static inline int ranks_connect(struct drive *d, void **comm)
 {

@@ -171,7 +171,7 @@ static inline bool gives_up(int rank, int step)
     return step % 3 != 2 && (rank + step) % 3 == 0;
 }
 
-/* Some ranks abandon the path in some steps; a notice must not reach the next step. */
+/* Some ranks abandon the card path in some steps; their notice must not reach the next step. */
 static inline void test_votes(struct comm *c)
 {
     for (int step = 0; step < 9; step++) {

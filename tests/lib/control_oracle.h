@@ -80,7 +80,7 @@ static int lease_of(uint64_t secret)
     return -1;
 }
 
-/* The hardware does not restore JOB_INDEX either. */
+/* Like the hardware, does not restore JOB_INDEX. */
 static void end_lease(int i)
 {
     control_jobs_end(&jobs, i);

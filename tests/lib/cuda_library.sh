@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# cuda_library.sh : exports NARROWCAST_CUDA: as it is set; else, with a GPU, the real library, which
-# must exist; else the emulator. Skips the script if there is none. Needs $B, absolute unless the
-# script runs in the top folder.
+# cuda_library.sh : sets NARROWCAST_CUDA, unless it is set, to the real library (which must exist)
+# if there is a GPU, else to the emulator. Without either, skips the script. Needs $B, absolute
+# unless the script runs in the top folder.
 if [ -z "${NARROWCAST_CUDA-}" ]; then
     export NARROWCAST_CUDA=$B/emu/libnarrowcast_cuda.so
     if [ -e /dev/nvidiactl ] && [ "${CUDA_VISIBLE_DEVICES-0}" != '' ]; then

@@ -138,8 +138,7 @@ static bool card_up(void)
     return true;
 }
 
-/* The card starts 0.1 s late. Until then the system rejects datagrams by ICMP, which any host
- * could forge. */
+/* The card starts 0.1 s late. Until then ICMP, which any host could forge, rejects datagrams. */
 static void *be_late_card(void *arg)
 {
     usleep(100000);

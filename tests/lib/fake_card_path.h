@@ -45,7 +45,7 @@ static int fake_abandon(struct fake_card_path *f)
     return CARD_PATH_ABANDONED;
 }
 
-/* After a failure, ranks that noticed nothing wait for the notice. */
+/* After a failure, ranks that have not noticed it wait for the notice. */
 static bool fake_begins(const struct fake_card_path *f)
 {
     const enum fake_mishap now = fake_mishap(f);
@@ -61,7 +61,7 @@ static int fake_wait_for_word(struct fake_card_path *f)
     return fake_abandon(f);
 }
 
-/* If chance would give the result to all ranks, rank 0 misses it. */
+/* If the draw gives all ranks the result, rank 0 misses it. */
 static bool fake_gets(struct fake_card_path *f)
 {
     bool all = true;

@@ -1,5 +1,4 @@
-/* fuzz_control.c : sends any bytes to the card's control sockets while another peer's job keeps
- * adding.
+/* fuzz_control.c : sends any bytes to the card's control sockets during another peer's job.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address -D_GNU_SOURCE -I. -Ihost -Itests/lib
  *         tests/lib/fuzz_control.c host/control/c*.c sim/shell_c.c sim/frame_queue.c sim/card_*.c

@@ -1,6 +1,6 @@
 /* fuzz_files.c : reads any bytes as files: checkpoints, PNG, PGM, PPM, sounds, IDX, CIFAR-10,
- * packed codes. Each file must be accepted whole or refused in exactly one line. Checksums of
- * checkpoints and PNG are corrected first.
+ * packed codes. Each must be accepted whole or refused in exactly one line. First corrects
+ * checksums of checkpoints and PNG.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. -Ihost -Itests/lib
  *         tests/lib/fuzz_files.c host/app/{train/checkpoint_file,files/codes_in}.c
@@ -8,9 +8,9 @@
  *         host/base/{err,buf,file,text,opt/opt_value}.c build/libnarrowcast.a -lz -lm -o fuzz_files
  *     mkdir corpus && build/tests/test_fuzz_files seeds corpus
  *     ./fuzz_files -max_len=20000 -artifact_prefix="$PWD/" "$PWD/corpus"
- *     (absolute: it works in a folder of its own)
+ *     (absolute paths: the fuzzer changes its folder)
  *
- * These commands fuzz, starting from the inputs that test_fuzz_files.c mutates.
+ * The seeds are the inputs that test_fuzz_files.c mutates.
  *
  * An input: byte 0: the kind, then
  *     CHECKPOINT  the file except its last 4 bytes

@@ -1,6 +1,5 @@
 /* fuzz_receive.c : gives any datagrams to the host's receive path: random, replayed, damaged,
- * forged. A job of two ranks and two cards runs meanwhile; every sum that it completes must be
- * right.
+ * forged. Meanwhile a job of two ranks and two cards runs; all its completed sums must be right.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address -D_GNU_SOURCE -I. -Ihost -Itests/lib
  *         tests/lib/fuzz_receive.c host/offload/window/window*.c host/offload/window/frame.c
@@ -88,8 +87,8 @@ static void start_work(void)
     }
 }
 
-/* Runs both ranks, then the network for a tick. Datagrams that reach rank 0 in the tick wait for
- * the next call and are remembered. */
+/* Runs both ranks, then the network for a tick. Records datagrams that reach rank 0 in the tick;
+ * they wait for the next call. */
 static void go_on(void)
 {
     bool moved;

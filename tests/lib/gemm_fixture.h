@@ -72,7 +72,7 @@ static inline uint32_t slow_product(const struct gemm_rule *r, float a, float b)
     if (x.kind != MF_FINITE || y.kind != MF_FINITE)
         v.kind = x.kind == MF_NAN || y.kind == MF_NAN || zero ? MF_NAN : MF_INFINITE;
     if (v.kind == MF_NAN)
-        v.negative = 0; /* for m = 0, where nan becomes inf with this sign */
+        v.negative = 0; /* m = 0: nan becomes inf with this sign */
     return mf_pack(r->fmt, v, MF_NEAREST, r->overflow, 0);
 }
 

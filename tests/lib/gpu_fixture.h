@@ -72,7 +72,7 @@ static inline const struct dev_library *gpu_fixture_choose(void)
     return lib;
 }
 
-/* Also prints its name (under mpirun on rank 0). Exits on failure. */
+/* Also prints the GPU's name (under mpirun on rank 0). Exits on failure. */
 static inline struct gpu_fixture gpu_fixture_open(void)
 {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK"),

@@ -33,7 +33,7 @@ struct layers {
 };
 
 static const enum nn_math layers_maths[] = {NN_FP32, NN_FP16, NN_BF16};
-/* for passes with weights; elsewhere NN_FP16_PURE equals NN_FP16 */
+/* for passes with weights; in others NN_FP16_PURE equals NN_FP16 */
 static const enum nn_math layers_par_maths[] = {NN_FP32, NN_FP16, NN_BF16, NN_FP16_PURE};
 enum { LAYERS_PAR_MATHS = sizeof layers_par_maths / sizeof *layers_par_maths };
 static const char *const layers_names[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};
@@ -153,7 +153,7 @@ static inline float *layers_put_float(struct layers *g, const float *x, size_t n
     return layers_hold(g, x, g->skew * sizeof *x, n * sizeof *x);
 }
 
-/* As weights, their gradients, velocities or statistics. */
+/* Places weights, their gradients, velocities or statistics. */
 static inline void *layers_put_par(struct layers *g, const float *x, size_t n)
 {
     return g->math == NN_FP16_PURE ? layers_put(g, x, n) : layers_put_float(g, x, n);

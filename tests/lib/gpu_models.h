@@ -1,12 +1,12 @@
 /* gpu_models.h : opens models on both backends with equal weights and images and bounds their
  * gradients.
  *
- * A floating-point sum of k products, in any order, is the exact sum with every factor changed
- * slightly: relatively by about sqrt(k) u for independent roundings, at most k u (Higham, Accuracy
- * and Stability, 3.1); u is half a unit of the factors' format. Hence both backends compute the
- * gradient of a network whose weights and images are changed by such amounts. The CPU measures how
- * far a few random changes of that size move each tensor of the gradient; the backends may differ
- * by a few times the largest move. */
+ * A floating-point sum of k products, in any order, is the exact sum of slightly changed factors.
+ * Their relative change is about sqrt(k) u for independent roundings, at most k u (Higham,
+ * Accuracy and Stability, 3.1); u is half a unit of the factors' format. So both backends compute
+ * the gradient of a network with slightly changed weights and images. The CPU measures how far a
+ * few random changes of that size move each tensor of the gradient; the backends may differ by a
+ * few times the largest move. */
 #ifndef GPU_MODELS_H
 #define GPU_MODELS_H
 #include <errno.h>
@@ -75,8 +75,8 @@ static inline void build_kinds(struct nn_model *m)
     graph_head(m, x, &loss_class, 1);
 }
 
-/* Its tensor has four readers: dilated taps, a pooling that adds to a gradient, upscaling to the
- * original size, and a second head. */
+/* Builds a tensor with four readers: dilated taps, a pooling that adds to a gradient, upscaling to
+ * the original size, and a second head. */
 static inline void build_branches(struct nn_model *m)
 {
     const struct nn_shape in = m->nodes[0].window.out;

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034 # names for those who source this
 # in_folder.sh : moves a script into a temporary folder until it ends. Provides $B (the build,
 # absolute), $n (the program), $here (tests/), $dir (the folder), mpirun's settings, and `fail
-# TEXT...`, after which the script continues: it must end with `exit $bad`.
+# TEXT...`, which does not end the script: its last line must be `exit $bad`.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=host/ranks.sh
 . "$here/../host/ranks.sh"

@@ -33,8 +33,7 @@ static inline double rms(const double *x, size_t n)
     return n ? sqrt(sum / (double)n) : 0;
 }
 
-/* Relative to the larger value, or to a tenth of the tensor's typical gradient if that is
- * larger. */
+/* Relative to the larger value, at least to a tenth of the tensor's typical gradient. */
 static inline double grad_error(double difference, double gradient, double typical)
 {
     double size = fmax(fmax(fabs(difference), fabs(gradient)), 0.1 * typical);

@@ -20,8 +20,7 @@ static inline void over_meet(int n_ranks)
         usleep(1000);
 }
 
-/* Returns the number of ranks whose body returned nonzero or a CHECK failed, not counting killed
- * ones. */
+/* Returns the number of ranks whose body returned nonzero or failed a CHECK, except killed ones. */
 static inline int over_run(int n_ranks, int (*body)(const struct nc_transport *t, void *ctx),
                            void *ctx)
 {

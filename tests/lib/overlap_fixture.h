@@ -1,5 +1,5 @@
-/* overlap_fixture.h : runs each step as a whole, and again overlapped with the making of
- * gradients and the use of means. */
+/* overlap_fixture.h : runs each step as a whole, and again overlapped with producing gradients and
+ * using means. */
 #ifndef OVERLAP_FIXTURE_H
 #define OVERLAP_FIXTURE_H
 #include "check.h"
@@ -118,7 +118,7 @@ static inline struct reducer_step run_late(struct reducer *r, uint64_t step)
     return report;
 }
 
-/* Neighbours get ready together; the order differs between ranks and steps. */
+/* Groups neighbouring layers; the order differs between ranks and steps. */
 static inline int cut_groups(uint32_t step, int first[N_LAYERS])
 {
     int order[N_LAYERS], n = 0;
@@ -149,8 +149,7 @@ static inline void nap(long ns)
     nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
 }
 
-/* Means must be run_late()'s bits. They are overwritten to see whether the reducer touches them
- * again. */
+/* Means must equal run_late()'s. Overwrites them, to show whether the reducer touches them. */
 static inline void take_means(struct reducer *r, uint32_t step, bool bad, bool out[N_LAYERS])
 {
     int first = -1, n = -1;
@@ -184,7 +183,7 @@ static inline void check_taken(uint32_t step, const bool out[N_LAYERS])
     }
 }
 
-/* Call it after run_late(). Gradients that are not ready are nan, which would spoil the step. */
+/* Call it after run_late(). Gradients that are not ready are nan, which would show in the means. */
 static inline struct reducer_step run_early(struct reducer *r, uint32_t step, bool bad)
 {
     float *at[N_LAYERS];

@@ -57,7 +57,7 @@ static inline int png_guess(int filter, int a, int b, int c)
     }
 }
 
-/* IDAT chunks of at most `part` bytes; line i has filter (i + first) % 5. */
+/* Writes IDAT chunks of at most `part` bytes; line i has filter (i + first) % 5. */
 static inline void png_pixels(struct png_file *f, int h, int w, int c, const uint8_t *x, int first,
                               size_t part)
 {

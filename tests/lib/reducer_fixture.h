@@ -1,5 +1,5 @@
-/* reducer_fixture.h : makes layers of many kinds and a reducer over them. Each rank knows all
- * ranks' gradients. */
+/* reducer_fixture.h : makes layers of many kinds and a reducer for them. Each rank has all ranks'
+ * gradients. */
 #ifndef REDUCER_FIXTURE_H
 #define REDUCER_FIXTURE_H
 #include "check.h"

@@ -1,13 +1,13 @@
 /* search.h : finds bad transitions and stuck states among all reachable states of a model.
  *
- *     states 0, 1, 2... in the order they are found (breadth first, so a trace is a shortest one);
- *         a hash table finds them by their bytes
+ *     states 0, 1, 2... in the order of discovery (breadth first: a trace is a shortest one); a
+ *         hash table finds them by their bytes
  *     edges of state i: edge[first[i]] .. edge[first[i + 1]]
  *
  * Safety: next() calls search_bad() for a forbidden transition. Liveness (AG EF goal): a state
- * from which no path leads to a goal is stuck, even if it can wait. States are compared by their
- * bytes: a model must set every byte. A trace runs next() again over the path's states; names
- * cost nothing before. */
+ * without a path to a goal is stuck, even if it can wait. States are compared by their bytes: a
+ * model must set every byte. A trace runs next() again over the path's states; only then names are
+ * made. */
 #ifndef SEARCH_H
 #define SEARCH_H
 #include <stdarg.h>

@@ -1,7 +1,7 @@
-# shell_net.sh : runs trainings through the card with LiteEth. Network namespaces and its TAP
-# interface share one switch (bench/netlab.sh). Source it first, under `set -eu`; skips where this
-# is impossible. Provides n, dir, fail and bad like in_folder.sh, at (the card's address) and head
-# (this end's).
+# shell_net.sh : runs trainings through the card with LiteEth. Network namespaces and the card's
+# TAP interface share one switch (bench/netlab.sh). Source it first, under `set -eu`; skips the
+# script where this is impossible. Provides n, dir, fail and bad like in_folder.sh, at (the card's
+# address) and head (this end's).
 # shellcheck shell=bash disable=SC2034  # some names are for those who source this
 
 B=${B:-build}

@@ -1,16 +1,16 @@
 /* slot_world.h : models a card's slots, jobs, ranks and a faulty network as states for search.h.
- * hls/card/slot.h, or a bad rule, decides what a contribution does to a slot.
+ * hls/card/slot.h, or a bad rule, decides a contribution's effect.
  *
  *     rank sends packet n --network--> card checks key, job, slot, source --FIFO-->
  *         key again, slot_take() --result--> rank has n
  *
  * The network keeps all packets ever sent, and may deliver each at any time, in any order,
- * repeatedly or never. It may also lose all at once: if that leaves no state stuck, losing some
- * leaves none stuck. The FIFO does the same, which covers every real FIFO; one that runs empty
- * has lost all.
+ * repeatedly or never. It may also lose all at once; if no state is stuck after that, none is
+ * after losing some. The FIFO does the same, which covers every real FIFO: one that runs empty has
+ * lost all.
  *
- * A tag beside each sum records its content (epoch of the job and packet); the rules never read
- * it. All descriptions are equal, as if their checksums had collided. */
+ * A tag beside each sum records its content (epoch of the job and packet), unknown to the rules.
+ * All descriptions are equal, as if checksums had collided. */
 #ifndef SLOT_WORLD_H
 #define SLOT_WORLD_H
 #include "hls/card/slot.h"
@@ -127,8 +127,8 @@ static inline void put_slot(const struct world_config *c, struct world *w, int j
         set_in_card(w, world_first(c, job) + k, cell, IN_BITMAP, s->bitmap >> k & 1);
 }
 
-/* The cell gets its state after registration or, if the first chunk is not 0, after the chunk
- * before. The sum's memory holds arbitrary content. */
+/* Sets the cell's state after registration or, if the first chunk is not 0, after the previous
+ * chunk. The sum's memory has arbitrary content. */
 static inline void world_clear(const struct world_config *c, struct world *w, int job, int cell,
                                int start)
 {
@@ -205,7 +205,7 @@ static inline int packet_at(const struct world_config *c, const struct world *w,
     return -1;
 }
 
-/* sender: the job that the contribution names, as its rank `number`. */
+/* sender: the job in the contribution's header, number: its rank there. */
 static inline void world_touch(const struct world_config *c, struct world *w, int job, int sender,
                                int slot, int number, uint32_t chunk, int tag, uint64_t desc)
 {
@@ -240,7 +240,7 @@ static inline void world_touch(const struct world_config *c, struct world *w, in
                 cell->kept = TAG_WRONG;
     }
     for (int k = owner; k < owner + c->ranks[job] && (last || v == SLOT_RESEND); k++) {
-        if ((!last && k != r) || sender != job) /* useless to another job's rank */
+        if ((!last && k != r) || sender != job) /* another job's rank cannot use it */
             continue;
         if (c->masks)
             set_in_card(w, k, (int)row, TO_SEND, true);

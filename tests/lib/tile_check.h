@@ -238,7 +238,7 @@ static inline void tile_pairs(struct tile_bench *t, struct mf_fmt in, struct mf_
     tile_drain(t);
 }
 
-/* Some codes have one sign so that sums grow; few are inf or nan. */
+/* Some vectors of codes have one sign, so that sums grow; few codes are inf or nan. */
 static inline void tile_codes(struct tile_bench *t, const struct tile_op *op, unsigned kind,
                               uint8_t *data)
 {

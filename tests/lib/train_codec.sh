@@ -10,7 +10,7 @@ on() {
     timeout 120 mpirun -np "$ranks" "$n" train --device cpu --model "$model" --data synthetic:240,3 --batch 24 --lr 0.05 --schedule const --steps 8 "$@" 2>>stderr
 }
 
-# same RANKS OPTIONS...: whole, resumed, overlapped and small-message runs must have equal bits
+# same RANKS OPTIONS...: a whole run and resumed, overlapped and small-message ones must be equal
 same() {
     ranks=$1
     shift

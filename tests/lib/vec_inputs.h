@@ -67,7 +67,7 @@ static inline float vec_rest(struct mf_fmt f, uint32_t rest, int shift)
 }
 
 /* Returns a remainder at the threshold of stochastic rounding. word: random bits of element i.
- * The upper 24 bits are word's, which rounds down, or in odd elements one more, which rounds up. */
+ * Its upper 24 bits are word's, which rounds down; in odd elements one more, which rounds up. */
 static inline uint32_t vec_rest_near(uint32_t word, size_t i)
 {
     const uint32_t below = word & 0xffffff00u;

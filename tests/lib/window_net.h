@@ -106,7 +106,7 @@ static struct net_datagram *net_pop(struct net *net)
     return d;
 }
 
-/* The network may lose, repeat or delay it. */
+/* Sends a datagram, which the network may lose, repeat or delay. */
 static void net_send(struct net *net, struct net_datagram d, const uint8_t *bytes, size_t n)
 {
     d.n = n;

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_blas_core.sh : narrowcast tells an OpenBLAS that does not know this CPU which kernels to
-# use, unless the user chose them.
+# test_blas_core.sh : narrowcast selects the kernels of an OpenBLAS that does not know this CPU,
+# unless the user has.
 set -eu
 B=${B:-build}
 n=$(realpath "$B")/narrowcast

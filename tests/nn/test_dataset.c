@@ -1,5 +1,5 @@
-/* test_dataset.c : reads data sets as they were written; bad files are refused in one line with
- * name and offset. */
+/* test_dataset.c : data sets are read as written; bad files are refused in one line with name and
+ * offset. */
 #include "capture.h"
 #include "data_fixture.h"
 #include <errno.h>

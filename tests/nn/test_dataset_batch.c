@@ -57,7 +57,7 @@ static void test_order_is_fair(void)
     CHECK(chi2 < 49.7, "chi-square %g", chi2);
 }
 
-/* With a range of 3 * 2^30 and no rejection, a third of the results would be twice as frequent. */
+/* Without rejection, a range of 3 * 2^30 would make a third of the results twice as frequent. */
 static void test_draw_is_fair(void)
 {
     struct draw draw = draw_open(SEED, DRAW_ORDER, 0, 0);

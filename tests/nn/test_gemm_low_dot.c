@@ -1,5 +1,5 @@
-/* test_gemm_low_dot.c : a dot product with rounded steps differs from a rounded end (APS paper,
- * Fig. 12); Kahan's sum comes back to fp64. */
+/* test_gemm_low_dot.c : rounding each step of a dot product differs from rounding its end (APS
+ * paper, Fig. 12); Kahan's sum is near fp64's. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "nn/cpu/gemm_low.h"

@@ -1,5 +1,5 @@
-/* test_gemm_low_nn.c : a rule in the setup sends all products of the CPU's conv and linear
- * through gemm_low(). */
+/* test_gemm_low_nn.c : with a rule in the setup, gemm_low() makes all products of the CPU's conv
+ * and linear. */
 #include "gemm_fixture.h"
 #include "nn/nn_ops.h"
 

@@ -1,4 +1,4 @@
-/* test_loss_scale.c : compares adaptive loss scaling with its source. Powers of two at layer
+/* test_loss_scale.c : compares adaptive loss scaling with its source. Powers of two at layers'
  * ends change no bit of the weights. */
 #include "gpu_models.h"
 #include "nn/optim/optim.h"
@@ -88,8 +88,8 @@ static void check_rule(void)
     CHECK(same.own == 1, "not finite: s %g", (double)same.own);
 }
 
-/* Neither branch nor their sum overflows; at twice the scale one would, or it is the larger of
- * theirs. */
+/* Neither branch nor their sum overflows; twice the scale would overflow, or exceed both branches'
+ * scales. */
 static void check_meeting(void)
 {
     int lowered = 0, raised = 0;

@@ -57,7 +57,7 @@ static void grads_of(int step, real *g)
                    : 0;
 }
 
-/* Algorithm 2 of the paper: its schedule multiplier times alpha is the rate, also of decay. */
+/* Algorithm 2 of the paper; its schedule multiplier times alpha is the rate (also of decay). */
 static void slow_step(const struct optim_options *o, int t, double *w, const real *g, double *m,
                       double *v, double lr)
 {
@@ -97,8 +97,7 @@ static void check_double(const struct optim_options *o)
         worst_state =
             fmax(worst_state, fmax(fabs((double)optim_state(s.optim, 0)[i] - m[i]),
                                    fabs((double)optim_state(s.optim, 1)[i] - sqrt(v[i]))));
-    /* A step rounds w (2 at most) once and an update (rate 0.1, times 3.2 at most) some 10
-     * times. */
+    /* A step rounds w (at most 2) once and an update (0.1 * at most 3.2) some 10 times. */
     CHECK(worst < STEPS * 4e-7, "beta1 %g decay %g: weights off by %g", o->beta1, o->weight_decay,
           worst);
     CHECK(worst_state < STEPS * 2e-7, "beta1 %g: states off by %g", o->beta1, worst_state);
@@ -204,7 +203,7 @@ static void check_bits(const struct nn_ops *ops)
     side_close(&a), side_close(&b), side_close(&c);
 }
 
-/* Squares overflow; the first step is as long as any. */
+/* Squares would overflow; the first step is as long as with other gradients. */
 static void check_large(void)
 {
     static struct side s;

@@ -48,8 +48,7 @@ static void check_near(const char *what, const real *x, const double *want, size
     CHECK(worst <= bound, "%s: off by %.3g, allowed %.3g", what, worst, bound);
 }
 
-/* Weights add up to 1 in a pixel of y, and to n_y / n_x, or 4 times that at corners, in one of
- * dx. */
+/* Weights add up to 1 in a pixel of y, and in one of dx to n_y / n_x, 4 times that at corners. */
 static void check_bilinear(void *ctx, struct nn_shape in, struct nn_shape out, int batch)
 {
     const size_t c = (size_t)in.c, n_in = (size_t)(in.h * in.w) * c,

@@ -39,7 +39,7 @@ static void lstm_d(struct layer *l)
     double *dx = new_reals(n_x), *dr = new_reals(n_r), *dy = new_reals(l->n_y);
     memcpy(dy, l->dy, l->n_y * sizeof *dy);
     for (size_t i = 0; i < n_x; i++)
-        l->vars[0].d[i] = 7; /* old contents do not matter */
+        l->vars[0].d[i] = 7; /* old contents must not matter */
     nn_cpu.lstm_backward(l->ctx, &f, l->batch, l->labels, l->vars[0].v, l->y, dy, l->vars[0].d, &d,
                          memory, l->scratch);
     memcpy(dr, l->vars[2].d, n_r * sizeof *dr);

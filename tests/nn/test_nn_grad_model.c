@@ -12,7 +12,7 @@ struct case_data {
     int32_t *labels;
 };
 
-/* A hash of active ReLUs and maxima: a change shows that a difference crossed a kink. */
+/* A hash of active ReLUs and maxima. It changes if a difference crosses a kink. */
 static uint64_t pattern(const struct nn_model *m)
 {
     uint64_t sum = 0;
@@ -144,7 +144,7 @@ static struct nn_model *sums(struct nn_shape in)
     return m;
 }
 
-/* Random gammas, so that no formula can omit them. */
+/* Random gammas, so that omitting one shows. */
 static struct nn_model *formed(struct nn_model *m, const char *form,
                                struct nn_model *(*build)(struct nn_model *m))
 {

@@ -54,7 +54,7 @@ static void check_weightless(void *ctx, const char *name, void (*forward)(struct
     close_layer(&l);
 }
 
-/* The part below zero has a relative error, far into the tail. */
+/* Below zero the error is relative, far into the tail. */
 static void check_gelu(void)
 {
     double worst = 0;

@@ -1,5 +1,5 @@
-/* test_nn_learns.c : narrow versions of large networks learn one batch by heart and report
- * gradients once, last layer first. */
+/* test_nn_learns.c : narrow versions of large networks memorise one batch and report gradients
+ * once, last layer first. */
 #include <string.h>
 #include "base/buf.h"
 #include "check.h"
@@ -70,7 +70,7 @@ static void make_labels(struct nn_target target, int side, int32_t *labels)
     }
 }
 
-/* Without dropout the last training pass is judged, as its batch norms see the batch. */
+/* Without dropout, judges the last training pass, whose batch norms use the batch. */
 static void check_learns(const struct lesson *l)
 {
     const struct nn_setup setup = {.math = NN_FP32, .width = l->width};

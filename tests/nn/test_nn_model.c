@@ -156,7 +156,7 @@ static void check_params(const char *model)
     free_data(d);
 }
 
-/* He et al., Table 6, of the CIFAR family; batch norms have two per channel. */
+/* He et al., Table 6 (CIFAR); batch norms have two per channel. */
 static void check_size(const char *model, struct nn_shape in, size_t want)
 {
     struct session s = open_session(model, in, 1);
@@ -259,7 +259,7 @@ static void no_mark(void *ctx, uint32_t *flag)
     (void)ctx, (void)flag;
 }
 
-/* The loss is nan, and gradients are still reported, so that no caller waits for ever. */
+/* The loss is nan; gradients are still reported, as a caller may wait for them. */
 static void check_failure(void)
 {
     struct nn_ops broken = nn_cpu;

@@ -6,8 +6,8 @@
 #include "hls/arith/philox.h"
 #include "nn/nn_ops.h"
 
-/* n roundings of partial sums of about sqrt(n) add up like a random walk to n * 2^-24; the
- * factor 4 is a margin. */
+/* n roundings of partial sums of about sqrt(n) add up like a random walk to n * 2^-24; 4 is a
+ * margin. */
 static double sum_bound(size_t n)
 {
     return 4 * (double)n * 0x1p-24;
@@ -322,7 +322,7 @@ static void check_dropout(void *ctx)
     free(x), free(y), free(dx), free(other);
 }
 
-/* The exponent a^2 / 2 is off by an ulp, which the exponential makes a relative error. */
+/* The exponent a^2 / 2 is off by an ulp, a relative error of the exponential. */
 static void check_gelu(void *ctx)
 {
     enum { N = 4000 };

@@ -1,5 +1,5 @@
-/* test_nn_pure.c : in pure fp16 on the CPU all numbers are e5m10 after every slot
- * (nn/round/round_ops.h). Gradients equal those of a network that only rounds tensors. */
+/* test_nn_pure.c : pure fp16 on the CPU: all numbers are e5m10 after every slot
+ * (nn/round/round_ops.h); gradients equal those of a network that only rounds tensors. */
 #include "check.h"
 #include "nn/data/feed.h"
 #include "nn/model_graph.h"
@@ -292,7 +292,7 @@ static size_t n_not_rounded(const real *pure, const real *wide, size_t n)
     return bad;
 }
 
-/* With weights and images in e5m10, results are those of a network with --quant, rounded once. */
+/* With weights and images in e5m10, results equal a --quant network's, rounded once. */
 static void check_values(const char *name, const char *block)
 {
     const struct round_setup round = pure_setup();

@@ -1,5 +1,5 @@
 /* test_nn_round.c : narrow numbers between layers (nn/round/round_ops.h) give the bits of a slow
- * pass that rounds tensors by mf.h. */
+ * pass that rounds tensors with mf.h. */
 #include "gpu_models.h"
 #include "hls/arith/mf.h"
 #include "nn/round/round_ops.h"

@@ -1,5 +1,5 @@
-/* test_nn_sequence.c : narrow sequence networks learn one batch by heart. A sample's answer
- * depends only on its own steps. */
+/* test_nn_sequence.c : narrow sequence networks memorise one batch. A sample's answer depends only
+ * on its own steps. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -101,7 +101,7 @@ static void check_alone(const char *name)
     }
     CHECK(fabs(sum - all.loss_sum) <= 1e-5 * sum && n_labels == all.n_labels && sum > 1,
           "%s: loss of a batch %g, of its samples %g", name, all.loss_sum, sum);
-    batch.lengths = NULL; /* all steps; some of charlstm's do not count */
+    batch.lengths = NULL; /* all steps, including those of charlstm that do not count */
     const bool is_nan = isnan(nn_model_eval(m, &batch).loss_sum);
     CHECK(is_nan == (nn_model_target(m).kind == NN_TRANSCRIPT), "%s: nan behind an end: %d", name,
           is_nan);

@@ -1,4 +1,4 @@
-/* test_shapes.c : generated label maps are the same bytes on every machine and move with their
+/* test_shapes.c : generated label maps have the same bytes on every machine and move with their
  * pixels. */
 #include <errno.h>
 #include <string.h>

@@ -121,7 +121,7 @@ static void check_damage(struct fixture *x, int file, const char *from, const ch
     fixture_write(x, good->name, good->data, good->bytes);
 }
 
-/* Sizes written into a pipe are unknown: the samples are the rest of the file. */
+/* In a pipe, sizes are unknown: the samples are the rest of the file. */
 static void check_pipes(void)
 {
     static const char *const sizes[] = {"\xff\xff\xff\xff", "\x00\xf0\xff\x7f", "\0\0\0\0"};

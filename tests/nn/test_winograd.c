@@ -175,7 +175,7 @@ static void check(int batch, int h, int w, int in, int out, bool bias, bool add)
         const double far[3] = {off(r.y, want.y, p.n_y) / off(gemm.y, want.y, p.n_y),
                                off(r.dx, want.dx, p.n_x) / off(gemm.dx, want.dx, p.n_x),
                                off(r.dw, want.dw, p.n_w) / off(gemm.dw, want.dw, p.n_w)};
-        /* for one pixel GEMM adds 1 of 9 products, a tile all its sums */
+        /* for one pixel, GEMM adds 1 of 9 products, Winograd a whole tile */
         const double most = h * w > 1 ? 3 : 5;
         for (int i = 0; i < 3; i++)
             CHECK(far[i] <= most,

@@ -121,7 +121,7 @@ static void test_memory(void)
     rc = xrt_card_buffer(&card, KERNEL_EXPMAX, 0, 1, &more);
     CHECK(rc == -ENOMEM && !more.own, "and one byte: %d %s", rc, card.why);
     xrt_card_buffer_close(&card, &all);
-    for (int i = 0; i < 40; i++) { /* in all more than the memory */
+    for (int i = 0; i < 40; i++) { /* together more than the memory */
         rc = xrt_card_buffer(&card, KERNEL_EXPMAX, 0, bank_bytes / 8, &all);
         CHECK(!rc, "buffer %d: %s", i, card.why);
         xrt_card_buffer_close(&card, &all);

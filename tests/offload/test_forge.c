@@ -1,5 +1,5 @@
-/* test_forge.c : a host off the path that reaches the card's control port forges contributions
- * of rank 1. Without the key none is added; with it, the tags still lack the job's secret. */
+/* test_forge.c : a host off the path reaches the card's control port and forges contributions of
+ * rank 1. Without the key none is added; even with it, tags lack the job's secret. */
 #include "control/control.h"
 #include "offload/window/frame.h"
 #include "window_net.h"

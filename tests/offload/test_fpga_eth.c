@@ -1,5 +1,5 @@
 /* test_fpga_eth.c : tests control of a card by datagrams, from the host's side. Lost requests are
- * repeated and done once, long batches are cut only where allowed, forged answers are ignored.
+ * repeated but done once, long batches are cut only where allowed, forged answers are ignored.
  *
  *     test_fpga_eth                    the card is a thread of this program
  *     test_fpga_eth HOST:PORT          prints the control counters of a card on the network
@@ -75,7 +75,7 @@ static void failures(const char *where)
         open_fails(-EINVAL, "no kind of card has the name", no_names[i]);
 }
 
-/* Each request names the job and ends with a complete rank. */
+/* Each request selects the job and ends after a complete rank. */
 static void long_batch(const char *where)
 {
     struct fpga card;
@@ -184,7 +184,7 @@ static int show(const char *where)
     DONE();
 }
 
-/* The next attempt at job 0 under an own lease. */
+/* The next attempt at job 0, with a lease of its own. */
 static struct lease_message theft(uint64_t key, uint64_t i)
 {
     static const uint32_t aims[] = {REG_RANK_COMMIT, REG_JOB_COMMIT, REG_JOB_COMMIT, REG_DROP_IN};
@@ -222,7 +222,7 @@ static int attack(const char *where, double seconds)
             m.secret = philox_u32(key, i++);
             m.kind = (uint8_t)(philox_u32(key, i++) % 6);
             m.sequence = l.sequence + 1;
-            if (m.kind == LEASE_OPEN) /* a random secret would take all free leases */
+            if (m.kind == LEASE_OPEN) /* random secrets would take all free leases */
                 m.secret = l.secret;
             size_t n = lease_put(&m, bytes);
             if (k & 1)

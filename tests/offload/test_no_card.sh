@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_no_card.sh : addresses and cards that cannot work. Wrong addresses are rejected in one line
-# (IPv6 by name). An impossible card ends a run; a silent one only with --algo offload.
+# test_no_card.sh : wrong addresses are rejected in one line (IPv6 by name). An impossible card
+# ends a run, a silent one only with --algo offload.
 set -eu
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
@@ -68,7 +68,7 @@ cannot_be() {
     one_line fails "$words" env "$@" bash runs.sh 3 --algo offload --offload "$card"
     one_line fails "$words" env "$@" NARROWCAST_OFFLOAD="$card" bash runs.sh 3
 }
-# No host name has an empty label, so no name service is asked.
+# A name with an empty label is refused without asking a name service.
 for scheme in udp eth; do
     cannot_be "cannot find host 'no..invalid'" "$scheme://no..invalid:4711"
     cannot_be "cannot find host 'no..invalid'" "sim:c,$scheme://no..invalid:4711"
@@ -130,7 +130,7 @@ for at in 00:00.0 0000:00:00.0; do
     grep -q "added by card xrt:$at" err || fail "--node-sum xrt:$at: $(cat err)"
     "$n" cast --on xrt --card "xrt:$at" --format e5m2 zeros codes >out 2>err || fail "--card xrt:$at: $(cat err)"
 done
-# The error names the complete place, as XRT gets it.
+# The error has the complete address, as XRT gets it.
 for at in 65:00.1 0000:65:00.1 C1:1f.7; do
     whole=$(printf '%s' "${at#0000:}" | tr '[:upper:]' '[:lower:]')
     one_line fails "device 0000:$whole" "$n" card --listen 127.0.0.1:0 --xrt "$at@10.0.0.9"

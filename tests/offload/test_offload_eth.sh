@@ -63,8 +63,7 @@ case "$(told shared)" in "live 0 expired 1 "*) ;; *) fail "the lease of who was 
 on 1 --steps 1 --offload "$(at shared)" --card-slots 128 >out 2>err || fail "the next run: exit $?"
 grep -q 'through 1 card (eth://.*), 128 slots each' err || fail "the slots of who was killed are not free: $(cat err)"
 
-# --- stopped SECONDS STEPS: no effect for 1 s; beyond its lease the run uses MPI, then the card
-# ---
+# --- stopped SECONDS STEPS: 1 s has no effect; after its lease the run uses MPI, then the card ---
 stopped() {
     on 2 --steps "$2" --algo direct >direct.out 2>>stderr
     rm -f log

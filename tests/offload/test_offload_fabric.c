@@ -97,7 +97,7 @@ static void refusals(struct wire_options o, const char *provider)
     const int rc = wire_open(&o, &none, why);
     CHECK(rc == (library ? -ENODATA : -ENOENT) && strstr(why, "carrier-pigeon"), "%d: %s", rc, why);
     o.provider = provider;
-    o.local = "192.0.2.77"; /* no host has this address for documentation */
+    o.local = "192.0.2.77"; /* an address for documentation, of no host */
     CHECK(wire_open(&o, &none, why) == -EINVAL && strstr(why, "192.0.2.77"), "%s", why);
     o.local = "no-such-interface";
     CHECK(wire_open(&o, &none, why) == -EINVAL && strstr(why, "no-such-interface"), "%s", why);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # test_offload_group.sh : trains with sums that cards send once to a multicast group, on loopback
-# and on a small Ethernet (bench/netlab.sh); the weights must equal those over MPI. Without the
-# group each rank gets its own frames, after one line.
+# and on a small Ethernet (bench/netlab.sh); weights must equal those over MPI. If the group fails,
+# the run prints one line and each rank gets its own frames.
 set -eu
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
@@ -103,7 +103,7 @@ before=$(counter OUT_RESULT)
 ip link set br0 type bridge mcast_snooping 0
 for i in 1 2 3 4; do
     ip link set "p$i" type bridge_slave mcast_flood off
-    # The group fails for one node, then all: one step is repeated, the others use the card.
+    # The group fails for one node, then all: one step is repeated, others use the card.
     [ $i = 1 ] || [ $i = 4 ] || continue
     on 4 --steps 4 --offload "udp://$at" --card-group $group || fail "deaf up to node $i: exit $?"
     [ "$(checksum)" = "$sum" ] || fail "deaf up to node $i: checksum '$(checksum)', not '$sum'"

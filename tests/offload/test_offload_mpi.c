@@ -61,7 +61,7 @@ static void sum_by_direct(size_t n)
     CHECK(algo->run(t.c, &call) == 0, "direct");
 }
 
-/* Returns how many parts of the step this rank did not get through cards. */
+/* Returns the number of parts that this rank did not get through cards. */
 static int step(struct offload *o, uint32_t number, int kill_at, int signal_number)
 {
     static int8_t x[EXPONENTS], want[EXPONENTS];
@@ -111,7 +111,7 @@ static void try_cards(const char *where, const char *format, const char *out_for
     char why[160];
     struct offload *o;
     const struct codec_spec spec = {.format = format, .out_format = out_format, .sum = "exact"};
-    /* a silent card is waited for */
+    /* waits for a silent card */
     const struct offload_options options = {
         .where = where, .card_deadline_s = signal_number == SIGSTOP ? 1.5 : 3, .deadline_s = 20};
     CHECK(codec_parse(&spec, &t.codec) == 0, "%s", format);
@@ -186,7 +186,7 @@ static void try_one_of_two(int signal_number)
     int left = 2000;
     for (uint32_t s = 3; o->n_members < 2 && left; s++, left--) {
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-        /* sums must be right; a busy machine may not use the cards */
+        /* sums must be right, even if a busy machine abandons the cards */
         (void)step(o, s, -1, 0);
     }
     CHECK(left, "the card is not back: %s", offload_why(o));

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_path_mtu.sh : trains through a card on a narrow path, a wide one, and one that becomes
-# narrow (bench/netlab.sh). `long`: more widths.
+# test_path_mtu.sh : trains through a card on paths with a small, a large and a shrinking MTU
+# (bench/netlab.sh). `long`: more widths.
 set -eu
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac

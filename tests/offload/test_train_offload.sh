@@ -61,7 +61,7 @@ RANDOM=4711
 echo "seed 4711"
 partly=0
 beside=
-algo=auto # adds what the card does not
+algo=auto # for sums that the card does not make
 processes=4 blocks=''
 # killed MOMENT STEPS LAST CARD-OPTIONS...: kills it before step LAST has ended
 killed() {

@@ -1,7 +1,7 @@
 #!/bin/bash
-# test_train_xrt.sh : trains through a card of rank 0 or of `narrowcast card` by XRT (simulated,
-# under Debian's libxrt_coreutil); the weights must equal those over MPI. A busy, wrong, dead or
-# silent card costs one line and no bits.
+# test_train_xrt.sh : trains through a card that rank 0 or `narrowcast card` owns through XRT
+# (simulated, under Debian's libxrt_coreutil). Weights must equal those over MPI. A busy, wrong,
+# dead or silent card costs one line and changes no bit.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=tests/lib/card_net.sh

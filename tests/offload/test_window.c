@@ -1,5 +1,4 @@
-/* test_window.c : sums and maxima through cards in memory, on a bad network, have the host's
- * bits. */
+/* test_window.c : sums and maxima through cards in memory on a bad network have the host's bits. */
 #include "window_net.h"
 
 enum { MAX_N = 500000, WIDEST = 2 };
@@ -90,8 +89,7 @@ static void run_max(struct net_job *j, size_t n, uint32_t which)
         CHECK(!memcmp(x[r], most, n), "max of %zu, rank %d", n, r);
 }
 
-/* Returns the bytes through a rank's port for n elements each way, relative to their codes,
- * minus 1. */
+/* Returns (bytes through a rank's port for n elements each way) / (bytes of codes) - 1. */
 static double overhead(const struct net_job *j, size_t n)
 {
     const double codes_bytes =
@@ -144,7 +142,7 @@ static void try_job(const char *in, const char *out, int n_ranks, int n_cards, b
     net_close(&net);
 }
 
-/* Cards with 64 and 8 free slots have their own counts of chunks. */
+/* Cards with 64 and 8 free slots count chunks separately. */
 static void try_uneven(void)
 {
     static struct net net;

@@ -135,7 +135,7 @@ static void ranks_contradict(void)
     close_job();
 }
 
-/* A rank without the job's secret makes no fitting tag. */
+/* Tags of a rank without the job's secret do not match. */
 static void secrets_differ(void)
 {
     for (int max = 0; max < 2; max++) {

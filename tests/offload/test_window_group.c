@@ -98,7 +98,7 @@ static uint64_t steps(int n_ranks, int n_cards, bool grouped, double bad)
     return bytes;
 }
 
-/* Short work continues without the group; long work reports it. */
+/* Short work continues without the group; long work reports its failure. */
 static void not_heard(unsigned group_failed)
 {
     struct net_job j;

@@ -1,5 +1,5 @@
-/* test_window_path.c : a window on a path with shorter frames than the card's, and in a stopped
- * process. */
+/* test_window_path.c : a window on a path whose frames are shorter than the card's, and in a
+ * stopped process. */
 #include "offload/window/frame.h"
 #include "window_net.h"
 
@@ -129,8 +129,8 @@ static void pong_is_short(void)
     close_job();
 }
 
-/* The process stops during pings, for longer than any deadline. It loses only that time; later
- * losses take no longer than before. The card's own stop does not count as absence either. */
+/* The process stops during pings, for longer than any deadline, and loses only that time: later
+ * losses take no longer. A stop of the card does not count as absence either. */
 static void is_stopped(double for_s, bool card_too)
 {
     open_job("e3m0", 0, 0);

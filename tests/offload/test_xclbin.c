@@ -1,5 +1,5 @@
-/* test_xclbin.c : makes containers and reads them back, cut or damaged anywhere; compares them
- * with hls/card/kernels.def. */
+/* test_xclbin.c : writes containers, reads them back (also cut or damaged anywhere), and compares
+ * them with hls/card/kernels.def. */
 #include "check.h"
 #include "offload/xrt/kernel_list.h"
 #include "offload/xrt/xclbin.h"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_xrt_hosts.sh : `narrowcast card` serves a job on its host and one whose ranks are in
-# network namespaces (bench/netlab.sh). The weights equal those over MPI.
+# test_xrt_hosts.sh : `narrowcast card` serves a job on its host and one with ranks in network
+# namespaces (bench/netlab.sh). Weights equal those over MPI.
 set -eu
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac

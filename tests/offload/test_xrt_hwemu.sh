@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_xrt_hwemu.sh : compares sim/xrt with XRT's library for hardware emulation, whose simulator is
-# narrowcast-sim (sim/xrt/hwemu_bridge.c): build/xrt/try must see the same. Only with `long`: each
+# test_xrt_hwemu.sh : build/xrt/try must see the same with sim/xrt as with XRT's hardware
+# emulation, whose simulator is narrowcast-sim (sim/xrt/hwemu_bridge.c). Only with `long`: each
 # start sleeps 10 s.
 set -eu
 B=${B:-build}

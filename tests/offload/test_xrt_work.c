@@ -141,8 +141,8 @@ static void check_late_open(void)
     sleep_s = 0;
 }
 
-/* A child skips handlers registered before the device was opened, such as XRT's, which would
- * wait for threads that the child lacks. */
+/* A child skips handlers registered before the device was opened; XRT's would wait for threads
+ * that the child lacks. */
 static bool is_child;
 static void as_xrt(void)
 {

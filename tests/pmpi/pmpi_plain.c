@@ -1,6 +1,5 @@
 /* pmpi_plain.c : MPI program without narrowcast, for test_pmpi.sh. Rank 0 prints a checksum of
- * the sums of many floats. Compiled with BY_NC it takes them from narrowcast.h and prints the
- * same.
+ * the sums of many floats. Compiled with BY_NC, it uses narrowcast.h and prints the same.
  * usage: pmpi_plain exact|narrow|world   expected: MPI's own sums, rounded ones, or rounded ones
  *                                        in MPI_COMM_WORLD only */
 #include <math.h>
@@ -136,8 +135,8 @@ static void check_not_finite(void)
         wrong("inf", (double)out[7], (double)out[8]);
 }
 
-/* Sums of two communicators begin in opposite orders on odd and even ranks, with other calls in
- * between, and a message that one rank awaits before its sums. */
+/* Sums of two communicators begin in opposite orders on odd and even ranks, between other calls;
+ * one rank awaits a message before its sums. */
 static void check_later(MPI_Comm half, MPI_Comm twin)
 {
     MPI_Request r[3];

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test_pmpi.sh : runs programs without narrowcast with libnarrowcast-pmpi.so preloaded. Sums of many
+# test_pmpi.sh : preloads libnarrowcast-pmpi.so into programs without narrowcast. Sums of many
 # floats must have narrowcast.h's bits.
 set -u
 # shellcheck source=tests/lib/in_folder.sh
@@ -15,7 +15,7 @@ mpicc=${MPICC:-mpicc}
 
 # runs RANKS PROGRAM ARG [VARIABLE=VALUE...]: sets $said and $lines. PRELOAD= leaves our library out
 runs() {
-    local preload="LD_PRELOAD=$pmpi" # for ranks only: mpirun is not an MPI program
+    local preload="LD_PRELOAD=$pmpi" # for ranks, not for mpirun
     case " ${*:4} " in *' PRELOAD= '*) preload=PRELOAD= ;; esac
     "$here/stuck.sh" 100 env "${@:4}" mpirun -np "$1" env "$preload" "$2" "$3" >out 2>err </dev/null || fail "$*: exit $?: said $(head -n 3 out); $(head -n 150 err)"
     said=$(cat out) lines=$(grep '^narrowcast:' err)
@@ -43,7 +43,7 @@ runs 4 ./plain exact "${narrow[@]}" NARROWCAST_LEAST_BYTES=many
 [[ $lines == *'must be numbers above 0' ]] || fail "LEAST_BYTES=many: '$lines'"
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_FORMAT=fp32 NARROWCAST_SCALE= NARROWCAST_ALGO=native
 [[ $lines == 'narrowcast: '[1-9]*' all-reduces narrowed: '* ]] || fail "fp32 by native: '$lines'"
-runs 4 ./plain exact "${narrow[@]}" NARROWCAST_FORMAT=e9m9 # MPI adds; rank 0 of the world and of the other half print why
+runs 4 ./plain exact "${narrow[@]}" NARROWCAST_FORMAT=e9m9 # MPI adds; rank 0 of the world and of the other half print the reason
 [ "$(grep -c "^narrowcast: .*e9m9" err)" = 2 ] || fail "e9m9, not said once: '$(head -n 3 err)'"
 cat >differs <<'END'
 #!/bin/sh

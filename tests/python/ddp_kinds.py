@@ -1,5 +1,5 @@
 # ddp_kinds.py : checks which parameters narrowcast_ddp's hook averages, for test_ddp.sh, on 2 CPU
-# ranks over gloo. All others must be refused by name when the state is made; every gradient must
+# ranks over gloo. Others must be refused by name when the state is made; every gradient must
 # change.
 #
 #     ddp_kinds.py FOLDER

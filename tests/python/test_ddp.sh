@@ -1,7 +1,7 @@
 #!/bin/bash
 # test_ddp.sh : tests PyTorch's DDP with narrowcast_ddp's hook (host/python) on CPU processes over
-# gloo: it learns as without the hook and has narrowcast.h's bits over MPI. Faults are exceptions on
-# every rank.
+# gloo: it must learn as without the hook, with narrowcast.h's bits over MPI. Faults are exceptions
+# on every rank.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"

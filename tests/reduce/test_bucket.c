@@ -2,8 +2,8 @@
 #include "check.h"
 #include "reduce/bucket.h"
 
-/* Sizes in elements of one byte, negative for fp32. Expected are the layers, from the last on; 0
- * ends a bucket. */
+/* Sizes in elements of one byte, negative for fp32. Expected: layers, from the last on; 0 ends a
+ * bucket. */
 int main(void)
 {
     static const struct {
@@ -11,16 +11,16 @@ int main(void)
         bool all_fp32;
     } cases[] = {
         {{8, 8, 8}, {3, 2, 1}, false},
-        {{8, 50, 40, 8}, {4, 3, 2, 0, 1}, false}, /* the layer that fills it still belongs to it */
+        {{8, 50, 40, 8}, {4, 3, 2, 0, 1}, false}, /* the layer that fills a bucket belongs to it */
         /* unless it is a full bucket itself, with its padding */
         {{8, 60, 40, 8}, {4, 3, 0, 2, 0, 1}, false},
-        {{8, 64, 8}, {3, 0, 2, 0, 1}, false}, /* a layer that fills a bucket is alone */
+        {{8, 64, 8}, {3, 0, 2, 0, 1}, false}, /* a layer that fills a bucket is its only one */
         {{8, 100, 8}, {3, 0, 2, 0, 1}, false},
         {{32, 32, 32, 32}, {4, 3, 0, 2, 1}, false},               /* closed when full */
         {{8, -8, -8, 8}, {3, 2, 0, 4, 1}, false},                 /* fp32 layers are separate */
         {{8, -4, 8, -4, 8, -4}, {6, 4, 0, 2, 0, 5, 3, 1}, false}, /* and alternate */
         {{-4, 8, -4, 8, -4, 8}, {5, 3, 0, 6, 4, 2, 0, 1}, false},
-        /* the bucket that is complete first goes first */
+        /* the bucket complete first goes first */
         {{8, 8, -8, 8, -8}, {5, 3, 0, 4, 2, 1}, false},
         {{-4, 32, 32, -4, 32, 8}, {6, 5, 3, 0, 2, 0, 4, 1}, false},
         {{8, 8, 8, 8, -4}, {5, 0, 4, 3, 2, 1}, false},

@@ -1,5 +1,5 @@
-/* test_handout_mpi.c : means are handed out while the last bucket travels, but none of a step
- * that will be skipped. */
+/* test_handout_mpi.c : means are handed out while the last bucket travels, except in a step that
+ * will be skipped. */
 /* RANKS: 1 2 3 */
 #include "base/err.h"
 #include "check.h"
@@ -112,7 +112,7 @@ static bool begin(struct reducer *r, bool force_fp32, int left, int *first, int 
     return reducer_next(r, first, n);
 }
 
-/* nan_rank: has a nan in the layer that travels last; or -1. */
+/* nan_rank: the rank with a nan in the layer that travels last; or -1. */
 static void check_handout(int nan_rank, bool force_fp32)
 {
     struct reducer *r = open_reducer(&gated, true);

@@ -87,7 +87,7 @@ for path, overlap in (("on.json", True), ("off.json", False)):
         thread = [e for e in found if e["pid"] == pid and e["tid"] == 1]
         n = Counter(e["name"] for e in main)
         assert n["step"] == n["compute"] == n["meet"] == 8 and n["input"] >= 8, n
-        assert 8 <= n["update"] <= 16 if overlap else n["update"] == 8, n # all buckets but the last, then that one
+        assert 8 <= n["update"] <= 16 if overlap else n["update"] == 8, n # all buckets except the last, then that one
         assert n["eval"] >= 1 and n["checkpoint"] == (2 if overlap else 1), n
         reduce = Counter(e["name"] for e in (thread if overlap else main))
         assert reduce["all-reduce"] >= 8 * 4 and reduce["encode"] and reduce["decode"] and reduce["scan"] and reduce["exponents"], reduce
@@ -102,8 +102,8 @@ fi
 if on 2 --model mlp --trace no/folder/trace >/dev/null; then fail "a trace into nowhere"; fi
 grep -q "cannot write 'no/folder/trace'" stderr || fail "did not say that the trace cannot be written"
 
-# --- a rank falls silent while buckets travel: the thread's deadline names it --- silent: stops
-# rank 1 after an epoch
+# --- a rank falls silent while buckets travel: the thread's deadline names it ---
+# silent: stops rank 1 after an epoch
 silent() {
     timeout -k 2 60 mpirun -np 2 "$n" train --data synthetic:240,3 --batch 24 --model resnet8 --overlap on --deadline 2 --epochs 1000 \
         >/dev/null 2>said &

@@ -1,4 +1,4 @@
-/* test_overlap_thread_mpi.c : the thread that carries buckets starts before the last gradient
+/* test_overlap_thread_mpi.c : the thread that sends buckets starts before the last gradient
  * exists. An MPI without threads works without it. */
 /* RANKS: 1 2 3 4 */
 #include "base/err.h"
@@ -92,7 +92,7 @@ int main(void)
 {
     overlap_fixture_open();
     if (t.n_ranks == 3) {
-        t.c->threads = t.rank != 1; /* one rank's MPI without threads is enough */
+        t.c->threads = t.rank != 1; /* one rank's MPI has no threads */
         check_refusal();
     } else {
         check_that_it_overlaps();

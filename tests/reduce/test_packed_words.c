@@ -12,7 +12,7 @@ static uint64_t differing(const struct vec_cast *cast, int shift, uint32_t high,
 {
     const uint32_t word = high << 16;
     uint64_t n = 0;
-    uint32_t codes[2]; /* of the word that is this upper half, and of its odd neighbour */
+    uint32_t codes[2]; /* of the word of this upper half, and of its odd neighbour */
     for (uint32_t odd = 0; odd < 2; odd++)
         codes[odd] = mf_enc(cast->fmt, word | odd << 16, shift, cast->round, cast->overflow, 0);
     for (uint32_t k = 0; k < (all ? 1U << 16 : N_LOWS); k++) {

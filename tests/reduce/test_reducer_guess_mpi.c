@@ -67,7 +67,7 @@ static int check_steps(const struct codec_spec *spec, const char *algo, const ch
     int guessed = 0;
     for (uint32_t step = 0; step < N_STEPS; step++) {
         make_grads(step);
-        reducer_force_fp32(old, step == 5); /* its codes have the place of the others' */
+        reducer_force_fp32(old, step == 5); /* its codes overwrite the others' */
         if (step == 7) {
             const float was = t.grads[3][1];
             t.grads[3][1] = INFINITY;
@@ -155,7 +155,7 @@ static void check_short(const char *format, const char *round, bool has_words)
             for (size_t i = 0; i < N_MAX; i++)
                 t.grads[3][i] *= 0.5F;
         if (step == 9)
-            halve(0.5); /* a second wrong guess for layer 3, which then goes as words */
+            halve(0.5); /* a second wrong guess for layer 3, which then travels as words */
         is = step_counted(r, direct, step);
         const uint64_t again = step == 4 ? lines(padded(3)) : step == 9 ? lines(code_bytes) : 0;
         const uint64_t more =
@@ -221,7 +221,7 @@ int main(void)
         const int guessed = check_steps(&spec, "auto", "auto");
         CHECK(check_steps(&spec, "gather-sum", "auto") == guessed,
               "others are guessed in one message");
-        /* most layers keep their shift for some steps, none for all */
+        /* most layers keep their shift for some steps, none keeps it for all */
         const int most = N_STEPS * N_LAYERS;
         CHECK(i % 4 >= 2 || (guessed > most / 4 && guessed < most * 9 / 10),
               "%s %s: %d guesses of %d were right", spec.format, spec.scale, guessed, most);

@@ -44,9 +44,9 @@ static double half_smallest(struct mf_fmt f)
     return ldexp(1, 1 - ((1 << (f.e - 1)) - 1) - f.m - 1);
 }
 
-/* Roundings move a value by at most half a unit in the last place, or half the smallest
- * subnormal: of each addend, of each addition in the format (none if sums are exact or fp32,
- * except fp32's own), of the result, and fp32's of decoding and division. */
+/* A rounding moves a value by at most half a unit in the last place, or half the smallest
+ * subnormal. Rounded are each addend, each addition in the format (none if sums are exact; fp32's
+ * own if they are fp32), the result, and in fp32 decoding and division. */
 static double bound(const struct codec *c, int l, size_t i, int f)
 {
     const double p = t.n_ranks;

@@ -147,7 +147,7 @@ static void test_padding(void)
         reducer_open(t.c, &codec, &spy, 0, 1 << 20, t.layers, N_LAYERS, &r) < 0)
         exit(1);
     make_grads(40, false);
-    for (int i = 0; i < 4; i++) { /* each leaves its codes in the next one's gaps */
+    for (int i = 0; i < 4; i++) { /* each step leaves its codes in the next one's gaps */
         reducer_force_fp32(r, i % 2 != 0);
         run(r, 40);
     }

@@ -1,8 +1,8 @@
 #!/bin/bash
 # abi.sh : prints the ABI of narrowcast.h: symbol names with versions, functions, offsets of
 # fields and constants. usage: abi.sh LIBRARY HEADER. test_install.sh compares it with
-# tests/repo/abi.txt. Lines may be added. A changed or missing line breaks built programs: then
-# the number after libnarrowcast.so must change.
+# tests/repo/abi.txt. Lines may be added. A changed or missing line breaks built programs, and
+# needs a new number after libnarrowcast.so.
 set -eu
 [ $# = 2 ] || { echo "usage: abi.sh LIBRARY HEADER" >&2; exit 2; }
 cc=${CC:-cc}

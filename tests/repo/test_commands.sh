@@ -3,13 +3,12 @@
 #
 # A command is a line of a code block that begins (after `$ `) with make, mpirun, printf, variables,
 # or a file of build/, host/, bench/ or tests/; # begins a remark. A block's commands run in turn in
-# one folder. Each must exit with 0; a card must listen. These differences from the printed command
-# are printed:
+# one folder. Each must exit with 0; a card must listen. The test prints its changes of a command:
 #   sizes    options that make it short, added or replaced (`shorter`)
 #   places   idx:DIR is synthetic images, with `long` Fashion-MNIST; 10.0.0.9 is 127.0.0.1
 #   cards    `sim --listen` or `card` runs until the next card or the end of the block
-# `not_here` names the commands that do not run, with the reason. `long`: all run again as an
-# ordinary user.
+# `not_here` lists commands that do not run, with the reason. `long`: all run again as an ordinary
+# user.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 tree=$PWD B=${B:-build} long=${1-}

@@ -25,8 +25,8 @@ awk 'length > 100 {print FILENAME ":" FNR ": " length " columns"; bad = 1} END {
 
 says_text() { tr '\n' ' ' <"$1" | grep -qF -- "$2" || { echo "$1: does not say '$2'" && bad=1; }; }
 
-# settings FILE SECTION: items and rows with 4 bits name the result format, those with a card its
-# port's speed
+# settings FILE SECTION: items and rows with 4 bits must name the result format, those with a card
+# its port's speed
 settings() {
     awk -v section="$2" '
         function judge() {
@@ -47,7 +47,8 @@ says_text bench/allreduce/README.md 'e3m0: sums travel back in e4m3'
 says_text bench/pure_fp16/README.md 'with sums inside operations in fp32, is within 0.7 points of fp32'
 
 [ -d bench/data ] || { echo 'skip  figures of raw results: no bench/data (make dist leaves it out)' && exit $bad; }
-# lost ROW NAME: prints the share of the accuracy above chance with batches of 256 that 4096 loses
+# lost ROW NAME: prints the share of the accuracy above chance that batches of 4096 lose, relative
+# to 256
 lost() { awk -v row="fp32,$1," '$1 == row 256 { small = 100 * $3 - 10 } $1 == row 4096 { large = 100 * $3 - 10 }
     END { printf "%s %.0f %% of its %.0f", "'"$2"'", 100 * (1 - large / small), small }' bench/data/pure-batches.tsv; }
 says_text bench/pure_fp16/README.md "$(lost sgd 'by SGD has lost') points"

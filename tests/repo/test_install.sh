@@ -2,7 +2,7 @@
 # test_install.sh : checks `make install`, packages and the ABI with the programs of
 # tests/examples.
 set -u
-overrides=() # variables of the calling make: with others everything would be rebuilt
+overrides=() # variables of the calling make: others would cause a rebuild
 case ${MAKEFLAGS-} in *'-- '*) read -r -a overrides <<<"${MAKEFLAGS#*-- }" ;; esac
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES WERROR
 # shellcheck source=tests/lib/in_folder.sh

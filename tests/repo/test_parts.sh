@@ -1,7 +1,7 @@
 #!/bin/bash
-# test_parts.sh : checks make's commands without optional parts: an empty VERILATOR, FABRIC, XRT,
-# CXX, NVCC, CUDNN or NCCL leaves the part out. `long`: builds (each from a copy of $B, all together
-# from nothing), tests, and trains through a card.
+# test_parts.sh : an empty VERILATOR, FABRIC, XRT, CXX, NVCC, CUDNN or NCCL must leave its part out
+# of make's commands. `long`: builds (each from a copy of $B, all together from nothing), tests,
+# and trains through a card.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
@@ -12,7 +12,7 @@ bad=0
 fail() { echo "test_parts.sh: $*"; bad=1; }
 
 # plans NAME VARIABLE=...: writes a build's commands to a file. lacks, has NAME PATTERN...: no
-# command, or one, matches.
+# command, or some command, matches.
 plans() { make -n V=1 B="$dir/none" "${@:2}" all >"$dir/$1" 2>&1 || fail "make -n ${*:2}: $(tail -n 3 "$dir/$1")"; }
 lacks() {
     for pattern in "${@:2}"; do

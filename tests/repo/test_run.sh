@@ -15,7 +15,7 @@ plant chatty 'echo "tests/x.c:7: a == b: 3 apples" >&2; seq -f "good run %.0f" 2
 plant slow.sh 'sleep 60'
 mkdir "$dir/tests"
 # shellcheck disable=SC2016  # it is the script's to expand
-plant tests/amiss.sh '[ "$(cat /none 2>/dev/null)" -ne 5 ] && exit 1; true' # bash prints an error, but it exits 0
+plant tests/amiss.sh '[ "$(cat /none 2>/dev/null)" -ne 5 ] && exit 1; true' # bash prints an error, but the script exits 0
 
 # says STATUS LAST PROGRAM...: the runner ends with STATUS and the line LAST
 says() {

@@ -21,7 +21,7 @@ quick="test_base test_mf_add test_vec_sum test_vec_levels test_codec test_codec_
 if [ "${1-}" = long ]; then quick=$(basename -s .c tests/*/test_*.c); fi
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES
 export UBSAN_OPTIONS=print_stacktrace=1
-# Some tests expect NULL from malloc. Fake stacks are off: gcc 14 places locals aligned to 64 bytes
+# Some tests expect NULL from malloc. No fake stacks: gcc 14 places locals aligned to 64 bytes
 # beyond their end.
 export ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=0
 bad=0

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_symbols.sh : libnarrowcast.so exports only narrowcast.h's functions, and a program that
-# includes only that header runs.
+# test_symbols.sh : libnarrowcast.so exports only narrowcast.h's functions; a program that includes
+# only that header runs.
 set -eu
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test_words.sh : prose stays within the limits of words.sh, which finds what it should.
+# test_words.sh : prose stays within the limits of words.sh, which finds planted words.
 set -eu
 # shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -7,7 +7,7 @@ tree=$here/..
 git -C "$tree" rev-parse HEAD >/dev/null 2>&1 || { echo 'skip: no git history here' && exit 77; }
 "$tree/tests/words.sh" >"$dir/out" || fail "$(cat "$dir/out")"
 
-# Every rule finds its words where prose is, and only there.
+# Every rule finds its words in prose, and only there.
 mkdir -p "$dir/tiny/tests" "$dir/tiny/host"
 source=host/"x.c" script=tests/"x.sh"
 cd "$dir/tiny"

@@ -1,7 +1,7 @@
 /* test_card_bad_rtl.c : 30,000 bad frames (`long`: a million) must change nothing in the
- * Verilated card or the C model. Slots are in the middle of a chunk, which is completed after
- * each batch. In half of the batches frames come back to back: the card may drop some or not
- * answer, but counts each once. */
+ * Verilated card or the C model. Slots are in mid-chunk; each batch is followed by the chunk's
+ * rest. In half of the batches frames come back to back: the card may drop some or not answer, but
+ * counts each once. */
 #include "card_pair.h"
 
 enum { SEED = 31, SLOTS = 6, BASE = 9, BATCH = 400, MAX_BEATS = 32 };
@@ -255,7 +255,7 @@ static int drop_naks(struct side *s)
     return n;
 }
 
-/* Results leave slowly, and more headers need a NAK than the card reads or answers. */
+/* Results leave slowly, and more headers need a NAK than the card can read or answer. */
 static void storm(void)
 {
     for (uint32_t slot = 0; slot < SLOTS; slot++)

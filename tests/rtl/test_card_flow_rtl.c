@@ -1,4 +1,4 @@
-/* test_card_flow_rtl.c : compares the loaded Verilated card with the card in C. */
+/* test_card_flow_rtl.c : compares the Verilated card under load with the card in C. */
 #include "card_pair.h"
 
 enum { SEED = 21, BASE = 3, SLOTS = 40, BEATS = 32, MTU_BEATS = 22 };
@@ -61,7 +61,7 @@ static void latency(void)
     struct frame_job job = job_of(1, 1);
     pair_register(job);
     long least = 0;
-    /* it also clears slots after reset */
+    /* the card also clears slots after reset */
     contribute(job, 0, 0, 0, 0x43, 1);
     pair_run();
     for (uint32_t beats = 1; beats <= BEATS; beats++) {

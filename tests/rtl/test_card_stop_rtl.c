@@ -1,5 +1,5 @@
-/* test_card_stop_rtl.c : stops a job while contributions arrive and restarts it with another
- * key; no old contribution may be added. */
+/* test_card_stop_rtl.c : stops a job while contributions arrive and restarts it with a new key; no
+ * old contribution may be added. */
 #include "card_pair.h"
 
 enum { SEED = 41, SLOTS = 8, RANKS = 3, ROUNDS = 60 };

@@ -1,6 +1,6 @@
 /* test_control_rtl.c : rtl/shell/control.sv answers requests of hls/card/lease.def like
- * host/control. Nine hosts want seven leases, with repeated, stale, forged and damaged requests:
- * 3 * 10^4, with `long` 3 * 10^6. */
+ * host/control. Nine hosts want seven leases; 3 * 10^4 requests (`long`: 3 * 10^6), some repeated,
+ * stale, forged or damaged. */
 #include "base/clock.h"
 #include "base/ration.h"
 #include "card_frames.h"

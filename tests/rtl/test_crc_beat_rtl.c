@@ -1,5 +1,5 @@
 /* test_crc_beat_rtl.c : compares the CRC of 64 bytes a clock with the byte-by-byte one: each bit
- * of a beat (the circuit is linear, so this covers all beats), gaps, beats in parts. */
+ * of a beat (enough, as the circuit is linear), gaps, beats in parts. */
 #include <string.h>
 #include "check.h"
 #include "hls/card/crc32c.h"

@@ -2,9 +2,9 @@
 # test_mutate_rtl.sh : plants the mutants of rtl/check/mutants.list one at a time; the test program
 # or proof on its line must fail.
 # usage: test_mutate_rtl.sh [long | MODULE...]   all, or MODULEs' mutants; default: `quick` ones
-# Works in a copy of the tree, $B/mutate_rtl/tree. A line that changes nothing, a mutant that does
-# not build, and a catcher that fails without a mutant count as survivors. A catcher that hangs (300
-# s) has caught its mutant.
+# Works in a copy of the tree, $B/mutate_rtl/tree. Survivors are also lines that change nothing,
+# mutants that do not build, and mutants whose test fails without them. A test that hangs (300 s)
+# has caught its mutant.
 # Exit 0: all caught, 1: one survived, 77: neither Verilator nor Yosys is installed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -31,7 +31,7 @@ done
 look() {
     case $1 in
     proof:*)
-        # The solver must refute the mutant; an error of Yosys does not count. formal.sh works in
+        # The solver must refute the mutant; an error of Yosys does not count. formal.sh changes to
         # its folder's parent, so proofs/ has a copy.
         rm -f "$dir"/build/formal/*.log
         quick=$(sed -n "/ long\$/d; s/^${1#proof:} .*/quick/p" "$tree/rtl/check/formal.list" | head -1)

@@ -1,5 +1,5 @@
 /* test_nic_kernel_rtl.c : compares the card as a Vitis kernel with the card in C: both register
- * pages on one bus; sockets to addresses and back. */
+ * pages on one bus; conversion between sockets and addresses. */
 #include "card_frames.h"
 #include "hls/card/kernels.h"
 #include "check.h"

@@ -1,4 +1,4 @@
-/* test_reduce_mm_rtl.c : compares rtl/reduce_mm.sv with mf.h, on a memory with AXI4 and random
+/* test_reduce_mm_rtl.c : compares rtl/reduce_mm.sv with mf.h, on an AXI4 memory with random
  * stalls, and checks the rules for bursts. */
 #define MODEL_PREFIX mm_
 #include "check.h"

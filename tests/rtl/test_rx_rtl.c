@@ -11,7 +11,7 @@ enum {
 #define COUNTER(NAME, index, what) CNT_##NAME = index,
 #include "hls/card/regs.def"
 };
-enum { CNT_TAKEN = 31 }; /* no counter: the frame is handed out if it finds room */
+enum { CNT_TAKEN = 31 }; /* not a counter: the frame leaves rx if there is room */
 
 struct frame {
     uint8_t bytes[ALL_BEATS][64];
@@ -63,7 +63,7 @@ static void spoil(struct frame *f, uint64_t *rand)
         f->bytes[0][PKT_PAYLOAD_CRC_AT + bit % 4] ^= (uint8_t)(1 << bit % 8);
         pkt_put(pkt_get(f->bytes[0]), f->bytes[0]);
         break;
-    case 8: /* 16 beats more than it says: a 4-bit count would miss it */
+    case 8: /* 16 beats more than the header says: a 4-bit count would miss them */
         if (f->n_beats + 16 <= ALL_BEATS) {
             struct pkt_header h = pkt_get(f->bytes[0]);
             f->n_beats += 16;
@@ -260,7 +260,7 @@ int main(int argc, char **argv)
         struct beat in = {*dut.valid, at == 0, *dut.last, p.enabled, f, at};
         reason = plain_clock(&p, in, lose, *dut.desc_valid && *dut.desc_ready,
                              *dut.pay_valid && *dut.pay_ready);
-        /* sampled one clock after the last beat, effective two later */
+        /* sampled one clock after the last beat, effective two clocks later */
         lose = lose_next;
         lose_next = *dut.random < *dut.drop_in;
         if (!*dut.rst && reason >= 0) {

@@ -1,6 +1,6 @@
 /* test_shell_bad_rtl.c : sends 2,000 faulty Ethernet frames (`long`: a million) to the card with
- * LiteEth, in the middle of a chunk. Only ARP and ping are answered. Results equal those of a C
- * model that saw no faults. */
+ * LiteEth, in the middle of a chunk. Only ARP and ping are answered. Results equal a C model's
+ * without faults. */
 #include "eth_hosts.h"
 #include "hls/arith/philox.h"
 #include "sim/card_model.h"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_shell_jobs.sh : jobs and leases of the card with LiteEth, on a real Ethernet
-# (bench/netlab.sh); all weights must equal those over MPI. `long`: a card stopped for longer than a
+# test_shell_jobs.sh : jobs and leases of the card with LiteEth on a real Ethernet
+# (bench/netlab.sh); weights must equal those over MPI. `long`: a card stopped for longer than a
 # lease, and more steps.
 set -eu
 # shellcheck source=tests/lib/shell_net.sh
@@ -33,8 +33,8 @@ until_done() {
     is_back() { turns 1 | grep -q 'true false true'; }
     none_left() { [ -z "$(ranks_of 1)" ]; }
 }
-# start RUN RANKS OPTIONS...: in the background ($run); returns after the first step through the
-# card
+# start RUN RANKS OPTIONS...: starts $run in the background; returns after the first step through
+# the card
 start() {
     rm -f "$dir/log$1"
     on "$@" &

@@ -178,7 +178,7 @@ static void test_silent(void)
     }
     CHECK(net.asked == 6, "the silent one was asked for %llu times", (unsigned long long)net.asked);
     net.silent = 0;
-    round_of(&job, 6, frame_ip(1, SILENT), &n); /* is looked up, and answers */
+    round_of(&job, 6, frame_ip(1, SILENT), &n); /* the shell looks it up; it answers */
     clocks[1] = round_of(&job, 7, frame_ip(1, SILENT), &n);
     CHECK(net.n == 8, "%d results reached 8 ranks", net.n);
     printf("8 ranks, clocks from the last contribution to the seventh result: %llu with one that "

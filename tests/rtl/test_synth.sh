@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_synth.sh : compares rtl/check/sta.py with paths added up by hand; tests/synth.sh passes and
+# test_synth.sh : compares rtl/check/sta.py with hand-computed paths; tests/synth.sh passes and
 # fails where it should.
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
@@ -46,7 +46,7 @@ library='ecp5/cells_sim.v +/ecp5/cells_bb.v'
 e5() { echo "TRELLIS_FF $1(.CLK(clk), .LSR(1'b0), .CE(1'b1), .DI($2), .Q($3));"; }
 path 'ECP5: one LUT' '1 2 0 0 0 0 1.06' "wire q, d; $(e5 f a q) LUT4 l(.A(q), .B(1'b0), .C(1'b0), .D(1'b0), .Z(d)); $(e5 g d 'y[0]')"
 # register and net 0.81, LUT and chain 0.28, one bit of the next 0.02, out of it 0.26, net 0.50
-# (with the port as a second load)
+# (the port is a second load)
 path 'ECP5: two CCU2C' '4 2 2 0 0 0 1.87' "wire q, c; $(e5 f a q)
     CCU2C k(.CIN(1'b0), .A0(1'b0), .B0(1'b0), .C0(1'b0), .D0(1'b0), .A1(q), .B1(1'b0), .C1(1'b0), .D1(1'b0), .COUT(c));
     CCU2C m(.CIN(c), .A0(1'b0), .B0(1'b0), .C0(1'b0), .D0(1'b0), .A1(1'b0), .B1(1'b0), .C1(1'b0), .D1(1'b0), .S1(y[1]));

@@ -60,7 +60,7 @@ static uint32_t store(const uint8_t (*beats)[64], unsigned n)
     return at;
 }
 
-/* Its frames are expected after it is accepted. */
+/* Its frames are expected after tx accepts it. */
 static struct want send_want;
 static void offer_send(unsigned most_ranks, unsigned beats)
 {

@@ -1,4 +1,4 @@
-/* test_attack.c : checks that a card under attack adds only what its jobs send, and counts each bad
+/* test_attack.c : a card under attack must add only its jobs' contributions and count each bad
  * frame once.
  *
  *     test_attack        the card's C model, two jobs, three attacks between any two frames

@@ -27,7 +27,7 @@ static void one_sum(uint32_t in_byte, uint32_t out_byte, uint32_t p, uint32_t ch
     h.tag = draw(1u << 31);
     h.count = draw(1u << 31);
     h.chunk = chunk;
-    for (uint32_t r = 0; r < p; r++) /* any codes; no inf and nan; only large of both signs */
+    for (uint32_t r = 0; r < p; r++) /* any codes; no inf and nan; only large ones of both signs */
         for (size_t i = 0; i < in_beats * 64; i++)
             parts[r][i] = (uint8_t)(kind      ? draw(256) & (kind == 1 ? 0xbb : 0xff)
                                     : draw(2) ? 0x77

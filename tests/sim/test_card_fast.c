@@ -152,8 +152,8 @@ static double cpu_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Returns the frames per second for whole packets of 4 ranks, 64 at a time; closes the card. The
- * CPU clock excludes the making of frames. */
+/* Returns the frames per second for whole packets of 4 ranks, 64 at a time; closes the card.
+ * Making the frames does not count. */
 static double speed(struct card *card, uint32_t chunks, uint8_t format, uint32_t kind,
                     uint8_t flags)
 {

@@ -148,7 +148,7 @@ static void refusals(void)
     REFUSED(CNT_DROP_FORMAT, 1, h, beats, 0, 0);
     REFUSED(CNT_DROP_FORMAT, 1, h, beats, CARD_BEATS + 1, CARD_BEATS);
     REFUSED(CNT_DROP_FORMAT, 1, h, beats, 3, 2);
-    /* 8 -> 16 bits: an even number of beats, half of them sent */
+    /* 8 -> 16 bits: an even number of result beats, half as many sent */
     REFUSED(CNT_DROP_FORMAT, 1, wide, beats, 3, 1);
     REFUSED(CNT_DROP_FORMAT, 1, wide, beats, 2, 2);
     half.in_fmt = 0x30; /* 4 -> 16 bits: a multiple of 4 */

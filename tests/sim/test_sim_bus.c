@@ -187,7 +187,7 @@ static void refused_casts(void)
     senseless(expmax, ARG_EXPMAX_x, true, at_x + 1, EXPMAX_REFUSED);
 }
 
-/* Sizes are small or absurd: what fits into memory may take long. */
+/* Sizes are small or absurd: large ones that fit into memory may take long. */
 static void garbage(void)
 {
     const uint64_t bases[] = {reduce, expmax, quant, unquant};

@@ -160,8 +160,8 @@ static void ask_often(int fd, int n, bool batches)
     }
 }
 
-/* Peers ask without end: each turn of the card's loop does bounded work and then rests; it works
- * at most a third of the time. A modest peer does not wait for all of them. */
+/* Peers ask without end. Each turn of the card's loop does bounded work, then rests; it works at
+ * most a third of the time. A modest peer does not wait for all greedy ones. */
 static void greedy(bool batches, double seconds)
 {
     enum { GREEDY = 8, OFTEN = 40, TURNS = 3 * GREEDY };
@@ -203,8 +203,8 @@ static void greedy(bool batches, double seconds)
     CHECK(control_peers(control) == 0, "somebody is left");
 }
 
-/* The process is stopped while it serves a message: the peer is not charged for all that time,
- * and the card does not rest for twice as long. */
+/* The process is stopped while it serves a message. That time must not count as the peer's work,
+ * nor make the card rest for twice as long. */
 static void stopped(void)
 {
     enum { OFTEN = 12, MAX_N = 5 };

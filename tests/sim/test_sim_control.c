@@ -93,7 +93,7 @@ static void owners(void)
     CHECK(control_jobs(fuzz.control) == 1, "jobs %d", control_jobs(fuzz.control));
 }
 
-/* Others cannot read a connection's job, or the addresses that the card has seen. */
+/* Others cannot read a connection's job, or the addresses of its ranks. */
 static void secrets(void)
 {
     int a;

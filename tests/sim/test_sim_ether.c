@@ -108,7 +108,7 @@ static void groups(void)
     CHECK(!e.neighbour[0].ip && place_of(&e, 0x0a4d0001) == -1, "groups are neighbours");
 }
 
-/* Only the answer to a request teaches an address. */
+/* The card learns an address only from the answer to its request. */
 static void neighbours(void)
 {
     static struct ether e;
@@ -235,7 +235,7 @@ static void by_chance(uint64_t frames)
             const uint32_t at = philox_u32(SEED, drawn++);
             frame[at % n] = (uint8_t)(frame[at % n] ^ (1u << (at >> 16 & 7)));
         }
-        if (what & 32) /* lets damage get further */
+        if (what & 32) /* so that damage gets past the checksum */
             seal(frame + ETHER_BYTES, 20, 10);
         n = what & 64 ? n : what % (n + 1);
         struct ether c = card;

@@ -1,5 +1,5 @@
-/* test_sim_listen.c : tests narrowcast-sim as a card on the network, over real sockets. Jobs end
- * with their connection, garbage ends only its own connection, captures and waves are complete.
+/* test_sim_listen.c : tests narrowcast-sim as a card on the network, over real sockets. A job ends
+ * with its connection, garbage ends only its own connection, captures and waves are complete.
  *
  *     test_sim_listen HOST:PORT      only sums, through a card that runs there */
 #include "sim/ether.h"
@@ -253,8 +253,8 @@ static void own_card(void)
     CHECK(lines_said(&p) == 0, "it said something");
 }
 
-/* Strangers make the card print more than its unread stderr holds: it prints little and counts
- * the rest. */
+/* No process reads stderr, and strangers cause more lines than its pipe holds: the card prints
+ * some and counts the rest. */
 static void unread(void)
 {
     const char *const words[] = {"--listen", "127.0.0.1:0", "--engine", "c", NULL};
@@ -305,8 +305,7 @@ static void whole_capture(const char *path, long least)
         fclose(f);
 }
 
-/* An FST file begins with a block of 329 bytes, which contains the end time only after it is
- * closed. */
+/* An FST file begins with a block of 329 bytes. It has the end time only after closing. */
 static void whole_wave(const char *path)
 {
     uint8_t head[25] = {0};

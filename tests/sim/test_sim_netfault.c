@@ -1,4 +1,4 @@
-/* test_sim_netfault.c : the simulated bad network has its rates, the seed repeats it, and it
+/* test_sim_netfault.c : the simulated bad network has the given rates, repeats with its seed, and
  * keeps no frame for ever. */
 #include "check.h"
 #include "sim/netfault.h"

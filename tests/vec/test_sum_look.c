@@ -1,4 +1,4 @@
-/* test_sum_look.c : with any wrong entry in a table used to add bytes, sums differ from mf.h. */
+/* test_sum_look.c : any wrong entry in a table for adding bytes makes sums differ from mf.h's. */
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec/sum/sum_dot.h"
@@ -34,8 +34,8 @@ static bool differs(const struct vec_sum *s)
     return memcmp(got, want, PAIRS) != 0;
 }
 
-/* Each entry in turn is one too large. At least `live` changes must be noticed; no sum uses the
- * others. */
+/* Makes each entry in turn one too large. At least `live` changes must be noticed; no sum uses the
+ * other entries. */
 static void mutate(const struct vec_sum *s, const char *what, const uint8_t *table, size_t n,
                    int live)
 {

@@ -1,4 +1,4 @@
-/* test_vec_acc.c : sums with their own format for partial sums: vec_plain against long doubles,
+/* test_vec_acc.c : sums with a separate format for partial sums: vec_plain against long doubles,
  * every instruction set against vec_plain. */
 #include "mf_slow.h"
 #include "sum_tables.h"
@@ -154,8 +154,8 @@ static void check_exhaustively(bool all)
     }
 }
 
-/* A sum in fp32 equals the rule fp32, one in the addends' format the sum without `acc`. The rule
- * fp32 saturates only at the end: so codes are finite and overflow gives inf. */
+/* Partial sums in fp32 equal the rule fp32, those in the addends' format the sum without `acc`. As
+ * the rule fp32 saturates only at the end, codes are finite and overflow gives inf. */
 static void check_same(struct mf_fmt in, enum vec_rule rule, struct mf_fmt acc,
                        enum vec_rule as_rule, enum kind kind, int p)
 {

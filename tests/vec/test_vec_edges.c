@@ -159,8 +159,8 @@ static unsigned get_mode(void)
 }
 #endif
 
-/* Callers who flush subnormals or round in another direction get the same bits, and their mode
- * back. */
+/* Callers that flush subnormals or round in another direction get the same bits and keep their
+ * mode. */
 static void check_modes(void)
 {
     enum { N = 4000 };

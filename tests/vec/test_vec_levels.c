@@ -1,5 +1,5 @@
-/* test_vec_levels.c : buckets of levels on every instruction set have plain C's bytes, and a
- * slow reader's layout. */
+/* test_vec_levels.c : buckets of levels on every instruction set have plain C's bytes and the
+ * documented layout. */
 #include "check.h"
 #include "vec/fp_mode.h"
 #include "vec/pack.h"
@@ -183,8 +183,8 @@ static float ulps(float x, int n)
     return float_of(bits_of(x) + (uint32_t)n);
 }
 
-/* Returns the first index from `at` on whose sample is among the smallest or largest. With other
- * samples, a number that is a level up to round-off becomes that level anyway. */
+/* Returns the first index from `at` on whose random sample is among the smallest or largest. With
+ * others, a number near a level becomes that level anyway. */
 static uint64_t sharp_draw(uint64_t at)
 {
     while ((philox_u32(seed, at) + (25u << 8)) >> 8 > 50)

@@ -43,8 +43,8 @@ static float any_float(uint64_t i)
     return i % 4 == 0 ? from_bits(r) : from_bits((r & 0x83ffffff) | 0x3c000000);
 }
 
-/* code * 2^shift / divisor in fp64, which has more than twice fp32's bits: a normal's second
- * rounding is harmless. Small products may end as subnormals, so they are rounded as vec.h says. */
+/* code * 2^shift / divisor in fp64. It has more than twice fp32's bits, so a normal's second
+ * rounding is harmless. Small products may become subnormals and are rounded as in vec.h. */
 static float quotient(struct mf_fmt f, uint32_t code, int shift, float divisor)
 {
     const double product = ldexp((double)from_bits(mf_dec(f, code, 0)), shift);
@@ -108,8 +108,8 @@ static void check_casts(void)
             check_cast((struct vec_cast){.fmt = {5, 2, 0}, .trunc = true}, lengths[l], shifts[s]);
 }
 
-/* Means near fp32's largest number, with shifts from the one at which all codes fit fp32 to the
- * one at which even the smallest quotients overflow. */
+/* Means near fp32's largest number. Shifts range from all codes fitting fp32 to even the smallest
+ * quotients overflowing. */
 static void check_large(void)
 {
     static const float divisors[] = {1, 2, 3, 4, 5, 7, 8, 16, 255, 256, 1000, 0x1p31f, 0.75f, 0.5f};
@@ -133,7 +133,7 @@ static void check_large(void)
     }
 }
 
-/* Random bits depend on an element's index in its layer, not in the call. */
+/* Random bits depend on an element's index in its layer, not on the call. */
 static void check_chunks(void)
 {
     struct vec_cast cast = {.fmt = {3, 2, 0}, .round = MF_STOCHASTIC, .key = 99};

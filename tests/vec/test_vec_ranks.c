@@ -99,8 +99,8 @@ static void check_ranks(struct mf_fmt f, int n_ranks)
     }
 }
 
-/* Codes up to `most` for n_parts ranks whose sum is +-target units. False if more ranks are
- * needed. */
+/* Makes codes up to `most` for n_parts ranks whose sum is +-target units. Returns false if more
+ * ranks are needed. */
 static bool spread(struct mf_fmt f, uint32_t most, int n_parts, uint64_t target, uint32_t sign,
                    size_t i)
 {

@@ -52,7 +52,7 @@ static void check_all_exact(void)
         }
 }
 
-/* Too wide for shortcuts: n_big + 2 ranks add up to one smallest unit above a tie. */
+/* n_big + 2 ranks add up to one smallest unit above a tie: too wide for shortcuts. */
 static void check_capacity(struct mf_fmt f, float big, int n_big, float small, float smaller,
                            struct mf_fmt out)
 {
@@ -105,8 +105,7 @@ static void check_words(struct mf_fmt f)
         }
 }
 
-/* 1 + 2^-m, an odd code, plus 2^-(2m+2) less than half its unit must stay, unless float makes a
- * tie. */
+/* An odd code, 1 + 2^-m, plus 2^-(2m+2) less than half a unit stays, unless float makes a tie. */
 static void check_rounded_twice(uint8_t e, uint8_t m)
 {
     const struct mf_fmt f = {e, m, 0};
