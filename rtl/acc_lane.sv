@@ -14,13 +14,12 @@
 // MAX passes an int8 unchanged (e_i = 0) twice through the chain: sum = row - byte, cleared if
 // negative (clip_i); then sum + byte. flip_i inverts the byte.
 // A bit of the chain is one LUT: term ^ (4:1 mux of {row, sum, last, 0}), six inputs. a + b + 1 is
-// written a - ~b: synthesis may exchange the operands of an addition, and the mux would then need a
-// LUT of its own.
+// written a - ~b: if synthesis exchanged an addition's operands, the mux would need its own LUT.
 // Timing: data (clock 0) -> term_q (1), with row_i -> sum_o (2), written to the memory.
 module acc_lane #(
   parameter int Lanes = 1,
   parameter int Wide = 1,
-  // whole half-words; bits of a row's word
+  // rounded up to half-words; bits of a row's word
   localparam int Bytes = Lanes + Lanes % 2, Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2
 ) (
   input  logic                clk_i,
@@ -59,7 +58,7 @@ module acc_lane #(
     logic [6:0]  low_units, high_units;
     logic [Sum-1:0] term;
 
-    // A half-word is all fraction: e_i is 0.
+    // A half-word has only a fraction: e_i is 0.
     half   = Wide != 0 && even && half_i;
     four   = Wide != 0 && four_i;
     sign   = half ? next[7] : b[7];

@@ -1,6 +1,6 @@
 // admit: decides about one frame at a time and streams its payload into the tile, or discards it.
-// Nothing is written before all checks have passed; the job is checked again in the deciding clock.
-// LOOK reads job, address and slot; CHECK compares; DECIDE acts, while a payload may still stream.
+// Writes nothing before all checks have passed; checks the job again in the deciding clock. LOOK
+// reads job, address and slot; CHECK compares; DECIDE acts, while a payload may still stream.
 module admit #(
   parameter int Slots    = nc_pkg::CARD_SLOTS,
   parameter int Rows     = nc_pkg::CARD_BEATS,
@@ -265,8 +265,8 @@ module admit #(
                              : {2'b00, 32'hffff_ffff, Ranks'(0)},
                        fin_desc_o};
 
-  // Cleared slots are free once none of their results is being read, at least one clock after the
-  // last request for them was withdrawn.
+  // Cleared slots are free when none of their results is being read, at least one clock after
+  // their last request was withdrawn.
   function automatic logic in_clear(input logic [SlotW-1:0] s);
     in_clear = s >= clear_base_i && (SlotW + 1)'(s) < (SlotW + 1)'(clear_base_i) + clear_slots_i;
   endfunction

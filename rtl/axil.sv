@@ -1,5 +1,5 @@
-// axil: handles the handshakes of an AXI-Lite slave, one write and one read at a time, as one clock
-// of write_o or read_o. A write's address and data may come in any order. werr_i and rerr_i turn
+// axil: an AXI-Lite slave's handshakes. Shows each write and read, one of each at a time, as one
+// clock of write_o or read_o. A write's address and data come in any order. werr_i and rerr_i turn
 // the response into SLVERR.
 module axil (
   input  logic        clk_i,

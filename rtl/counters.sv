@@ -1,9 +1,9 @@
 // counters: counts N kinds of pulses in 64 bits each, any number in every clock, and copies all
 // counts as of one clock.
-// Pulses collect in small registers (fresh); in turn, one a clock is added to 64 bits in a memory.
-// snapshot_i moves all fresh pulses, including its own clock's, aside (held). In the next round,
-// turns add held instead; the sums are also the copy. busy_o is 1 until it is complete. Another
-// snapshot restarts the round.
+// Pulses collect in small registers (fresh). In turn, one register a clock is added to its 64 bits
+// in a memory. snapshot_i moves all fresh pulses, including this clock's, to other registers
+// (held). In the next round, turns add those; the sums are also the copy. busy_o is 1 until the
+// copy is complete. Another snapshot restarts the round.
 module counters #(
   parameter int N = 25,                      // 2 or more
   localparam int IndexW = $clog2(N)

@@ -32,8 +32,8 @@ module crc_beat (
   end
 
 `ifdef FORMAL
-  // At most one of 512 data and 32 state bits is set: the circuit is XORs, so this covers all
-  // beats. A further piece of a beat: the message's CRC without it, XOR the piece's from state 0.
+  // At most one of 512 data and 32 state bits is set. The circuit has only XORs, so this covers
+  // all beats. A further piece of a beat: its CRC from state 0, XOR the message's CRC without it.
   (* anyseq *) logic [9:0] at;
   logic [9:0]  at_q;
   logic [31:0] want;

@@ -1,5 +1,5 @@
 // fate: decides a frame's outcome, its first failing check, as one bit of the counters.
-// Combinational. A registered rank whose contribution is refused for its contents gets a NAK.
+// Combinational. A registered rank gets a NAK if its contribution is refused for its contents.
 module fate (
   input  logic       job_ok_i,               // in the order of the checks
   input  logic       key_ok_i,

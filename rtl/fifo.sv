@@ -67,8 +67,8 @@ module fifo #(
   end
 
 `ifdef FORMAL
-  // A marked beat is at the output, unchanged, after `ahead_q` others have left, and before that at
-  // rd + ahead - 1 in the memory.
+  // A marked beat is at rd + ahead - 1 in the memory until `ahead_q` others have left, then
+  // unchanged at the output.
   (* anyseq *) logic mark;
   logic              past_q = 1'b0, marked_q;
   logic [CountW-1:0] ahead_q;

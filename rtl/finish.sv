@@ -1,5 +1,5 @@
-// finish: reports each result, with all that its header needs, once it is in the kept-result
-// memory. Results leave the tile in the order of their announcements (fin_*).
+// finish: reports each result, with its header's contents, once it is in the kept-result memory.
+// Results leave the tile in the order of their announcements (fin_*).
 module finish #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
   parameter int Jobs  = nc_pkg::CARD_JOBS,

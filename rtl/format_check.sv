@@ -1,6 +1,5 @@
-// format_check: checks whether card and job allow the operation that a header describes.
-// The answer comes one clock after the header's fields, which must stay. The job's values count
-// only in that second clock.
+// format_check: checks whether card and job allow a header's operation. The answer comes one clock
+// after the header's fields, which must stay. The job's values count only in that second clock.
 // Legal formats: 1 + e + m in {4, 8, 16} with e 1..5 and m 0..10; fn only with e4m3. A sum of
 // e5m10, whose codes have 41 bits, has room for fewer ranks.
 // `beats` counts the wider side. The narrower side has a half or a quarter of that.

@@ -4,8 +4,8 @@
 //    y = sum < 0 ? ~sum : sum    |sum| = y, or y + 1 in the last place: y with ones forever below
 //    up = sum < 0 ? guard | (last & rest == 0) : guard & (last | rest != 0)   rest: of sum, not y
 //
-// Normalise by 48/32/16/0, then 12/8/4/0, then 3/2/1/0 places, one LUT6 a bit and step. Before each
-// step, bits that can no longer reach the result go into `rest`. For subnormal results, the shift
+// Normalise by 48/32/16/0, then 12/8/4/0, then 3/2/1/0 places, one LUT6 a bit and step. Before
+// each step, bits too low to reach the result go into `rest`. For subnormal results, the shift
 // ends at `stop`, the place of the smallest normal's leading bit, as if a one were there.
 // `at_stop`: no 1 bit was found above it.
 // The code is {place, fraction} + {plus or below, 0} + up, with a carry from fraction to field.
@@ -48,8 +48,8 @@ module fp_encode #(
   output logic [Lanes-1:0]      ninf_o,
   output logic [Lanes-1:0]      pinf_o
 );
-  // A lane hands on {significand, bits of its place, at_stop, rest, sign, flags}. From step two on,
-  // at_stop is a flag per bit of the last step's stop.
+  // A lane's steps pass on {significand, bits of its place, at_stop, rest, sign, flags}. From step
+  // two on, at_stop is a flag per bit of the last step's stop.
   localparam int W1 = Man + 17, W2 = Man + 5, W3 = Man + 2, S1 = W1 + 2 + 5, S2 = W2 + 4 + 6,
                  S3 = Man + 6 + 3;
   logic [S1-1:0] one_q [Lanes];

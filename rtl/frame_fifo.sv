@@ -1,7 +1,7 @@
 // frame_fifo: buffers a frame's beats, which arrive without a handshake, until its end. A good end
 // releases all beats since the previous end; a bad end, or a beat without room, discards them.
-// in_end_i comes with the frame's last beat or later, before the next frame's first. full_o then
-// says that the frame is dropped for lack of room, whatever in_good_i is.
+// in_end_i comes with the frame's last beat or later, before the next frame's first. With it,
+// full_o: the frame is dropped for lack of room, whatever in_good_i is.
 // A released beat is at the output two clocks later, once earlier beats have left. Data and
 // valid come from registers. Frames are not delimited.
 module frame_fifo #(
@@ -31,7 +31,7 @@ module frame_fifo #(
   logic          room, put;
 
   assign room        = wr_q != {~rd_q[PtrW], rd_q[PtrW-1:0]};
-  // harmless after a beat without room: the frame's end takes all back
+  // harmless after a beat without room: the frame's end discards all
   assign put         = in_valid_i && room;
   assign full_o      = over_q || (in_valid_i && !room);
   assign out_valid_o = valid_q;
@@ -57,7 +57,7 @@ module frame_fifo #(
     end_q  <= end_d;
     rd_q   <= rd_d;
     over_q <= full_o && !in_end_i;
-    // beats released now may be written now, too late to be read
+    // beats released in the clock of their write are not readable yet
     valid_q <= rd_d != end_q;
     if (rst_i) begin
       wr_q   <= '0;

@@ -1,5 +1,5 @@
-// frame_gate: passes or drops whole frames of a stream, as in_pass_i says for their first beats,
-// whose tag accompanies all beats. Combinational.
+// frame_gate: passes or drops whole frames of a stream. in_pass_i with a frame's first beat
+// decides; that beat's tag accompanies all beats. Combinational.
 module frame_gate #(
   parameter int W    = 8,
   parameter int TagW = 1
@@ -43,7 +43,8 @@ module frame_gate #(
   end
 
 `ifdef FORMAL
-  // A beat passes with its first beat's tag if that passed. A dropped beat never waits.
+  // A beat passes, with its frame's tag, if the frame's first beat passed. A dropped beat never
+  // waits.
   logic            past_q = 1'b0, first_pass_q, open_q;
   logic [TagW-1:0] first_tag_q;
   always_ff @(posedge clk_i) begin

@@ -1,7 +1,7 @@
-// job_table: holds what is fixed while a job runs. A commit starts a job with all staged values, or
-// stops it, until its slots are cleared (busy_o). A start is refused if the job runs, a stop is in
-// progress, or ranks or slots are out of range or overlap another job's. Staged values are compared
-// over three clocks: sums and ranges, all jobs' slots, the verdict.
+// job_table: stores jobs' settings, fixed while a job runs. A commit starts a job with all staged
+// values, or stops it; busy_o lasts until its slots are cleared. A start is refused if the job
+// runs, a stop is in progress, or ranks or slots are out of range or overlap another job's.
+// Comparison takes three clocks: sums and ranges, all jobs' slots, the verdict.
 module job_table #(
   parameter int Jobs  = nc_pkg::CARD_JOBS,
   parameter int Ranks = nc_pkg::PKT_MAX_RANKS,  // a power of two; the proof uses fewer
@@ -152,8 +152,8 @@ module job_table #(
   assign send_group_o  = group_q[send_job_i];
 
 `ifdef FORMAL
-  // Running jobs and the stopping one own disjoint slots. Values are constant from start to stop. A
-  // start takes all staged values or none. The verdict equals a comparison in the commit's clock.
+  // Running jobs and the stopping one own disjoint slots. Values are constant from start to stop.
+  // A start uses all staged values or none. The verdict equals a comparison in the commit's clock.
   (* anyconst *) logic [JobW-1:0] one, other;
   (* anyconst *) logic [RankW-1:0] at;
   logic past_q = 1'b0;

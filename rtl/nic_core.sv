@@ -1,5 +1,5 @@
-// nic_core: adds the gradient frames of all ranks and returns the rounded sums: the card
-// without the UDP shell.
+// nic_core: the card without its UDP shell: adds the gradient frames of all ranks and returns
+// rounded sums.
 //
 //                      +--------- job_table <---- regs <==> AXI-Lite
 //                      v              |

@@ -1,10 +1,10 @@
-// reduce_mm: adds k arrays in card memory with the tile, and writes the rounded sums back. The twin
-// of hls/core/reduce.c.
+// reduce_mm: adds k arrays in card memory with the tile and writes the rounded sums back, like
+// hls/core/reduce.c.
 //
 //  per block of Rows beats: part 0 | .. | part k-1 -> slot memory -> rounded during part k-1 -> out
 //
-// Addresses are issued ahead of data: a beat a clock if the memory keeps up. A sum is computed only
-// if the output has room. AXI4: 64-byte beats, INCR, one id; no burst crosses 4 KiB.
+// Addresses are issued ahead of data: a beat a clock if the memory keeps up. Sums wait for room in
+// the output. AXI4: 64-byte beats, INCR, one id; no burst crosses 4 KiB.
 module reduce_mm #(
   parameter int Rows = 32,                   // beats of a block, a power of two
   parameter int Wide = 1

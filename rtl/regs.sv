@@ -1,7 +1,7 @@
 // regs: holds the registers of hls/card/regs.def and serves them over AXI-Lite.
-// An unknown address gets SLVERR. A write that requests a snapshot is answered when it exists. A
-// commit's pulse comes three clocks after the write, so that staged values have been stable for
-// three clocks; the answer follows.
+// An unknown address gets SLVERR. A write that requests a snapshot is answered when the snapshot
+// exists. A commit's pulse comes three clocks after the write, when staged values have been stable
+// for three clocks; the answer follows.
 module regs #(
   parameter int Slots     = nc_pkg::CARD_SLOTS,
   parameter int Jobs      = nc_pkg::CARD_JOBS,
@@ -152,7 +152,7 @@ module regs #(
        drop_seed_write_o, enable_o} <= '0;
       {job_index_q, counter_index_q, drop_in_o, drop_out_o, drop_seed_o} <= '0;
     end
-    // No write can arrive when staged values are cleared: the previous one is answered later.
+    // No write arrives while staged values are cleared: the previous one is answered later.
     if (rst_i || job_commit_o)
       {job_ranks_q, key_lo_q, key_hi_q, base_q, slots_q,
        formats_q, job_group_ip_o, group_port_q} <= '0;
@@ -192,9 +192,8 @@ module regs #(
   end
 
 `ifdef FORMAL
-  // A write-only register reads 0 and is cleared without a write when its commit is taken.
-  // Committed values were stable for three clocks without a commit. A commit's write is answered
-  // after its pulse.
+  // A write-only register reads 0; its commit clears it. Committed values were stable
+  // for three clocks without a commit. A commit's write is answered after its pulse.
   localparam int StagedW = 16 + RankW + 1 + 64 + 16 + 16 + 16 + 32 + 16 + 16 + 32 + 16;
   logic               past_q = 1'b0, start_q;
   logic [1:0]         stood_q;               // clocks of stability, at most 3

@@ -1,8 +1,7 @@
-// round_plan: computes fp_encode's rounding parameters of a packet.
-// k_o belongs to the clock of the inputs, all other outputs to k_i, one clock later, with the fmt
-// inputs held.
-// k is the sum's bit that leads out's smallest normal number. The encoder's place of a bit is its
-// number + First; for the high 4-bit code, whose unit is another bit of the word, number + High.
+// round_plan: computes fp_encode's rounding parameters for a packet. k_o belongs to the clock of
+// the inputs, all other outputs to k_i, one clock later, with the fmt inputs held. k: the sum's
+// bit that is the leading bit of out's smallest normal number. The encoder's place of a bit is its
+// number + First, or + High for the high 4-bit code, whose unit is another bit of the word.
 module round_plan #(
   parameter int Wide = 1,
   localparam int Man = Wide != 0 ? 10 : 6, First = 64 - nc_pkg::CARD_SUM_BITS,

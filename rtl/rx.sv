@@ -1,5 +1,5 @@
-// rx: receives frames, a beat in every clock, and hands on the complete and undamaged:
-// descriptor, {source ip, port, header}, and payload, len / 64 - 1 beats.
+// rx: receives frames, a beat in every clock, and passes on complete, undamaged ones: a descriptor
+// {source ip, port, header} and len / 64 - 1 beats of payload.
 //  c0 beat at the input   c1 in registers, beat's CRC   c2 payload into the FIFO, message's CRC
 //  c3 verdict   c4 desc_valid_o, drop_o   c5 pay_valid_o
 module rx #(

@@ -116,8 +116,8 @@ module rx_check #(
   end
 
 `ifdef FORMAL
-  // Counted again in 16 bits: a frame taken has as many bytes as its header says, and that many
-  // beats were put. Each frame is taken or has exactly one reason to be dropped.
+  // Counted again in 16 bits: a frame taken has its header's number of bytes, and as many beats
+  // were put. Each frame is taken or has exactly one reason to be dropped.
   logic        past_q = 1'b0, open_q, whole_all_q, header_seen_q, on_seen_q, ended_q;
   // suffix 3: for the beat in c3
   logic [15:0] beats_q, puts_q, puts, said_q, beats3_q, puts3_q, said3_q;

@@ -1,8 +1,7 @@
-// sends: schedules results for tx, with one mask of ranks per slot, so that requests for a result
-// merge.
-// Pending slots, whose mask is not empty, are offered to tx in turn, with all ranks at once. A
-// finished result goes straight to tx if nothing else waits there. Its first transmission goes to
-// all ranks as one (send_all_o), even if some have requested it meanwhile.
+// sends: schedules results for tx. One mask of ranks per slot merges requests for a result.
+// Pending slots (mask not empty) are offered to tx in turn, with all ranks at once. A finished
+// result goes straight to tx if nothing waits there. Its first transmission goes to all ranks as
+// one (send_all_o), even if some have requested it meanwhile.
 module sends #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
   parameter int Jobs  = nc_pkg::CARD_JOBS,
@@ -107,8 +106,8 @@ module sends #(
   end
 
 `ifdef FORMAL
-  // One slot: all of a due send leaves at once with the latest result's header, or is withdrawn.
-  // Each request for another slot brings its turn nearer.
+  // One slot: a due send leaves at once, to all its ranks, with the latest result's header, or is
+  // withdrawn. Each send of another slot brings its turn nearer.
   (* anyconst *) logic [SlotW-1:0] one;
   logic             past_q = 1'b0, due_all_q, due_q, fresh_q, straight_q, has_info_q, sent, others,
                     idle;

@@ -1,5 +1,4 @@
-// skid: registers the ready path of a ready/valid stream, which takes a beat every clock, one clock
-// late.
+// skid: registers the ready path of a ready/valid stream: a beat every clock, one clock of delay.
 module skid #(
   parameter int W = 8                        // data, keep, last..., packed by the caller
 ) (
@@ -35,7 +34,7 @@ module skid #(
   end
 
 `ifdef FORMAL
-  // Inside are the last beat taken and the one before.
+  // It holds the last beat taken and the one before.
   logic         past_q = 1'b0;
   logic [1:0]   held_q;
   logic [W-1:0] last_q, before_q;

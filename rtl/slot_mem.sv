@@ -23,7 +23,7 @@ module slot_mem #(
   logic [Width-1:0] read_q;
   always_ff @(posedge clk_i) begin
     if (w_en_i) g.rows_q[w_row_i] <= w_data_i;
-    // x on purpose: to return the old row, a tool adds flip-flops around the memory
+    // x: returning the old row would cost flip-flops around the memory
     if (r_en_i) read_q <= w_en_i && w_row_i == r_row_i ? 'x : g.rows_q[r_row_i];
   end
   assign r_data_o = read_q;

@@ -1,5 +1,4 @@
-// slot_rule: decides what a contribution does to its slot: hls/card/slot.h in gates.
-// Combinational.
+// slot_rule: decides a contribution's effect on its slot: hls/card/slot.h in gates. Combinational.
 //
 //  DONE(c)     c+1: claims the slot (FILLING(c+1), first)   c: the kept result again, if any
 //  FILLING(c)  c, new rank: added, DONE(c) after the last   c, known rank: duplicate

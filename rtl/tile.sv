@@ -1,5 +1,5 @@
-// tile: adds one beat a clock to a row of the slot memory, in 64 lanes, and rounds the row while it
-// adds the last contribution.
+// tile: adds one beat a clock to a row of the slot memory, in 64 lanes, and rounds the row while
+// it adds the last contribution.
 //
 // clock  0 in | 1 data_q: decode, read row | 2 add | 3 sum: write row, round 1 | 4, 5, 6 round |
 //        7 code | 8 row packed, where needed
@@ -7,7 +7,7 @@
 // in_ready_o falls after a beat that needs k > 1 clocks. MAX: k = 2. An emitted beat:
 // k = turns + rows - 1, where turns = 2 for 4-bit codes (low, then high ones), else 1, and
 // rows = the 512-bit rows of the beat's results.
-// A row made one or two clocks ago is forwarded. A packet's beats are contiguous.
+// A row computed one or two clocks ago is forwarded. A packet's beats are contiguous.
 module tile #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
   parameter int Rows = nc_pkg::CARD_BEATS,
@@ -199,8 +199,8 @@ module tile #(
   end
 
   // ---- the lanes
-  // Few modules, so that Verilator generates few copies of the code; several, as Yosys' time grows
-  // with the square of a module's lanes.
+  // Lanes per module, a compromise: Verilator generates code for each module, and Yosys' time
+  // grows with the square of its lanes.
   localparam int Lanes = 16;
   logic [64*Codes-1:0] codes;
   logic [63:0]         over_any, ninf_any, pinf_any;

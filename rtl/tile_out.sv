@@ -1,5 +1,5 @@
-// tile_out: writes the encoders' results to the kept-result memory: waits for the second turn of
-// 4-bit codes, and spends a clock on each row.
+// tile_out: writes the encoders' results to the kept-result memory, after the second turn of 4-bit
+// codes, a clock per row.
 module tile_out #(
   parameter int RW = 12,                     // bits of {slot, beat}
   parameter int BW = 5                       // bits of beat

@@ -1,15 +1,14 @@
 // tx: sends frames of results, NAKs and PONGs.
-// A result goes to each rank of a mask, lowest first, or once to the job's multicast group. Answers
-// take turns with results. One beat a clock, headers included, while requests wait; the first is at
-// the output 3 clocks after its request is taken.
+// A result goes to each rank of a mask, lowest first, or once to the job's multicast group.
+// Answers take turns with results. While requests wait, a beat leaves every clock, headers
+// included; the first is at the output 3 clocks after its request is taken.
 //
 //  clock   START: ask for header and row 0 | ROWS: row 1.. | GAP: no read; then START
 //  header  START -> fields and CRC in registers, address -> output FIFO
 //  payload read -> +2 kr_data_i -> output FIFO
 //
-// A header thus enters the output FIFO a clock before its row 0. At most one beat enters in a
-// clock, if there is room. When busy_o falls, the last address in busy_slot_o was given a clock
-// before or earlier.
+// A header enters the output FIFO a clock before its row 0. At most one beat enters in a clock, if
+// there is room. When busy_o falls, the last read of busy_slot_o was at least a clock before.
 module tx #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
   parameter int Rows  = nc_pkg::CARD_BEATS,

@@ -1,4 +1,4 @@
-// zero_crc: gives the CRC32C of a number of zero beats (64 bytes each), from a table computed at
+// zero_crc: the CRC32C of a number of zero beats (64 bytes each), from a table computed at
 // elaboration; 0 for none.
 module zero_crc #(
   parameter int Beats = 32,

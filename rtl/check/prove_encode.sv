@@ -1,7 +1,7 @@
 // prove_encode: proves that a lane's code is its sum / 2^shift, rounded once as hls/arith/mf.h
 // defines. For Yosys.
-// Sum and flags are free: lanes are cut away. One encoder is checked, for beats of any formats,
-// shifts and ops at any distance. A half word holds at most the sum of all ranks' codes.
+// Lanes are cut away, so sum and flags are free. The proof checks one encoder, for beats of any
+// formats, shifts and ops at any distance. A half word holds at most the sum of all ranks' codes.
 module prove_encode #(
   parameter int Wide = 1,
   localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS,
@@ -96,8 +96,7 @@ module prove_encode #(
     neg   = sig[Sum-1];
     if (neg) sig = -sig;
 
-    // Places in sig: its leading one; that of out's smallest normal; the higher of the two; out's
-    // last bit.
+    // Places in sig: its leading one; out's smallest normal; the higher of these; out's last bit.
     top = 7'sd0;
     for (int i = 0; i < Sum; i++) if (sig[i]) top = 7'(i);
     lowest = in_bias + $signed({2'b00, in_m}) + $signed({4'd0, shift}) - out_bias;

@@ -1,7 +1,7 @@
-// prove_kept: proves that admit and sends never let a kept result be overwritten while it is sent,
-// or sent while it is overwritten, for any speeds of tx and tile, frames and jobs. For Yosys.
-// From the clock in which the last contribution enters the tile until the result is reported, tx
-// does not read the slot and no request for it waits.
+// prove_kept: proves that admit and sends never let a kept result be sent and overwritten at the
+// same time, for any speeds of tx and tile, frames and jobs. For Yosys. From the clock in which
+// the last contribution enters the tile until the result is reported, tx does not read the slot
+// and no request for it waits.
 module prove_kept #(
   parameter int Slots = 2,
   localparam int Ranks = nc_pkg::PKT_MAX_RANKS,

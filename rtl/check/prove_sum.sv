@@ -1,7 +1,7 @@
 // prove_sum: proves that a lane's word is the exact sum, or for MAX the maximum, of all codes since
 // the row's first contribution, with the flags of non-finite codes. For Yosys.
-// Beats of any rows follow each other at any distance. One row is followed in lane 0. The memory is
-// cut away: it returns the written value, or anything if a row is read while it is written.
+// Beats of any rows come at any distance. The proof follows one row in lane 0. The memory is cut
+// away: it returns the written value, or anything if a row is read while it is written.
 // Contributions to a row have one format and op. A word with a flag is not checked further.
 module prove_sum #(
   parameter int Wide = 1,

@@ -1,4 +1,4 @@
-// lane: is one lane of a tile for 8-bit formats, which routes in seconds.
+// lane: one lane of a tile for 8-bit formats, which routes in seconds.
 module lane (
   input  logic        clk_i,
   input  logic        term_en_i,

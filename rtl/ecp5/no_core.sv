@@ -1,4 +1,4 @@
-// no_core: replaces nic_core to route a card's shell by itself: returns frames to their senders.
+// no_core: replaces nic_core, to route a card's shell without it: returns frames to their senders.
 module nic_core #(
   parameter int Slots = 0, Rows = 0, Jobs = 0, FifoBeats = 0, Descs = 0, Answers = 0, Wide = 0,
                 Ultra = 0

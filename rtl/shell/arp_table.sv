@@ -1,10 +1,9 @@
 // arp_table: maps IP to MAC addresses, instead of LiteEth's table (README.md).
-// Every lookup is answered at once. For an unknown address it fails: the frame is dropped, an ARP
-// request is sent, and the protocol retransmits.
-// An address is learnt from its answer to our request, or its own request to us; the first claim
-// wins. A request from another MAC only makes the entry unknown, so the IP is looked up again.
-// A new entry replaces an unknown one, else the next in turn; for a requesting host it only takes
-// an empty place.
+// Every lookup is answered at once. If the address is unknown, the frame is dropped, an ARP
+// request is sent, and the protocol retransmits. An address is learnt from its answer to our
+// request, or its own request to us; the first claim wins. A request from another MAC only makes
+// the entry unknown, so the IP is looked up again. A new entry replaces an unknown one, else the
+// next in turn, but a requesting host only gets an empty place.
 module arp_table #(
   parameter int Rows  = 16,                  // a power of two; clocks of a search
   parameter int Banks = 4,                   // entries searched in a clock, a power of two

@@ -87,8 +87,8 @@ module beat_words (
   end
 
 `ifdef FORMAL
-  // Any word of a beat, both ways, has its right place. A frame is whole exactly if all words and
-  // bytes arrived without error.
+  // In both directions every word of a beat has its place. A frame is whole exactly if all words
+  // and bytes arrived without error.
   (* anyconst *) logic [3:0] mark;
   logic         past_q = 1'b0, good_q, fine_q, marked_last_q, open_q;
   logic [31:0]  word_q;

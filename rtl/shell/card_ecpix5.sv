@@ -1,4 +1,4 @@
-// card_ecpix5: is the card for the ECPIX-5 board (LFE5UM5G-85F): 100 MHz in, 50 MHz inside, RGMII.
+// card_ecpix5: the card for the ECPIX-5 board (LFE5UM5G-85F): 100 MHz in, 50 MHz inside, RGMII.
 module card_ecpix5 #(
   parameter logic [47:0] Mac     = 48'h026e_6300_0032,
   parameter logic [31:0] Ip      = 32'h0a00_0032,    // 10.0.0.50

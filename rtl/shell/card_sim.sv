@@ -1,4 +1,4 @@
-// card_sim: is the card with its shell for Verilator: Ethernet frames with preamble and CRC.
+// card_sim: the card with its shell for Verilator: Ethernet frames with preamble and CRC.
 module card_sim (
   input  logic        clk_i,
   input  logic        rst_i,

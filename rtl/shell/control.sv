@@ -131,7 +131,7 @@ module control #(
     bus_value = '1;
     unique case (state_q)
       Enable:     {bus_at, bus_value} = {nc_pkg::REG_CTRL, 32'd1 << nc_pkg::REG_CTRL_ENABLE};
-      // The next two commits are refused, as there is no such job, which clears all staged values.
+      // No such job: the next two commits are refused, and so clear all staged values.
       CleanIndex: ;
       CleanJob:   {bus_at, bus_value} = {nc_pkg::REG_JOB_COMMIT, 32'd0};
       CleanRank:  bus_at = nc_pkg::REG_RANK_COMMIT;
@@ -198,7 +198,7 @@ module control #(
   crc32c #(.Bits(32)) u_crc (.data_i(crc_data ^ ((tx_step ? tx_first : rx_first) ? '1 : crc_q)),
                              .crc_o(crc));
 
-  // Without equal lengths the answer could be longer than the request.
+  // Lengths must be equal, or the answer could exceed the request.
   assign repeated = hit_q && own_sequence == sequence_in && as_long_q;
   always_comb begin
     status = nc_pkg::LEASE_STATUS_DONE;
@@ -315,9 +315,9 @@ module control #(
   end
 
 `ifdef FORMAL
-  // An operation is done for the lease whose secret the request has, if control_jobs allows it. A
-  // commit goes to the job named last in the same request. A repetition does nothing. Each request
-  // has one answer, from its own lease's words. An expired lease is ended next.
+  // An operation is done if control_jobs allows it to the lease with the request's secret. A
+  // commit applies to the job selected last in the same request. A repetition does nothing. Each
+  // request has one answer, from its own lease's buffer. An expired lease is ended next.
   logic        past_q = 1'b0, checked_q, waits_q, brief_q, works, ends;
   logic [31:0] named_q;                      // JOB_INDEX as last written
   assign works = state_q >= CleanIndex && state_q <= Put;

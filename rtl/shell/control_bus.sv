@@ -50,8 +50,8 @@ module control_bus (
   end
 
 `ifdef FORMAL
-  // Each start is one access, stable until taken, with its own answer. Assumed: the user holds what
-  // it started, the slave answers what it took.
+  // Each start is one access, stable until taken, with its own answer. Assumed: the user holds its
+  // inputs, the slave answers each access.
   logic past_q = 1'b0;
   always_ff @(posedge clk_i) begin
     past_q <= 1'b1;

@@ -10,7 +10,7 @@ module control_jobs #(
 ) (
   input  logic              clk_i,
   input  logic              rst_i,
-  input  logic [IndexW-1:0] lease_i,         // that asks
+  input  logic [IndexW-1:0] lease_i,         // the asking lease
   input  logic              write_i,
   input  logic [11:0]       at_i,
   input  logic [31:0]       value_i,

@@ -78,8 +78,8 @@ module control_leases #(
   end
 
 `ifdef FORMAL
-  // No two leases share a buffer. A silent lease is over after exactly Ticks ticks. Only the lease
-  // at hand changes.
+  // No two leases share a buffer. A silent lease ends after exactly Ticks ticks. Only the selected
+  // lease changes.
   (* anyconst *) logic [IndexW-1:0] one;
   logic             past_q = 1'b0;
   logic [LeftW-1:0] silent_q;

@@ -1,6 +1,5 @@
-// control_rx: receives a datagram into a buffer and checks whether it is a request of
-// hls/card/lease.def, held until take_i. Others are lost meanwhile: the network never
-// waits.
+// control_rx: receives a datagram into a buffer, checks that it is a request (hls/card/lease.def),
+// and holds it until take_i. Other datagrams are lost meanwhile: the network never waits.
 module control_rx #(
   localparam int WordW = $clog2(nc_pkg::LEASE_WORDS),
   localparam int CountW = $clog2(nc_pkg::LEASE_OPERATIONS + 1)
@@ -117,7 +116,7 @@ module control_rx #(
 
 `ifdef FORMAL
   // A datagram is a request, malformed, or lost because another is in progress. A held request is
-  // stable and has as many words as it says.
+  // stable and has its stated number of words.
   logic       past_q = 1'b0;
   logic [1:0] ends_q, fates_q;
   always_ff @(posedge clk_i) begin

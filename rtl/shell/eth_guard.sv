@@ -174,7 +174,7 @@ module eth_guard #(
 
 `ifdef FORMAL
   // A passed frame meets all rules above except checksums, checked on a copy of its first eleven
-  // words. The right number of words is put, only the last is marked.
+  // words. The right number of words is put; only the last is marked.
   logic           past_q = 1'b0, ends_q;
   logic [351:0]   words_q;
   // 16-bit numbers: h[16 * k +: 16] is bytes 2k and 2k + 1

@@ -1,6 +1,6 @@
 #!/bin/sh
-# venv.sh : installs LiteEth (requirements.txt) in the virtual environment FOLDER/venv, complete if
-# FOLDER/venv/done exists. On failure, prints the reason in one line and exits with 1.
+# venv.sh : installs LiteEth (requirements.txt) in the virtual environment FOLDER/venv;
+# FOLDER/venv/done marks it complete. On failure, prints the reason in one line and exits with 1.
 # usage: venv.sh FOLDER
 set -eu
 here=$(dirname "$0")
