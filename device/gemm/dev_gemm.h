@@ -1,6 +1,5 @@
-/* dev_gemm.h : declares matrix products that round every product and partial sum to a chosen
- * format. host/nn/cpu/gemm_low.h computes the same bits in plain C. Source: APS paper, section 5
- * and Fig. 12. */
+/* dev_gemm.h : matrix products that round every product and partial sum to a chosen format, with
+ * the bits of host/nn/cpu/gemm_low.h. Source: APS paper, section 5 and Fig. 12. */
 #ifndef DEV_GEMM_H
 #define DEV_GEMM_H
 #include "device/run/dev.h"

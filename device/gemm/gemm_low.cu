@@ -1,8 +1,9 @@
 /* gemm_low.cu : matrix products that round every product and partial sum (dev_gemm.h).
  *
- * A block computes 64 x 64 values of c, a thread 4 x 4, from panels of depth 16 in shared memory. A
- * thread's rows and columns are 16 apart, so that neighbouring threads read neighbouring elements.
- * Runs (gemm_low.cuh) are computed in parallel into separate memory and then added in order.
+ * A block computes 64 x 64 values of c, a thread 4 x 4, from panels of depth 16 in shared memory.
+ * A thread's rows and columns are 16 apart, so that neighbouring threads read neighbouring
+ * elements. Runs (gemm_low.cuh) are computed in parallel into separate memory, then added in
+ * order.
  *
  * Formats with m <= 10 are computed in fp32, others in double, as in host/nn/cpu/gemm_low.h:
  *     product   in fp32: rounded toward zero, with the last bit set if anything was lost ("to
@@ -67,7 +68,7 @@ template <> struct wide<double> {
     }
 };
 
-/* As struct rounding of host/nn/cpu/gemm_low.c. Magnitudes are bits without the sign. */
+/* Like struct rounding of host/nn/cpu/gemm_low.c. Magnitudes are bits without the sign. */
 template <class T> struct rounding {
     typename wide<T>::bits half, keep, odd, small, max, beyond, nan;
     unsigned drop;

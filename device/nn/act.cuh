@@ -130,7 +130,7 @@ template <typename T, int V> static __device__ inline void act_read(const T *x, 
     act_open<T, V>(act_load<T, V>(x), v);
 }
 
-/* Rows of n values at these addresses are aligned to 16 bytes. NULL is ignored. */
+/* Returns whether rows of n values at these addresses are aligned to 16 bytes. Ignores NULL. */
 template <typename T> static inline bool act_wide(size_t n)
 {
     return n % ACT_LANES(T) == 0;

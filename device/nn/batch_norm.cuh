@@ -1,13 +1,12 @@
-/* batch_norm.cuh : distributes the values x[n][c] of batch norm over threads, and adds sums of
- * blocks.
+/* batch_norm.cuh : distributes batch norm's values x[n][c] over threads and adds sums of blocks.
  *
  *            <- tx threads, V channels each ->
  *     ty rows  [ block (i, s) ]
  *
- * Line s of blocks has the groups of ty rows number s, s + lines, s + 2 lines, ... Each block
- * stores two numbers per channel, a partial, in scratch; a small kernel adds the partials of all
- * lines in a fixed order, in double. The distribution depends only on n and c, so results are the
- * same on every GPU. */
+ * Line s of blocks has row groups s, s + lines, s + 2 lines, ... of ty rows each. Each block
+ * stores two numbers per channel, a partial, in scratch; a small kernel adds all lines' partials
+ * in a fixed order, in double. The distribution depends only on n and c, so results are the same
+ * on every GPU. */
 #ifndef BATCH_NORM_CUH
 #define BATCH_NORM_CUH
 #include "device/nn/act.cuh"
@@ -59,12 +58,12 @@ static __device__ inline double norm_rows(size_t n, unsigned lines, unsigned ty,
     return (double)(whole + last);
 }
 
-/* Shared memory, as registers are needed for loading rows. A warp reads adjacent values. */
+/* In shared memory, as loading rows needs the registers. A warp reads adjacent values. */
 template <int V> struct norm_values {
     float at[V][NORM_ACROSS];
 };
 
-/* In the swapped form gamma is in outer: it multiplies after the addition. */
+/* In the swapped form, gamma multiplies after the addition and is in outer. */
 template <int V> struct norm_affine {
     norm_values<V> mean, scale, shift, outer;
 };
@@ -142,7 +141,7 @@ static __device__ inline float norm_swapped(float d, float scale, float addend, 
 }
 
 /* weighted: sum rows * a and b + rows * a^2 of the partials (a, b). A block of (NORM_FOLD,
- * CU_THREADS / NORM_FOLD) calls it; threads with threadIdx.y == 0 return the sums. */
+ * CU_THREADS / NORM_FOLD) calls it; the sums are returned where threadIdx.y == 0. */
 static __device__ inline double2 norm_fold(const float2 *partial, unsigned lines, int c,
                                            int channel, bool weighted, size_t n, unsigned ty)
 {

@@ -4,9 +4,9 @@
  *     dx = gamma * inv_std *
  *          (dy - sum(dy) / n - (x - mean) * inv_std^2 * sum(dy * (x - mean)) / n)
  *
- * All are multiplied by the factor. If gamma multiplies after the addition (the swapped form),
- * gamma * dy, the gradient of the addend, replaces dy. dgamma is then a third sum: of dy times the
- * value that gamma multiplies. */
+ * All are multiplied by the factor. In the swapped form, gamma multiplies after the addition:
+ * gamma * dy, the addend's gradient, replaces dy, and dgamma is a third sum: of dy times the value
+ * that gamma multiplies. */
 #include "device/nn/nn.cuh"
 #include "device/nn/batch_norm.cuh"
 

@@ -1,5 +1,5 @@
-/* bilinear.cu : scales images up bilinearly, with the bits of host/nn/layers/layer_bilinear.c, and
- * adds gradients in the CPU's order. */
+/* bilinear.cu : bilinear upscaling with the bits of host/nn/layers/layer_bilinear.c; adds
+ * gradients in the CPU's order. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 #include "hls/nn/bilinear.h"

@@ -1,8 +1,8 @@
 /* conv.cu : computes conv2d: forward, data gradient, weight gradient, bias gradient.
  *
- * Each pass over a window has a cuDNN plan per batch size. nn_conv_plan() makes those of the
- * largest batch; others, and those of tensors not aligned to 16 bytes, are made at first use. If
- * cuDNN has no plan that adds to dx, the window's dx is computed in scratch and then added:
+ * Each pass over a window has a cuDNN plan per batch size. nn_conv_plan() makes the largest
+ * batch's; others, and those for tensors not aligned to 16 bytes, are made at first use. If no
+ * cuDNN plan adds to dx, the window's dx is computed in scratch, then added:
  *
  *     scratch   | dx of this window | the plan's workspace | */
 #include "device/nn/conv.cuh"

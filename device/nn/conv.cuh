@@ -28,8 +28,8 @@ struct conv_tensors {
     const void *x, *w, *y;
 };
 
-/* cuDNN has no engine that reads 16-bit tensors and writes dw as floats: dw is then written in 16
- * bits to the beginning of scratch, and our kernel converts it. */
+/* No cuDNN engine reads 16-bit tensors and writes dw as floats. dw is then written in 16 bits to
+ * the beginning of scratch; our kernel converts it. */
 struct conv_plan {
     struct conv_key key;
     cudnnBackendDescriptor_t config, plan;

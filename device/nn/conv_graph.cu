@@ -4,12 +4,11 @@
  *     tensors, operations -> operation graph -> heuristics -> engine configurations -> plans
  *
  * Dimensions are n, c, h, w; strides put channels last. Sums are floats; with NN_FP16_PURE, halves
- * if an engine can do that. Engines with these numerical notes are left out:
+ * if an engine adds in halves. Engines with these numerical notes are left out:
  *     all maths   a different order of sums in each run, or transforms that round more (FFT,
  *                 Winograd), except with NARROWCAST_CONV=any; sums in 16 bits, except with
  *                 NN_FP16_PURE
- *     fp32        tensor cores, which would round inputs to TF32, and conversion of inputs to
- *                 narrower types */
+ *     fp32        tensor cores (inputs rounded to TF32), conversion to narrower types */
 #include "device/nn/conv.cuh"
 
 enum { MADE_MAX = 16, UID_X = 'x', UID_W = 'w', UID_Y = 'y' };

@@ -1,6 +1,6 @@
-/* conv_low.cu : computes conv2d and linear by products that round at every step (gemm_low.cu), with
- * the bits of the CPU's layers. rows(x) has the values under each window in a row. All sums have
- * the order of host/nn/cpu/cpu_conv.c and layer_linear.c:
+/* conv_low.cu : conv2d and linear with products that round at every step (gemm_low.cu), with the
+ * CPU's bits. rows(x) has a row of values for each window. Sums have the order of
+ * host/nn/cpu/cpu_conv.c and layer_linear.c:
  *
  *     forward    y = bias + rows(x) * w^T
  *     backward   stride 1, dx wanted:  dx (+)= rows(dy) * turned(w)

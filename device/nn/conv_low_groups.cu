@@ -1,5 +1,5 @@
-/* conv_low_groups.cu : computes conv2d in groups by products that round. Each group's channels are
- * first copied next to each other, as in host/nn/cpu/cpu_conv_groups.c. */
+/* conv_low_groups.cu : conv2d in groups with products that round. First makes each group's
+ * channels contiguous, as in host/nn/cpu/cpu_conv_groups.c. */
 #include "device/nn/conv.cuh"
 
 static nn_window part_of(const nn_window *g)

@@ -1,11 +1,11 @@
 /* conv_pick.cu : runs cuDNN's plans for a pass on blank tensors and keeps the fastest.
  *
- * A later plan must be faster than the best by a margin, so that noise does not change the choice.
- * cuDNN's first guess is used if the stream is being captured at first use, or if memory is short
- * for a second copy of the tensors.
+ * A later plan must beat the best by a margin, so that noise does not change the choice. Uses
+ * cuDNN's first guess if the stream is being captured at first use, or memory lacks room for a
+ * second copy of the tensors.
  *
- * Plans sum in different orders, and times vary: only NARROWCAST_CONV=first gives the same bits in
- * a repeated run. `any` also tries the engines that conv_graph.cu leaves out. */
+ * Plans add in different orders, and times vary, so only NARROWCAST_CONV=first gives the same bits
+ * in a repeated run. `any` also tries engines that conv_graph.cu leaves out. */
 #include "device/nn/conv.cuh"
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static void blank_close(struct blank *b)
         cudaEventDestroy(b->to);
 }
 
-/* The bytes are about 1/100 or 1 in every type. */
+/* Fills the tensor with bytes that are about 1/100 or 1 in every type. */
 static bool blank_tensor(void **out, size_t bytes, cudaStream_t s)
 {
     return cudaMalloc(out, bytes) == cudaSuccess &&

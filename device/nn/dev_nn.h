@@ -1,7 +1,7 @@
-/* dev_nn.h : declares the layers of a network on the GPU, by cuDNN, cuBLAS, or our own kernels
- * where these are faster.
+/* dev_nn.h : the layers of a network on the GPU, from cuDNN, cuBLAS, or our own kernels where
+ * these are faster.
  *
- * host/nn/nn_ops.h defines what every pass computes. All passes of a context run on its stream.
+ * host/nn/nn_ops.h defines the passes' results. All passes of a context run on its stream.
  *
  * - Activations and their gradients are NHWC in the type of the math (float, half or bfloat16),
  *   passed as `void *`.
@@ -36,16 +36,16 @@ struct dev_nn_ops {
     int (*weights_open)(struct dev_nn *d, const void *w, size_t n);
     /* Make the 16-bit copies, once per pass of the network, before any layer. */
     int (*weights)(struct dev_nn *d);
-    /* Set the loss scale: gradients of the loss are multiplied by *scale, and weight gradients
-     * divided. scale: one float in device memory, read when a pass runs; NULL: 1. */
+    /* Set the loss scale: multiply gradients of the loss by *scale, divide weight gradients.
+     * scale: a float in device memory, read when a pass runs; NULL: 1. */
     void (*loss_scale)(struct dev_nn *d, const float *scale);
     /* Make conv and linear round their products by the rule (copied), with the bits of the CPU's
      * layers (host/nn/cpu/gemm_low.h). NULL: the machine's arithmetic. Call this before conv_plan.
      * Return 0, or report -EINVAL unless the math is NN_FP32. */
     int (*gemm)(struct dev_nn *d, const struct gemm_rule *rule);
 
-    /* The passes of layers and losses (hls/nn/layers.def). They read and write only device memory,
-     * so a graph can be repeated after other keys, labels and scales were copied there. */
+    /* The passes of layers and losses (hls/nn/layers.def). They access only device memory, so a
+     * graph can be repeated with other keys, labels and scales. */
 #define PASS(name, params, args, makes) int (*name)(struct dev_nn * d, LIST params);
 #define ACT                             void
 #define PAR                             void
@@ -69,10 +69,10 @@ struct dev_nn_ops {
                                const struct optim_step *step, void *w, const void *g,
                                void *const *state, float *scratch);
 
-    /* Fill x[batch, shown], in the type of activations, with normalised, cropped, flipped and
-     * scaled images. Before rounding to that type, the bits are dataset_batch()'s. bytes: [batch,
-     * image]. which: [batch] indices of images in the training set. keys: [2] seed and epoch. All
-     * are device memory. */
+    /* Fill x[batch, shown] with normalised, cropped, flipped and scaled images in the type of
+     * activations. Before rounding to it, the bits are dataset_batch()'s. bytes: [batch, image].
+     * which: [batch] indices of images in the training set. keys: [2] seed and epoch. All are
+     * device memory. */
     int (*feed)(struct dev_nn *d, const struct dev_feed *f, const uint8_t *bytes,
                 const uint32_t *which, const uint64_t *keys, void *x);
     /* Convert n floats to the type of activations, and back. */

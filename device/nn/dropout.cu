@@ -1,5 +1,5 @@
-/* dropout.cu : computes dropout, with the CPU's choices (nn_cpu): word i of a random stream,
- * selected by key and node, decides about value i. */
+/* dropout.cu : computes dropout with the CPU's choices: word i of a random stream, selected by key
+ * and node, decides about value i. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 #include "hls/arith/philox.h"

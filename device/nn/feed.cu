@@ -40,7 +40,7 @@ static __device__ inline float seen(const looks &l, nn_shape s, const uint8_t *i
     return l.pixels[channel][in ? image[(from_row * s.w + from_col) * s.c + channel] : 0];
 }
 
-/* Images and parts share a grid dimension: a batch may have more images than another allows. */
+/* Images and parts share a grid dimension; others are too small for many images. */
 struct part {
     unsigned image, at;
 };

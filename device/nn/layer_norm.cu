@@ -1,5 +1,5 @@
 /* layer_norm.cu : computes layer norm, with the bits of host/nn/layers/layer_layer_norm.c. A warp
- * computes a row, with the lanes of hls/nn/layer.h. A thread sums dgamma and dbeta of a channel
+ * computes a row, with the lanes of hls/nn/layer.h. A thread sums a channel's dgamma and dbeta
  * over a run of rows, then one adds all runs. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"

@@ -12,7 +12,7 @@
 
 enum {
     WORKSPACE_BYTES = 32 << 20
-}; /* as much as cuBLAS uses on any chip so far; ours, so that graphs can use it */
+}; /* cuBLAS's largest default so far; our own memory, so that graphs can use it */
 
 struct nn_blas {
     cublasHandle_t handle;

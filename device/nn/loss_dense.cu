@@ -4,8 +4,8 @@
  *     sum         one block                                -> result, confusion
  *     gradient                                             -> dlogits
  *
- * Rows with an invalid label do not count: the gradient needs the sum, as the loss is a mean over
- * the others. The order of additions depends only on the number of rows. */
+ * The loss is a mean over the rows with a valid label, so the gradient needs their number first.
+ * The order of additions depends only on the number of rows. */
 #include "device/nn/softmax.cuh"
 
 enum { DENSE_THREADS = 256, DENSE_BLOCKS = 512 };

@@ -1,5 +1,5 @@
-/* loss_scale.cu : computes per-layer loss scales and applies them. Scales stay in device memory, so
- * the host never waits for them.
+/* loss_scale.cu : computes and applies per-layer loss scales. They stay in device memory, so the
+ * host never waits for them.
  *
  * Up to MOMENTS_BLOCKS blocks each sum a run of elements, then these sums are added in a fixed
  * order. A run's length depends only on n, so results do not depend on the chip. */

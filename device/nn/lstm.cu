@@ -1,7 +1,7 @@
 /* lstm.cu : computes the LSTM: products by cuBLAS, and one kernel per step for the cells of all
  * samples.
  *
- * Lengths of sequences are read when a pass runs, so that a graph can be repeated with others.
+ * A pass reads the sequences' lengths when it runs, so that a graph can be repeated with others.
  * Every step is computed for every sample. Values after a sequence's end are set to zero: zero
  * gates have zero gradients and dc.
  *

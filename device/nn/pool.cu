@@ -1,5 +1,5 @@
-/* pool.cu : computes max and average pooling, with the CPU's order of sums and choices. Backward,
- * each input pixel visits the windows that cover it. */
+/* pool.cu : computes max and average pooling with the CPU's order of sums and choices. In the
+ * backward pass, each input pixel visits the windows that cover it. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 

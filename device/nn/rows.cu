@@ -1,8 +1,8 @@
 /* rows.cu : adds a bias to tensors of n rows of c channels, computes its gradient, and removes the
  * loss scale from weight gradients.
  *
- * A sum over rows adds up to SUM_BLOCKS runs, whose length depends only on n, in a fixed order, so
- * bits do not depend on the chip. */
+ * A sum over rows has up to SUM_BLOCKS runs, whose length depends only on n, added in a fixed
+ * order: bits do not depend on the chip. */
 #include "device/nn/act.cuh"
 #include "device/nn/conv.cuh"
 #include "device/vec/element.cuh"

@@ -1,4 +1,4 @@
-/* softmax.cuh : computes cross-entropy of a row of logits, with a group of a warp's lanes. */
+/* softmax.cuh : cross-entropy of a row of logits, by a group of a warp's lanes. */
 #ifndef SOFTMAX_CUH
 #define SOFTMAX_CUH
 #include "device/nn/nn.cuh"

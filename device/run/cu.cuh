@@ -10,7 +10,7 @@ enum { CU_THREADS = 256 };
 /* The host's err_say(), set by run->open(); before that, it prints to stderr. */
 extern dev_say *cu_say;
 
-/* CUDA's current device is per thread: every thread must set this one. */
+/* Every thread must set this device: CUDA's current device is per thread. */
 extern int cu_ordinal;
 static inline cudaStream_t cu_stream(struct dev_stream *s)
 {
@@ -46,9 +46,8 @@ static inline unsigned cu_blocks_most(size_t n, int per_sm)
     return (unsigned)(want < most ? want : most);
 }
 
-/* Allow every launch of KERNEL up to `most` bytes of dynamic shared memory. `most` must be the same
- * in all calls, as threads that launch at the same time share the limit. Returns 0, or a reported
- * failure. */
+/* Allow every launch of KERNEL up to `most` bytes of dynamic shared memory. `most` must be the
+ * same in all calls, as concurrent threads share the limit. Returns 0, or a reported failure. */
 template <auto KERNEL> static int cu_shared_most(size_t most, const char *what)
 {
     static int set_for = -1; /* device */

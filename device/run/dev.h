@@ -1,5 +1,4 @@
-/* dev.h : declares the interface of the device library, libnarrowcast_cuda.so: tables of functions
- * for C.
+/* dev.h : interface of the device library, libnarrowcast_cuda.so: tables of functions for C.
  *
  *     host/vec/gpu/gpu.c loads the library if a GPU is asked for
  *       -> run->open() -> launchers -> run->close()
@@ -48,7 +47,7 @@ struct dev_run_ops {
     int (*count)(void);
 
     /* Allocate device memory (alloc) or pinned host memory, zeroed and aligned to 256 bytes. On
-     * failure, report the sizes and return NULL. The free functions accept NULL. */
+     * failure, report sizes and return NULL. The free functions accept NULL. */
     void *(*alloc)(size_t bytes);
     void (*free)(void *p);
     void *(*alloc_pinned)(size_t bytes);

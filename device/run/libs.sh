@@ -13,8 +13,8 @@ esac
 # newest FOLDER: print its lib$name.so with the highest version number
 newest() { find -L "$1/" -maxdepth 1 -name "lib$name.so*" -type f 2>/dev/null | sort -V | tail -n 1; }
 
-# here INCLUDE LIB...: print the result if both exist, without system folders: naming them would
-# change the order in which compiler and loader search.
+# here INCLUDE LIB...: print the result if both exist. System folders are left out: naming them
+# would change the search order of compiler and loader.
 here() {
     include=$1
     shift

@@ -1,5 +1,5 @@
-/* nccl.cu : implements dev_nccl.h with NCCL. Communicators are non-blocking, so that no call
- * exceeds its deadline. */
+/* nccl.cu : dev_nccl.h on NCCL. Communicators are non-blocking, so that no call exceeds its
+ * deadline. */
 #include "device/run/cu.cuh"
 #include "device/run/dev_nccl.h"
 #include <string.h>

@@ -1,8 +1,8 @@
 /* run_stream.cu : implements streams, events, graphs, and flags that show a stream's progress. */
 #include "device/run/run.cuh"
 
-/* The flag follows all earlier writes of the stream. Unlike a read, a store need not be awaited
- * across the bus. */
+/* The flag follows all earlier writes of the stream. A store across the bus, unlike a read, need
+ * not be awaited. */
 static __global__ void k_signal(volatile uint32_t *flag, uint32_t value)
 {
     __threadfence_system();

@@ -1,4 +1,4 @@
-/* absmax.cu : finds the largest magnitude of every span of a list. */
+/* absmax.cu : finds the largest magnitude of each span of a list. */
 #include "device/vec/cast_item.cuh"
 #include "device/vec/cast_list.cuh"
 #include "device/vec/vec.cuh"

@@ -1,7 +1,7 @@
-/* aps.cu : finds each layer's largest magnitude and shift and encodes the layer, for a whole list
- * in one launch.
+/* aps.cu : finds each layer's largest magnitude and shift, then encodes the layer; a whole list in
+ * one launch.
  *
- * A layer gets enough blocks that each block's tiles, its share, fit half of its shared memory:
+ * A layer gets so many blocks that a block's tiles, its share, fit half of its shared memory:
  *
  *     layer       |------ 0 ------|- 1 -|-------- 2 --------|
  *     block       0     1     2    3     0     1     2     3
@@ -10,11 +10,11 @@
  *     pass 1      upward: finds the share's maximum; its last tiles stay in shared memory
  *     meeting     of the layer's blocks; each first loads its next share into the other half
  *     pass 2      downward, as the L2 has the tiles read last: casts those in shared memory, then
- *                 any others, of a layer too large for the shared memory of all blocks
+ *                 the rest of a layer too large for all blocks' shared memory
  *
- * All blocks run at once (a cooperative launch) and process layers in the same order: no deadlock.
+ * All blocks run at once (cooperative launch) and process layers in the same order: no deadlock.
  *
- * Counted, not measured, for the 161 layers of resnet50 (25.6 million floats, to 8 bits) on an H100
+ * Counted, not measured, for resnet50's 161 layers (25.6 million floats, to 8 bits) on an H100
  * (132 multiprocessors, 3.35 TB/s, about 4 us per launch):
  *     two passes   9 bytes per element, 69 us; two launches, 8 us                           77 us
  *     aps.cu       5 bytes per element, 38 us; first and last share of a block overlap nothing,

@@ -1,4 +1,4 @@
-/* cast_list.cuh : divides the spans of a list into one row of tiles, distributed over the blocks,
+/* cast_list.cuh : divides the spans of a list into one row of tiles and deals them to the blocks,
  * so that neighbouring tiles are read at the same time.
  *
  *     spans   |--- 0 ---|- 1 -|------- 2 -------|    of any lengths, in groups of LIST_SPANS

@@ -1,8 +1,8 @@
-/* cast_tile.cuh : transforms fp32 and casts it to packed codes, all spans of a list in one launch.
+/* cast_tile.cuh : transforms fp32 and casts it to packed codes; all spans of a list in one launch.
  *
- * The transformation is an argument of the launch, of type FROM. FROM::PER_SM blocks fit the
- * registers of a multiprocessor. FROM::span is its state for one span, made by one thread.
- * span.made(element, x) transforms four elements x, the first of index `element`. */
+ * The transformation is a launch argument of type FROM. FROM::PER_SM blocks fit a multiprocessor's
+ * registers. FROM::span is its state for one span, made by one thread. span.made(element, x)
+ * transforms four elements x, the first of index `element`. */
 #ifndef CAST_TILE_CUH
 #define CAST_TILE_CUH
 #include "device/vec/cast_item.cuh"

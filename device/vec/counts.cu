@@ -1,9 +1,9 @@
 /* counts.cu : makes, adds and decodes stochastic codes -1, 0, 1 (TernGrad), with the bits of
  * hls/arith/level.h.
  *
- * level.h defines a deviation by 16 sequential sums, each of every 16th square. In a layer's one
- * block, all threads load and square, and 16 add: about 4 clocks per 64 bytes (counted, not
- * measured), a third of a millisecond for resnet50's largest layer, of 2.4 million elements. */
+ * level.h defines a deviation by 16 sequential sums, each of every 16th square. A layer has one
+ * block: all threads load and square, 16 add. That takes about 4 clocks per 64 bytes (counted, not
+ * measured), a third of a millisecond for resnet50's largest layer (2.4 million elements). */
 #include "device/vec/cast_list.cuh"
 #include "device/vec/eight.cuh"
 #include "device/vec/levels_item.cuh"

@@ -1,11 +1,11 @@
-/* dev_vec.h : declares operations on vectors on the GPU: largest magnitude, casts to packed codes
- * and back, sums of codes, with the bits of hls/arith/mf.h, level.h and relative.h. host/vec/vec.h
- * defines the packed layout and the operations.
+/* dev_vec.h : operations on vectors on the GPU: largest magnitude, casts to packed codes and back,
+ * sums of codes, with the bits of hls/arith/mf.h, level.h and relative.h. host/vec/vec.h defines
+ * layout and operations.
  *
  * Vectors are device memory, fp32 aligned to 4 bytes, VEC_HALF to 2; 16 or 8 bytes are faster.
  * Codes are reachable memory (dev.h). Lists of spans, parts and other arguments must be in device
- * memory: every block reads them, and pinned memory is across the bus. A span's absmax must be 0
- * before a launch that sets it, as kernels only raise it. n_elems is the sum of all spans' n, or of
+ * memory, as every block reads them and pinned memory is across the bus. A span's absmax must be 0
+ * before a launch that sets it: kernels only raise it. n_elems is the sum of all spans' n, or of
  * their `padded` if codes are written up to it. */
 #ifndef DEV_VEC_H
 #define DEV_VEC_H

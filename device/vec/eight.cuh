@@ -1,5 +1,5 @@
-/* eight.cuh : reads and writes eight packed codes of any width per thread as single bytes, which is
- * fast enough for few codes. */
+/* eight.cuh : reads and writes eight packed codes of any width per thread, as single bytes: fast
+ * enough for few codes. */
 #ifndef EIGHT_CUH
 #define EIGHT_CUH
 #include "device/vec/cast_way.cuh"

@@ -1,18 +1,18 @@
-/* levels.cu : encodes, sums and decodes all vectors of a list as buckets of levels, with the bits
- * of level.h.
+/* levels.cu : encodes, sums and decodes a list of vectors as buckets of levels, with the bits of
+ * level.h.
  *
  * A bucket's team is one warp up to 512 elements, else one block. Elements stay in shared memory
  * until the scale is known. 16 lanes compute level.h's 2-norm: slow, but rare.
  *
- * By counting, Philox takes 25 operations per element, rounding about 20: as long as an H100 takes
- * to read its 4 bytes. */
+ * Counted, not measured: Philox takes 25 operations per element, rounding about 20, in all as long
+ * as an H100 takes to read its 4 bytes. */
 #include "device/vec/cast_list.cuh"
 #include "device/vec/levels_item.cuh"
 #include "device/vec/vec.cuh"
 
 enum { THREADS = 256, PER_SM = 4, WARP_MAX = 512 /* longest bucket of a warp */ };
 
-/* Summed instead of x; `base` is that of levels_sum(). */
+/* Codes to sum instead of x; `base` is that of levels_sum(). */
 struct levels_parts {
     const uint8_t *const *parts;
     int n;

@@ -1,10 +1,10 @@
-/* levels_item.cuh : reads and writes a bucket's codes four per lane, and has operations of its
- * team: a warp or the whole block.
+/* levels_item.cuh : reads and writes a bucket's codes four per lane; operations of its team, a
+ * warp or the whole block.
  *
  *     bucket | scale | codes 0..3 | codes 4..7 | ...    four codes: half a byte to 8 bytes
  *
- * A bucket is whole words. If a vector begins on a word, so do all its buckets; otherwise codes are
- * moved byte by byte. */
+ * A bucket has whole words. If a vector begins on a word, so do all its buckets; else codes move
+ * byte by byte. */
 #ifndef LEVELS_ITEM_CUH
 #define LEVELS_ITEM_CUH
 #include "device/vec/cast_item.cuh"

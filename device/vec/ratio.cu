@@ -1,10 +1,10 @@
-/* ratio.cu : encodes and decodes a list of vectors as multiples of a quantile, with or without a
- * division by weights, with the bits of relative.h; also divides codes in place. No product is
- * followed by an addition, so nvcc cannot fuse them.
+/* ratio.cu : encodes and decodes a list of vectors as multiples of a quantile, optionally divided
+ * by weights, with the bits of relative.h; also divides codes in place. nvcc cannot fuse
+ * operations, as no product is followed by an addition.
  *
- * For the quantile, a block per vector counts samples that do not exceed a number, in a binary
- * search of 31 steps with up to 16 samples per thread in registers. Only the quantile is
- * copied to the host. */
+ * A block per vector finds the quantile in a binary search of 31 steps. Each step counts the
+ * samples up to a number; a thread has up to 16 samples in registers. Only the quantile goes to
+ * the host. */
 #include "device/vec/cast_tile.cuh"
 #include "device/vec/eight.cuh"
 #include "device/vec/uncast_tile.cuh"

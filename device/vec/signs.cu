@@ -1,12 +1,12 @@
-/* signs.cu : encodes, sums and decodes all vectors of a list as signs and two means per column,
- * with the bits and the 16 lanes of level.h.
+/* signs.cu : encodes, sums and decodes a list of vectors as signs and two means per column, with
+ * the bits and 16 lanes of level.h.
  *
  *     stride 1      half a warp per column; lane k has elements k, k + 16, ...
  *     else          a thread per column, with the lanes in registers, beside neighbouring columns
  *
- * Reads are thus whole sectors of 32 bytes or more. Half a warp stores up to 64 bytes of codes at
- * once, as they may be across the bus. With stride 1, the first 64 elements of a column stay in
- * registers between means and signs; the others are read twice. */
+ * So reads are whole sectors of 32 bytes. Half a warp stores up to 64 bytes of codes at once, as
+ * they may be across the bus. With stride 1, a column's first 64 elements stay in registers
+ * between means and signs; others are read twice. */
 #include "device/vec/cast_list.cuh"
 #include "device/vec/levels_item.cuh"
 #include "device/vec/vec.cuh"
@@ -26,7 +26,7 @@ static __device__ inline size_t span_length(const struct signs_out *out, bool)
     return columns_threads(&out->rule, out->n);
 }
 
-/* Summed instead of x; `base` is that of signs_sum(). */
+/* Codes to sum instead of x; `base` is that of signs_sum(). */
 struct signs_parts {
     const uint8_t *const *parts;
     int n;
@@ -155,7 +155,7 @@ CAST_FN void half_load(const struct signs_span *s, const struct signs_parts *p,
             kept[i] = level_add(kept[i], s->left.was[c->first + 16 * i + lane]);
 }
 
-/* A column after the vector's end is computed but not stored: the warp's other half may have one
+/* Computes, but does not store, a column after the vector's end, as the warp's other half may be
  * inside. Returns this lane's largest magnitude of x. */
 template <bool SUMS>
 CAST_FN uint32_t encode_half(const struct signs_span *s, const struct signs_parts *p,

@@ -1,7 +1,7 @@
-/* sum_acc.cu : adds codes to accumulators in memory, and rounds or converts these.
+/* sum_acc.cu : adds codes to accumulators in memory, and rounds or converts them.
  *
- * Accumulators are those of host/vec: for the rule exact a word of mf.h, for fp32 a float, for
- * kahan the codes of the sum and its excess, else a code. All bits 0 are an empty sum. */
+ * Accumulators are host/vec's: for the rule exact a word of mf.h, for fp32 a float, for kahan the
+ * codes of the sum and its excess, else a code. All bits 0 are an empty sum. */
 #include "device/vec/sum_parts.cuh"
 #include "device/vec/vec.cuh"
 

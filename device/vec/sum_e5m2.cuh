@@ -2,7 +2,7 @@
  *
  *     word  | c3 : c2 : c1 : c0 |   ->   | c1 00 : c0 00 |  | c3 00 : c2 00 |   two half additions
  *
- * A half keeps 11 bits, more than 2 * 3 + 2, so rounding twice is harmless. Sums that overflow a
+ * A half has 11 bits, more than 2 * 3 + 2, so rounding twice is harmless. Sums that overflow a
  * half overflow e5m2 too. hls/arith/mf.h adds words with inf or nan. */
 #ifndef SUM_E5M2_CUH
 #define SUM_E5M2_CUH

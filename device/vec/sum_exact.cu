@@ -1,9 +1,9 @@
-/* sum_exact.cu : makes exact sums of several packed vectors, rounded once. Floating-point
- * accumulators (sum_exact_acc.cuh) stay in registers, one per code of a chunk of 16.
+/* sum_exact.cu : exact sums of packed vectors, rounded once. Floating-point accumulators
+ * (sum_exact_acc.cuh) stay in registers, one per code of a chunk of 16.
  *
- * On sm_90 this takes 6.0 instructions per code for e4m3 and 6.5 for e5m2, all included. The loads
- * of four parts' chunks are issued together: pointers are in shared memory, and alignment is
- * checked before the loop (tests/device/test_gpu_sass.sh).
+ * On sm_90 this takes 6.0 instructions per code for e4m3, 6.5 for e5m2, all included. The loads of
+ * four parts' chunks are issued together: pointers are in shared memory, alignment is checked
+ * before the loop (tests/device/test_gpu_sass.sh).
  *
  * Chunks with inf or nan, sums that do not fit, odd widths, and more than PARTS_NEAR parts use the
  * accumulators of mf.h instead. */

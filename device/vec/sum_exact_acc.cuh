@@ -1,7 +1,6 @@
-/* sum_exact_acc.cuh : provides exact floating-point accumulators of finite codes. Three types,
- * chosen by format and number of addends, each have exact_open(), exact_add(), which adds the codes
- * of word i, one to each accumulator, and exact_close(), which returns the sum times a power of 2,
- * rounded to odd.
+/* sum_exact_acc.cuh : exact floating-point accumulators of finite codes: three types, chosen by
+ * format and number of addends. Each has exact_open(), exact_add() (adds the codes of word i, one
+ * to each accumulator) and exact_close() (returns the sum times a power of 2, rounded to odd).
  *
  * exact_double, exact_single: a code's fields become those of a double or float, which is the
  * code's value times a power of two. Additions are exact while sums have at most 53 or 24 bits.

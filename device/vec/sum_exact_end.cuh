@@ -1,6 +1,6 @@
-/* sum_exact_end.cuh : rounds sums to codes, to nearest even. Sums may already be rounded to odd, as
- * they have at least two bits more than the out format. Chips with the instruction cast a float
- * rounded to odd to saturating e5m2 or e4m3fn. */
+/* sum_exact_end.cuh : rounds sums to codes, to nearest even. Sums may already be rounded to odd,
+ * as they have at least two bits more than the out format. Where the chip can, an instruction
+ * casts floats to saturating e5m2 or e4m3fn. */
 #ifndef SUM_EXACT_END_CUH
 #define SUM_EXACT_END_CUH
 #include "device/vec/sum_exact_acc.cuh"

@@ -1,7 +1,7 @@
-/* sum_partial.cu : makes sums whose partial sums have their own format (vec_sum.acc), with the
- * rules nearest and kahan. A code is read as its value times a factor of its format
- * (sum_round.cuh), and factors differ by a power of two. The product is exact, as the sums' format
- * holds all addends:
+/* sum_partial.cu : sums whose partial sums have their own format (vec_sum.acc), by the rules
+ * nearest and kahan. A code is read as its value times a factor of its format (sum_round.cuh).
+ * Factors differ by a power of two, so the product is exact, as the sums' format holds all
+ * addends:
  *
  *     addend   v * 2^(bias(in) - 127) -- * 2^(bias(acc) - bias(in)) --> v * 2^(bias(acc) - 127) */
 #include "device/vec/sum_walk.cuh"

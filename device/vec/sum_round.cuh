@@ -1,12 +1,12 @@
-/* sum_round.cuh : defines additions that round to a format, and the final rounding of exact sums,
- * with the bits of mf.h.
+/* sum_round.cuh : additions that round to a format, and the final rounding of exact sums, with the
+ * bits of mf.h.
  *
  * A code's fields become the low exponent bits and high mantissa bits of a float or double:
  *
  *     e5m2    | s | eeeee | mm |   ->   | s | 000eeeee | mm 000...0 |
  *
- * The float is the code's value times 2^(15 - 127), a factor that all values and sums of a format
- * share. So exponents are never computed, subnormals are the float's, and rounding is an integer
+ * The float is the code's value times 2^(15 - 127), the factor of all values and sums of the
+ * format. So no exponent is computed, subnormals are the float's, and rounding is an integer
  * addition. Rounding twice is harmless: floats keep at least 2 (m + 1) + 2 bits for m <= 10,
  * doubles for m <= 23 (S. A. Figueroa, When is double rounding innocuous?, 1995). */
 #ifndef SUM_ROUND_CUH

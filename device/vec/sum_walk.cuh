@@ -1,4 +1,4 @@
-/* sum_walk.cuh : defines two loops over packed parts, for any rule that adds code after code: a
+/* sum_walk.cuh : two loops over packed parts, for rules that add code after code. A rule is a
  * kernel argument with two functions:
  *
  *     rule_add(job, rule, code, &acc)     adds one code; acc begins as zeros

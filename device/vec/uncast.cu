@@ -1,4 +1,4 @@
-/* uncast.cu : decodes codes to scaled fp32, which overwrites the destination or is added to it. */
+/* uncast.cu : decodes codes to scaled fp32 and stores or adds it. */
 #include "device/vec/uncast_tile.cuh"
 #include "device/vec/vec.cuh"
 

@@ -7,10 +7,10 @@
  *                    and applies the shift
  *     odd widths     a warp reads the 4 * width words of 128 codes, each lane picks its four
  *
- * A transformation of the values is an argument of the launch, of type TO. TO::PER_SM blocks
- * (TO::PER_SM_ANY for any width) fit the registers of a multiprocessor. TO::span is its state for
- * one span, made by one thread if TO::LOOKS. span.made(element, x) transforms four values x, the
- * first of index `element`. */
+ * A transformation of the values is a launch argument of type TO. TO::PER_SM blocks
+ * (TO::PER_SM_ANY for any width) fit a multiprocessor's registers. TO::span is its state for one
+ * span, made by one thread if TO::LOOKS. span.made(element, x) transforms four values x, the first
+ * of index `element`. */
 #ifndef UNCAST_TILE_CUH
 #define UNCAST_TILE_CUH
 #include "device/vec/cast_list.cuh"
@@ -38,8 +38,8 @@ struct uncast {
 
 /* 2^shift / divisor, with the correction of the exponent, split by vec_quotient_of(). */
 struct uncast_shift {
-    /* Their product is 2^shift with the correction. Only the last rounds, unless the result is
-     * 0. */
+    /* The factors' product is 2^shift with the correction. Only the last one rounds, unless the
+     * result is 0. */
     float factor[3];
     bool far; /* factor[0] and [1] are not 1 */
     int shift;
