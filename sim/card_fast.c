@@ -1,11 +1,11 @@
-/* card_fast.c : Adds the C model's payloads with host/vec, once a slot's last one has come.
+/* card_fast.c : Adds the C model's payloads with host/vec when a slot's last one has come.
  *
  *     parts of all ranks --vec sum, overflow to inf--> no inf, no nan: this is the result, status 0
  *                                                  \-> else check each element: is an addend inf
  *                                                      or nan, or is the sum too large?
  *
- * Both overflow rules give the same codes if no sum is too large. All loops handle many elements at
- * a time, so that no job's data can slow the card for others. */
+ * If no sum is too large, both overflow rules give the same codes. All loops handle many elements
+ * at a time, so that no job's data can slow the card for others. */
 #include "base/crc.h"
 #include "hls/card/packet.h"
 #include "sim/card_state.h"
@@ -53,8 +53,8 @@ static void max_of(const uint8_t *const *parts, uint32_t n_parts, size_t n, uint
             to[i] = (uint8_t)((int8_t)parts[r][i] > (int8_t)to[i] ? parts[r][i] : to[i]);
 }
 
-/* Returns 0 for a finite code, bit 0 for +inf, bit 1 for -inf, both for nan. 8 bits without
- * branches let compilers vectorise it. */
+/* Returns 0 for a finite code, bit 0 for +inf, bit 1 for -inf, both for nan. Compilers vectorise 8
+ * bits without branches. */
 static inline uint8_t mark_of(int8_t magnitude, uint8_t negative, int8_t most, int8_t nan)
 {
     const uint8_t one = (uint8_t)(1 + negative), which = magnitude >= nan ? 3 : one;

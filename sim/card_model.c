@@ -111,7 +111,7 @@ static void result(struct card *card, const struct visit *v, uint16_t rank)
     send(card, v->job, h, v->slot->kept, v->slot->kept_beats, CNT_OUT_RESULT);
 }
 
-/* arrives() and belongs() return 1, or 0 after counting why. */
+/* arrives() and belongs() return 1, or 0 after counting the reason. */
 static int arrives(struct card *card, struct visit *v, const uint8_t *bytes, size_t n)
 {
     unsigned why = REG_COUNTERS;

@@ -3,8 +3,8 @@
  *     frame -> whole? -> job, key, rank, source -> slot, op, format
  *           -> slot machine (hls/card/slot.h) -> sums (card_sum.c)
  *
- * It is the RTL's oracle, frame by frame, but has no time: card_frame() sends all answers before it
- * returns. DROP_ROOM, LOST_NAK and jobs that stop slowly do not occur. */
+ * The RTL is compared with it, frame by frame. It has no time: card_frame() sends all answers
+ * before it returns. DROP_ROOM, LOST_NAK and jobs that stop slowly do not occur. */
 #ifndef CARD_MODEL_H
 #define CARD_MODEL_H
 #include <stddef.h>

@@ -3,7 +3,7 @@
  *     socket --> faults --> queue --> responder (one request at a time) --> faults --> socket
  *
  * The responder gets a ration of the card's time (base/ration.h). The socket buffer is as small as
- * that of hardware. Hosts repeat requests that do not fit. */
+ * hardware's; hosts repeat requests that do not fit. */
 #include "sim/control_port.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -75,7 +75,7 @@ static void respond(struct control_port *c)
     ration_end(&c->ration, clock_s());
 }
 
-/* A stopped process does not catch up, because its card's clock stopped too. */
+/* A stopped process does not catch up: its card's clock stopped too. */
 static void pass_time(struct control_port *c)
 {
     if (c->now_ns < c->tick_ns || c->failed)

@@ -2,7 +2,7 @@
  *
  *     frames out:  a b c a b c a b c  --> 3 messages  aaa bbb ccc  --> the kernel cuts each
  *
- * UDP_SEGMENT saves route look-up, checksum and queueing of each datagram, and keeps the order for
+ * UDP_SEGMENT saves each datagram's route look-up, checksum and queueing, and keeps the order for
  * each receiver. With UDP_GRO, datagrams of one sender may arrive as one message. Datagrams too
  * long for the path are refused and counted, never fragmented. */
 #include "base/buf.h"
@@ -55,7 +55,7 @@ struct datagrams {
         struct cmsghdr header; /* for alignment */
         char bytes[CMSG_SPACE(sizeof(int))];
     } in_part[MESSAGES_IN];
-    /* send single datagrams, because the system refused a message, perhaps unable to cut it */
+    /* send single datagrams, as the system refused a message, perhaps unable to cut it */
     bool one_each;
     struct message out_message[AT_ONCE];
     struct mmsghdr out_msg[AT_ONCE];

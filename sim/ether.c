@@ -1,4 +1,4 @@
-/* ether.c : Implements ARP, ping and UDP of a card on an Ethernet. */
+/* ether.c : ARP, ping and UDP of a card on an Ethernet. */
 #include "sim/ether.h"
 #include "hls/card/packet.h"
 #include <string.h>

@@ -1,7 +1,7 @@
-/* ether.h : Implements ARP, ping and UDP of a card on an Ethernet, from bytes to bytes.
+/* ether.h : ARP, ping and UDP of a card on an Ethernet, from bytes to bytes.
  *
  *     ARP request for our IP --> reply           ICMP echo to us --> reply
- *     UDP to our IP and port, whole, checksums right --> payload and sender       all else: why not
+ *     UDP to our IP and port, whole, checksums right --> payload and sender    all else: the reason
  *
  * Source: RFC 826 (ARP), 791 (IPv4), 792 (ICMP), 768 (UDP), 1071 (checksum), 1112 (groups). */
 #ifndef ETHER_H

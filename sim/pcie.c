@@ -30,7 +30,7 @@ void pcie_fini(struct pcie *p)
     *p = (struct pcie){0};
 }
 
-/* Opens kernels and memory at the first message, because most cards get none. */
+/* Opens kernels and memory at the first message; most cards get none. */
 static int show(struct pcie *p)
 {
     if (p->shown)

@@ -169,7 +169,7 @@ static int clock_card(struct server *s)
     return !quiet;
 }
 
-/* Frames without room are lost and counted here. A limit keeps a flood from stopping the card. */
+/* Loses and counts frames without room. A limit keeps a flood from stopping the card. */
 static int take_all(struct server *s)
 {
     int n = 0, got = 1;

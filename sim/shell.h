@@ -34,14 +34,13 @@ struct shell_ops {
     struct shell_run (*run)(void *shell, struct frame_queue *in, uint64_t max_clocks);
 
     /* Runs for at most max_clocks or, without a clock, for some frames. On return, the card may
-     * have accepted a part of a queued frame; registers may be accessed in that state. Pass the
-     * same queue in every call. Returns 1 if the card is idle until a frame comes or a register is
-     * written. */
+     * have accepted part of a queued frame; registers may be accessed. Pass the same queue in
+     * every call. Returns 1 if the card is idle until a frame comes or a register is written. */
     int (*step)(void *shell, struct frame_queue *in, uint64_t max_clocks);
     uint64_t (*ticks)(const void *shell); /* clocks simulated in total */
 
-    /* From now on, the network holds back beats in and out at random, on average in of_256 out of
-     * 256 clocks. 0: never. */
+    /* From now on, the network holds back beats in and out at random, on average in of_256 of 256
+     * clocks. */
     void (*stall)(void *shell, unsigned of_256);
 
     /* address() is NULL except for shells of Ethernet frames, where ip and port of frames are 0. It

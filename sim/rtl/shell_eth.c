@@ -12,8 +12,8 @@
 #include <zlib.h>
 
 enum {
-    /* clocks without a word after which the card is idle: more than to store a frame, or to drop
-     * one without an address */
+    /* clocks without a word after which the card is idle: more than it needs to store a frame or
+     * drop one without an address */
     QUIET = 2048,
     RESET_CLOCKS = 8,
     PREAMBLE = 8,
@@ -315,8 +315,7 @@ static struct shell_run eth_run(void *shell, struct frame_queue *in, uint64_t ma
     return r;
 }
 
-/* Advances the leases by real time, however slow the clock, unless queued frames may include a
- * KEEP. */
+/* Advances the leases by real time, whatever the clock, unless queued frames may include a KEEP. */
 static void pulse(struct eth *s)
 {
     const double now = clock_s();

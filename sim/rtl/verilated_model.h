@@ -6,8 +6,8 @@
  *     *valid = 1;
  *     model_tick(m);
  *     model_close(m);
- * The clock is clk_i or ap_clk. The caller resets the module: hold rst_i for a clock or two. One
- * thread uses a model.
+ * The clock is clk_i or ap_clk. The caller resets the module: hold rst_i for a clock or two. Only
+ * one thread may use a model.
  *
  * A second module in a program needs a prefix: -DMODEL_PREFIX=mm_ in its line of sim/rtl/models.
  * Define the same macro where this file is included, and write mm_ before each name below. */
@@ -54,7 +54,7 @@ void model_tick(struct model *m);
 uint64_t model_cycles(const struct model *m);
 
 /* Records all signals from now on in an FST file, for GTKWave. Returns 0, or -1 if built without
- * this feature. */
+ * it. */
 int model_wave(struct model *m, const char *path);
 
 #ifdef __cplusplus

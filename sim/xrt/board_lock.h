@@ -1,5 +1,5 @@
-// board_lock.h : Locks kernels of a card against other processes, by locks on bytes of a file in
-// TMPDIR, which end with their process.
+// board_lock.h : Locks kernels of a card against other processes, with locks on bytes of a file in
+// TMPDIR, which end with the process.
 #ifndef BOARD_LOCK_H
 #define BOARD_LOCK_H
 #include <string>

@@ -1,5 +1,5 @@
-/* hwemu_bridge.c : Forwards calls of XRT's libxrt_hwemu to narrowcast-sim, as the simulator in a
- * container for hardware emulation, whose simulate.sh starts it.
+/* hwemu_bridge.c : Forwards calls of XRT's libxrt_hwemu to narrowcast-sim. It is the simulator in
+ * a container for hardware emulation, started by the container's simulate.sh.
  *
  *     libxrt_hwemu <--socket, protocol buffers--> this <--hls/card/simlink.h--> narrowcast-sim
  *

@@ -1,4 +1,4 @@
-// methods.cpp : Implements XRT's system and device with simulated cards, as XRT's driver.
+// methods.cpp : XRT's system and device with simulated cards, as XRT's driver.
 //
 //     libxrt_coreutil -> libxrt_core.so.2, this -> libxrt_noop.so.2
 //
@@ -275,8 +275,8 @@ void make_device_table(State &s)
         t.missing = "device_pcie::get_device_handle";
 }
 
-// If a method is missing, opening a device fails, because that of libxrt_noop would do nothing. But
-// without a system XRT would end the program.
+// If a method is missing, opening a device fails, as libxrt_noop's would do nothing. Without a
+// system, XRT would end the program.
 __attribute__((constructor)) void load()
 {
     State &s = state();

@@ -42,7 +42,7 @@ static struct opened open_card(const char *xclbin, const char *bdf)
     return o;
 }
 
-/* Two handles of a card can open a shared kernel, but only one an exclusive kernel. */
+/* Two handles can open a shared kernel, only one an exclusive kernel. */
 static int twice(const char *xclbin, unsigned n)
 {
     struct opened a = open_card(xclbin, NULL), b = open_card(xclbin, "0000:00:00.0");
@@ -213,7 +213,7 @@ static int hold(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* Nothing of a container's first load may remain after the second. */
+/* Nothing of the first load may remain after the second. */
 static int reload(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);

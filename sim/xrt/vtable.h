@@ -1,5 +1,5 @@
-// vtable.h : Replaces virtual functions of a C++ object of another library. Gives the object a copy
-// of its vtable with new entries for given symbols, whatever their index or the object's layout.
+// vtable.h : Replaces virtual functions of another library's C++ object: gives it a copy of its
+// vtable with new entries for given symbols, whatever their index or the object's layout.
 #ifndef VTABLE_H
 #define VTABLE_H
 #include <string>
