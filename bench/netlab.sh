@@ -2,8 +2,8 @@
 # netlab.sh : runs a command on a small Ethernet that exists only while it runs: a network namespace
 # per node, one switch, and a speed limit on every port in both directions. See `netlab.sh --help`.
 #
-# Everything is in separate namespaces (network, mounts, processes, host name, and users unless run
-# as root), so nothing remains, even if it is killed.
+# Everything is in separate namespaces (network, mounts, processes, host name, and users unless
+# root), so nothing remains, even after a kill.
 set -euo pipefail
 
 usage() {
@@ -52,7 +52,7 @@ done
 given=("$@")
 shift $((OPTIND - 1))
 [ $# -gt 0 ] || { usage >&2 && exit 2; }
-# is WORD PATTERN WHAT: reject what seq or tc would reject or misread
+# is WORD PATTERN WHAT: reject a WORD that seq or tc would reject or misread
 is() {
     [[ $1 =~ ^($2)$ ]] || { echo "netlab.sh: '$1': must be $3" >&2 && exit 2; }
 }

@@ -1,15 +1,14 @@
 # shellcheck shell=bash
-# trainings.sh : runs trainings once each and prints the table of their accuracies, for the scripts
-# that source it.
+# trainings.sh : runs each training once and prints the accuracies, for scripts that source it.
 #
 # Ranks are emulated (the same bits), so a training takes one core; $JOBS run at a time [one per
 # core]. A finished training is a line of $tsv and is not repeated: name, seed, accuracy (or
-# "diverged"), bytes per step and rank, and $keys of the log's last epoch. Scripts that run at the
-# same time share the work. A failed training ends the script. Variables:
+# "diverged"), bytes per step and rank, and $keys of the log's last epoch. Concurrent scripts share
+# the work. A failed training ends the script. Variables:
 #   LOGS      prefix of files with a training's output [after the table]
 #   look_at   a seed whose trainings compare the applied means with the fp64 means every
 #             $look_every steps, into $steps, next to the table
-#   figure    the figure of the program's last lines (CER, bits) to use instead of the accuracy;
+#   figure    the figure in the program's last lines (CER, bits) that replaces the accuracy;
 #             $figure_is describes it, $figure_times scales it for display
 #   another   environment variables that change the trainings, accepted only with TABLES
 : "${B:?the build folder}" "${tsv:?the file of what has ended}"
@@ -128,8 +127,8 @@ settle() {
     [ -z "$failed" ] || exit 1
 }
 
-# row_of NAME BASE: print NAME's row, if any. The difference to BASE is the mean over the seeds that
-# both have, with their number if NAME has more. Diverged trainings are counted, but are in no mean.
+# row_of NAME BASE: print NAME's row, if any. The difference to BASE is the mean over common seeds,
+# with their number if NAME has more. Diverged trainings are counted, but in no mean.
 row_of() {
     awk -F '\t' -v name="$1" -v base="$2" -v times="$figure_times" '
         $1 == name { n++; bytes = $4 }

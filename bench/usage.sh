@@ -12,7 +12,7 @@ refuse() {
     echo "${0##*/}: $*" >&2
     exit 2
 }
-# whole NAME WORD [WHAT]: reject a WORD that is not a number from 1 on; in arithmetic bash would run
+# whole NAME WORD [WHAT]: reject a WORD that is not a number from 1 on; bash arithmetic would run
 # the command in 'a[$(command)]'
 whole() {
     case $2 in '' | 0* | *[!0-9]* | ??????????*) refuse "$1 '$2': must be ${3:-a whole number}, from 1 on" ;; esac

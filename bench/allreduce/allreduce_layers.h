@@ -1,9 +1,7 @@
-/* allreduce_layers.h : times layers in one all-reduce each and in one for all, by exponents, codes
- * and casts: fp16 by MPI's own all-reduce (virtual ranks: a ring) against narrow codes with aps, as
- * in the APS paper's Fig. 11.
- *
- * With real ranks the total is that of the slowest rank, and parts are means over ranks. Virtual
- * ranks only count bytes and rounds. */
+/* allreduce_layers.h : times layers one by one and fused, by exponents, codes and casts: fp16 by
+ * MPI's own all-reduce (virtual ranks: a ring) against narrow codes with aps, as in the APS
+ * paper's Fig. 11. With real ranks the total is the slowest rank's, parts are means over ranks.
+ * Virtual ranks only count bytes and rounds. */
 #ifndef ALLREDUCE_LAYERS_H
 #define ALLREDUCE_LAYERS_H
 #include "allreduce_data.h"
@@ -117,8 +115,6 @@ static inline int part_run(struct layers_part *p, const struct layers_data *d, s
     return 0;
 }
 
-/* ---- a contender ---- */
-
 enum { ONE_BY_ONE = LAYERS_MAX, FUSED, N_PHASES };
 struct layers_contender {
     const struct layers *l;
@@ -182,8 +178,6 @@ static inline int run_rank(struct comm *comm, void *contender)
     free(d.x), free(d.own), free(d.want);
     return rc;
 }
-
-/* ---- output ---- */
 
 /* Returns medians over the runs of real ranks, and sorts these: the slowest rank's total, the
  * ranks' mean parts. Collective. */

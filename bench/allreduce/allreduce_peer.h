@@ -1,7 +1,7 @@
 /* allreduce_peer.h : runs MPI_Allreduce of fp32 with each of Open MPI's algorithms, as reference.
  *
- * coll/tuned reads the algorithm, a setting of MPI's tools interface, when a communicator is made:
- * each algorithm has its own. */
+ * Each algorithm has a communicator: coll/tuned reads the algorithm, a setting of MPI's tools
+ * interface, when it is made. */
 #ifndef ALLREDUCE_PEER_H
 #define ALLREDUCE_PEER_H
 #include <mpi.h>

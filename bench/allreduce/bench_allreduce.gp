@@ -1,7 +1,7 @@
 # bench_allreduce.gp : draws `build/bench_allreduce --json`: speed, and ratio to MPI's fp32.
 #   FILE=build/bench_allreduce.json gnuplot bench/allreduce/bench_allreduce.gp \
 #       >build/bench_allreduce.svg
-# The shell reads FILE, and names in it lose their quotes: no name runs as a command.
+# The shell reads FILE without names' quotes: no name runs as a command.
 number = '\([0-9.e+-]*\)'
 # Lines: "algo=type", size, algbw, ratio. MPI's rows are one series.
 rows = "sed -n 's/.*\"algo\":\"\\([^\"]*\\)\",\"type\":\"\\([^\"]*\\)\".*\"size\":" . number . ",.*\"algbw\":" . number . \

@@ -1,9 +1,9 @@
 /* bench_native.c : compares MPI's all-reduces of fp32, fp16 and e5m2 with ours of e5m2.
  *
  * Each row runs in turn with two all-reduces of the same elements in fp32: MPI_Allreduce with Open
- * MPI's fastest algorithm, and MPI_Iallreduce. Ratios are to the faster of these in each run; times
- * are medians without casts. fp16 and e5m2 use our MPI_Op, and one row of fp32, too, to compare it
- * with MPI_SUM (the fp8 paper's figure 3). */
+ * MPI's fastest algorithm, and MPI_Iallreduce. Ratios are to the faster of these in each run;
+ * times are medians without casts. fp16, e5m2 and one row of fp32 (against MPI_SUM, the fp8
+ * paper's figure 3) use our MPI_Op. */
 #include "allreduce_peer.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -125,7 +125,7 @@ struct fp32 {
     struct way blocking, native;
 };
 
-/* Reduce op that leaves MPI's sum: unlike `native`, without overflow and result format. */
+/* Reduce op that keeps MPI's sum: unlike `native`, without overflow and result format. */
 static void leave(const struct reduce_op *f, size_t at, const uint8_t *const *parts, int n_parts,
                   size_t n, bool last, uint8_t *codes)
 {

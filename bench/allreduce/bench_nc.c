@@ -1,4 +1,4 @@
-/* bench_nc.c : measures how much of an all-reduce is hidden if a caller hands in layers while it
+/* bench_nc.c : measures how much of an all-reduce is hidden if a caller passes layers while it
  * computes, with nc_iallreduce() and nc_ready().
  * usage: mpirun -np P bench_nc [LAYERS [ELEMENTS [MS [busy|asleep [FORMAT]]]]]
  *   defaults: 50 layers of 200000 elements, 200 ms, asleep (as if waiting for a GPU), e5m2 */

@@ -73,8 +73,8 @@ first_bucket = dist._DEFAULT_FIRST_BUCKET_BYTES
 
 def median_step(module, x, hook, n_steps):
     """Return the slowest rank's step time in s, and this rank's sent bytes (None: not ours)."""
-    # PowerSGD's later all-reduces begin in a different order on each rank; gloo then needs a single
-    # bucket.
+    # gloo needs a single bucket: PowerSGD's later all-reduces begin in a different order on each
+    # rank.
     cap = 1 << 30 if hook.startswith("PowerSGD") else first_bucket
     dist._DEFAULT_FIRST_BUCKET_BYTES = cap
     model = nn.parallel.DistributedDataParallel(module, bucket_cap_mb=max(25, cap >> 20))

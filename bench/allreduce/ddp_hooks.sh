@@ -1,6 +1,6 @@
 #!/bin/bash
-# ddp_hooks.sh : compares PyTorch DDP's hooks over links of limited speed: narrowcast's, gloo's
-# fp32, and PyTorch's own (fp16, PowerSGD), for a step of resnet18 on CPUs.
+# ddp_hooks.sh : compares PyTorch DDP's hooks over slow links: narrowcast's, gloo's fp32, and
+# PyTorch's own (fp16, PowerSGD), for a step of resnet18 on CPUs.
 # usage: bench/allreduce/ddp_hooks.sh [NODES [RATE [IMAGE [BATCH [STEPS]]]]]      4 1gbit 64 4 9
 # Environment: B, the build folder; PYTHON, one with torch. One rank and thread per node. Run as
 # root, like netlab.sh.

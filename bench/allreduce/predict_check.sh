@@ -4,7 +4,7 @@
 # --table uses existing measurements. Exits 1 if the model is off by more than 20 %.
 #
 # Input of the model ($B/predict_rates.json):
-#   casts and sums   bench_cast, one run per node at a time
+#   casts and sums   bench_cast, one run per node
 #   latency          all-reduces of 1 KiB without link limit, also through a card
 #   CPU time         direct and ring, 0.5, 1.5, 4.5, 13.5, 40.5, 121.5 MiB, without link limit;
 #                    the part that links do not hide: the same at 500 Mbit/s and 5 Gbit/s

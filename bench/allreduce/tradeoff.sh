@@ -1,7 +1,7 @@
 #!/bin/bash
-# tradeoff.sh : measures the speed of trainings on 4 nodes with 1 Gbit/s (netlab.sh) by codec and
-# network, as the 1-bit study's figures 10 and 16: images/s, bytes, time by activity, speed-up over
-# MB per GFLOP.
+# tradeoff.sh : measures trainings on 4 nodes with 1 Gbit/s (netlab.sh) by codec and network, as
+# the 1-bit study's figures 10 and 16: images/s, bytes, time by activity, speed-up over MB per
+# GFLOP.
 # usage: bench/allreduce/tradeoff.sh [--table] [NETWORKS [CODECS]]
 # NETWORKS and CODECS are names of the lists below, such as "fp32 fp32,native". Environment: B, the
 # build folder; STEPS per row [12]; BATCH [64]; RATE of a port [1gbit]; TABLE, the file of finished

@@ -1,8 +1,8 @@
 /* bench_cast.c : measures casts and sums on one core relative to copies of memory.
  *
- * Uses three arrays of --mib MiB. Every row runs --reps times, in CPU time of the thread, each time
- * after one memcpy() of the fp32 array and one copy by the fastest of copies.h; the faster of the
- * two is "copy" in that run. Results are medians. Ratios compare, per second:
+ * Uses three arrays of --mib MiB. Every row runs --reps times (CPU time of the thread), after one
+ * memcpy() of the fp32 array and one copy by the fastest of copies.h; the faster is that run's
+ * "copy". Results are medians. Ratios compare, per second:
  *     casts, largest exponent, APS   fp32 bytes read; a copy's: fp32 bytes read
  *     fp32 + left -> onebit:64       bytes moved; a copy's: read and written
  *     e5m2 += e5m2                   bytes moved (two reads, one write); a copy's: read and written
@@ -28,8 +28,6 @@ struct options {
     bool json;
 };
 
-/* ---- memory ---- */
-
 /* x: a sign and 2^N(-12, 4), like gradients; one tile, repeated. */
 static void fill(struct bench *b)
 {
@@ -52,8 +50,6 @@ static void fill_codes(struct bench *b, const struct row *r)
     for (size_t at = bytes; at < 4 * b->n; at += bytes)
         memcpy(b->codes + at, b->codes, 4 * b->n - at < bytes ? 4 * b->n - at : bytes);
 }
-
-/* ---- measuring ---- */
 
 /* Medians over runs, in GB/s of the bytes that count. */
 struct result {
@@ -207,8 +203,6 @@ static int run_all(struct bench *b, const struct options *o)
     }
     return n_shown ? 0 : ERR(-EINVAL, "no row has '%s' in its name", o->only);
 }
-
-/* ---- the command line ---- */
 
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {

@@ -1,8 +1,8 @@
 /* copies.h : copies and reads memory in several ways, to find this machine's fastest.
  *
- * Besides memcpy(): the CPU's string copy and streaming stores that bypass the caches: straight on,
- * in four pages at a time (more rows of memory open at once), or straight on with prefetches 4 KiB
- * ahead, the reference "streaming copy". Reading only has no software prefetch. */
+ * Besides memcpy(): the CPU's string copy, and streaming stores that bypass the caches: in
+ * sequence, in four pages at a time (more rows of memory open at once), or in sequence with
+ * prefetches 4 KiB ahead, the reference "streaming copy". Reading only has no software prefetch. */
 #ifndef COPIES_H
 #define COPIES_H
 #include <stddef.h>

@@ -1,7 +1,7 @@
 #!/bin/bash
 # relgrad_caffenet.sh : trains CaffeNet in fp32 and with relgrad, like the fp8 paper's Fig. 8, 11
-# and 12 but smaller: 64 pixels, 20,000 images of CIFAR-10, 8 epochs, 2 nodes of 4 ranks. Rows vary
-# eps, of=gradient, and one all-reduce instead of two stages.
+# and 12 but smaller (README.md). Rows vary eps, of=gradient, and one all-reduce instead of two
+# stages.
 # usage: NARROWCAST_DATA=DIR bench/codec_accuracy/relgrad_caffenet.sh [--table] [SEEDS]
 # DIR/cifar10 holds the binary batches; SEEDS: "1 2". Appends to $TABLES/caffenet.tsv (bench/data);
 # --table prints it. bench_shares counts the gradients lost in the middle of fp32's first training,
@@ -18,8 +18,8 @@ tables=${TABLES:-bench/data}
 tsv=$tables/caffenet.tsv shares=$tables/caffenet-shares.md
 LOGS=$B/codec_accuracy/caffenet dump=$B/codec_accuracy/caffenet-gradients
 
-# Batch, momentum, decay and biases are Caffe's; the rate falls as in the paper's GoogLeNet. Without
-# a first epoch of rising rate these weights die.
+# Batch, momentum, decay and biases are Caffe's; the rate falls as in the paper's GoogLeNet. It
+# rises in the first epoch: otherwise the training fails.
 node=4 middle=312 # of 624 steps
 common="--conv gemm --model caffenet --image 64 --train-samples 20000 --batch 256 --epochs 8 --lr 0.01 --momentum 0.9 --weight-decay 5e-4 --bias-lr 2
         --schedule poly:0.5 --warmup 1 --augment crop+flip --first-steps-fp32 100"

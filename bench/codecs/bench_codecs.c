@@ -1,10 +1,10 @@
-/* bench_codecs.c : measures every codec on real gradients: speed, bytes, error of one step, and
- * bias and variance of stochastic rounding.
+/* bench_codecs.c : measures every codec on real gradients: speed, bytes, error of a step, bias and
+ * variance of stochastic rounding.
  *
  * Each codec runs on all layers of rank 0's first step without inf or nan. Columns:
  *     encode   GB/s of fp32 read by one thread, in CPU time, on gradients repeated to fill --mib,
- *              and the ratio to a memcpy of the same fp32 in turn with it; with all scans except
- *              those for shifts, which are the previous step's
+ *              and the ratio to a memcpy of them in turn; with all scans except those for shifts
+ *              (the previous step's)
  *     decode   the same, of fp32 written
  *     bytes    per element: written by encoding, and by formula for long layers
  *     L2       sqrt(sum (x - g)^2 / sum g^2) of one step; for 1bitSGD of its first
@@ -41,8 +41,6 @@ struct result {
     double bytes, formula, l2;
     struct codec_noise noise;
 };
-
-/* ---- gradients ---- */
 
 static int read_gradients(struct bench *b)
 {
@@ -81,8 +79,6 @@ static void bench_close(struct bench *b)
     dump_close(&b->dump);
     free(b->x), free(b->out), free(b->weights);
 }
-
-/* ---- measuring ---- */
 
 /* Returns GB of fp32/s. */
 static double gbs_of(struct codec_pass *p, void (*run)(struct codec_pass *p), double gb)
@@ -198,8 +194,6 @@ static int measure(struct bench *b, const struct codec_row *r, const struct opti
     return measure_speed(b, &c, o, x);
 }
 
-/* ---- results ---- */
-
 static void show_head(const struct bench *b, const struct options *o)
 {
     printf("%s, %d layers, %zu elements; speed: %d MiB of fp32, median of %d; %d draws\n"
@@ -266,8 +260,6 @@ static int run_all(struct bench *b, const struct options *o)
     }
     return n_shown ? 0 : ERR(-EINVAL, "no row has '%s' in its name", o->only);
 }
-
-/* ---- the command line ---- */
 
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {

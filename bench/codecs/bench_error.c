@@ -1,4 +1,4 @@
-/* bench_error.c : measures the error of codecs on real gradients: the mean of P ranks against their
+/* bench_error.c : measures codecs' errors on real gradients: the mean of P ranks against their
  * fp64 mean.
  *   build/bench_error DIR [--json]
  *   build/bench_error DIR --algo A,B,... [options]      error_orders.h: by algorithm and layer
@@ -20,8 +20,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- the codecs ---- */
 
 static const struct codec_spec spec[] = {
     {.format = "fp32", .scale = "none"},
@@ -102,8 +100,6 @@ static void bench_close(struct bench *b)
     free(b->ref), free(b->mean), free(b->absmax), free(b->codes), free(b->sum), free(b->acc);
 }
 
-/* ---- one step ---- */
-
 /* Compute the fp64 mean and the layers' maxima. Returns false if training would skip the step for
  * inf or nan. */
 static bool measure_step(struct bench *b)
@@ -174,8 +170,6 @@ static int bench_run(struct bench *b)
         return ERR(-EINVAL, "cannot judge \"%s\": every step has inf or nan in it", d->dir);
     return 0;
 }
-
-/* ---- results ---- */
 
 static void show_table(const struct bench *b)
 {

@@ -1,7 +1,8 @@
 /* bench_shares.c : counts gradients that are too small or too large for relgrad's codes, by layer.
  *
- * DIR needs weights. Each codec computes quantiles in every step. With two stages, nodes of --group
- * ranks are added first, as by group-scatter:K. By codec, by layer and for all, over all steps:
+ * DIR needs weights. Each codec computes quantiles in every step. With two stages, nodes of
+ * --group ranks are added first, as in group-scatter:K. By codec, by layer and for all, over all
+ * steps:
  *     q           largest rank's quantile in the first step; all: largest layer's / smallest's
  *     underflow   share of all ranks' non-zero gradients whose code is 0
  *     saturate    share of all gradients whose code is the largest number
@@ -46,8 +47,6 @@ struct bench {
     uint8_t *sum;
     struct shares *shares; /* [N_ROWS][n_layers] */
 };
-
-/* ---- memory ---- */
 
 static size_t longest(const struct dump *d)
 {
@@ -101,8 +100,6 @@ static void bench_close(struct bench *b)
     free(b->grads), free(b->weights), free(b->sum), free(b->shares);
     dump_close(&b->dump);
 }
-
-/* ---- one layer ---- */
 
 static bool is_0(uint8_t code)
 {
@@ -177,8 +174,6 @@ static void count(const struct bench *b, int l, struct shares *to)
     to->sums += n;
 }
 
-/* ---- all layers ---- */
-
 static int settle(const struct bench *b, const struct row *row, struct codec *c)
 {
     const struct codec_spec spec = {.codec = row->word};
@@ -216,8 +211,6 @@ static int run_step(struct bench *b, uint64_t step)
     }
     return 0;
 }
-
-/* ---- results ---- */
 
 static double percent(uint64_t part, uint64_t all)
 {

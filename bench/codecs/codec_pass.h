@@ -119,7 +119,7 @@ static inline bool codec_pass_asks_max(const struct codec_pass *p)
     return false;
 }
 
-/* Make the state that the last encode wrote the input of the next. */
+/* Use the state written by the last encode as input of the next. */
 static inline void codec_pass_take(struct codec_pass *p)
 {
     memcpy(p->state, p->state + p->state_bytes, p->state_bytes);

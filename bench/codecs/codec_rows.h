@@ -17,8 +17,8 @@ struct codec_row {
     const char *name;
     struct codec_spec spec;
     enum codec_draws draws;
-    /* bits per element; extra bytes per `bucket` elements; bucket 0: per column of the layer, whose
-     * bits fill 32-bit words */
+    /* bits per element; extra bytes per `bucket` elements; bucket 0: per column, whose bits fill
+     * 32-bit words */
     unsigned bits, beside;
     size_t bucket;
     bool norm2; /* a bucket's scale is its 2-norm */

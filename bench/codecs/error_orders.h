@@ -121,8 +121,6 @@ static inline int orders_read(struct orders *b, bool *finite)
     return 0;
 }
 
-/* ---- a step, by every rank ---- */
-
 static inline int orders_rank(struct comm *c, void *ctx)
 {
     struct orders *b = ctx;
@@ -174,8 +172,6 @@ static inline int orders_run(struct orders *b, struct comm_virtual *v)
                ? 0
                : ERR(-EINVAL, "cannot judge \"%s\": every step has inf or nan in it", d->dir);
 }
-
-/* ---- results ---- */
 
 static inline int orders_show_json(const struct orders *b, const char *name, size_t n,
                                    const struct tally *t)

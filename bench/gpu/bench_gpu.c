@@ -1,10 +1,10 @@
 /* bench_gpu.c : measures casts, levels, signs and sums on the GPU by bytes moved, relative to a
  * device-to-device copy in the same run.
  *
- * Uses three arrays of --mib MiB in device memory. Every row runs --reps times between events, each
- * time after one copy of the whole array (twice its bytes: read and written). Results are medians.
- * Rows of layers launch layers of that size one after another from a graph; "copy, layers" is a
- * copy of the same. The last column is the goal. */
+ * Uses three arrays of --mib MiB in device memory. Every row runs --reps times between events,
+ * after one copy of the whole array (twice its bytes: read and written). Results are medians. Rows
+ * of layers launch layers of that size in turn from a graph; "copy, layers" copies the same. The
+ * last column is the goal. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonl.h"
@@ -25,8 +25,6 @@ struct options {
     const char *only;
     bool json, emulated;
 };
-
-/* ---- memory ---- */
 
 /* x: a sign and 2^N(-12, 4), like gradients; one tile, repeated. */
 static int fill(struct bench *b)
@@ -99,8 +97,6 @@ static void give_back(struct bench *b)
     b->run->free(b->spans), b->run->free(b->list);
     b->run->free_pinned(b->pinned), b->run->free_pinned(b->pinned_list);
 }
-
-/* ---- measuring ---- */
 
 struct result {
     double gbs, copy_gbs, ratio;
@@ -207,8 +203,6 @@ static int run_all(struct bench *b, const struct options *o)
     }
     return n_shown ? 0 : ERR(-EINVAL, "no row has '%s' in its name", o->only);
 }
-
-/* ---- the command line ---- */
 
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {

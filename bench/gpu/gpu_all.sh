@@ -1,6 +1,6 @@
 #!/bin/bash
-# gpu_all.sh : runs all GPU measurements and tests in parts with time limits, and prints a table of
-# goals and results.
+# gpu_all.sh : runs all GPU measurements and tests in parts with time limits, and prints goals and
+# results.
 # usage: bench/gpu/gpu_all.sh [PART...]      1 to 8, an hour at most; 1 to 4 take at most 25 minutes
 #        bench/gpu/gpu_all.sh --table         the results so far
 #     1  libraries; casts, scan, APS and sums by bytes moved, 1 and 4 GiB;
@@ -157,7 +157,7 @@ for part in "$@"; do
     : >"$OUT/$part.jsonl"
     start=$SECONDS
     echo "part $part, ${limits[part]} s at most: $OUT/$part.txt"
-    # a session ends with all its processes
+    # a session, so that all its processes end
     GPU_ALL_PART=$part setsid timeout -k 10 "${limits[part]}" bench/gpu/gpu_all.sh "$part" >"$OUT/$part.txt" 2>&1 &
     session=$!
     wait "$session"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# gpu_pack.sh : packs gpu_all.sh and all it needs on a machine with a GPU and little else into an
-# archive of less than 45 MiB: programs and the GPU library for one architecture, tests, benches,
-# Open MPI and OpenBLAS.
+# gpu_pack.sh : packs gpu_all.sh and its needs on a machine with a GPU and little else into less
+# than 45 MiB: programs and the GPU library for one architecture, tests, benches, Open MPI and
+# OpenBLAS.
 # usage: bench/gpu/gpu_pack.sh [ARCHIVE.tar.xz]   (build/gpu_pack.tar.xz) after make GPU_ARCHS=sm_90
 #        there: tar xf gpu_pack.tar.xz; gpu_pack/go            all of gpu_all.sh
 #               gpu_pack/go bench/gpu/gpu_all.sh 1                 a part

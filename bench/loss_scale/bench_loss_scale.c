@@ -1,6 +1,6 @@
-/* bench_loss_scale.c : measures the effect of scaling activation gradients in a narrow format. It
- * trains with adaptive scales per layer; at some steps the same weights and images also pass
- * through every other scheme and through fp32.
+/* bench_loss_scale.c : measures the effect of scaling activation gradients in a narrow format.
+ * Trains with adaptive scales per layer; at some steps its weights and images also pass through
+ * every other scheme and fp32.
  *
  * Columns for each scheme, over these steps:
  *     underflow   share of a layer's non-zero activation gradients below the format's smallest

@@ -1,12 +1,12 @@
 #!/bin/bash
-# loss_scale.sh : measures how scaling activation gradients affects gradients and test accuracy in
+# loss_scale.sh : measures the effect of scaling activation gradients on gradients and accuracy in
 # e5m10 on CIFAR-10.
 # usage: NARROWCAST_DATA=DIR bench/loss_scale/loss_scale.sh layers
 #        NARROWCAST_DATA=DIR bench/loss_scale/loss_scale.sh sweep [resnet20|resnet110 [SEEDS]]
 #        bench/loss_scale/loss_scale.sh --table [resnet20|resnet110]
 # DIR/cifar10 holds the binary batches.
-#   layers   200 steps of resnet110, every scheme against fp32 with the same weights and images
-#            (bench_loss_scale); one line per layer in $B/loss_scale/layers.tsv
+#   layers   200 steps of resnet110 (bench_loss_scale); one line per layer in
+#            $B/loss_scale/layers.tsv
 #   sweep    fp32, constant scales 1, 2, 4 ... 8192, dynamic, adaptive; 5 passes over 10,000 images
 #            (resnet110: fp32, none and adaptive, 3 over 5,000), SEEDS "1 2 3"; appends to
 #            $TABLES/scale-MODEL.tsv (bench/data)

@@ -3,9 +3,9 @@
 # batch 4096, every format with and without APS.
 # usage: NARROWCAST_DATA=DIR bench/papers/davidnet.sh [--table] [SEEDS] [-- MORE OPTIONS OF train]
 # DIR/cifar10 holds the six .bin files. Appends to $B/davidnet.tsv (remove it when options change);
-# --table prints it. A GPU multiplies in tf32 (factors with the mantissa of e5m10, sums in fp32),
-# unless -- --precision fp32. Sums are exact; CPD's script rounds each addition in rank order: --
-# --algo gather --sum nearest.
+# --table prints it. A GPU multiplies in tf32 (factors with e5m10's mantissa, sums in fp32), unless
+# -- --precision fp32. Sums are exact; CPD's script rounds each addition in rank order: -- --algo
+# gather --sum nearest.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -19,7 +19,7 @@ math=
 . bench/trainings.sh
 
 # Format, scale, overflow | the paper's accuracy. Without APS, CPD sends sums over a rank's 512
-# images (here: means), and what is too large becomes inf.
+# images (here: means), and too large values become inf.
 base='fp32 none saturate'
 configs="$base|88.2
 e5m2 const:512 inf|88.3
@@ -32,10 +32,10 @@ e3m0 const:512 inf|10.0
 e3m0 aps saturate|81.3
 e3m0 aps-tight saturate|-"
 # Options of CPD's script (github.com/drcut/CPD, example/DavidNet). It sums the loss over a rank's
-# images and the gradients over ranks, and divides the rate of 0.4 by 512: for means over 4096, that
-# is 0.4 * 8, with a weight decay of 0.256 / 4096. Departures: no decay of norms and biases; a
+# images and the gradients over ranks, and divides the rate of 0.4 by 512. For means over 4096,
+# that is 0.4 * 8, with a weight decay of 0.256 / 4096. Departures: no decay of norms and biases; a
 # linear warm-up, as in the paper and DavidNet (CPD's script multiplies it by step / warm-up steps
-# once more).
+# again).
 common="--model davidnet --batch 4096 --epochs 24 --lr 3.2 --schedule linear --warmup 5 --momentum 0.9 --nesterov
         --weight-decay 6.25e-5 --augment crop-reflect+flip+cutout:8"
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# papers.sh : measures tables and figures of the papers on real data with emulated ranks.
+# papers.sh : measures the papers' tables and figures on real data with emulated ranks.
 # usage: NARROWCAST_DATA=DIR bench/papers/papers.sh [--table] WHICH [MORE]
 # DIR/cifar10 holds the binary batches. Results in $TABLES (bench/data) are not measured again;
 # --table prints them. WHICH, of the APS paper unless it says otherwise:

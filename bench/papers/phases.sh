@@ -1,7 +1,6 @@
 #!/bin/bash
-# phases.sh : measures the APS paper's Fig. 11: res5c's three layers of ResNet-50 (1048576, 2359296
-# and 1048576 weights), one by one and fused, fp16 by MPI's own all-reduce against e5m2 with aps, on
-# 4 nodes with 1 Gbit/s (netlab.sh).
+# phases.sh : measures the APS paper's Fig. 11 (README.md): three layers of ResNet-50, one by one
+# and fused, on 4 nodes with 1 Gbit/s (netlab.sh).
 # usage: bench/papers/phases.sh [--table] fig11
 # Environment: RUNS [9]; REPS [5] per run, whose median counts; NODES [4]; LINK [1gbit]. A finished
 # run is 15 rows of $TABLES/fig11.tsv (bench/data): run, layers, algorithm, format, us of exponents,

@@ -1,10 +1,8 @@
 #!/bin/bash
 # round_off.sh : measures the APS paper's Table 9: round-off of a sum of 256 ranks by group size K.
 # usage: [TABLES=DIR] bench/papers/papers.sh [--table] 9 [EPOCHS]      (EPOCHS: "0 2 5")
-# Adds the gradients of 20 steps of resnet20 after EPOCHS epochs, 32 images per rank: in e5m2 and
-# e4m3 with aps, each addition rounded, in groups of K (group-master; 256: one ring), in e4m3 also
-# with a scale per group sum (--rescale); and in rank order with Kahan's sums, with one rounding (in
-# e4m3 also aps-tight), and in fp32.
+# Adds the gradients of 20 steps of resnet20 after EPOCHS epochs, 32 images per rank, in e5m2 and
+# e4m3 by the columns of README.md.
 # $TABLES/table9-FORMAT-EPOCHS.tsv has algorithm, layer, relative L2 error, mean (eq. 5) and median
 # of the elements' relative errors. The gradients take 5.6 GB in $B.
 set -euo pipefail

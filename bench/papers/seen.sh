@@ -1,13 +1,12 @@
 #!/bin/bash
-# seen.sh : measures the APS paper's Fig. 1 and 2: the gradients' exponents, and what 8 bits lose
+# seen.sh : measures the APS paper's Fig. 1 and 2: gradients' exponents, and the losses of 8 bits
 # without a scale.
 # usage: NARROWCAST_DATA=DIR bench/papers/seen.sh [--table] fig1|fig2
 # DIR/cifar10 holds the binary batches. fig1 is by network, fig2 by layer of resnet50 (weights of
-# convolutions and of the last layer). `emulate --stats` counts gradients before they are sent, at
-# steps 1 and 11 in fp32, on 4 emulated ranks with 8 images each. $TABLES/FIGURE.tsv (bench/data)
-# has name, step, number of zeros on all ranks, first exponent that occurs, and numbers of values
-# with this and each next one; FIGURE.svg the last step. Statistics are in $B/papers/seen; --table
-# prints the results.
+# convolutions and of the last layer), at steps 1 and 11. $TABLES/FIGURE.tsv (bench/data) has name,
+# step, number of zeros on all ranks, first exponent that occurs, and numbers of values with this
+# and each next one; FIGURE.svg the last step. Statistics are in $B/papers/seen; --table prints the
+# results.
 set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
@@ -108,8 +107,7 @@ measure() {
 
 # table WHAT NAMES: print a row for each of NAMES (none: for all) at the last step, and two for a
 # constant for all, at this step and at both. An 8-bit float with smallest number 2^s (e5m2: -16,
-# e4m3: -9) makes values below 2^(s-1) 0; those from 2^t on (16, 8) are too large. With a listed
-# constant 2^k none is too large, and less than 1 % of the non-zero values become 0.
+# e4m3: -9) makes values below 2^(s-1) 0; those from 2^t on (16, 8) are too large.
 table() {
     awk -F '\t' -v what="$1" -v listed="$2" '
         function percent(part) { return 100 * part / sum }

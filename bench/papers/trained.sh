@@ -1,6 +1,5 @@
 #!/bin/bash
-# trained.sh : trains for the papers' tables of accuracies at a smaller size: resnet8, 20,000 images
-# of CIFAR-10, batch 512, 10 epochs, 3 seeds.
+# trained.sh : trains for the papers' tables of accuracies at a smaller size (README.md), 3 seeds.
 # usage: [TABLES=DIR] bench/papers/papers.sh [--table] 4|5|6|7|8|fig6|fig10|oyama11 [SEEDS]
 # Appends to $TABLES/trained.tsv; curves/ has seed 1's accuracy by epoch. trained-steps.tsv compares
 # seed 2's applied mean gradient with the true one: name, L2 error, cosine, share of elements cast

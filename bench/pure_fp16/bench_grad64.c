@@ -1,5 +1,4 @@
-/* bench_grad64.c : compares dumped gradients with fp64 gradients of the same weights and images, by
- * layer.
+/* bench_grad64.c : compares dumped gradients with fp64's at the same weights and images, by layer.
  *
  * DIR is from `narrowcast train --dump-gradients DIR` with weights and the same options, without
  * dropout, --augment, --image and --micro. Prints means of |g - g64| / |g64| over steps and ranks.

@@ -21,8 +21,8 @@ tsv=${TABLES:-bench/data}/pure-$which.tsv
 LOGS=$B/pure_fp16/$which
 
 # Name, then options. Mixed: activations, their gradients and the weights that layers read are
-# e5m10; the optimiser's weights, the weights' gradients and running statistics fp32. Gradients are
-# sent as fp16, except in the rows of fp32.
+# e5m10; the optimiser's weights, weight gradients and running statistics fp32. Gradients travel as
+# fp16, except in rows of fp32.
 mixed='--quant act=e5m10,weight=e5m10,error=e5m10,overflow=inf --format fp16 --scale none'
 pure='--precision fp16-pure --format fp16 --scale none'
 fp32='--format fp32 --scale none'

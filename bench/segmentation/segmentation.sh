@@ -1,6 +1,6 @@
 #!/bin/bash
-# segmentation.sh : trains on label maps in 8-bit formats with and without APS, like the APS paper's
-# Table 3 but smaller: fcn at an eighth of its width, generated shapes, 8 ranks.
+# segmentation.sh : trains on label maps in 8-bit formats with and without APS, like the APS
+# paper's Table 3 but smaller (README.md).
 # usage: [EPOCHS=N] bench/segmentation/segmentation.sh [--table] [SEEDS]      N: 10; SEEDS: "1 2 3"
 # Appends to $TABLES/shapes-N.tsv (bench/data); --table prints it.
 set -eu

@@ -1,6 +1,6 @@
 #!/bin/bash
 # sequences.sh : measures codecs on networks of sequences: lstm's character error rate on AN4, and
-# charlstm's bits per character on tiny Shakespeare, both at a quarter of their published width.
+# charlstm's bits per character on tiny Shakespeare.
 # usage: NARROWCAST_DATA=DIR bench/sequences/sequences.sh [--table] [an4|text [SEEDS]]
 # DIR/an4/an4 has etc/ and wav/; DIR/tinyshakespeare has input.txt. Appends to $TABLES/an4.tsv or
 # text.tsv (bench/data); --table prints it. With TABLES, another folder: EPOCHS instead of 20 and 8.

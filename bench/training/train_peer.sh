@@ -1,8 +1,8 @@
 #!/bin/bash
-# train_peer.sh : compares the images per second of a training step with PyTorch's, in turn, on one
-# GPU or one core. PyTorch runs channels last, eager and compiled, on a GPU also with graphs.
+# train_peer.sh : compares images per second of a training step with PyTorch's, in turn, on one GPU
+# or core. PyTorch runs channels last, eager and compiled, on a GPU also with graphs.
 # usage: bench/training/train_peer.sh [gpu|cpu [SECONDS of PyTorch's runs, 5 [TURNS, 1]]]
-# Skips what is missing: a GPU, or PyTorch.
+# Skips a missing GPU or PyTorch.
 set -euo pipefail
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
