@@ -9,9 +9,9 @@
  *        | else: drop
  *
  * A rank is "in" when its contribution to the chunk being filled has been added. It sends chunk c+1
- * only after it has the result of chunk c. So once all ranks are in c+1, none needs the result of
- * c any more, and it may be overwritten. Registration of a job puts its slots into DONE(2^32 - 1)
- * without a kept result. Chunk numbers are compared only for equality. The caller has the slot's
+ * only after it has the result of chunk c. So once all ranks are in c+1, none needs the result of c
+ * any more, and only then is it overwritten. Registration of a job puts its slots into DONE(2^32 -
+ * 1) without a kept result. Chunk numbers are compared only for equality. The caller has the slot's
  * accumulator and kept result; the verdict says what to do with them.
  *
  * The RTL is checked against this file; the card's C model uses it. tests/hls/test_slot_search.c

@@ -51,8 +51,8 @@ void err_strangers_end(void);
 /* Return the number of omitted lines: about strangers, or dropped because stderr was blocked. */
 uint64_t err_left_out(void);
 
-/* Keep lines between these calls instead of printing them; the first error wins. Ranks hold lines
- * where all may find the same mistake; comm_agree() then releases one rank's. */
+/* Keep lines between these calls instead of printing them; the first error wins. All ranks hold
+ * lines where each may find the same mistake; comm_agree() then releases one rank's. */
 void err_hold(void);
 void err_release(bool print);
 

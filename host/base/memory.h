@@ -3,8 +3,8 @@
 #define MEMORY_H
 #include <stdint.h>
 
-/* Return the bytes available in the machine or in this process's Linux control group, whichever is
- * less. UINT64_MAX if unknown. */
+/* Return the bytes that this process can take without displacing other memory: those available in
+ * the machine or in its Linux control group, whichever is less. UINT64_MAX if unknown. */
 uint64_t memory_available(void);
 
 /* Return the peak resident memory, in bytes. */

@@ -94,7 +94,7 @@ struct comm {
     size_t chunk_bytes;
     /* n_req: places with a message posted and not yet waited for. room: places allocated. */
     size_t n_req, room;
-    /* Virtual ranks [near, near + n_near) are in this process. Else 0. */
+    /* Virtual ranks between processes: ranks [near, near + n_near) are in this process. Else 0. */
     int near, n_near;
     bool abandoned; /* by this rank, in this step */
     void *scratch;  /* [COMM_BLOCK] for collectives */

@@ -331,8 +331,8 @@ NC_API void nc_close(struct nc *nc);
  * returned. Does nothing for NULL or after fork(). */
 NC_API void nc_abort(struct nc *nc, int code);
 
-/* Return 0, or the negative errno with which the communicator has failed; all later calls return
- * it. Any thread may call it at any time. */
+/* Return 0, or the negative errno with which the communicator has failed, in a call or in its own
+ * thread; all later calls return it. Any thread may call nc_async_error() at any time. */
 NC_API int nc_async_error(const struct nc *nc);
 
 NC_API int nc_rank(const struct nc *nc);

@@ -45,8 +45,8 @@ struct vec_counts;
 struct vec_ops {
     const char *name;
 
-    /* Returns the largest |x[i]| as fp32 bits: 0 for n == 0, at least 0x7f800000 if x has an inf or
-     * nan. */
+    /* Returns the largest |x[i]| as fp32 bits: 0 for n == 0, at least 0x7f800000 exactly when x has
+     * an inf or nan. */
     uint32_t (*absmax)(const float *x, size_t n);
 
     /* codes = cast(x * 2^shift), rounded once. at: index of x[0] in its layer; selects the random

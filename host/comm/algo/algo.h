@@ -64,8 +64,8 @@ struct algo_call {
     struct algo_node_sum *node;
 };
 
-/* A phase of an all-reduce: steps that wait for each other. Counts are per step, for the busiest
- * rank (with the longest ranges). */
+/* A phase of an all-reduce: steps, each of which waits for the one before. Counts are per step, for
+ * the busiest rank (with the longest ranges). */
 struct algo_phase {
     int steps;
     uint64_t sent, got;   /* bytes */
@@ -161,7 +161,8 @@ const struct algo *algo_at(int i);
 int algo_find(const char *word, int n_ranks, const struct algo **algo, int *group);
 
 /* Replace *algo by its by_memory, if any, for virtual ranks of one process. Call it between
- * algo_find() and algo_settle(). Returns 0, or reports -EINVAL if mpis_order needs MPI. */
+ * algo_find() and algo_settle(). Returns 0, or reports -EINVAL if these ranks cannot run the
+ * algorithm: mpis_order needs MPI. */
 int algo_here(const struct comm *c, const struct algo **algo);
 
 /* Return the range of n elements that `rank` owns between reduce_scatter() and allgather(). Ranges

@@ -86,11 +86,11 @@ struct virtual_part {
 };
 
 struct comm_virtual {
-    int n_ranks;                    /* of the job */
-    int lowest, n_here;             /* this process has ranks [lowest, lowest + n_here) */
-    struct comm *below;             /* connects the job's processes; NULL if there is only one */
-    struct comm *caller;            /* connects the processes, even a single one; or NULL */
-    int on_node;                    /* index of this process on its machine */
+    int n_ranks;         /* of the job */
+    int lowest, n_here;  /* this process has ranks [lowest, lowest + n_here) */
+    struct comm *below;  /* connects the job's processes; NULL if there is only one */
+    struct comm *caller; /* connects the processes, even a single one; NULL if opened without one */
+    int on_node;         /* index of this process on its machine */
     struct virtual_stream *streams; /* [processes] */
     struct virtual_part *parts;     /* [n_places] */
     size_t n_places, n_far;         /* n_far: messages in flight between processes */
