@@ -189,7 +189,8 @@ void cost_card(const struct cost_job *job, const struct cost_cluster *cluster, s
         cluster->n_ranks * (up - frames * UDP_HEADERS) * cost_at(&cluster->card_s, bytes);
     const double messages =
         (up + down) * cost_at(&rates->port_s, bytes) + 2 * frames * rates->message_s;
-    /* A card on the ranks' cores repeats each rank's receives, additions and sends. */
+    /* A card simulated on the ranks' cores doubles a rank's CPU time for messages, and adds the
+     * rank's codes there. */
     const double adds = cluster->card_on_host ? (double)vec_bytes(codes->in, n) * rates->add_s : 0;
     const double port = cluster->card_on_host ? 2 * messages : messages;
     const double decodes = bytes * rates->decode_s;

@@ -10,13 +10,15 @@
  *     ring                2(P-1)(a + n/PB)
  *     direct              2(P-1)n/PB + 2a
  *     group-master:K      4(K-1)(a + n/KB) + 2(P/K-1)(a + nK/PB)
- *     group-scatter:K     the sum of its two levels; exact sums are wide between nodes
- *     card                n/B + RTT, or Pn/B of the card's port: packets are sent while results
- *                         come back, and those of all P ranks pass that port
+ *     group-scatter:K     time within groups + time between groups, where exact sums travel
+ *                         unrounded in wider words
+ *     card                max(n/B, Pn/C) + RTT: packets of all P ranks pass the card's port, of
+ *                         bandwidth C; results come back while packets are sent
  *     exponents           a log2 P
  *
- * An idle port regains its burst. A link is full duplex. Wire and CPU together need the longer of
- * both times plus `unhidden` times the shorter one. */
+ * A rate-limited port (token bucket) sends burst_bytes without delay, and regains these tokens
+ * while idle. A link is full duplex. Wire and CPU together need the longer of both times plus
+ * `unhidden` times the shorter one. */
 #ifndef COST_H
 #define COST_H
 #include "comm/algo/algo.h"
@@ -36,7 +38,7 @@ struct cost_cluster {
     int n_ranks;
     double link_bps;          /* a rank's port, bits per second each way */
     double node_link_bps;     /* within a group of group-*:K; 0 means link_bps */
-    double burst_bytes;       /* of a shaped port, sent at once when a step begins, or 0 */
+    double burst_bytes;       /* that a rate-limited port sends without delay; 0: none */
     double latency_s;         /* of an empty message, one way */
     int mtu;                  /* of Ethernet */
     double card_link_bps;     /* a card's port, each way; 0 means link_bps; may be infinite */
@@ -94,12 +96,12 @@ int cost_step(const struct cost_job *job, const struct cost_cluster *cluster, st
 /* Return TCP's payload on a link, bytes per second. */
 double cost_payload_s(double bps, int mtu);
 
-/* Return the seconds of `bytes` at payload_s bytes per second. Uses the burst tokens left in
- * *sum. */
+/* Return the seconds of `bytes` at payload_s bytes per second. The port's burst goes first, without
+ * delay; *sum counts the tokens used. */
 double cost_wire_s(const struct cost_cluster *cluster, struct cost *sum, double bytes,
                    double payload_s);
 
-/* Return the seconds of x and y seconds of concurrent work. */
+/* Return the seconds of x and y seconds of work side by side (`unhidden`: see above). */
 double cost_together(double x, double y, double unhidden);
 
 /* Add the all-reduce and decoding of n elements to *sum, including reduce_s. Decoding overlaps if

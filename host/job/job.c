@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No communication. Settles codec (out) for the algorithm; j->codec is settled once the GPUs are
- * known. */
+/* Parses specs without communication. Settles *codec: fits it to the algorithm and the number of
+ * ranks. j->codec is settled later, when the GPUs are known. */
 static int read_words(const struct job_spec *w, struct job *j, struct codec *codec)
 {
     const int n_ranks = comm_n_ranks(j->comm);
@@ -33,7 +33,7 @@ static int read_words(const struct job_spec *w, struct job *j, struct codec *cod
     TRY(node_sum_check(w->node_sum, j->algo, j->group, n_ranks, codec));
     const char *cards = w->cards.where ? w->cards.where : "off";
     if (node_sum_wanted(w->node_sum) && !strcmp(cards, "auto"))
-        cards = "off"; /* the environment's cards: the node has its own card */
+        cards = "off"; /* the node's own card adds, not those that the environment names */
     if (node_sum_wanted(w->node_sum) && strcmp(cards, "off") != 0)
         return ERR(-EINVAL,
                    "--node-sum %s does not work with --offload '%s': leave one of them out",
@@ -147,8 +147,8 @@ static int copy_layers(const struct job *j, const struct reducer_layer *layers, 
     return 0;
 }
 
-/* Returns K if one wide sum of K virtual ranks and its result are shorter than K codes and results,
- * else 0. */
+/* Returns the number K of virtual ranks in this process if one wide sum and one result are shorter
+ * than K codes and K results, else 0. */
 static int blocks_to_group(const struct job *j)
 {
     const int here = comm_n_here(j->comm), processes = comm_n_processes(j->comm);
@@ -161,8 +161,8 @@ static int blocks_to_group(const struct job *j)
     return wide + out < (size_t)here * (in + out) ? here : 0;
 }
 
-/* Sets *pays if one message is best for these layers; not with cards, which answer packets, or
- * overlap, which sends buckets early. */
+/* Sets *pays if one message with codes and exponents (algo_gather_sum) is fastest; never with
+ * cards, which answer each packet, or with overlap, which sends buckets early. */
 static int short_pays(const struct job *j, const struct reducer_layer *own, int n_layers,
                       bool *pays)
 {
@@ -290,7 +290,7 @@ int job_gpu(struct job *j, enum job_if wanted)
                                        &j->algo, &j->codec.ops, j->device, sizeof j->device));
 }
 
-/* ---- smallest layers in fp32. Source: the 1-bit study, section 3 ---- */
+/* ---- smallest layers in fp32. Source: paper 3 of README.md, section 3 ---- */
 
 enum { SHARE = 100 };
 

@@ -19,7 +19,7 @@ struct job_spec {
     const char *algo;     /* from algos.def, offload or auto; NULL means auto */
     bool sums;            /* sums over ranks, not means */
     enum job_if gpu;      /* gradients on GPUs; JOB_AUTO: if every rank has one */
-    bool halves;          /* on GPUs: IEEE halves as gradients, weights and results */
+    bool halves;          /* on GPUs: gradients, weights and results are IEEE halves */
     enum job_if overlap;  /* reducer_set_overlap(); JOB_AUTO: only on GPUs */
     size_t bucket_bytes;
     /* cards.where: udp://..., sim, off, or auto (NARROWCAST_OFFLOAD); NULL: off */
@@ -40,17 +40,17 @@ struct job {
     bool leaves_small;       /* small layers travel in fp32 */
     const struct algo *algo; /* for gradients that cards do not add */
     int group;
-    /* no algorithm was named: job_open() may replace algo for short steps */
+    /* the user named no algorithm: job_open() may choose another one for short steps */
     bool chooses;
     bool on_gpu, overlap;
-    /* On GPUs: transport of codes. Else why there is no GPU, or "" if not requested or if another
-     * rank knows why. */
+    /* With a GPU: the algorithm and how it carries codes. Else why there is no GPU, or "" if none
+     * was requested or another rank knows why. */
     char device[256];
     size_t bucket_bytes;
     /* where: NULL without cards. The caller's strings are used until job_open(). */
     struct offload_options cards;
     const char *node_word; /* the caller's string, or NULL */
-    /* why the cards named by the environment are unused, or "" */
+    /* reason for not using the cards that the environment names, or "" */
     char no_cards[160];
     bool low_memory;
     struct reducer *reducer;
@@ -58,8 +58,8 @@ struct job {
     struct node_sum *node;   /* NULL unless requested */
 };
 
-/* Resolve the specs. If it returns 0, *out must be closed. Reports -EINVAL (specs or combinations),
- * -EPROTO (ranks differ), -EIO, or an error of gpu_open(). */
+/* Parse the specs and settle the codec. After success *out must be closed. Reports -EINVAL (specs
+ * or combinations), -EPROTO (ranks differ), -EIO, or an error of gpu_open(). */
 int job_settle(struct comm *c, const struct job_spec *spec, struct job *out);
 
 /* The memory that job_open() will allocate on each rank. No communication. */
@@ -72,14 +72,14 @@ int job_open(struct job *job, const struct reducer_layer *layers, int n_layers);
 /* Release everything and zero *job. A zeroed job is legal. */
 void job_close(struct job *job);
 
-/* Append, on rank 0 of an open job, the gradients' path and its reason, or nothing if the
- * algorithm's name suffices. */
+/* On rank 0 of an open job, append how gradients travel and why; nothing if the algorithm's name
+ * says it. */
 void job_path(struct job *job, struct text *to);
 
 /* ---- GPUs ---- */
 
-/* Open a GPU per rank if wanted, and choose algorithm and vec_ops for the codes' transport. Sets
- * job->on_gpu and job->device. All ranks call it after parsing equal specs. Returns as
+/* Open a GPU per rank if wanted, and choose the algorithm and vec_ops that carry codes between
+ * GPUs. Sets job->on_gpu and job->device. All ranks call it after parsing equal specs. Returns as
  * job_settle(). */
 int job_gpu(struct job *job, enum job_if wanted);
 

@@ -25,14 +25,15 @@ void nc_options_init(struct nc_options *options, size_t size)
     memcpy(options, &defaults, size < sizeof defaults ? size : sizeof defaults);
 }
 
-/* from: of any version. Reports nothing, because the options choose the log. */
+/* Copies options of any version, and so of any size. Prints no error, because the options name the
+ * log. */
 static int copy_options(const struct nc_options *from, struct nc_options *out)
 {
     nc_options_init(out, sizeof *out);
     if (!from)
         return 0;
     const size_t size = from->size, own = sizeof *out;
-    if (size < sizeof size || size > 64 * own || size % sizeof(void *)) /* no field ends there */
+    if (size < sizeof size || size > 64 * own || size % sizeof(void *)) /* size of no version */
         return -EINVAL;
     for (size_t i = own; i < size; i++)
         if (((const char *)from)[i])
@@ -396,7 +397,7 @@ void nc_close(struct nc *nc)
     if (atomic_load(&nc->failed)) /* so that others do not wait for this rank */
         (void)comm_fail(nc->comm, atomic_load(&nc->failed));
     close_jobs(nc);
-    /* A step without nc_wait() still has the turn, unless MPI has ended. */
+    /* A step begun but not completed by nc_wait() still has the turn (comm_take_turn()). */
     if (nc->has_turn)
         comm_give_turn();
     if (nc->by_mpi)

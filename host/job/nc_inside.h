@@ -11,7 +11,8 @@
 
 enum nc_type { NC_FP32, NC_FP64, NC_FP16, NC_BF16 };
 
-/* A block of options.blocks, which is a rank of its own. Without blocks, the process's rank. */
+/* State of one rank: of a block if options.blocks is set (each block is a virtual rank), else of
+ * the process. */
 struct nc_block {
     struct comm *comm;
     struct job job;
@@ -49,12 +50,12 @@ struct nc {
 
 /* ---- nc_call.c ---- */
 
-/* Begin a call. Until nc_leave() lines go where the options say, and arithmetic is IEEE's default
- * (round to nearest, subnormals, no traps), not the caller's. Reports -EBUSY, -EPERM or an earlier
- * failure if this thread may not call now; nc_leave() must then not follow. */
+/* Begin a call. Until nc_leave(), messages go to the log that the options name, and arithmetic is
+ * IEEE's default (round to nearest, subnormals, no traps), not the caller's. Reports -EBUSY, -EPERM
+ * or an earlier failure if this thread may not call now; nc_leave() must then not follow. */
 int nc_enter(struct nc *nc);
 
-/* The same between steps; -EBUSY during one. */
+/* Like nc_enter(), but reports -EBUSY during a step. */
 int nc_enter_between(struct nc *nc);
 
 /* Returns rc. If negative, it becomes the communicator's failure. */

@@ -3,8 +3,8 @@
  *    | "ncstate\0" | options tag | layers tag | ranks | rank | step | size | CRC | 0 |
  *          8              4            4          4      4      8      8     4    4
  *
- * `size` bytes follow, the codec's state of all layers. With blocks, a process has a state for each
- * block, and ranks are blocks. */
+ * After this head come `size` bytes, the codec's state of all layers. With blocks, each block of a
+ * process has its own head and state; ranks counts blocks, and rank is the block's index. */
 #include "base/buf.h"
 #include "base/crc.h"
 #include "job/nc_inside.h"

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-/* start_s: clock at which the process began to wait for the blocks */
 static void report_blocks(const struct nc *nc, struct nc_report *out)
 {
     const bool by_cards = nc->blocks[0].done.by_card_path;
@@ -18,7 +17,7 @@ static void report_blocks(const struct nc *nc, struct nc_report *out)
         report.underflow += s->lost.underflow;
         report.saturated += s->lost.saturated;
     }
-    /* Blocks take turns, so a block's longest part contains the others' casts. */
+    /* Blocks compute in turns, so the longest block's time contains the casts of all blocks. */
     report.comm_s = fmax(0, report.comm_s - report.codec_s);
     *out = report;
 }
