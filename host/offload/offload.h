@@ -6,8 +6,7 @@
  *     offload_card_path      makes the sums of each step
  *
  * Rank 0 controls the cards and registers the job. Every rank sends its own packets. A card that
- * refuses or is silent at the start is left out; this is an error only with `needed`. The path
- * stays closed only if no card is left.
+ * refuses or is silent at the start is left out; this is an error only with `needed`.
  *
  * If a card fails later, the path closes. The next card_path_ops.begin() reopens it with the cards
  * that are left. Each lost card is tried again after 1, 2, 4, ... 10 s, or later if an attempt took
@@ -48,10 +47,11 @@ struct offload_options {
 int offload_check(const struct vec_sum *sum, int n_ranks, char *why, size_t size);
 
 /* Opens the path. Collective, with the same options on all ranks. offload_check() must have
- * accepted *sum, which is copied. On success the path may be closed (offload_is_open()) or lack
- * cards, after one warning by rank 0. Returns 0, or the same error on all ranks after one has
- * reported it: -EINVAL (a malformed option), -ENXIO (a card that cannot exist: an unknown host, a
- * missing file or device), -ENOTCONN (a needed card does not take part), -ENOMEM or -EIO. */
+ * accepted *sum, which is copied. If cards are missing, rank 0 prints one warning, and the path
+ * opens with the others or, without any, stays closed (offload_is_open()). Returns 0, or the same
+ * error on all ranks after one has reported it: -EINVAL (a malformed option), -ENXIO (a card that
+ * cannot exist: an unknown host, a missing file or device), -ENOTCONN (a needed card does not take
+ * part), -ENOMEM or -EIO. */
 int offload_open(struct comm *c, const struct vec_sum *sum, const struct offload_options *o,
                  struct offload **out);
 
@@ -68,8 +68,8 @@ bool offload_is_open(const struct offload *o);
  * slots each, frames of 1472 bytes, RTT 41 us". Valid until the next call. */
 const char *offload_describe(struct offload *o);
 
-/* Returns why the path is closed, in one line; "" before the first failure, and on all ranks except
- * 0. */
+/* On rank 0, returns in one line why the path is closed, or "" before the first failure. On other
+ * ranks returns "". */
 const char *offload_why(const struct offload *o);
 
 /* Reads a card's busy clocks and beats since its start, on rank 0. Returns false on failure. */

@@ -90,8 +90,8 @@ int offload_reach_first(struct offload *o, double budget_s);
 /* Returns why some card does not take part, for a message. */
 const char *offload_why_not_all(const struct offload *o);
 
-/* Marks cards (a bit mask; 0: all reached) as out for the reason o->why. spent_s: time lost until
- * the failure was found; more of it delays the next attempt. */
+/* Marks cards (a bit mask; 0: all reached) as out for the reason o->why. spent_s: time that the
+ * failure cost; the longer, the later the next attempt. */
 void offload_blame(struct offload *o, uint32_t cards, double spent_s);
 
 int offload_n_reached(const struct offload *o);
@@ -101,9 +101,9 @@ void offload_say_state(struct offload *o);
 
 /* ---- on all ranks ---- */
 
-/* Turns the window until its work is done or, if in_step, another rank abandons the step. Returns
- * 0, CARD_PATH_ABANDONED (this rank's own reason, if any, is in o->abandon_why), or a negative
- * errno. */
+/* Calls window_turn() until the window's work is done or, if in_step, another rank abandons the
+ * step. Returns 0, CARD_PATH_ABANDONED (this rank's own reason, if any, is in o->abandon_why), or a
+ * negative errno. */
 int offload_drive(struct offload *o, bool in_step);
 
 /* Returns the counts of all windows since offload_open(). */

@@ -46,7 +46,7 @@ int offload_reach(struct offload *o, double budget_s)
         o->retry[i].rc = reach(o, i, left > 0.05 ? left : 0.05);
         if (o->retry[i].rc) {
             snprintf(o->why, sizeof o->why, "%s", o->cards[i].why);
-            /* over budget because a name service does not answer */
+            /* Only a slow name service exceeds the budget; that time delays the next attempt. */
             put_off(o, i, clock_s() - start > budget_s ? clock_s() - start : 0);
         } else {
             n++;
@@ -140,8 +140,9 @@ void offload_say_state(struct offload *o)
         say_closed(o);
 }
 
-/*     all ranks can join, all cards can send to it:    jobs use the group
- *     a rank receives nothing, or sums differ:         each rank gets its own frames, for good */
+/* Multicast group:
+ *     all ranks can join it, all cards can send to it    cards send sums to the group
+ *     a rank receives nothing from it, or sums differ    cards send to each rank, for good */
 
 int offload_group_parse(const char *words, struct fpga_rank *out)
 {

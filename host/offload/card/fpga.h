@@ -51,11 +51,11 @@ struct fpga_ops {
     /* Returns 0, or a negative errno if the card is gone. */
     int (*time)(struct fpga *card, struct fpga_time *out, double timeout_s);
 
-    /* True if the card still has the jobs registered through it. Else card->why has the reason.
-     * Never blocks. */
+    /* True if the card still has the jobs registered through this handle. Else card->why has the
+     * reason. Never blocks. */
     bool (*alive)(struct fpga *card);
 
-    /* Closes the card and ends those jobs. */
+    /* Closes the card and ends these jobs. */
     void (*close)(struct fpga *card);
 };
 

@@ -1,6 +1,6 @@
 /* fpga_eth.c : Controls a card with datagrams of hls/card/lease.def to its own Ethernet port, under
- * a lease. The card keeps no staged registers between requests, so a request ends after a complete
- * group of operations, and the next one selects the job again. */
+ * a lease. Register writes that await a commit are lost at a request's end. A request therefore
+ * ends only after a commit or a complete read, and the next request selects the job again. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "hls/card/regs.h"
@@ -123,15 +123,15 @@ static int eth_open(struct fpga *card, const char *name, double timeout_s)
     return rc;
 }
 
-/* True if a request may end here: no register is staged, and no later operation needs an earlier
- * index. */
+/* True if a request may end after op: no written register awaits a commit, and no later operation
+ * needs an index set before. */
 static bool is_whole(const struct fpga_op *op)
 {
     return op->read ? op->at == REG_COUNTER_HI : op->at == REG_RANK_COMMIT;
 }
 
-/* Fills a request. job: the last JOB_INDEX, sent first, or NULL. Returns the number of operations
- * that fit, or 0 if a request may end after none of them. */
+/* Fills request m from ops[at] on. job: the latest write of JOB_INDEX, repeated first, or NULL.
+ * Returns how many operations fit, up to the last one after which a request may end; 0: none. */
 static size_t fill(const struct fpga_op *ops, size_t at, size_t n, const struct fpga_op *job,
                    struct lease_message *m)
 {

@@ -44,8 +44,8 @@ int fpga_job_start_group(struct fpga *card, const struct fpga_caps *caps,
 /* Ends the job and retires its key. */
 int fpga_job_stop(struct fpga *card, const struct fpga_job *job, double timeout_s);
 
-/* Returns 1 if a frame with a rank's key came from an address not registered for it: *rank and
- * *from are the latest. Returns 0 if none came. */
+/* Returns 1 if the card's latest frame from an address not registered for the frame's rank had this
+ * job's key; *rank and *from: its rank and source. Else returns 0. */
 int fpga_job_seen(struct fpga *card, const struct fpga_job *job, double timeout_s, uint32_t *rank,
                   struct fpga_rank *from);
 

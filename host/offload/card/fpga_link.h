@@ -33,7 +33,7 @@ int fpga_link_ask(struct fpga_link *l, struct simlink ask, const void *body, str
 /* True if the connection is open and the peer has sent nothing unasked. Does not wait. */
 bool fpga_link_alive(const struct fpga_link *l);
 
-/* ---- slots of struct fpga_ops ---- */
+/* ---- implementations of functions of struct fpga_ops ---- */
 
 int fpga_link_batch(struct fpga *card, struct fpga_link *l, struct fpga_op *ops, size_t n,
                     size_t *done, double timeout_s);

@@ -40,8 +40,8 @@ void lease_link_close(struct lease_link *l)
     l->fd = -1;
 }
 
-/* True if `answer` is to m. Only the card knows m's secret, so no other host can forge an answer. n
- * is not compared with another version, whose operations are unknown. */
+/* True if `answer` is to m. Only the card knows m's secret, so no other host can forge an answer.
+ * The number of operations, n, is compared only if both have the same version. */
 static bool fits(const struct lease_message *m, const struct lease_message *answer)
 {
     return answer->kind == m->kind && answer->sequence == m->sequence &&

@@ -16,8 +16,8 @@ bool frame_whole(const uint8_t *bytes, size_t n);
  * element) and count (elements). */
 uint32_t frame_tag(uint32_t tag, uint64_t nonce, uint64_t at, uint32_t count);
 
-/* Returns the tag in a job with a group, a SipHash under secret[2]: hosts that see a tag cannot
- * compute the next. */
+/* Returns a packet's tag in a job with a multicast group, a SipHash under secret[2]: hosts that see
+ * one tag cannot compute another. */
 uint32_t frame_secret_tag(uint32_t tag, const uint64_t secret[2], uint64_t at, uint32_t count);
 
 /* Returns a NAK's reason as text, for example "the slot is not in the job's range". */
@@ -38,7 +38,7 @@ struct card_fit {
  * reporting. */
 int card_fits(const struct vec_sum *sum, int n, const char *what, struct card_fit *out);
 
-/* The same with the message in why[size] instead of printed. */
+/* Like card_fits(), but writes the message to why[size] instead of printing it. */
 int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_fit *out, char *why,
                 size_t size);
 
@@ -52,14 +52,16 @@ static inline uint32_t card_fit_codes(const struct card_fit *f, uint32_t beats)
     return beats * 512 / f->wider;
 }
 
-/* Returns the beats for n codes, rounded up to whole beats in both directions. */
+/* Returns how many beats n codes take, rounded up so that contributions and results both fill whole
+ * beats. */
 static inline uint32_t card_fit_beats(const struct card_fit *f, size_t n)
 {
     uint32_t beats = (uint32_t)((n * f->wider + 511) / 512);
     return (beats + f->ratio - 1) / f->ratio * f->ratio;
 }
 
-/* Returns the largest number of beats, up to most_beats, that is whole in both directions. */
+/* Returns the largest number of beats, up to most_beats, for which contributions and results both
+ * fill whole beats. */
 static inline uint32_t card_fit_most(const struct card_fit *f, uint32_t most_beats)
 {
     return most_beats / f->ratio * f->ratio;

@@ -1,4 +1,5 @@
-/* window_flow.c : Sends packets as slots become free, and reports complete results to the flow. */
+/* window_flow.c : Sends packets as slots become free, and calls the flow's have() (algo.h) for
+ * complete results. */
 #include "offload/window/window_inside.h"
 
 /* packets per call of need(); minimum per call of have() */

@@ -19,7 +19,7 @@ struct window_slot {
     uint64_t next_m;                /* next packet for this slot */
     /* packet (numbered within this card) sent last; undefined before the first */
     uint64_t m;
-    /* echo fields of the first and last ping since the packet or a pong; 0: none */
+    /* echo fields of the first and last ping since the packet was sent or a pong came; 0: none */
     uint64_t first_echo, echo;
     double first_at, asked_at; /* when these pings were sent */
     size_t n_result;           /* payload bytes expected */

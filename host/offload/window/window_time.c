@@ -16,11 +16,11 @@
 static const double first_s = 0.05, least_s = 0.01, most_s = 0.2, later_s = 0.002;
 enum {
     MAX_DOUBLED = 8,
-    /* a packet is probably lost once the one this many later has its result */
+    /* packet m is probably lost if packet m + OVERTAKEN already has its result */
     OVERTAKEN = 4,
     MAX_QUESTIONS = 8,
-    /* card deadlines until a card that answers pings but accepts no packets is abandoned; a silent
-     * card: one */
+    /* A card that answers pings but accepts no packets is abandoned after this many card deadlines,
+     * a silent card after one. */
     TAKES_NONE = 2,
 };
 
@@ -171,7 +171,7 @@ void window_time_due(struct window *w, struct window_slot *s, double now)
     else if (window_time_silent(w, end, now))
         window_lose(w, end, "has been silent for %.1f s", now - end->silent_since);
     else if (end->n_questions >= MAX_QUESTIONS && !s->echo)
-        /* enough pings are unanswered: only slots that have pinged already go on */
+        /* enough pings are unanswered: only slots that have pinged already ping again */
         wheel_add(&w->wheel, &s->timer, now + later_s);
     else if (w->missing && waited_s > w->config.deadline_s)
         w->state = WINDOW_STRAGGLER;

@@ -37,7 +37,7 @@ struct wire_options {
     const char *provider;
     /* IPv4 address or interface to bind to. NULL: the address from which the card is reached. */
     const char *local;
-    /* the card's, for frames: 127.0.0.1 is 0x7f000001 */
+    /* the card's address for frames: 127.0.0.1 is 0x7f000001 */
     uint32_t card_ip;
     uint16_t card_port;
     /* longest frame that the card accepts; the path may carry less: most() */
@@ -47,11 +47,11 @@ struct wire_options {
 /* Opens a wire bound to one address of this host. Returns 0, or a negative errno with the reason in
  * why (so do all functions with `why`): -ENOENT, -ELIBACC or -ELIBBAD (libfabric's library is
  * missing, does not load, or belongs to another build), -EINVAL (o->local is no address or
- * interface here), or -ENODATA (no such provider, or without such datagrams). */
+ * interface here), or -ENODATA (the provider is missing or cannot carry plain UDP). */
 int wire_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES]);
 
 /* Opens a receiver for the card's datagrams to the multicast group:port, joined at the interface of
- * o->local. It is a socket with every provider and cannot send. */
+ * o->local. The receiver is a socket whatever the provider, and cannot send. */
 int wire_join(const struct wire_options *o, uint32_t group, uint16_t port, struct wire *out,
               char why[WIRE_WHY_BYTES]);
 
@@ -66,8 +66,8 @@ int wire_check(const char *provider, char why[WIRE_WHY_BYTES]);
 int wire_plugin_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES]);
 int wire_plugin_check(const char *provider, char why[WIRE_WHY_BYTES]);
 
-/* Writes "by " and the library's path into text[n], or "none: " and the reason. Loads the library
- * to check it, except from the program's folder. */
+/* Describes libnarrowcast_fabric.so in text[n]: "by PATH" or "none: REASON". Loads the library to
+ * check it, unless it lies in the program's folder. */
 void wire_plugin_about(char *text, size_t n);
 
 #endif

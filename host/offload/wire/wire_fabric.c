@@ -1,6 +1,6 @@
 /* wire_fabric.c : Implements libnarrowcast_fabric.so: a wire over a datagram endpoint of libfabric.
- * No other file uses libfabric. A frame is injected if the provider injects its length, else copied
- * to a send buffer. A datagram that cannot leave is lost; the window recovers it. */
+ * No other file uses libfabric. Short frames are sent with fi_inject(), longer ones from a send
+ * buffer. A frame that cannot leave is lost; the window sends it again. */
 #include "offload/wire/fabric_library.h"
 #include "offload/wire/wire_local.h"
 #include <arpa/inet.h>

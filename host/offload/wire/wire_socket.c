@@ -65,13 +65,15 @@ static size_t socket_most(const void *wire)
     return wire_most(w->fd);
 }
 
-/* These errors may also belong to an earlier datagram, so lengths are compared. */
+/* True if queued datagrams are too long for the path. rc may belong to an earlier datagram, so
+ * compares lengths. */
 static bool is_too_long(const struct wire_socket *w, int rc)
 {
     return (rc == -EMSGSIZE || rc == -EINVAL) && socket_most(w) < w->each;
 }
 
-/* A datagram that fails for reasons other than length or room is lost; the window recovers it. */
+/* A datagram that fails for reasons other than length or room is lost; the window sends it
+ * again. */
 static int socket_flush(void *wire)
 {
     struct wire_socket *w = wire;

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* values per run: 4 MiB of fp32 amortise a run; below MIN_RUN reading files is slow */
+/* Values per run: with MAX_RUN (4 MiB of fp32) starting a run costs little. If card memory is
+ * short, fewer, but at least MIN_RUN. */
 enum { MAX_RUN = 1 << 20, MIN_RUN = 1 << 16 };
 
 enum role { X, CODES, EXPONENT, ABSMAX, STATUS };
@@ -121,7 +122,7 @@ static int check_status(struct card_cast *c, double until)
     return -EIO;
 }
 
-/* Kernels ignore the rest of the last beat. */
+/* Zeroes the last beat after element n. Kernels ignore these bytes. */
 static void clear_tail(struct card_cast *c, enum role role, size_t n)
 {
     const size_t held = ((role == X ? 32 : c->width) * n + 7) / 8;

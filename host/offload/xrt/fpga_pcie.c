@@ -1,5 +1,6 @@
-/* fpga_pcie.c : Controls a card that this process owns: registers through XRT, frames over
- * Ethernet. Access rules are those of a shared card (control_jobs.h) with one peer. */
+/* fpga_pcie.c : Controls a card in this machine that this process owns: registers through XRT,
+ * frames over Ethernet. Requests obey the rules of shared cards (control_jobs.h); this process is
+ * the only client. */
 #include "base/err.h"
 #include "hls/card/regs.h"
 #include "offload/card/fpga.h"
@@ -8,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Loading a bitstream takes seconds. With a timeout below 1 s a step is waiting. */
+/* Time limits of opening: open_s, as loading a bitstream takes seconds; hurry_s within a step
+ * (timeout_s below 1). */
 static const double open_s = 30, hurry_s = 3;
-enum { ME = 0 }; /* the only peer */
+enum { ME = 0 }; /* index of the only client */
 
 struct pcie {
     struct xrt_nic nic;

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* control of KERNEL, kind of KERNEL_ARG, direction of KERNEL_STREAM */
+/* values in kernels.def: control of KERNEL, kind of KERNEL_ARG; below, direction of
+ * KERNEL_STREAM */
 enum { USER, HS };
 enum { VALUE, MEMORY };
 

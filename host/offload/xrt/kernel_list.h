@@ -25,7 +25,7 @@ const struct kernel_arg *kernel_arg(enum kernel k, int index);
 
 struct kernel_stream {
     enum kernel kernel;
-    int index; /* continues the arguments' */
+    int index; /* streams are numbered after the arguments */
     const char *port;
     bool in;
 };

@@ -169,7 +169,8 @@ static int read_units(struct xclbin *x, char *why)
     return 0;
 }
 
-/* XRT would use an index out of range. */
+/* Finds each argument's memory bank. Rejects indices out of range, because XRT does not check
+ * them. */
 static int read_connections(struct xclbin *x, char *why)
 {
     struct table t;

@@ -47,22 +47,22 @@ enum xclbin_qualifier {
     XCLBIN_VALUE = 0,
     XCLBIN_MEMORY = 1,
     XCLBIN_STREAM = 4
-}; /* others are the file's own */
+}; /* files may contain other values */
 
 struct xclbin_arg {
     char name[XCLBIN_NAME];
-    int index; /* -1: none, as of OpenCL's own arguments */
+    int index; /* number of the argument; -1: none (added by OpenCL) */
     uint32_t offset, bytes;
     uint32_t qualifier;
-    int bank; /* first one allowed; -1: none */
+    int bank; /* first memory bank that it may use; -1: none */
 };
 
 struct xclbin_unit {
     char kernel[XCLBIN_NAME], name[XCLBIN_NAME]; /* "reduce_mm", "reduce_mm_1" */
     uint64_t base;
     uint32_t control; /* 0: ap_ctrl_hs, 1: ap_ctrl_chain, 2: ap_ctrl_none */
-    int layout;       /* in IP_LAYOUT */
-    int arg, n_args;  /* from args[arg] on */
+    int layout;       /* index in IP_LAYOUT */
+    int arg, n_args;  /* its arguments begin at args[arg] */
     bool described;   /* by the metadata */
 };
 

@@ -22,7 +22,7 @@ enum {
     XCLBIN_GROUP_CONNECTIVITY = 27
 };
 
-/* in the file */
+/* offsets in the file */
 enum {
     AXLF_SIGNATURE_LENGTH = 8, /* -1: none */
     AXLF_RESERVED = 12,        /* ff up to AXLF_UNIQUE_ID */
@@ -37,7 +37,7 @@ enum {
     AXLF_SECTIONS = 456
 };
 
-/* in the table of sections */
+/* offsets in an entry of the table of sections */
 enum {
     AXLF_SECTION_KIND = 0,
     AXLF_SECTION_AT = 24,    /* 8 bytes */
@@ -45,7 +45,7 @@ enum {
     AXLF_SECTION_ENTRY = 40
 };
 
-/* GROUP_TOPOLOGY has the same */
+/* in MEM_TOPOLOGY and GROUP_TOPOLOGY */
 enum {
     MEM_ENTRIES = 8,
     MEM_ENTRY = 40,
@@ -75,8 +75,8 @@ enum {
     CONNECTION_ENTRIES = 4,
     CONNECTION_ENTRY = 12,
     CONNECTION_ARG = 0,
-    CONNECTION_IP = 4, /* in IP_LAYOUT */
-    CONNECTION_MEM = 8 /* in MEM_TOPOLOGY */
+    CONNECTION_IP = 4, /* index in IP_LAYOUT */
+    CONNECTION_MEM = 8 /* index in MEM_TOPOLOGY */
 };
 
 static inline uint64_t xclbin_get(const uint8_t *at, int bytes)

@@ -135,7 +135,7 @@ int xrt_card_run(struct xrt_card *card, enum kernel k, const struct xrt_card_val
         .kind = XRT_WORK_RUN, .kernel = k, .n_args = n_args, .timeout_s = timeout_s};
     for (int i = 0; i < n_args; i++)
         t.args[i] = (struct xrt_value){args[i].buffer ? args[i].buffer->own : NULL, args[i].value};
-    return ask(card, &t, timeout_s + call_s); /* XRT watches the run */
+    return ask(card, &t, timeout_s + call_s); /* run() itself observes timeout_s */
 }
 
 int xrt_card_about(struct xrt_card *card, struct xrt_about *out)

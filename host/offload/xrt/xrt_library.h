@@ -1,5 +1,6 @@
 /* xrt_library.h : Declares the table of libnarrowcast_xrt.so (fpga_xrt.c), which controls cards
- * through the Xilinx runtime and hides its types. Functions are called in the table's order.
+ * through the Xilinx runtime and hides its types. Call open() first and close() last. Kernels need
+ * a loaded container.
  *
  * Every call may block while the card does not answer; xrt_card.h adds deadlines. Calls for one
  * device must not overlap. All return 0, or a negative errno with one line in why[XRT_WHY_BYTES],

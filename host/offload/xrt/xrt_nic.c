@@ -31,8 +31,8 @@ bool xrt_nic_name_fits(const char *name)
     return parse(name, device, &ip);
 }
 
-/* XRT would return the error of a lost card, and a remote client's invalid
- * request must not make us abandon it. */
+/* True for registers of nic_core and the shell. XRT fails on other addresses as on a lost card, and
+ * a client's invalid request must not make us abandon the card. */
 static bool is_register(uint32_t at)
 {
     switch (at) {

@@ -44,8 +44,8 @@ struct xrt_work *xrt_work_start(const struct xrt_library *library, const char *w
                                 struct xclbin *xclbin);
 
 /* Makes a call and waits for task->rc. Returns false after timeout_s: w no longer belongs to the
- * caller, and the thread cleans up if the call ever returns. Until then the process's exit skips
- * handlers registered before the call. */
+ * caller, and the thread cleans up if the call ever returns. While such a call is pending, the
+ * process exits without the exit handlers registered before the call. */
 bool xrt_work_do(struct xrt_work *w, struct xrt_task *task, double timeout_s);
 
 /* Returns how many threads are blocked in XRT. */
