@@ -1,8 +1,8 @@
 /* model.h : runs networks forward and backward through a backend table (nn_ops.h). Weights,
  * gradients and running statistics are flat arrays. A param is a part of the weights, such as a
- * layer's bias. Params are in forward order, so that buckets, checkpoints and optimisers do not
- * depend on the network. Functions that can fail return 0, -EINVAL (reported), -ENOMEM or the
- * backend's error. */
+ * layer's bias. Params lie in forward order, so buckets, checkpoints and optimisers treat all
+ * networks alike. Functions that can fail return 0, -EINVAL (reported), -ENOMEM or the backend's
+ * error. */
 #ifndef MODEL_H
 #define MODEL_H
 #include <stdbool.h>
@@ -19,9 +19,9 @@ struct nn_param {
     bool decay;       /* weight decay and LARS apply; false for norms and biases */
     bool bias;        /* of a convolution or linear layer */
     bool last;        /* of the classifier */
-    /* Columns, for the codec onebit: a row of a kernel, all outputs of one input, or a whole bias.
-     * A column has `column` elements, `stride` apart; each run of column * stride elements holds
-     * `stride` interleaved columns. */
+    /* Columns, which the codec onebit quantises separately: a row of a convolution kernel, the
+     * weights from one input to all outputs, or a whole bias. A column has `column` elements,
+     * `stride` apart; each run of column * stride elements holds `stride` interleaved columns. */
     size_t column, stride;
 };
 
@@ -61,9 +61,9 @@ extern const char nn_width_help[];
 #define NN_WIDTH_MIN 0.01
 #define NN_WIDTH_MAX 4
 
-/* Open network `name` of models.def with weights drawn from seed, equal on every rank. setup: of
- * the context; NULL: fp32. in: shape of an image (NN_SIDE_MIN to NN_SIDE_MAX pixels a side, 1 or 3
- * channels) or a sequence. max_batch: most samples per call. */
+/* Open network `name` of models.def with weights drawn from seed, equal on every rank. setup: for
+ * ops->open(). in: shape of an image (NN_SIDE_MIN to NN_SIDE_MAX pixels a side, 1 or 3 channels) or
+ * a sequence. max_batch: most samples per call. */
 int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const char *name,
                   struct nn_shape in, int n_classes, int max_batch, uint64_t seed,
                   struct nn_model **out);
@@ -102,7 +102,7 @@ real *nn_model_grads(struct nn_model *m);            /* [n weights] */
 real *nn_model_stats(struct nn_model *m, size_t *n); /* running means and variances; *n may be 0 */
 
 /* Make later passes use the caller's gradients and statistics, in backend memory and of the same
- * sizes. The model's own stay valid. Passes are no longer recorded, since records keep
+ * sizes. The model's own arrays stay valid. These passes are not recorded, because records contain
  * addresses. */
 void nn_model_use(struct nn_model *m, real *grads, real *stats);
 
@@ -144,7 +144,7 @@ const uint32_t *nn_model_confusion(const struct nn_model *m, int *n_classes);
 /* Return the code of the backend's first failure in a pass, or 0. */
 int nn_model_failed(const struct nn_model *m);
 
-/* A node's output, for statistics; i counts nodes in forward order, without the input. */
+/* A node's output, for statistics. Index i counts nodes in forward order, without the input. */
 struct nn_output {
     const char *kind; /* "conv" */
     char name[32];    /* of its weights' layer ("s1b0.norm1"), or kind and i ("relu3") */
@@ -164,7 +164,7 @@ int nn_model_largest(struct nn_model *m, int i, int batch, float *scratch, size_
  * layer has its own scale. Equal on all ranks if they get the same updates. */
 struct nn_loss_scale {
     double value;
-    /* finite steps in a row; with adaptive scales: steps since the refresh */
+    /* steps in a row with finite gradients; adaptive scales: steps since they were last chosen */
     uint32_t n_good;
     bool moving;
 };

@@ -101,7 +101,7 @@ void graph_head(struct nn_model *m, int node, const struct loss_kind *loss, doub
     }
     const struct nn_target target = loss->target(&m->nodes[node]);
     assert(m->n_heads == 0 || m->failed || m->too_small ||
-           m->other_form || /* heads need the same labels */
+           m->other_form || /* all heads must need the same labels */
            (target.kind == m->target.kind && target.n == m->target.n));
     m->target = target;
     m->heads = list;

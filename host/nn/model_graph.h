@@ -1,6 +1,7 @@
-/* model_graph.h : declares the nodes of a model, and functions that build, plan and run them. Nodes
- * read earlier nodes; node 0 is the input, and heads name outputs with a loss. Call order:
- * graph_init, graph_* per node, graph_plan, passes. Private to nn/model*.c and tests. */
+/* model_graph.h : declares the nodes of a model, and functions that build, plan and run them. A
+ * node reads the outputs of earlier nodes; node 0 is the input. A head applies a loss to a node's
+ * output. Call order: graph_init, graph_* per node, graph_plan, passes. Private to nn/model*.c and
+ * tests. */
 #ifndef MODEL_GRAPH_H
 #define MODEL_GRAPH_H
 #include "nn/model.h"
@@ -23,9 +24,9 @@ struct layer_kind {
     void (*draw)(const struct nn_model *m, const struct node *node, uint64_t seed, real *weights,
                  real *stats);
     void (*forward)(struct nn_model *m, const struct node *node, int batch, bool train);
-    /* Return the number of terms in each sum of dx, if the kind multiplies dy by weights. With
-     * adaptive loss scales these nodes, and nodes that add to dx, have their own scales. NULL: dx
-     * keeps dy's scale. */
+    /* Return how many products of dy and weights are added for one element of dx. NULL: none, and
+     * dx keeps dy's loss scale. With adaptive loss scales, kinds with dx_terms and nodes with
+     * add_dx have their own scales. */
     double (*dx_terms)(const struct node *node);
     /* Write the gradients of `in`, the addend and the weights. */
     void (*backward)(struct nn_model *m, const struct node *node, int batch);
@@ -35,12 +36,12 @@ enum { GRAPH_PARTS = 4 }; /* most tensors that a concat joins */
 
 struct node {
     const struct layer_kind *kind; /* NULL: the input */
-    int in;                        /* node that it reads; -1: the input has none */
+    int in;                        /* node whose output this one reads; -1: none (the input) */
     /* norm: the node added before the ReLU; add: the second summand; -1: none */
     int addend;
     /* concat: nodes whose channels follow those of `in` */
     int n_more, more[GRAPH_PARTS - 1];
-    /* in and out: shapes of every node; the rest: conv and pooling */
+    /* in, out: shapes of the node's input and output; other fields: only conv and pooling */
     struct nn_window window;
     bool relu;       /* norm: ends in a ReLU */
     int cells;       /* lstm */
@@ -54,7 +55,7 @@ struct node {
     real *y;     /* [max_batch, window.out] */
     int buffer;  /* index of dy's buffer; -1: none yet */
     real *dy;    /* gradient of y, in a shared buffer */
-    /* the first head depends on it; evaluation skips others */
+    /* the first head depends on this node; evaluation skips all others */
     bool in_eval;
 };
 
@@ -90,8 +91,8 @@ struct graph_buffer {
     bool taken; /* only while planning */
 };
 
-/* Record of a training pass of one batch size. seen: such a pass has run unrecorded, so objects
- * created at first use exist. */
+/* Record of a training pass of one batch size. seen: such a pass has run unrecorded and created
+ * what a backend creates at first use; the next one may be recorded. */
 struct graph_record {
     int batch;
     bool marks, seen;
@@ -264,7 +265,7 @@ struct graph_ready {
  * gradients are final. ready, if not NULL, gets the groups marked so far. */
 void graph_forward(struct nn_model *m, int batch, bool train);
 void graph_backward(struct nn_model *m, int batch, bool marks, struct graph_ready *ready);
-/* Exchange the words of a pass. open comes first and returns 0 or -ENOMEM. download writes to
+/* Exchange the words of a pass. _open comes first and returns 0 or -ENOMEM. _download writes to
  * m->host, valid after the next wait. */
 int graph_words_open(struct nn_model *m);
 void graph_words_close(struct nn_model *m);
@@ -273,8 +274,8 @@ void graph_words_download(struct nn_model *m, bool eval);
 
 /* Call before graph_plan. */
 void graph_scale_open(struct nn_model *m, const struct nn_setup *setup);
-/* Find and apply adaptive scales. begin sets a pass's inputs, head precedes a head's loss, node
- * scales the gradient of node i before its backward pass. */
+/* Find and apply adaptive scales. Call _begin before a pass's words are uploaded, _head before a
+ * head's loss, and _node, which scales the gradient of node i, before the node's backward pass. */
 void graph_scale_begin(struct nn_model *m);
 void graph_scale_head(struct nn_model *m, const struct graph_head *head);
 void graph_scale_node(struct nn_model *m, int i, int batch);

@@ -1,6 +1,6 @@
 /* model_plan.c : allocates every node's memory once, so that passes allocate nothing. Activation
- * gradients share buffers: a gradient takes one when its tensor's last reader passes it back, and
- * frees it after the tensor's own node has read it. */
+ * gradients share buffers. A tensor's last reader takes a free buffer for the tensor's gradient;
+ * the backward pass of the node that made the tensor frees the buffer. */
 #include <assert.h>
 #include <stdlib.h>
 #include "base/err.h"

@@ -34,7 +34,7 @@ void graph_scale_head(struct nn_model *m, const struct graph_head *head)
     m->ops->loss_scale(m->ctx, &m->words.scales[head->node].carried);
 }
 
-/* A dx that an earlier reader wrote gets its own factor. */
+/* If another reader of the input has written dx already, that dx gets a factor of its own. */
 static void scale_layer_node(struct nn_model *m, const struct node *node, struct node_scale *own,
                              struct node_scale *in, int batch)
 {
@@ -116,7 +116,7 @@ struct nn_loss_scale *nn_model_loss_scale(struct nn_model *m)
 void nn_model_loss_scale_update(struct nn_model *m, bool finite)
 {
     struct nn_loss_scale *s = &m->scale;
-    if (m->adaptive) /* an overflow refreshes */
+    if (m->adaptive) /* after an overflow choose scales again */
         s->n_good = finite ? (s->n_good + 1) % m->scaling.every : 0;
     if (!s->moving)
         return;

@@ -11,7 +11,8 @@
 
 enum { ALIGN = 64 };
 
-/* Return NULL for 0 bytes, or if base is NULL to measure the block. */
+/* Return `bytes` bytes at base + *at, and advance *at. base NULL: only measure. Returns NULL then,
+ * and for 0 bytes. */
 static void *place(uint8_t *base, size_t *at, size_t bytes)
 {
     uint8_t *p = base && bytes ? base + *at : NULL;

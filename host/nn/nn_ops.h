@@ -41,7 +41,7 @@ struct scale_setup {
     uint32_t every;
 };
 
-/* of a context; NULL: fp32 */
+/* Options of open(). NULL instead of a struct means fp32. */
 struct nn_setup {
     enum nn_math math;
     /* for fp16 or `scaled`: factor on the loss's gradient; 0: the model adapts it */
@@ -84,8 +84,8 @@ struct nn_optim {
     const struct round_rule *round;
 };
 
-/* Images as bytes. The backend normalises, augments and scales them to the bits of dataset_batch(),
- * then rounds to activations. */
+/* Images as bytes. The backend normalises, augments and scales them, with the same bits as
+ * dataset_batch() on the host, then rounds them to activations. */
 struct nn_feed {
     struct nn_shape image, shown; /* stored images; what the network reads */
     int max_batch;
@@ -149,9 +149,8 @@ struct nn_ops {
      * setup->scaled). */
     void (*loss_scale)(void *ctx, const float *scale);
 
-    /* Announce that the caller will tally() into `to` the next activation gradient of a convolution
-     * or linear layer. A rounding backend counts the values before it rounds them. to NULL: no
-     * tally follows. */
+    /* Call before a backward pass whose dx the caller will tally() into `to`; NULL: no tally
+     * follows. A backend that rounds dx can then count the values before it rounds them. */
     void (*watch)(void *ctx, struct scale_tally *to);
 
     /* Copy x [n] from host memory to y [n], n <= max_n. x may change on return. */

@@ -184,7 +184,7 @@ CPU_HOT static void tile_apply_swapped(struct tile t, const struct lanes *f, boo
         }
 }
 
-/* Use lane arrays 0 to 2, and 5 for gamma. */
+/* Fills s->lane[0] to [2] with mean, scale and shift, and s->lane[5] with gamma. */
 static struct lanes lanes_of_norm(const struct nn_batch_norm *f, const real *mean,
                                   const real *inv_std, struct scratch_norm *s)
 {

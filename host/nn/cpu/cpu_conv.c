@@ -113,7 +113,7 @@ static inline struct span span_of(const struct nn_window *g, struct place p)
     };
 }
 
-/* Runs are short, so a loop over runs is cheaper than one memcpy per run. */
+/* Copies n runs of `size` reals. Runs are short, so loops are faster than a memcpy per run. */
 static inline void copy_runs(int n, int size, real *restrict to, ptrdiff_t to_pitch,
                              const real *restrict from, ptrdiff_t from_pitch)
 {

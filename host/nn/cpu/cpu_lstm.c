@@ -268,8 +268,8 @@ void cpu_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const int3
     sum_rows(f, &p, &k, dw);
     cpu_gemm(ctx, true, false, wide, f->in, p.rows, k.gates, wide, p.x, f->in, 0, dw->wx, f->in);
     cpu_gemm(ctx, true, false, f->out, c, p.rows, p.dr, f->out, p.m, c, 0, dw->wp, c);
-    /* dr now has packed r. Copy the r that each later row reads to p.r, without the rows of samples
-     * that end. */
+    /* Reuse p.dr for r, packed from y. Copy to p.r what each row of step 1 and later has read: its
+     * sample's r of the step before. */
     pack(&p, f->steps, (size_t)f->out, y, p.dr);
     real *before = p.r;
     for (int t = 1; t < f->steps; t++) {

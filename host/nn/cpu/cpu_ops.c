@@ -109,7 +109,7 @@ static void cpu_record_close(void *ctx, void *record)
     (void)ctx, (void)record;
 }
 
-/* Layers read the weights themselves. */
+/* Nothing to plan: layers read w itself, not a copy. */
 static int cpu_weights_plan(void *ctx, const real *w, size_t n)
 {
     (void)ctx, (void)w, (void)n;

@@ -122,7 +122,8 @@ static void spread(const struct winograd_tiles *t, const float *x, float *v)
     }
 }
 
-/* to [4] = H [a b] for a filter's row a b, without the 1/2 of the middle two */
+/* Transforms a row [a b] of a 2x2 filter (for dw) to 4 points. weight_line() applies the factor 1/2
+ * of the middle two. */
 INLINE void own_line(vec a, vec b, vec *to)
 {
     to[0] = a;
@@ -277,7 +278,7 @@ static void filters(int in, int out, const float *w, bool turned, float *u)
         filters_straight(in, out, w, u);
 }
 
-/* to [3] = from [4] transformed back by F(3, 2), with the 1/2 that own_line leaves out */
+/* to [3] = from [4] transformed back by F(3, 2), with the factor 1/2 that own_line() leaves out */
 INLINE void weight_line(const vec *from, vec *to)
 {
     const vec half = vec_set(0.5f), b = vec_mul(half, from[1]), c = vec_mul(half, from[2]),

@@ -24,7 +24,7 @@ struct cuda {
     bool scaled;               /* activation gradients are scaled */
     int failed;                /* first failure since open */
     int failed_before;         /* `failed` before recording */
-    float *input;              /* device; NULL: activations are floats, or `halves` is used */
+    float *input;              /* device: floats to be converted to 16 bits; NULL: none are */
     uint16_t *halves;          /* host, for images in pure fp16; or NULL */
     struct dev_stream *copies; /* NULL: no feed */
     struct nn_feed feed;

@@ -38,7 +38,8 @@ struct sample_ops {
     unsigned augments; /* AUGMENT_*; a label map moves with its image */
     bool scales;       /* supports dataset_scale() */
     bool tells_bits;   /* report the loss in bits per label, as for texts */
-    /* Called once after loading: keep `subset` training samples (0: all) and prepare the rest. */
+    /* Called once after loading: keep `subset` training samples (0: all), then compute what depends
+     * on them, such as means. */
     int (*settle)(struct dataset *d, size_t subset);
     /* Write samples index[0] to index[n-1] to x [n, dataset_shape]. augment may be NULL. */
     void (*to_real)(const struct dataset *d, bool test, const uint32_t *index, int n,
@@ -47,10 +48,11 @@ struct sample_ops {
      * each sample's number of time steps (images: h) to lengths [n]. */
     void (*labels)(const struct dataset *d, bool test, const uint32_t *index, int n,
                    const struct dataset_augment *augment, int32_t *labels, int32_t *lengths);
-    /* Describe train_x and test_x, a byte per real, so that a GPU can make x. NULL: x comes only
-     * from to_real. */
+    /* Fill *out so that a GPU can make x from train_x and test_x, which have a byte for each real
+     * of x. NULL: only to_real makes x. */
     void (*bytes_for_gpu)(const struct dataset *d, struct nn_feed *out);
-    /* For samples in d->own; NULL without such samples. crc continues a CRC over them. */
+    /* For kinds with samples in d->own, else NULL: crc continues a CRC over these samples, close
+     * frees them. */
     uint32_t (*crc)(const struct dataset *d, uint32_t crc);
     void (*close)(struct dataset *d);
 };

@@ -4,7 +4,8 @@
  *   pixel = 128 +- contrast * pattern(y + dy, x + dx) + noise
  *
  * An image and its negative are equally likely in one class, so linear classifiers W and -W have
- * the same cross-entropy. It is convex, so its minimum is W = 0: guessing at random. */
+ * the same cross-entropy. Cross-entropy is convex in W, so W = 0, which guesses at random, is
+ * best. */
 #include "base/err.h"
 #include "hls/arith/draw.h"
 #include "nn/data/source_spec.h"

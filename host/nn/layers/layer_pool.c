@@ -116,8 +116,8 @@ void cpu_pool_max_forward(void *ctx, const struct nn_window *g, int batch, const
         })
 }
 
-/* Pass each gradient of up to POOL_LANES channels from c on back to the first pixel with the
- * maximum. left: gradients not yet passed back, else 0. */
+/* For up to POOL_LANES channels from c on, pass dy back to the patch's first pixel that has the
+ * maximum. left: dy, or 0 once it is passed back. */
 CPU_HOT static void max_back(const struct nn_window *g, struct patch p, int c, const real *x,
                              const real *y, const real *dy, real *dx)
 {

@@ -44,8 +44,8 @@ static bool counts(int32_t label, int classes)
     return label >= 0 && label < classes;
 }
 
-/* Return a class other than the label if a logit is nan. place: the
- * label's rank (cpu_softmax_row). */
+/* Return the predicted class: the label if `place` (cpu_softmax_row) is 0, else that of the largest
+ * logit; if a logit is nan, a class other than the label. */
 static int taken_for(int classes, const real *z, int label, int place)
 {
     int best = 0;

@@ -40,7 +40,7 @@ void optim_resume(struct optim *o, uint64_t n_steps);
 /* States for checkpoints: optim_n_states() arrays in backend memory, one element per weight. */
 int optim_n_states(const struct optim *o);
 real *optim_state(struct optim *o, int i);
-/* Return the state that the rate multiplies to give the update, or NULL. */
+/* Return the state that, times the learning rate, is the update. NULL: there is none. */
 const real *optim_update(const struct optim *o);
 
 struct schedule_kind; /* row of schedule.c's table */
@@ -59,7 +59,7 @@ struct schedule {
 };
 /* Help of schedule_parse. */
 extern const char schedule_help[];
-/* Parse a spec: set kind and the used ones of the last five fields. The caller sets the others.
+/* Parse a spec: set kind and the fields from `at` on that it uses. The caller sets the others.
  * Returns 0 or -EINVAL (reported). */
 int schedule_parse(const char *word, struct schedule *out);
 double schedule_lr(const struct schedule *s, double step);
