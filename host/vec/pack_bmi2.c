@@ -7,8 +7,8 @@
  *         byte 8 ... byte 4              byte 3 ... byte 0
  *         | c7 c6 c5 c4 : (4 bits of c3) | c3 c2 c1 c0 |
  *
- * A 64-bit word collects codes in 4-byte units, and codes near a vector's end, where later bytes
- * must not be accessed. */
+ * Codes in 4-byte units, and a vector's last codes, are collected in a 64-bit word instead, since
+ * bytes after the vector must not be accessed. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 

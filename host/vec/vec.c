@@ -88,7 +88,7 @@ static unsigned amd_family(void)
 }
 #endif
 
-/* AMD's families are as measured (bench/casts/README.md). */
+/* Which loops prefetch on AMD's families was measured (bench/casts/README.md). */
 unsigned vec_isa_asks(void)
 {
 #ifdef VEC_X86

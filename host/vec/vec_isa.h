@@ -23,7 +23,8 @@ bool vec_isa_here(enum vec_isa isa);
 /* Fills *ops, including its name. Returns false and leaves *ops unchanged if this CPU lacks isa. */
 bool vec_isa_table(enum vec_isa isa, struct vec_ops *ops);
 
-/* Loops of avx512vbmi that prefetch by software on this CPU, as measured for its family (vec.c). */
+/* Loops of avx512vbmi that may prefetch by software. vec_isa_asks() returns an OR of those that are
+ * faster with prefetch on this CPU. */
 enum vec_asks { VEC_ASKS_CASTS = 1, VEC_ASKS_SCANS = 2 };
 unsigned vec_isa_asks(void);
 
@@ -32,7 +33,7 @@ void cast_c_fill(struct vec_ops *ops);
 void cast_avx2_fill(struct vec_ops *ops);
 void cast_avx512_fill(struct vec_ops *ops);
 void cast_avx512vbmi_fill(struct vec_ops *ops);
-/* with or without software prefetch; asks: an OR of enum vec_asks */
+/* asks: loops that prefetch, an OR of enum vec_asks */
 void cast_avx512_ask(struct vec_ops *ops, unsigned asks);
 
 void sum_c_fill(struct vec_ops *ops);

@@ -33,7 +33,7 @@ CAST_INLINE __m256i round_any(const struct enc_plan *p, __m256i sig, __m256i k,
     const __m256i one = all(1);
     if (p->round == MF_ZERO)
         return _mm256_srlv_epi32(sig, k);
-    /* rest: unit 2^-32 of the kept unit; shifts of 32 or more give 0 */
+    /* rest: the dropped bits, in 2^-32 of the last kept bit; shifts by 32 or more give 0 */
     if (p->round == MF_STOCHASTIC) {
         const __m256i kept = _mm256_srlv_epi32(sig, k),
                       rest_left = _mm256_sllv_epi32(sig, _mm256_sub_epi32(all(32), k));

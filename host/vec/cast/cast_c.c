@@ -77,15 +77,16 @@ static void codes_any(const struct enc_plan *plan, const uint32_t *x, const uint
 {
     const struct enc_plan p = *plan;
     for (size_t i = 0; i < n; i++) {
-        /* A subnormal, a * 2^-149, becomes a normal with an exponent field of 0 or less; (float)a
-         * is exact. */
+        /* Writes a subnormal, a * 2^-149, as a normal number whose exponent field may be 0 or less;
+         * (float)a is exact. */
         const uint32_t a = x[i] & 0x7fffffff, as_float = bits_of((float)(int32_t)a) - (149u << 23);
         const uint32_t wide = choose(below(a, 0x00800000), as_float, a);
         const int32_t field = ((int32_t)wide >> 23) + p.rebias;
         const int32_t lower = field < 1 ? 1 - field : 0, over = field > 1 ? field - 1 : 0;
         const uint32_t binade = (uint32_t)(over < p.binades ? over : p.binades);
 
-        /* rest (unit: 2^-32 of the kept unit) loses bits only far below half a unit. */
+        /* rest: the dropped bits, in 2^-32 of the last kept bit. Bits lost here are far below half
+         * that bit. */
         const uint32_t go = p.drop + (uint32_t)lower;
         const uint64_t sig = (uint64_t)((wide & 0x007fffff) | 0x00800000) << 32,
                        split = sig >> (go < 63 ? go : 63);

@@ -34,7 +34,8 @@ struct cast_loops {
     void (*decode)(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n,
                    float *x, bool stream);
 
-    /* Writes the words of blocks (block, half) to (block + n_blocks - 1, half) of philox.h. */
+    /* Writes the random words of Philox blocks (block, half) to (block + n_blocks - 1, half),
+     * numbered as in philox.h. */
     void (*random)(uint64_t key, uint64_t block, uint32_t half, size_t n_blocks, uint32_t *words);
 
     /* Convert codes to a bit string and back. Unpacked codes have the smallest shape of 1, 2 or 4

@@ -109,7 +109,7 @@ struct dec_plan dec_plan_make(struct mf_fmt f, int shift, float divisor)
         .factor[3] = 1,
         .divisor = q.divisor,
     };
-    int inside = 0, outside = shift; /* of the shift: in rebias and unit; in factors */
+    int inside = 0, outside = shift; /* parts of shift: applied by rebias and unit; by factor */
     if (f.e < 8 && stays_normal(f, shift)) {
         inside = shift;
         outside = 0;

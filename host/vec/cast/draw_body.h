@@ -24,7 +24,7 @@ CAST_INLINE VEC step_part(const struct enc_plan *p, const struct cast_draw *d,
     uint16_t draws[STEP];
     uint8_t out[STEP * 4];
     memcpy(in, x, n * sizeof *x);
-    memset(draws, 0xff, sizeof draws); /* 16 bits decide the zeros after n */
+    memset(draws, 0xff, sizeof draws); /* so that zeros after n need no 32-bit draw */
     memcpy(draws, halves, n * sizeof *draws);
     const VEC max = step(p, d, shape, in, at, draws, out, false);
     memcpy(codes, out, cast_shape_bytes(shape, n));

@@ -72,7 +72,7 @@ static int load(struct cause *why)
     return 0;
 }
 
-/* The caller holds the lock. */
+/* Keeps a line in `unsaid` instead of printing it. The caller holds state.lock. */
 static char unsaid[256];
 static int keep_line(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static int keep_line(int code, const char *format, ...)

@@ -13,8 +13,8 @@
 int gpu_open(int rank_on_node);
 void gpu_close(void);
 
-/* Returns whether gpu_open() could succeed. Prints nothing and keeps no device open. why: [size]
- * out, the reason if not; NULL, 0: not wanted. */
+/* Returns true if gpu_open() could succeed. Prints nothing and keeps no device open. why[size]
+ * receives the reason if false; NULL, 0: not wanted. */
 bool gpu_here(char *why, size_t size);
 
 /* Returns the library while a device is open, else NULL. */

@@ -1,7 +1,7 @@
 /* levels_avx512.c : Converts buckets of levels with AVX-512.
  *
- * This file encodes to 2 and 4 bits by the sign scheme, and decodes 2 and 4 bits of both schemes
- * by a table of values in a register. levels_body.h does the rest. */
+ * Handles 2 and 4 bits: encodes them in scheme `sign` (hls/arith/level.h), decodes them in both
+ * schemes by a table of values in a register. levels_body.h does the rest. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/list/levels_pack.h"
@@ -32,7 +32,7 @@ CAST_INLINE __m512i sign_codes(uint32_t bits, const struct level_grid *g, float 
 }
 
 /* Gives the codes of sign_codes() if the grid's power is 1, no magnitude is above the grid, nothing
- * is clipped and no x is nan. at + slack is computed as one product. `rest > slack` is tested as
+ * is clipped and no x is nan. Computes at + slack as at * (1 + 2^-22), and tests `rest > slack` as
  * (at - slack, rounded up) > low, and `draw < rest` as (low + draw, rounded down) < at. */
 CAST_INLINE __m512i plain_codes(uint32_t bits, const struct level_grid *g, const float *x,
                                 const uint32_t *random)

@@ -12,8 +12,8 @@ static __attribute__((noinline)) void ratio_of(const float *x, const float *w, s
         out[i] = x[i] / relative_to(w[i], eps);
 }
 
-/* d may be out. share is 1 to 2^31. For a power of two, multiplies: faster than a division, with
- * the same bits. */
+/* out = relative_sent(d), also in place. share: 1 to 2^31. For a power of two, multiplies by 1 /
+ * share: faster, same bits. */
 static __attribute__((noinline)) void ratio_scale(const float *d, size_t n, struct relative_scale s,
                                                   float share, float *out)
 {

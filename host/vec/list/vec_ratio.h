@@ -8,7 +8,8 @@ struct vec_ops;
 
 /* One CPU backend (conventions: struct vec_ops). w: [n] weights; NULL: none, and eps is unused. */
 struct vec_ratio {
-    /* out[n] = relative_sent(x / (|w| + eps)), without w relative_sent(x). share: 1 to 2^31. */
+    /* out[n] = relative_sent(x / (|w| + eps)), or relative_sent(x) if w is NULL. share: 1 to
+     * 2^31. */
     void (*send)(const float *x, const float *w, size_t n, float eps, struct relative_scale s,
                  float share, float *out);
 
@@ -18,7 +19,7 @@ struct vec_ratio {
 
 extern const struct vec_ratio ratio_c;
 
-/* Many vectors. with [n]: each one's weights, scale and rank. */
+/* Operations on n vectors. with[i]: weights, scale and quantile's rank of vector i. */
 struct vec_ratio_lists {
     /* Sets every absmax: if with->rank is not 0 and x is finite, to a quantile of |x| / (|w| +
      * eps), or of |x| without weights; else as absmax_all(). */

@@ -63,8 +63,8 @@ LOOK_INLINE __m512i add_step(const struct add *p, __m512i a, __m512i b)
     return finish(p, a, b, x, y, some, overflow(p, number, code));
 }
 
-/* m = 3. A zero sum is recognised by w == 0, because its number, -128 plus the largest binade of A,
- * is also that of another value. */
+/* Adds codes of m = 3. A sum is zero if w == 0; its number (binade of A - 128) may also be another
+ * value's. */
 LOOK_INLINE __m512i add_aligned(const struct add *p, __m512i a, __m512i b)
 {
     const struct sum_look *t = p->t;

@@ -20,8 +20,8 @@ void sum_blocks(void (*accumulate)(const struct vec_sum *, void *, const uint8_t
     }
 }
 
-/* True if nans must be replaced: mf.h's nan has no sign, but trunc has its own nan, and an overflow
- * of flavour fn is a nan with a sign. Both formats have 8 bits. */
+/* True if nans must be replaced by mf.h's nan, which has no sign: trunc makes another nan, and
+ * overflow of a format without inf (fn) makes a nan with a sign. Both formats have 8 bits. */
 static bool nan_to_mend(const struct vec_sum *sum)
 {
     return sum->rule == VEC_TRUNC || sum->in.fn != 0;

@@ -34,8 +34,8 @@ struct sum_exact {
     unsigned drop;             /* mantissa bits of an fp32 less the result's */
     uint32_t first, half, odd; /* bits of the smallest normal; half a unit less one; 1 for m = 0 */
     uint32_t rebias;           /* subtracted from the code of a normal */
-    uint32_t low;              /* a float; adding it to a subnormal gives its units */
-    uint32_t beyond, nan;      /* magnitudes of overflows and of nan */
+    uint32_t low;         /* a float; a subnormal plus this float has its units in the low bits */
+    uint32_t beyond, nan; /* magnitudes of overflows and of nan */
 };
 
 /* Fills *plan. Returns false if the sum is too wide, or if the result has too many significant bits

@@ -288,7 +288,7 @@ static inline uint32_t lane_round(const struct lane_out *o, uint64_t units, uint
     const uint64_t is_long = lane_above64(units, (1ull << 53) - 1),
                    sticky = lane_above64(units & 1023, 0) & 1;
     const uint64_t u = lane_pick64(is_long, units >> 10 | sticky, units);
-    /* u = high * 2^32 + low, each after the leading bit of a double */
+    /* high = 2^84 + (u's upper 32 bits) * 2^32, low = 2^52 + (u's lower 32 bits), both exact */
     const double high = lane_f64(u >> 32 | 0x4530000000000000ull);
     const double low = lane_f64((u & 0xffffffff) | 0x4330000000000000ull);
     const uint64_t bits = lane_u64((high - 0x1.00000001p84) + low);
@@ -318,8 +318,8 @@ static inline uint32_t lane_round_acc(const struct lane_out *o, uint64_t exp, ui
                       lane_above64(flags, 2));
 }
 
-/* Returns the code of another code's value. Its format has m mantissa bits, and subnormals in units
- * of 2^exp. */
+/* Converts `code` from format k, with m mantissa bits and subnormals in units of 2^exp, to format
+ * o. */
 static inline uint32_t lane_round_code(const struct lane_out *o, const struct lane_fmt *k,
                                        unsigned m, uint64_t exp, uint32_t code)
 {

@@ -16,7 +16,7 @@ static int number_of(struct mf_fmt f, int mag, int zero)
     return (mag << up) - (up << f.m);
 }
 
-/* The entries are far from both ends of the format. */
+/* Makes steps from sums in the middle of the format, which neither overflow nor are subnormal. */
 static void make_step(struct sum_look *t)
 {
     const struct mf_fmt f = t->fmt;
@@ -31,8 +31,8 @@ static void make_step(struct sum_look *t)
         t->code.of[number_of(f, mag, 0) & 127] = (uint8_t)mag;
 }
 
-/* Returns the number less A's binade, with the leading bit of w at bit 3, rounded to nearest
- * even. */
+/* Returns number(A + B) - (binade of A) for w of sum_look.h, rounded to nearest even at 3 bits
+ * after the leading bit. */
 static int round_w(int w)
 {
     int k = 0;

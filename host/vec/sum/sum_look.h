@@ -1,8 +1,8 @@
 /* sum_look.h : Declares tables of 128 entries that add two 8-bit codes with VBMI.
  *
- * Magnitudes are replaced by numbers as in sum_step.h: subnormals' continue below normals', and 0's
- * is far below all. A and B are magnitudes, |A| >= |B|. For m <= 2, one table of 2 * 4 * 16 steps
- * is enough:
+ * Magnitudes are replaced by numbers as in sum_step.h: subnormals' numbers continue below those of
+ * normals, and the number of 0 is far below all. A and B are magnitudes, |A| >= |B|. For m <= 2,
+ * one table of 2 * 4 * 16 steps is enough:
  *
  *     number(A + B) = number(A) + step[signs differ? | mantissa of A | number(A) - number(B)]
  *

@@ -2,7 +2,8 @@
  *
  * A code's value, in units of the smallest value, is a signed byte. So is a sum of `together`
  * codes. Sums of more codes take 16 bits, are limited to the range of 7 bits, and index a table of
- * 128 codes. This is correct for e3m0, e2m1 and e1m2, because limited sums overflow them. */
+ * 128 codes. For e3m0, e2m1 and e1m2 this is correct, because sums beyond 7 bits overflow these
+ * formats. */
 #ifndef SUM_NIBBLE_H
 #define SUM_NIBBLE_H
 #include "vec/sum/sum_look.h"

@@ -13,8 +13,8 @@
  *     e5m2    code  0     1     2     3     4 = the smallest normal
  *             here  -52   -4    0     2     4
  *
- * Sums of subnormals need no rounding, so numbers below 4 are those of this table. test_vec_sum.c
- * checks every pair of every format against mf_add() and mf_e5m2_trunc_add(). */
+ * Sums of subnormals need no rounding, so a sum's number below 4 is always one in this table.
+ * test_vec_sum.c checks every pair of every format against mf_add() and mf_e5m2_trunc_add(). */
 #ifndef SUM_STEP_H
 #define SUM_STEP_H
 #include <stdint.h>
