@@ -1,8 +1,10 @@
 // acc_lane: decodes a byte per lane of the tile and adds it to the lane's word of a row.
 //
-//  code  s | field | frac     sig = field ? 1.frac : frac.0   number = sig * 2^field, in half units
-//  sig  --fine: 2^field[1:0]--> fine[13:0]
-//       --coarse: 16^field[4:2]--> one LUT6 a bit: 2 of fine, 3 of coarse, sign
+//  code    s | field | frac
+//  sig     {1, frac}; if field is 0 (subnormal): {frac, 0}
+//  fine    sig * 2^field[1:0]
+//  number  fine * 16^field[4:2] = sig * 2^field, in halves of the smallest subnormal. Each bit is
+//          one LUT6 of 2 bits of fine, the 3 of field[4:2] (coarse) and the sign
 //
 //  word, 8 and 16 bits:  47 46 {-inf, +inf} | 45 .. 0 sum, in units of the smallest subnormal
 //  word, 4 bits:         47 46 {-inf, +inf} | 45 .. 31 high sum | 30 .. 18 unused
@@ -19,7 +21,7 @@
 module acc_lane #(
   parameter int Lanes = 1,
   parameter int Wide = 1,
-  // rounded up to half-words; bits of a row's word
+  // Bytes: Lanes rounded up to an even number; Word: bits of a lane's sum and flags
   localparam int Bytes = Lanes + Lanes % 2, Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2
 ) (
   input  logic                clk_i,
@@ -37,7 +39,7 @@ module acc_lane #(
   input  logic                clip_i,
   input  logic [1:0]          from_i,        // FROM_ROW, FROM_SUM, FROM_LAST, FROM_ZERO
   input  logic [Word*Lanes-1:0] row_i,
-  input  logic                last_en_i,     // two clocks later: sum_o is a row
+  input  logic                last_en_i,     // two clocks later: keep sum_o, a row, as `last`
   output logic [Word*Lanes-1:0] sum_o
 );
   localparam int Sum4 = nc_pkg::CARD_SUM4_BITS, Low = Sum4 + 1, High = Sum - Sum4;
@@ -88,7 +90,7 @@ module acc_lane #(
                       | b[1] | b[0];
     flags    = {special & (frac_set | sign), special & (frac_set | !sign)} & {2{!max_i}};
 
-    // 8-bit fine parts of bytes and 32-bit numbers lie below copies of the sign.
+    // Only half-words use bits of `fine` above 7. Bits of `term` above the number copy the sign.
     fine     = ({3'b000, sig} << s) & {{6{Wide != 0 && even}}, 8'hff};
     mid      = coarse[0] ? {fine, 4'd0} : {4'd0, fine};
     number   = ({23'd0, mid[17:1]} & {40{coarse[2:1] == 2'd0}})
@@ -99,7 +101,7 @@ module acc_lane #(
     term     = {{(Sum - 40){sign ^ flip_i}}, number ^ {{33{sign ^ flip_i}}, {7{low_flip}}}};
     if (Wide == 0) term[Sum-1:33] = {(Sum - 33){term[32]}};
 
-    // 4 bits: e1m2, e2m1, e3m0. The widest number, 2^(7-1), has an inf flag.
+    // 4 bits: e1m2, e2m1, e3m0. The largest number, 2^(7-1), is e3m0's inf: its flag counts.
     low        = b[2:0];
     high       = b[6:4];
     low_units  = e_i[3] ? (7'd1 << low) >> 1 : !e_i[2] ? {5'd0, low[1:0]}
@@ -117,8 +119,8 @@ module acc_lane #(
                       Low'(low_units) ^ {Low{b[3]}}};
   endfunction
 
-  // Bit 0 creates the carry in. Two places, with Wide, pass it on or, with 4 bits, end it and start
-  // the high half's.
+  // Bit 0 of `left` and `right` creates the carry in. With Wide, two more bits, at Low and High,
+  // pass the carry on; with 4-bit codes, the first stops it and the second starts the high half's.
   function automatic logic [Word-1:0] add(
     input logic [Sum+3:0] decoded, input logic [Word-1:0] row, input logic [Word-1:0] sum,
     input logic [Word-1:0] last);
@@ -143,7 +145,7 @@ module acc_lane #(
   endfunction
 
   // Array elements let a simulation share one piece of code; a vector's slices are a third slower.
-  // In a loop Verilator takes no <= to them, so term_q is read above its assignment.
+  // In a loop they need `=` (Verilator refuses `<=`), so term_q is read before its assignment.
   // verilator lint_off BLKSEQ
   always_ff @(posedge clk_i) begin
     if (sum_en_i)

@@ -62,14 +62,14 @@ module admit #(
   output logic [Ranks-1:0] fin_mask_o,
   input  logic             done_valid_i,     // that result is complete
   input  logic [SlotW-1:0] done_slot_i,
-  // Request to send a kept result to these ranks, or (ask_none_o) to none any more, before a last
-  // contribution overwrites it and before the frame's other effects.
+  // Request to send a slot's kept result to the ranks of ask_mask_o. ask_none_o: cancel all such
+  // requests, as the result will be lost. Taken before the frame has other effects.
   output logic             ask_valid_o,
   input  logic             ask_ready_i,
   output logic             ask_none_o,
   output logic [SlotW-1:0] ask_slot_o,
   output logic [Ranks-1:0] ask_mask_o,
-  input  logic [1:0]       reading_i,        // results being or next to be sent
+  input  logic [1:0]       reading_i,        // bit 0: a, bit 1: b is being sent or next
   input  logic [SlotW-1:0] reading_a_i,
   input  logic [SlotW-1:0] reading_b_i,
   output logic             ans_valid_o,
@@ -81,8 +81,8 @@ module admit #(
   output logic [511:0]     ans_header_o,     // of the frame being answered
   output logic [31:0]      ans_chunk_o,      // PONG: the slot's chunk
   output logic [Ranks-1:0] ans_bitmap_o,
+  output logic [N-1:0]     count_o,          // pulses of counters
   // last frame from a wrong source: {1, job, rank}, {ip, port}
-  output logic [N-1:0]     count_o,
   output logic [31:0]      seen_rank_o,
   output logic [47:0]      seen_address_o
 );
@@ -203,9 +203,10 @@ module admit #(
     .beat_o(tile_beat_o), .first_o(tile_start_o), .last_o(tile_last_o), .left_o(left));
   assign tile_data_o = pay_data_i;
 
-  // Wait while the slot's result is in the tile, or is sent and would be overwritten.
+  // A frame waits (wait_slot) while its slot's result is in the tile, or is being sent and would be
+  // overwritten.
   logic [Slots-1:0] finishing_q;
-  // two clocks late: safe, as only an earlier frame's go sets it
+  // finishing_at_q: finishing_q[at] a clock ago; in DECIDE it includes all earlier frames
   logic             finishing_at_q, wait_slot, go, asks, asked_q;
   logic [SlotW-1:0] clear_q;
   logic [SlotW:0]   left_slots_q;
@@ -257,8 +258,8 @@ module admit #(
 
   assign count_o      = (go ? fate : '0) | N'(ans_valid_o && !ans_ready_i) << nc_pkg::CNT_LOST_NAK;
 
-  // An addition is written in the clock after go, a LOOK, while its values are valid. The
-  // description matters only in FILLING.
+  // The slot's entry is written in the clock after `go` (state LOOK). Its description counts only
+  // while `filling` is set.
   assign write      = add_q || state_q == Clear || state_q == Reset;
   assign write_at   = add_q ? fin_slot_o : clear_q;
   assign write_data = {add_q ? {!fin_valid_o, kept || fin_valid_o, fin_chunk_o, bitmap_new}
@@ -328,8 +329,9 @@ module admit #(
   end
 
 `ifdef FORMAL
-  // One slot: its ranks, chunk and description. Added ranks are new, and have key, rank, slot and
-  // source of a job running in the deciding clock. Assumed: a stable frame, job_table's promises.
+  // The proof follows one slot, `one`: its added ranks, chunk and description. A rank is added only
+  // once per chunk, and only with key, rank, slot and source of a job that runs in the deciding
+  // clock. Assumed: frames are stable until taken; the promises of job_table.
   (* anyconst *) logic [SlotW-1:0] one;
   logic         past_q = 1'b0, known_q, filling_seen_q, kept_seen_q, over_q, was_on_q, was_off_q,
                 here, hold;

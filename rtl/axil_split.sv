@@ -36,8 +36,9 @@ module axil_split (
   output logic [3:0]  wpage_o,               // of the write in progress
   output logic [3:0]  rpage_o
 );
-  logic w_busy_q, w_done_q, r_busy_q;  // an address is taken, not yet answered; its data is taken
-  logic to_b_w, to_b_r, w_b, r_b;            // the request is for b; the accepted access is b's
+  // *_busy_q: an accepted address waits for its answer; w_done_q: the write's data is accepted
+  logic w_busy_q, w_done_q, r_busy_q;
+  logic to_b_w, to_b_r, w_b, r_b;            // to_b_*: request for b; *_b: accepted access of b
 
   assign to_b_w = s_awpage_i != '0;
   assign to_b_r = s_arpage_i != '0;

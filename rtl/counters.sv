@@ -1,9 +1,10 @@
 // counters: counts N kinds of pulses in 64 bits each, any number in every clock, and copies all
 // counts as of one clock.
-// Pulses collect in small registers (fresh). In turn, one register a clock is added to its 64 bits
-// in a memory. snapshot_i moves all fresh pulses, including this clock's, to other registers
-// (held). In the next round, turns add those; the sums are also the copy. busy_o is 1 until the
-// copy is complete. Another snapshot restarts the round.
+// Pulses collect in one small register per counter (fresh). Counters take turns: each clock, one
+// register is added to its 64 bits in a memory. snapshot_i moves all fresh pulses, including this
+// clock's, to other registers (held). In the next round of N turns, each turn adds the held
+// pulses instead, and writes the sum also to the copy. busy_o is 1 until the copy is complete.
+// Another snapshot restarts the round.
 module counters #(
   parameter int N = 25,                      // 2 or more
   localparam int IndexW = $clog2(N)
@@ -16,14 +17,14 @@ module counters #(
   input  logic [IndexW-1:0] index_i,         // below N
   output logic [63:0]       value_o          // copy of counter index_i, one clock later
 );
-  // Pulses are fresh for 2 rounds (a snapshot's, and until their turn) and held for 1, while a
-  // second snapshot adds more.
+  // A pulse is fresh for at most 2 rounds (one may add held pulses; the next has its turn) and held
+  // for 1, in which a second snapshot may add more.
   localparam int SmallW = $clog2(3 * N + 2);
   (* ram_style = "distributed" *) logic [63:0] sum_ram  [N];
   (* ram_style = "distributed" *) logic [63:0] copy_ram [N];
   logic [IndexW-1:0]   turn_q, add_at_q;
   logic [N-1:0]        mine_q;               // turn_q, one-hot
-  // turns left: to clear; of a snapshot
+  // turns left. clear_q: to clear memory; copy_q: of a snapshot
   logic [IndexW:0]     clear_q, copy_q;
   logic                copying, add_valid_q, add_clear_q, add_copy_q;
   logic [SmallW-1:0]   add_q;
@@ -84,7 +85,7 @@ module counters #(
   logic              past_q = 1'b0, cleared_q, copied_q, ahead_q, mine, on_way;
   logic [63:0]       all_q, at_snapshot_q, in_memory, on_way_n;
   logic [SmallW-1:0] my_fresh, my_held;
-  // clocks since this counter's last turn, minus 1; to its next
+  // since: clocks since this counter's last turn, minus 1; until_turn: clocks to its next
   logic [IndexW:0]   since, until_turn;
   assign my_fresh   = fresh[SmallW*one +: SmallW];
   assign my_held    = held[SmallW*one +: SmallW];

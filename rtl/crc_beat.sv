@@ -6,7 +6,7 @@ module crc_beat (
   input  logic [511:0] data_i,
   input  logic         valid_i,
   input  logic         first_i,              // with valid_i: a message begins
-  // with valid_i: more of the previous beat's 64 bytes, which were 0
+  // with valid_i: data_i has more bytes of the previous beat, in which they were 0
   input  logic         part_i,
   output logic [31:0]  crc_o,
   // crc_o includes the beat of two clocks ago, no later one
@@ -32,8 +32,8 @@ module crc_beat (
   end
 
 `ifdef FORMAL
-  // At most one of 512 data and 32 state bits is set. The circuit has only XORs, so this covers
-  // all beats. A further piece of a beat: its CRC from state 0, XOR the message's CRC without it.
+  // The proof sets at most one of 512 data and 32 state bits. The circuit has only XORs, so this
+  // covers all beats. With part_i, the new state is the old one XOR the CRC of data_i from state 0.
   (* anyseq *) logic [9:0] at;
   logic [9:0]  at_q;
   logic [31:0] want;

@@ -20,7 +20,7 @@ module fifo #(
   logic [W-1:0]      mem_q [Depth-1];
   logic [W-1:0]      out_q;
   logic [PtrW-1:0]   wr_q, rd_q;
-  logic [CountW-1:0] count_q, count_d;       // with the output's
+  logic [CountW-1:0] count_q, count_d;       // beats, including the output's
   logic              ready_q, ready_d;
   logic              out_full_q, more_q, more_d;  // more_q: in the memory
   logic              put, get, load, mem_put, mem_get;
@@ -67,8 +67,8 @@ module fifo #(
   end
 
 `ifdef FORMAL
-  // A marked beat is at rd + ahead - 1 in the memory until `ahead_q` others have left, then
-  // unchanged at the output.
+  // While `ahead_q` > 0 beats must leave before a marked one, it is in the memory at
+  // rd_q + ahead_q - 1; then it is unchanged at the output.
   (* anyseq *) logic mark;
   logic              past_q = 1'b0, marked_q;
   logic [CountW-1:0] ahead_q;

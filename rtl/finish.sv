@@ -83,12 +83,12 @@ module finish #(
   assign done_info_o  = {job, chunk, desc, done_status_q, crc, beats};
 
 `ifdef FORMAL
-  // fifo and crc_beat are replaced by their promises. Each result is reported once, two clocks
-  // after its last piece, with the oldest announcement. Its status combines all pieces, its CRC
-  // begins with the first.
+  // The proof assumes the promises of fifo and crc_beat (README.md). A piece is one write of the
+  // tile (kept_*). Each result is reported once, two clocks after its last piece, with the oldest
+  // announcement. Its status combines those of all pieces; its CRC begins with the first piece.
   logic       past_q = 1'b0, open_q, in_done_q, crc_in_q, in_done2_q, crc_in2_q;
   logic [4:0] waiting_q;                     // announced, not yet reported
-  // status of the pieces so far; of the result due in two clocks; due next
+  // status. seen_q: of the pieces so far; due_q, due2_q: of the result that ended 1, 2 clocks ago
   logic [2:0] seen_q, due_q, due2_q;
   always_ff @(posedge clk_i) begin
     past_q    <= 1'b1;

@@ -49,7 +49,8 @@ module format_check #(
   end
 
   // Second clock: both sides and the job.
-  logic [1:0] up, down;  // log2 of how much wider the result is; the contribution
+  // log2 of a width ratio, or 0. up: result / contribution; down: contribution / result
+  logic [1:0] up, down;
   logic [7:0] payload;
   logic       whole, formats, fits;
   always_comb begin
@@ -68,7 +69,7 @@ module format_check #(
   end
 
 `ifdef FORMAL
-  // Counted as in hls/card/packet.def and hls/core/beat.h: bits of a code, elements, bytes.
+  // The proof counts as hls/card/packet.def and hls/core/beat.h: bits of a code, elements, bytes.
   function automatic logic [15:0] bits(input logic [7:0] fmt);  // 0: no format of this card
     bits = 16'd1 + 16'(fmt[6:4]) + 16'(fmt[3:0]);
     if (fmt[6:4] < 3'd1 || fmt[6:4] > 3'd5 || fmt[3:0] > 4'd10) bits = 16'd0;

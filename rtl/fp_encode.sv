@@ -1,20 +1,22 @@
 // fp_encode: rounds the tile's sums to codes, to nearest even, in four registered steps. A sum is
-// never negated:
+// never negated: if it is negative, |sum| is y followed by ones without end:
 //
-//    y = sum < 0 ? ~sum : sum    |sum| = y, or y + 1 in the last place: y with ones forever below
-//    up = sum < 0 ? guard | (last & rest == 0) : guard & (last | rest != 0)   rest: of sum, not y
+//    y = sum < 0 ? ~sum : sum
+//    up = sum < 0 ? guard | (last & rest == 0) : guard & (last | rest != 0)
+//    last, guard: y's last kept bit, its first dropped bit   rest: the sum's bits below guard
 //
-// Normalise by 48/32/16/0, then 12/8/4/0, then 3/2/1/0 places, one LUT6 a bit and step. Before
-// each step, bits too low to reach the result go into `rest`. For subnormal results, the shift
-// ends at `stop`, the place of the smallest normal's leading bit, as if a one were there.
-// `at_stop`: no 1 bit was found above it.
-// The code is {place, fraction} + {plus or below, 0} + up, with a carry from fraction to field.
-// MAX: an int8 is y's low 7 bits, with the stop on bit 6, not rounded, and inverted back.
+// A bit's place is its number in a 64-bit word whose top is the sum. Steps shift y left by
+// 48/32/16/0, then 12/8/4/0, then 3/2/1/0 places, one LUT6 a bit. Before each step, bits too low to
+// reach the result go into `rest`. For subnormal results, the shift ends at `stop`, the place of
+// the smallest normal's leading bit, as if a one were there. `at_stop`: no 1 bit was found above.
+// One addition makes the code: {leading bit's place, fraction} + {plus_i or below_i, 0} + up. The
+// place becomes the exponent field, to which the fraction may carry.
+// MAX: the int8 is y's low 7 bits, with the stop on bit 6, not rounded, and inverted back.
 module fp_encode #(
   parameter int Lanes = 1,
   parameter int Wide = 1,
   localparam int Man = Wide != 0 ? 10 : 6,   // fraction bits
-  // of a code; for Sum to Low see acc_lane
+  // Bits: of a code; Sum to Low: see acc_lane
   localparam int Bits = Wide != 0 ? 16 : 8,
   localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS,
                  Low = Sum4 + 1
@@ -23,7 +25,7 @@ module fp_encode #(
   // acc_lane's words, held in the clock of en1_i
   input  logic [Word*Lanes-1:0] sum_i,
   input  logic                  en1_i,       // clock 1
-  // the low 4-bit code's sum, the high one's; neither: the whole word
+  // encode the low or the high 4-bit code's sum; neither: the whole word
   input  logic                  low_i,
   input  logic                  high_i,
   input  logic [5:4]            stop1_i,
@@ -40,7 +42,7 @@ module fp_encode #(
   input  logic [5:1]            over_i,
   input  logic                  fn_i,
   input  logic                  max4_i,
-  input  logic                  four_i,      // of out: 4, 8, else 16
+  input  logic                  four_i,      // code width: 4, 8, else 16
   input  logic                  eight_i,
   input  logic [14:0]           beyond_i,
   output logic [Bits*Lanes-1:0] codes_o,     // after clock 4
@@ -48,8 +50,8 @@ module fp_encode #(
   output logic [Lanes-1:0]      ninf_o,
   output logic [Lanes-1:0]      pinf_o
 );
-  // A lane's steps pass on {significand, bits of its place, at_stop, rest, sign, flags}. From step
-  // two on, at_stop is a flag per bit of the last step's stop.
+  // A lane's steps pass on {significand, bits of its place, at_stop, rest, sign, flags}. Step two
+  // replaces at_stop by bits 1 and 0 of `stop`, each ANDed with at_stop.
   localparam int W1 = Man + 17, W2 = Man + 5, W3 = Man + 2, S1 = W1 + 2 + 5, S2 = W2 + 4 + 6,
                  S3 = Man + 6 + 3;
   logic [S1-1:0] one_q [Lanes];
@@ -121,7 +123,7 @@ module fp_encode #(
     ones  = {value, neg, flags};
   endfunction
 
-  // with width, overflow, inf, nan and sign
+  // Fits the code to its width; handles overflow, inf, nan and sign.
   function automatic logic [Bits+2:0] code(input logic [S3-1:0] three);
     logic           over, special, nan, neg, sign;
     logic [1:0]     flags;

@@ -1,7 +1,7 @@
 // frame_fifo: buffers a frame's beats, which arrive without a handshake, until its end. A good end
 // releases all beats since the previous end; a bad end, or a beat without room, discards them.
-// in_end_i comes with the frame's last beat or later, before the next frame's first. With it,
-// full_o: the frame is dropped for lack of room, whatever in_good_i is.
+// in_end_i comes with the frame's last beat or later, before the next frame's first beat. If full_o
+// is 1 then, the frame is dropped for lack of room, whatever in_good_i is.
 // A released beat is at the output two clocks later, once earlier beats have left. Data and
 // valid come from registers. Frames are not delimited.
 module frame_fifo #(
@@ -23,7 +23,7 @@ module frame_fifo #(
   power_of_two #(.N(Depth)) u_depth ();
   (* ram_style = "block" *) logic [W-1:0] mem_q [Depth];
   logic [W-1:0]  out_q;
-  // next write; first unreleased beat. The top bit tells full from empty.
+  // wr: next write; end: first unreleased beat. The top bit tells full from empty.
   logic [PtrW:0] wr_q, wr_d, end_q, end_d;
   logic [PtrW:0] rd_q, rd_d;
   logic          over_q;                     // a beat of this frame found no room
@@ -69,8 +69,8 @@ module frame_fifo #(
   end
 
 `ifdef FORMAL
-  // Counted without pointers. A marked beat comes out unchanged after the earlier ones, unless its
-  // frame was bad.
+  // The proof counts beats without pointers. A marked beat comes out unchanged after the earlier
+  // ones, unless its frame was bad.
   (* anyseq *) logic mark;
   logic          past_q = 1'b0, lost_q, lost, take, got, marked_q, free_q;
   // n_new_q: released in the last clock

@@ -44,7 +44,7 @@ module job_table #(
   input  logic [JobW-1:0]  send_job_i,
   output logic [63:0]      send_key_o,
   output logic             send_group_o,
-  // Addresses, one clock later: a of sources; b of results, to a rank or the multicast group.
+  // Addresses, one clock later. Port a: of a source; port b: of a rank or group that gets a result.
   input  logic [JobW-1:0]  a_job_i,
   input  logic [RankW-1:0] a_rank_i,
   output logic [47:0]      a_address_o,      // {ip, port}

@@ -5,8 +5,8 @@ module payload #(
 ) (
   input  logic            clk_i,
   input  logic            rst_i,
-  input  logic            start_i,           // with free_o: in the next clock
-  input  logic [9:0]      beats_i,           // its length
+  input  logic            start_i,           // only with free_o; starts in the next clock
+  input  logic [9:0]      beats_i,           // of the payload
   input  logic            away_i,            // discard
   output logic            free_o,            // no beat is left after this clock
   input  logic            pay_valid_i,
@@ -16,7 +16,7 @@ module payload #(
   output logic [RowW-1:0] beat_o,            // of this beat
   output logic            first_o,
   output logic            last_o,
-  output logic [9:0]      left_o             // still to leave
+  output logic [9:0]      left_o             // beats still to leave
 );
   logic       run_q, away_q, step;
   logic [9:0] left_q;

@@ -30,7 +30,7 @@ module regs #(
   output logic [1:0]  s_rresp_o,
   output logic        s_rvalid_o,
   input  logic        s_rready_i,
-  // A number too wide for its port is all ones there, which no user accepts.
+  // A value too wide for its port appears there as all ones, which every module refuses.
   output logic        enable_o,
   output logic        snapshot_o,            // pulse; the copy is busy from the next clock on
   input  logic        snapshot_busy_i,

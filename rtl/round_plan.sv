@@ -1,7 +1,7 @@
-// round_plan: computes fp_encode's rounding parameters for a packet. k_o belongs to the clock of
-// the inputs, all other outputs to k_i, one clock later, with the fmt inputs held. k: the sum's
-// bit that is the leading bit of out's smallest normal number. The encoder's place of a bit is its
-// number + First, or + High for the high 4-bit code, whose unit is another bit of the word.
+// round_plan: computes fp_encode's rounding parameters for a packet, in two clocks: first k_o from
+// the formats, then from k_i (k_o, registered) and the held formats all other outputs.
+// k: number of the sum's bit that is the leading bit of the result format's smallest normal.
+// fp_encode's place of a bit: its number + First, or + High in the high 4-bit code's sum.
 module round_plan #(
   parameter int Wide = 1,
   localparam int Man = Wide != 0 ? 10 : 6, First = 64 - nc_pkg::CARD_SUM_BITS,
@@ -15,17 +15,17 @@ module round_plan #(
   input  logic [6:0]     k_i,
   input  logic [7:0]     late_fmt_i,         // out_fmt_i and max_i in the clock of k_i
   input  logic           late_max_i,
-  input  logic           four_i,             // width of out: 4, 8, else 16
+  input  logic           four_i,             // code width: 4, 8, else 16
   input  logic           eight_i,
   input  logic           saturate_i,
-  input  logic           high_i,             // of a byte
-  output logic [5:0]     stop_o,             // place of the sentinel
+  input  logic           high_i,             // the byte's high 4-bit code
+  output logic [5:0]     stop_o,             // place at which the shift ends
   output logic [5:0]     plus_o,             // field = place + plus, if the leading bit was found,
   output logic [5:0]     below_o,            // else place + below
   output logic [Man:0]   guard_o,            // one-hot: first bit rounded away; 0 for MAX
-  output logic [Man-1:0] lost_o,             // fraction bits not in out
+  output logic [Man-1:0] lost_o,             // fraction bits not in the code
   output logic [3:0]     drop_o,             // their number
-  output logic [5:1]     over_o,             // field bits not in out
+  output logic [5:1]     over_o,             // field bits not in the code
   output logic           fn_o,
   output logic [14:0]    beyond_o            // magnitude of an overflow
 );

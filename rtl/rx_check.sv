@@ -6,7 +6,7 @@ module rx_check #(
 ) (
   input  logic        clk_i,
   input  logic        rst_i,
-  // c1. From enable_i on, inputs count only with a frame's first beat, the header.
+  // Clock c1. enable_i to payload_crc_i count only with a frame's first beat, the header.
   input  logic        valid_i,
   input  logic        first_i,
   input  logic        last_i,
@@ -116,8 +116,8 @@ module rx_check #(
   end
 
 `ifdef FORMAL
-  // Counted again in 16 bits: a frame taken has its header's number of bytes, and as many beats
-  // were put. Each frame is taken or has exactly one reason to be dropped.
+  // The proof counts again, in 16 bits. A frame taken has as many bytes as its header says, and all
+  // its payload beats were put (put_o). Any other frame has exactly one reason to be dropped.
   logic        past_q = 1'b0, open_q, whole_all_q, header_seen_q, on_seen_q, ended_q;
   // suffix 3: for the beat in c3
   logic [15:0] beats_q, puts_q, puts, said_q, beats3_q, puts3_q, said3_q;

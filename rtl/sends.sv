@@ -17,8 +17,8 @@ module sends #(
   input  logic [SlotW-1:0] done_slot_i,
   input  logic [Ranks-1:0] done_mask_i,
   input  logic [InfoW-1:0] done_info_i,
-  // a rank requests the result (ask_mask_i one-hot), or it goes to none any more (ask_none_i);
-  // waits for done_*
+  // request to send the slot's result to a rank (ask_mask_i one-hot) or, with ask_none_i, to cancel
+  // its pending sends; waits while done_valid_i
   input  logic             ask_valid_i,
   output logic             ask_ready_o,
   input  logic             ask_none_i,
@@ -39,7 +39,8 @@ module sends #(
   logic [SlotW-1:0] pick_q;
   logic             found_q, pick_valid_q;
 
-  // The first pending slot in turn, else of all: clock 1 selects the set, clock 2 its lowest.
+  // Clock 1 selects the pending slots after the last pick or, if none, all pending slots. Clock 2
+  // picks the lowest of them.
   localparam int Groups = (Slots + 63) / 64;
   logic [Slots-1:0]     ahead;
   logic [64*Groups-1:0] found_set_q;
@@ -106,8 +107,8 @@ module sends #(
   end
 
 `ifdef FORMAL
-  // One slot: a due send leaves at once, to all its ranks, with the latest result's header, or is
-  // withdrawn. Each send of another slot brings its turn nearer.
+  // The proof follows one slot, `one`. A due send is cancelled or leaves, to all its ranks in one
+  // request, with the latest result's header. Each send of another slot brings its turn nearer.
   (* anyconst *) logic [SlotW-1:0] one;
   logic             past_q = 1'b0, due_all_q, due_q, fresh_q, straight_q, has_info_q, sent, others,
                     idle;

@@ -34,7 +34,7 @@ module skid #(
   end
 
 `ifdef FORMAL
-  // It holds the last beat taken and the one before.
+  // The skid holds the last beat taken and the one before.
   logic         past_q = 1'b0;
   logic [1:0]   held_q;
   logic [W-1:0] last_q, before_q;

@@ -29,7 +29,7 @@ module slot_mem #(
   assign r_data_o = read_q;
 
 `ifdef FORMAL
-  // One row: a read returns the last written value and holds it until the next read.
+  // The proof follows one row: a read returns the value written last, until the next read.
   (* anyconst *) logic [A-1:0] row;
   logic             some_q, asked_q;
   logic [Width-1:0] word_q, due_q;

@@ -35,7 +35,7 @@ module slot_rule (
   end
 
 `ifdef FORMAL
-  // slot_take() of hls/card/slot.h, for any two chunks.
+  // The verdict is that of slot_take() (hls/card/slot.h), for any two chunks.
   (* anyseq *) logic [31:0] chunk, slot_chunk;
   logic        first, waits, kept_chunk_asked;
   logic [4:0]  verdict;                      // {add, resend, bad_desc, duplicate, stale}

@@ -1,5 +1,5 @@
-// sum_room: stops elaboration, by naming a missing module, unless a code of every rank fits a sum,
-// and two sums of 4-bit codes a word. hls/core/beat.h checks the same for C.
+// sum_room: stops elaboration, by naming a missing module, if a sum has no room for a code of every
+// rank, or a word for two sums of 4-bit codes. hls/core/beat.h checks the same for C.
 module sum_room #(
   parameter int Sum = nc_pkg::CARD_SUM_BITS,
   parameter int Sum4 = nc_pkg::CARD_SUM4_BITS,

@@ -17,7 +17,7 @@ module tile #(
   localparam int BW = Rows > 1 ? $clog2(Rows) : 1,
   localparam int RW = SW + BW,
   localparam int Man = Wide != 0 ? 10 : 6,
-  // of a lane's code; of its word
+  // Codes: bits of a lane's code; Word: of its word
   localparam int Codes = Wide != 0 ? 16 : 8, Word = nc_pkg::CARD_SUM_BITS + 2
 ) (
   input  logic          clk_i,
@@ -101,8 +101,8 @@ module tile #(
   end
 
   // ---- 2: add
-  // {last or zero, sum or zero}, else the row. Two equations, so that synthesis tools do not make a
-  // state machine.
+  // a_from_q: acc_lane's from_i. Bit 1: last or zero, bit 0: sum or zero, none: row. Two equations,
+  // so that synthesis tools do not make a state machine.
   logic          from_sum, from_last;
   assign from_sum  = d_second_q || (a_write_q && a_row_q == d_row_q);
   assign from_last = s_write_q && s_row_q == d_row_q;

@@ -112,7 +112,7 @@ module tx #(
   typedef enum logic [1:0] {Start, Payload, Gap} state_t;
   state_t           state_q, state_d;
   logic             room_q;                  // room in the output FIFO for two more beats
-  // an answer is picked; the current frame is one; the next should be
+  // pick_a: an answer is picked; is_a_q: the current frame is one; turn_a_q: the next should be
   logic             pick_a, is_a_q, turn_a_q;
   logic             begins, drop_q;
   logic             ask_header, ask_row;
@@ -142,7 +142,7 @@ module tx #(
     endcase
   end
 
-  // Both, as the choice comes late.
+  // Both are computed, as the choice (s_load) comes late.
   lowest_bit #(.W(Ranks)) u_lowest (.bits_i(s_mask_q), .at_o(lowest));
   lowest_bit #(.W(Ranks)) u_send_lowest (.bits_i(send_mask_i), .at_o(send_lowest));
 
@@ -270,8 +270,8 @@ module tx #(
   end
 
 `ifdef FORMAL
-  // The output FIFO, replaced by its promise, holds inside_q beats, never overflows, and gets at
-  // most one beat a clock. Only rows of busy_slot_o are read.
+  // The proof assumes the output FIFO's promise (README.md): it holds inside_q beats. It never
+  // overflows and gets at most one beat a clock. Only rows of busy_slot_o are read.
   logic       past_q = 1'b0;
   logic [3:0] inside_q;
   always_ff @(posedge clk_i) begin

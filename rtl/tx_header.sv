@@ -21,8 +21,8 @@ module tx_header #(
   input  logic [31:0]  payload_crc_i,
   output logic [511:0] header_o
 );
-  // In the order of hls/card/packet.def. The CRC starts from all ones: it inverts the first 32
-  // bits.
+  // In the order of hls/card/packet.def. The CRC starts from all ones, which equals inverting the
+  // first 32 bits.
   logic [nc_pkg::PKT_HEADER_CRC-1:0] fields, fields_q;
   logic [31:0] crc;
 

@@ -32,7 +32,7 @@ module prove_encode #(
   (* hierconn *) wire [63:0]         \u_tile.over_any , \u_tile.ninf_any , \u_tile.pinf_any ;
   (* hierconn *) wire                \u_tile.code_valid_q ;
 
-  // 0: no format of this card
+  // Returns a code's bits; 0: no format of this card.
   function automatic logic [4:0] bits(input logic [7:0] fmt);
     bits = 5'd1 + 5'(fmt[6:4]) + 5'(fmt[3:0]);
     if (fmt[6:4] == 3'd0 || fmt[6:4] > 3'd5 || fmt[3:0] > 4'd10) bits = 5'd0;
@@ -68,7 +68,7 @@ module prove_encode #(
       {valid1_q, max1_q, valid2_q, valid3_q, again_q, valid4_q, valid5_q, valid6_q, valid7_q} <= '0;
   end
 
-  // ---- Expected: value = sig * 2^(1 - bias - m - shift) in in's format, rounded as by mf_pack
+  // ---- Expected code: sig * 2^(1 - bias - m - shift) (bias, m: of in_fmt) rounded as in mf_pack()
   localparam logic [Sum:0] One = 1;
   logic [7:0]  in_fmt, out_fmt;
   logic [2:0]  shift;
@@ -96,7 +96,8 @@ module prove_encode #(
     neg   = sig[Sum-1];
     if (neg) sig = -sig;
 
-    // Places in sig: its leading one; out's smallest normal; the higher of these; out's last bit.
+    // Bits of sig. top: its leading one; lowest: leading bit of the smallest normal of out_fmt;
+    // from: the higher of these; drop: the code's last bit.
     top = 7'sd0;
     for (int i = 0; i < Sum; i++) if (sig[i]) top = 7'(i);
     lowest = in_bias + $signed({2'b00, in_m}) + $signed({4'd0, shift}) - out_bias;

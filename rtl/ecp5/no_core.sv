@@ -46,7 +46,7 @@ module nic_core #(
   logic        write;
   logic [11:0] waddr, raddr;
   logic [31:0] wdata, wmask, value_q;
-  // reads its last written value
+  // Register 0 reads as last written. Other addresses are errors.
   axil u_axil (
     .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o,
     .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o, .s_bvalid_o, .s_bready_i,

@@ -1,9 +1,9 @@
 // arp_table: maps IP to MAC addresses, instead of LiteEth's table (README.md).
 // Every lookup is answered at once. If the address is unknown, the frame is dropped, an ARP
 // request is sent, and the protocol retransmits. An address is learnt from its answer to our
-// request, or its own request to us; the first claim wins. A request from another MAC only makes
-// the entry unknown, so the IP is looked up again. A new entry replaces an unknown one, else the
-// next in turn, but a requesting host only gets an empty place.
+// request, or its own request to us; the first claim wins. If a request claims a known IP for
+// another MAC, the entry only becomes unknown: the card asks for the IP again. A looked-up IP
+// replaces an unknown entry, else the next in turn; a requesting host gets only an empty entry.
 module arp_table #(
   parameter int Rows  = 16,                  // a power of two; clocks of a search
   parameter int Banks = 4,                   // entries searched in a clock, a power of two
@@ -164,7 +164,7 @@ module arp_table #(
 
 `ifdef FORMAL
   // No IP has two entries. A known entry stays, unless another MAC claims its IP, or a frame needs
-  // its place. An answered frame gets its IP's MAC.
+  // its entry. An answered frame gets its IP's MAC.
   logic             past_q = 1'b0;
   (* anyconst *) logic [RowW-1:0]  a_row, b_row;
   (* anyconst *) logic [BankW-1:0] a_bank, b_bank;

@@ -87,7 +87,7 @@ module beat_words (
   end
 
 `ifdef FORMAL
-  // In both directions every word of a beat has its place. A frame is whole exactly if all words
+  // In both directions, words keep their positions in a beat. A frame is whole exactly if all words
   // and bytes arrived without error.
   (* anyconst *) logic [3:0] mark;
   logic         past_q = 1'b0, good_q, fine_q, marked_last_q, open_q;

@@ -95,7 +95,7 @@ module control #(
     .open_i(open), .next_i(next), .touch_i(touch), .end_i(finish), .spare_o(spare), .swap_i(swap),
     .over_o(over), .over_at_o(over_at), .live_n_o(live_n));
 
-  logic [CountW-1:0] index_q, done_q;        // operations processed; not refused
+  logic [CountW-1:0] index_q, done_q;        // operations processed; done
   logic [31:0]       at_q, value_q, result_q, bus_data, job_value, op_data, bus_value;
   logic [11:0]       bus_at;
   logic              refused_q, fresh_q, bus_start, bus_write, bus_done, bus_bad, refused,
@@ -131,7 +131,8 @@ module control #(
     bus_value = '1;
     unique case (state_q)
       Enable:     {bus_at, bus_value} = {nc_pkg::REG_CTRL, 32'd1 << nc_pkg::REG_CTRL_ENABLE};
-      // No such job: the next two commits are refused, and so clear all staged values.
+      // Selects a job that does not exist: the next two commits are refused but clear all staged
+      // values.
       CleanIndex: ;
       CleanJob:   {bus_at, bus_value} = {nc_pkg::REG_JOB_COMMIT, 32'd0};
       CleanRank:  bus_at = nc_pkg::REG_RANK_COMMIT;
@@ -339,7 +340,7 @@ module control #(
     if (request)
       assume (!rx_put && n <= CountW'(nc_pkg::LEASE_OPERATIONS)
               && (other || (kind >= nc_pkg::LEASE_OPEN && kind <= nc_pkg::LEASE_CLOSE)));
-    // promised by control_leases, given:
+    // promised by control_leases, if the next three assertions hold
     if (live) assume (own_n <= CountW'(nc_pkg::LEASE_OPERATIONS));
     if (past_q) begin
       if (next) assert (n <= CountW'(nc_pkg::LEASE_OPERATIONS));
