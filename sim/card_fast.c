@@ -53,8 +53,8 @@ static void max_of(const uint8_t *const *parts, uint32_t n_parts, size_t n, uint
             to[i] = (uint8_t)((int8_t)parts[r][i] > (int8_t)to[i] ? parts[r][i] : to[i]);
 }
 
-/* Returns 0 for a finite code, bit 0 for +inf, bit 1 for -inf, both for nan. Compilers vectorise 8
- * bits without branches. */
+/* Returns bit 0 for +inf, bit 1 for -inf, both for nan, else 0. Without branches, so that compilers
+ * vectorise it. */
 static inline uint8_t mark_of(int8_t magnitude, uint8_t negative, int8_t most, int8_t nan)
 {
     const uint8_t one = (uint8_t)(1 + negative), which = magnitude >= nan ? 3 : one;

@@ -3,8 +3,8 @@
  *     frame -> whole? -> job, key, rank, source -> slot, op, format
  *           -> slot machine (hls/card/slot.h) -> sums (card_sum.c)
  *
- * The RTL is compared with it, frame by frame. It has no time: card_frame() sends all answers
- * before it returns. DROP_ROOM, LOST_NAK and jobs that stop slowly do not occur. */
+ * Tests compare the RTL with this model, frame by frame. The model has no time: card_frame() sends
+ * all answers before it returns, jobs stop at once, and DROP_ROOM and LOST_NAK stay 0. */
 #ifndef CARD_MODEL_H
 #define CARD_MODEL_H
 #include <stddef.h>
@@ -19,7 +19,7 @@ struct card;
  * 0x7f000001) and port. */
 typedef void card_out(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
 
-/* Makes a card as after power-up, or NULL without memory. Only card_frame() calls `out`. */
+/* Returns a card as after power-up; NULL if memory is short. Only card_frame() calls `out`. */
 struct card *card_open(card_out *out, void *arg);
 /* The same with fast sums (host/vec) and checksums (CPU instruction). card_slot_hash() then ignores
  * sums. */
@@ -29,8 +29,8 @@ void card_close(struct card *card);
 /* Processes a frame bytes[n], n > 0, from ip:port. */
 void card_frame(struct card *card, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
 
-/* Access registers of hls/card/regs.def by byte offset. Return 0, or -EINVAL with *value 0 without
- * a register (an error on the bus). Read-only registers ignore writes; write-only ones read 0. */
+/* Access registers of hls/card/regs.def by byte offset. Return 0; without a register there -EINVAL
+ * (a bus error), with *value 0. Read-only registers ignore writes; write-only ones read 0. */
 int card_write(struct card *card, uint32_t at, uint32_t value);
 int card_read(const struct card *card, uint32_t at, uint32_t *value);
 

@@ -95,7 +95,7 @@ static void commit_rank(struct card *card)
     card->job[r->job_index].port[r->rank.index] = (uint16_t)r->rank.port;
 }
 
-/* Returns the variable of a register that only stores, else NULL. */
+/* Returns the field of a register that only stores its value; NULL for any other. */
 static uint32_t *plain(struct card_regs *r, uint32_t at)
 {
     switch (at) {

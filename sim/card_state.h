@@ -25,7 +25,7 @@ struct card_slot {
     uint32_t kept_beats, kept_status, kept_crc;
 };
 
-/* registers that only store, and the last wrong source */
+/* registers that only store their value, and the source of the last frame from a wrong one */
 struct card_regs {
     uint32_t enable, job_index, counter_index;
     struct {
@@ -58,8 +58,8 @@ struct card_shape {
     enum mf_overflow overflow;
 };
 
-/* Computes sums, with the same bytes in card_plain (hls/arith/mf.h, one code at a time) and
- * card_fast (host/vec). */
+/* Functions that compute sums. card_plain (hls/arith/mf.h, one code at a time) and card_fast
+ * (host/vec) give the same bytes. */
 struct card_sums {
     uint32_t (*crc)(const void *bytes, size_t n);
     /* Adds a rank's payload to the slot's sums, which `first` overwrites. */

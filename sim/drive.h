@@ -4,8 +4,8 @@
 #include "sim/kernel_port.h"
 #include "sim/shell.h"
 
-/* Serves fd until the program ends the session, a success. mm: implements reduce_mm. Returns 0,
- * or a negative errno after reporting. */
+/* Serves socket fd. Returns 0 when the program ends the session, or a negative errno after
+ * reporting. mm: implements reduce_mm. */
 int drive(const struct shell_ops *ops, const struct kernel_ops *mm, const char *wave, int fd);
 
 #endif

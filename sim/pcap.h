@@ -22,7 +22,7 @@ struct pcap_ends {
  * Returns 0, or a negative errno after reporting. */
 int pcap_open(struct pcap *p, const char *path, bool ether);
 
-/* Writes an Ethernet frame[n]. Time, also below: now. */
+/* Writes an Ethernet frame[n], with the current time, like pcap_udp(). */
 void pcap_frame(struct pcap *p, const uint8_t *frame, size_t n);
 
 /* Writes a UDP datagram payload[n], n < 2^16 - 28, with invented but valid headers. */

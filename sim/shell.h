@@ -39,8 +39,7 @@ struct shell_ops {
     int (*step)(void *shell, struct frame_queue *in, uint64_t max_clocks);
     uint64_t (*ticks)(const void *shell); /* clocks simulated in total */
 
-    /* From now on, the network holds back beats in and out at random, on average in of_256 of 256
-     * clocks. */
+    /* From now on, beats in and out wait at random: in a clock with probability of_256 / 256. */
     void (*stall)(void *shell, unsigned of_256);
 
     /* address() is NULL except for shells of Ethernet frames, where ip and port of frames are 0. It

@@ -35,7 +35,7 @@ extern "C" {
 struct model;
 
 /* Makes a model with inputs 0. argc, argv: the program's, for Verilator's +options. Ends the
- * program without memory. */
+ * program if memory is short. */
 struct model *model_open(int argc, char **argv);
 void model_close(struct model *m);
 

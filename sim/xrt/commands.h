@@ -21,7 +21,7 @@ class Commands
 
     void add(std::shared_ptr<Buffer> command);
 
-    // Waits until a command has ended; each call, another one. Returns false after the time-out.
+    // Waits until a command has ended since the last call. Returns false after `ms`.
     bool wait(int ms);
 
     // Aborts queued commands and waits for the running one.
