@@ -19,8 +19,8 @@ struct draw {
     uint64_t key, next; /* next: index of the next word */
 };
 
-/* Open a stream at its beginning. major and minor number the streams of one use, such as by epoch
- * and by image. */
+/* Open a stream at its beginning. `major` and `minor` (such as epoch and image) tell streams of one
+ * use apart. */
 PHILOX_FN struct draw draw_open(uint64_t seed, enum draw_use use, uint64_t major, uint32_t minor)
 {
     struct draw d = {

@@ -14,8 +14,7 @@
  * unless an argument is.
  *
  * Sums over a bucket use 16 partial sums: element i is added to lane i mod 16, and level_join()
- * adds the lanes. Source: Alistarh, Grubic, Li, Tomioka, Vojnovic, "QSGD", NIPS 2017; the 1-bit
- * study, section 3. */
+ * adds the lanes. Sources: Alistarh et al., "QSGD", NIPS 2017; paper 3 of README.md, section 3. */
 #ifndef LEVEL_H
 #define LEVEL_H
 #include <stdint.h>
@@ -120,7 +119,7 @@ LEVEL_FN float level_norm(float squares, float max, struct level_power p)
     return most > max ? most : max;
 }
 
-/* Return `times` the standard deviation about 0 of n numbers. squares, p: as in level_norm(). */
+/* Return `times` * the standard deviation of n numbers about 0. squares, p: as in level_norm(). */
 LEVEL_FN float level_deviations(float times, float squares, float n, struct level_power p)
 {
     const float deviation = level_sqrt(squares) / level_sqrt(n);
@@ -138,7 +137,7 @@ struct level_grid {
     struct level_power power;
     float most; /* the scale, times power.up */
     float half; /* steps from 0 to the scale: s, or half the number of intervals */
-    float per;  /* steps per unit, divided by power.up */
+    float per;  /* steps per unit of (number * power.up) */
     float step; /* size of a step, times power.up */
     float top;  /* sign: largest level, s; even: number of the last value */
 };
@@ -163,8 +162,8 @@ LEVEL_FN float level_at_most(float at, float top)
     return at < top ? at : top;
 }
 
-/* Round `at` randomly to a neighbouring integer, but always to one at most `slack` away. slack:
- * the bound on rounding errors. */
+/* Round `at` at random to the integer below or above; if one is within `slack` (the bound on
+ * rounding errors), always to that. */
 LEVEL_FN uint32_t level_draw(float at, float slack, uint32_t random)
 {
     const int32_t low = (int32_t)(at + slack);
@@ -190,7 +189,7 @@ LEVEL_FN uint32_t level_code_even(struct level_grid g, float v, uint32_t random)
     return level_draw(at > 0.0f ? at : 0.0f, level_times(g.top, 0x1p-22f), random);
 }
 
-/* Return the value `steps` grid steps from 0; |steps| is at most g.half. */
+/* Return the value at `steps` grid steps from 0; |steps| is at most g.half. */
 LEVEL_FN float level_value_of(struct level_grid g, float steps)
 {
     const float x = level_times(steps, g.step);

@@ -3,7 +3,7 @@
  *
  *     levels   per bucket: | fp32 scale | codes of its elements, packed as in vec.h |
  *     signs    per column: | fp32 mean of non-negatives | fp32 mean of negatives | words of signs |
- *     counts   per element, packed: | `bits` bits: n_ranks + a sum of n_ranks numbers -1, 0, 1 | */
+ *     counts   per element, in `bits` bits: | n_ranks + sum |     sum: of a -1, 0 or 1 per rank */
 #ifndef LEVEL_LISTS_H
 #define LEVEL_LISTS_H
 #include "hls/arith/level.h"
@@ -59,8 +59,8 @@ LEVEL_FN size_t signs_column_bytes(const struct signs_rule *r)
     return 2 * sizeof(float) + (r->column + 31) / 32 * sizeof(uint32_t);
 }
 
-/* Return the number of columns of n elements. A run of column * stride elements holds `stride`
- * columns, even if the last run is incomplete. */
+/* Return the number of columns of n elements: `stride` in each run of column * stride elements,
+ * even in an incomplete last run. */
 LEVEL_FN size_t signs_columns(const struct signs_rule *r, size_t n)
 {
     const size_t run = r->column * r->stride;
@@ -80,7 +80,7 @@ struct signs_left {
 };
 
 struct signs_span {
-    const void *x; /* [n] of `type`; unused in sums */
+    const void *x; /* [n] of `type`; unused if codes are summed */
     enum vec_type type;
     uint8_t *codes; /* out: [signs_bytes(padded)] */
     size_t n, padded;

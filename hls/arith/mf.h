@@ -142,7 +142,7 @@ MF_FN uint32_t mf_pack(struct mf_fmt f, struct mf_num v, enum mf_round round,
     v = mf_normalise(v);
     int top = v.exp + 63, lowest = 1 - mf_bias(f), binade = top > lowest ? top - lowest : 0;
     if (binade > 1 << f.e)
-        binade = 1 << f.e; /* already beyond; keeps the code in 32 bits */
+        binade = 1 << f.e; /* overflows anyway; keeps the code in 32 bits */
 
     /* 63           drop         0
      * | 1xx....x    | yyyyyyyyy |     kept = 1xx..x, units of the last mantissa place, <= m+1 bits
@@ -341,8 +341,8 @@ MF_FN uint64_t mf_acc_add(struct mf_fmt f, uint64_t acc, uint32_t code)
 }
 
 /* Return acc / 2^shift as a code of format out, rounded once to nearest. `in`: format of the
- * addends. Zero is +0, even if a negative sum rounds to zero. One inf flag gives that inf, which
- * `overflow` treats like any other; both give nan. */
+ * addends. Zero is +0, even if a negative sum rounds to zero. One inf flag gives that inf (or
+ * the largest number, by `overflow`); both give nan. */
 MF_FN uint32_t mf_acc_round(struct mf_fmt in, uint64_t acc, int shift, struct mf_fmt out,
                             enum mf_overflow overflow)
 {

@@ -1,9 +1,9 @@
 /* relative.h : all arithmetic of gradients sent as multiples of a quantile, for C and CUDA.
  * Gradients may first be divided by their weights.
  *
- *     d = g / (|w| + eps), or g     q = a quantile of |d|     top = largest value of the format
- *     sent     d * (top / q) / share         share: values of magnitude q that one sum can hold
- *     back     v * (q / top) * (|w| + eps)   v: the decoded sum; without the last factor if d is g
+ *     d = g / (|w| + eps), or d = g     q = a quantile of |d|     top = largest value of the format
+ *     sent      d * (top / q) / share       share: number of values of size q that fit one sum
+ *     decoded   v * (q / top), then * (|w| + eps) unless d = g       v: the sum
  *
  * Each operation is rounded to fp32, in this order, so every machine in IEEE mode gives the same
  * bits. As top / q need not be a power of two, a product is rounded twice: to fp32, then to the
@@ -93,7 +93,7 @@ RELATIVE_FN uint32_t relative_smallest(const uint32_t *bits, uint32_t n, uint32_
 
 /* ---- samples of a vector ---- */
 
-/* Return the stream that samples a vector whose own stream is `key`. */
+/* Return the key of the stream that picks samples of a vector. key: of the vector's own stream. */
 RELATIVE_FN uint64_t relative_samples_key(uint64_t key)
 {
     return philox_key(key, 0x73616d70u /* "samp": names this use */, 0u, 0u, 0u);

@@ -13,7 +13,7 @@ struct relative_rule {
     uint32_t samples; /* per vector: 1 to RELATIVE_SAMPLES_MAX */
 };
 
-/* Data of a vector, beside its vec_span (with shift 0) or vec_out. */
+/* Data of a vector that its vec_span (with shift 0) or vec_out lacks. */
 struct relative_part {
     const void *w; /* weights, [n] of `type`; NULL: x is sent undivided */
     enum vec_type type;

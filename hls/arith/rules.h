@@ -39,10 +39,10 @@ struct vec_quotient {
     float divisor;
 };
 
-/* Return a shift and divisor with the same quotient, whose product overflows fp32 only if the
- * quotient does. Halves the divisor and lowers the shift until the format's largest number times
- * 2^shift fits fp32, or the divisor is at most 1. No code loses a bit: the smallest product stays
- * above 2^-149. */
+/* Return an equal quotient whose code * 2^shift overflows fp32 only if the quotient itself does.
+ * Halves the divisor and lowers the shift until the format's largest number times 2^shift fits
+ * fp32, or the divisor is at most 1. No code loses a bit: the smallest product stays above
+ * 2^-149. */
 MF_FN struct vec_quotient vec_quotient_of(struct mf_fmt f, int shift, float divisor)
 {
     struct vec_quotient q = {shift, divisor};
@@ -88,7 +88,7 @@ MF_FN size_t vec_type_bytes(enum vec_type type)
     return type == VEC_HALF ? 2 : sizeof(float);
 }
 
-/* a bucket's layer to encode, for lists of many layers */
+/* a layer to encode, in a list of a bucket's layers */
 struct vec_span {
     const void *x; /* [n] of `type` */
     enum vec_type type;

@@ -21,7 +21,7 @@ static struct beat unquant_part(struct beat codes, uint32_t part, uint32_t left,
     return x;
 }
 
-/* log2 of the fp32 beats per beat of codes, 32 / width */
+/* Returns log2 of 32 / width, the fp32 beats that fill a beat of codes. */
 static uint32_t parts_log2(uint32_t width)
 {
     return width == 4u ? 3u : width == 8u ? 2u : 1u;

@@ -23,7 +23,7 @@ static struct row row_add(struct row row, uint32_t first, struct beat b, struct 
     return row;
 }
 
-/* Round sums [32 * pass, 32 * pass + 32) of a row to codes from 32 * part on of beat `to`. */
+/* Round a row's 32 sums from 32 * pass on. Their codes enter beat `to` from code 32 * part on. */
 static struct beat row_round(struct row row, uint32_t pass, struct beat to, uint32_t part,
                              struct rule r, uint32_t *status)
 {
@@ -36,7 +36,7 @@ static struct beat row_round(struct row row, uint32_t pass, struct beat to, uint
     return to;
 }
 
-/* log2 of the groups of 32 codes in a beat, 16 / width */
+/* Returns log2 of 16 / width, the groups of 32 codes in a beat. */
 static uint32_t thirties_log2(uint32_t width)
 {
     return width == 4u ? 2u : width == 8u ? 1u : 0u;

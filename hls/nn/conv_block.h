@@ -7,9 +7,9 @@
 enum { CONV_BLOCK_VALUES = 28000, CONV_BLOCK_PRODUCTS = 1000000, CONV_BLOCK_STEP = 8 };
 
 /* Return the number of pixels per block, a multiple of CONV_BLOCK_STEP. A pixel has `row` values,
- * each of which takes part in `other` products. A block has at most CONV_BLOCK_VALUES values and
- * CONV_BLOCK_PRODUCTS products, unless `least` pixels (a multiple of CONV_BLOCK_STEP, or 0) or
- * CONV_BLOCK_STEP pixels have more. */
+ * each of which takes part in `other` products. Limits: CONV_BLOCK_VALUES values and
+ * CONV_BLOCK_PRODUCTS products per block. But a block has at least CONV_BLOCK_STEP and `least` (a
+ * multiple of it, or 0) pixels. */
 MF_FN int conv_block_pixels(int row, int other, int least)
 {
     const int products = CONV_BLOCK_PRODUCTS / other;

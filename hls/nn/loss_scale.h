@@ -1,8 +1,8 @@
 /* loss_scale.h : finds a loss scale for each layer during the backward pass, alike on CPU and GPU.
- * Source: Zhao et al., "Adaptive Loss Scaling for Mixed Precision Training" and its code.
+ * Source: paper 5 of README.md and its code.
  *
  *     g    gradient of a layer's output, as in memory: S times the true gradient (S: `carried`)
- *     W    the layer's weights. Its products are those of s * g and W (s: `own`)
+ *     W    the layer's weights, by which it multiplies s * g (s: `own`)
  *     dx   gradient of the layer's input, as in memory: S * s times the true gradient
  *     dW   gradient of the weights, computed from s * g and divided by S * s: the true gradient
  *
@@ -39,10 +39,10 @@ struct node_scale {
     float own;     /* s; 1 if the node passes its scale on unchanged */
     float divisor; /* S * s: the scale of dx, by which weight gradients are divided */
     float
-        /* factor on the gradient that another reader left in dx, before this one is added */
+        /* factor on a gradient that another node with the same input left in dx, before adding */
         other;
     float planted;                  /* for tests: the scale of dx; 0: use the rule */
-    struct scale_moments dy, w, dx; /* dx: of the gradient that another reader left in dx */
+    struct scale_moments dy, w, dx; /* dx: of the other node's gradient in dx */
 };
 
 /* Histogram of magnitudes by fp32's exponent field. Bin e counts values from 2^(e - 127) on, bin 0
@@ -80,8 +80,7 @@ MF_FN double scale_tail(double t)
 }
 
 /* Return the largest possible magnitude, for s = 1, of s * g and of a sum of `terms` products s * g
- * * W. The paper bounds only the sums. But if terms * max|W| < 1, s * g may overflow though sums
- * do not. */
+ * * W. The paper bounds only the sums, but if terms * max|W| < 1, s * g is larger. */
 MF_FN double scale_bound(double terms, const struct node_scale *node)
 {
     const double grown = terms * (double)node->w.largest;
@@ -128,8 +127,8 @@ MF_FN double scale_meet(const struct scale_rule *r, const struct node_scale *nod
 }
 
 /* Choose s of node `node` from its moments, and set the scale of dx, the gradient of its input
- * `in`. refresh: if 0, s stays. add: 1 if another reader of the input has left a gradient in dx, to
- * which this node adds. terms: products in a sum of dx, for a convolution or linear layer. 0: a
+ * `in`. refresh: if 0, s stays. add: 1 if this node adds to the gradient that another node with the
+ * same input left in dx. terms: products in a sum of dx, for a convolution or linear layer. 0: a
  * node without weights whose dx is at most its dy; then s is 1, unless the sum with the other
  * gradient needs another scale. */
 MF_FN void scale_layer(const struct scale_rule *r, double terms, int add, int refresh,
@@ -152,7 +151,7 @@ MF_FN void scale_layer(const struct scale_rule *r, double terms, int add, int re
     in->carried = node->divisor;
 }
 
-/* Pass the scale of any other node on to its input and its addend (NULL: none). */
+/* Pass the scale of a node without an own scale on to its input and its addend (NULL: none). */
 MF_FN void scale_hand_on(struct node_scale *node, struct node_scale *in, struct node_scale *addend)
 {
     node->own = node->other = 1;
