@@ -78,31 +78,34 @@ static __global__ void k_finish(struct acc_job job, const void *acc, uint8_t *co
     }
 }
 
-/* ---- wide partial sums ----
- *     | -inf : +inf : two's-complement sum |   mf_acc_bits() + 2 bits, lowest byte first */
+/* ---- wide words, packed: each thread makes one byte, or adds one word ---- */
 
-static __global__ void k_spill(unsigned bits, unsigned bytes, const uint64_t *acc, size_t n,
-                               uint8_t *wide)
+static __global__ void k_spill(unsigned bits, const uint64_t *acc, size_t n, uint8_t *wide)
 {
-    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n;
-         i += (size_t)gridDim.x * blockDim.x) {
-        const uint64_t a = acc[i], word = (a & ((1ull << bits) - 1)) | a >> 62 << bits;
-        for (unsigned b = 0; b < bytes; b++)
-            wide[i * bytes + b] = (uint8_t)(word >> (8 * b));
+    const size_t n_bits = n * bits, stride = (size_t)gridDim.x * blockDim.x;
+    for (size_t b = (size_t)blockIdx.x * blockDim.x + threadIdx.x; 8 * b < n_bits; b += stride) {
+        uint32_t byte = 0;
+        for (size_t i = 8 * b / bits; i < n && i * bits < 8 * b + 8; i++) {
+            const uint64_t word = mf_wide_word(acc[i], (int)bits);
+            byte |= (uint32_t)(i * bits < 8 * b ? word >> (8 * b - i * bits)
+                                                : word << (i * bits - 8 * b));
+        }
+        wide[b] = (uint8_t)byte;
     }
 }
 
-static __global__ void k_accumulate_wide(unsigned bits, unsigned bytes, uint64_t *acc,
-                                         const uint8_t *wide, size_t n, bool first)
+static __global__ void k_accumulate_wide(unsigned bits, uint64_t *acc, const uint8_t *wide,
+                                         size_t n, bool first)
 {
-    const uint64_t sign = 1ull << (bits - 1);
     for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n;
          i += (size_t)gridDim.x * blockDim.x) {
-        uint64_t word = 0;
-        for (unsigned b = 0; b < bytes; b++)
-            word |= (uint64_t)wide[i * bytes + b] << (8 * b);
-        const uint64_t value = (((word & (2 * sign - 1)) ^ sign) - sign) & MF_ACC_SUM;
-        acc[i] = mf_acc_merge(first ? 0 : acc[i], value | (word >> bits & 3) << 62);
+        const size_t at = i * bits;
+        const unsigned skip = (unsigned)(at % 8);
+        uint64_t word = (uint64_t)wide[at / 8] >> skip;
+        for (unsigned have = 8 - skip, b = 1; have < bits; have += 8, b++)
+            word |= (uint64_t)wide[at / 8 + b] << have;
+        acc[i] =
+            mf_acc_merge(first ? 0 : acc[i], mf_wide_acc(word & ((1ull << bits) - 1), (int)bits));
     }
 }
 
@@ -150,29 +153,26 @@ int vec_gpu_finish(const struct vec_sum *sum, const void *acc, size_t n, struct 
 
 static unsigned wide_bits(const struct vec_sum *sum)
 {
-    return (unsigned)mf_acc_bits(sum->in, (unsigned)sum->n_ranks);
+    return (unsigned)mf_wide_bits(sum->in, (unsigned)sum->n_ranks);
 }
 
 int vec_gpu_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide,
                   struct dev_stream *stream)
 {
-    const unsigned bits = wide_bits(sum), bytes = (bits + 2 + 7) / 8,
-                   grid = cu_blocks_most(n, PARTS_PER_SM);
+    const unsigned bits = wide_bits(sum), grid = cu_blocks_most((n * bits + 7) / 8, PARTS_PER_SM);
     if (n == 0)
         return 0;
-    k_spill<<<grid, CU_THREADS, 0, cu_stream(stream)>>>(bits, bytes, (const uint64_t *)acc, n,
-                                                        wide);
+    k_spill<<<grid, CU_THREADS, 0, cu_stream(stream)>>>(bits, (const uint64_t *)acc, n, wide);
     return cu_check("spill");
 }
 
 int vec_gpu_accumulate_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
                             bool first, struct dev_stream *stream)
 {
-    const unsigned bits = wide_bits(sum), bytes = (bits + 2 + 7) / 8,
-                   grid = cu_blocks_most(n, PARTS_PER_SM);
+    const unsigned grid = cu_blocks_most(n, PARTS_PER_SM);
     if (n == 0)
         return 0;
-    k_accumulate_wide<<<grid, CU_THREADS, 0, cu_stream(stream)>>>(bits, bytes, (uint64_t *)acc,
+    k_accumulate_wide<<<grid, CU_THREADS, 0, cu_stream(stream)>>>(wide_bits(sum), (uint64_t *)acc,
                                                                   wide, n, first);
     return cu_check("accumulate_wide");
 }

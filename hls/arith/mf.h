@@ -322,6 +322,39 @@ MF_FN int mf_acc_bits(struct mf_fmt f, unsigned n_terms)
     return (1 << f.e) - 1 + f.m + f.fn + log2_n;
 }
 
+/* ---- Wide words: exact sums as messages carry them ----
+ *
+ * A wide word is the sum in two's complement. Sums of n_terms codes leave at least three words
+ * free: the lowest means nan, the next -inf, and the highest +inf. */
+
+/* Return the bits of a wide word. For one term, a format with e = 1 would leave one word free. */
+MF_FN int mf_wide_bits(struct mf_fmt f, unsigned n_terms)
+{
+    return mf_acc_bits(f, n_terms < 2u ? 2u : n_terms);
+}
+
+/* Return the wide word, of `bits` bits, of an exact sum. */
+MF_FN uint64_t mf_wide_word(uint64_t acc, int bits)
+{
+    const uint64_t lowest = 1ull << (bits - 1);
+    uint64_t word = acc;
+    if ((acc & ~MF_ACC_SUM) != 0u)
+        word = (acc & MF_ACC_NINF) == 0u   ? lowest - 1u
+               : (acc & MF_ACC_PINF) == 0u ? lowest + 1u
+                                           : lowest;
+    return word & (2u * lowest - 1u);
+}
+
+/* Return the exact sum of a wide word. */
+MF_FN uint64_t mf_wide_acc(uint64_t word, int bits)
+{
+    const uint64_t lowest = 1ull << (bits - 1);
+    return word == lowest        ? MF_ACC_NINF | MF_ACC_PINF
+           : word == lowest + 1u ? MF_ACC_NINF
+           : word == lowest - 1u ? MF_ACC_PINF
+                                 : ((word ^ lowest) - lowest) & MF_ACC_SUM;
+}
+
 MF_FN uint64_t mf_acc_merge(uint64_t a, uint64_t b)
 {
     return ((a + b) & MF_ACC_SUM) | ((a | b) & ~MF_ACC_SUM);

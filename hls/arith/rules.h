@@ -22,7 +22,7 @@ struct vec_sum {
     struct mf_fmt in;  /* format of the addends */
     struct mf_fmt out; /* format of the result */
     int out_shift;     /* VEC_EXACT: divides the sum by 2^out_shift before its one rounding */
-    int n_ranks;       /* largest number of addends; gives the width of exact partial sums */
+    int n_ranks;       /* largest number of addends; gives the width of wide words (mf_wide_bits) */
     /* VEC_NEAREST, VEC_KAHAN: format of partial sums, including those that are sent. It must hold
      * all numbers of `in` (mf_holds()). e = 0: the format `in`. */
     struct mf_fmt acc;

@@ -65,11 +65,19 @@ struct reduce_op_kind {
     void (*spill)(const struct reduce_op *f, const void *acc, size_t n, uint8_t *wide);
     void (*add_wide)(const struct reduce_op *f, void *acc, const uint8_t *wide, size_t n,
                      bool first);
+    /* add() of each part, then spill(), and add_wide() of each, then done(), in one pass. n_parts is
+     * positive. Return false, with nothing written, if there is no fast loop. NULL: never. */
+    bool (*sum_to_wide)(const struct reduce_op *f, const uint8_t *const *parts, int n_parts,
+                        size_t n, uint8_t *wide);
+    bool (*sum_of_wide)(const struct reduce_op *f, const uint8_t *const *wides, int n_parts,
+                        size_t n, uint8_t *codes);
 };
 struct reduce_op {
     const struct reduce_op_kind *ops;
     const void *ctx; /* a struct codec_call, which outlives the reduce op */
     size_t unit;     /* elements */
+    /* most addends of a wide partial sum, which gives its width; 0: the number of ranks */
+    int wide_addends;
 };
 
 static inline size_t reduce_op_spared(const struct reduce_op *f, size_t n)

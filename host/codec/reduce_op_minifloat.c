@@ -30,10 +30,18 @@ static size_t acc_bytes(const struct reduce_op *f, size_t n)
     return vec_acc_bytes(sum_of(f), n);
 }
 
+static struct vec_sum wide_of(const struct reduce_op *f)
+{
+    struct vec_sum sum = *sum_of(f);
+    if (f->wide_addends)
+        sum.n_ranks = f->wide_addends;
+    return sum;
+}
+
 static size_t wide_bytes(const struct reduce_op *f, size_t n)
 {
-    const struct vec_sum *sum = sum_of(f);
-    return sum->rule == VEC_EXACT ? vec_wide_bytes(sum, n) : 0;
+    const struct vec_sum sum = wide_of(f);
+    return sum.rule == VEC_EXACT ? vec_wide_bytes(&sum, n) : 0;
 }
 
 static void add(const struct reduce_op *f, size_t at, void *acc, const uint8_t *codes, size_t n,
@@ -157,13 +165,30 @@ static void rescale(const struct reduce_op *f, size_t at, uint8_t *partial, size
 
 static void spill(const struct reduce_op *f, const void *acc, size_t n, uint8_t *wide)
 {
-    ops_of(f)->spill(sum_of(f), acc, n, wide);
+    const struct vec_sum sum = wide_of(f);
+    ops_of(f)->spill(&sum, acc, n, wide);
 }
 
 static void add_wide(const struct reduce_op *f, void *acc, const uint8_t *wide, size_t n,
                      bool first)
 {
-    ops_of(f)->accumulate_wide(sum_of(f), acc, wide, n, first);
+    const struct vec_sum sum = wide_of(f);
+    ops_of(f)->accumulate_wide(&sum, acc, wide, n, first);
+}
+
+static bool sum_to_wide(const struct reduce_op *f, const uint8_t *const *parts, int n_parts,
+                        size_t n, uint8_t *wide)
+{
+    const struct vec_sum sum = wide_of(f);
+    return ops_of(f)->sum_to_wide && ops_of(f)->sum_to_wide(&sum, parts, n_parts, n, wide);
+}
+
+static bool sum_of_wide(const struct reduce_op *f, const uint8_t *const *wides, int n_parts,
+                        size_t n, uint8_t *codes)
+{
+    const struct vec_sum sum = wide_of(f);
+    return ops_of(f)->sum_of_wide &&
+           ops_of(f)->sum_of_wide(&sum, wides, n_parts, n, sum.out, sum.out_shift, codes);
 }
 
 const struct reduce_op_kind minifloat_reduce_op = {
@@ -183,4 +208,6 @@ const struct reduce_op_kind minifloat_reduce_op = {
     .rescale = rescale,
     .spill = spill,
     .add_wide = add_wide,
+    .sum_to_wide = sum_to_wide,
+    .sum_of_wide = sum_of_wide,
 };

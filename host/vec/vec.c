@@ -16,12 +16,6 @@ size_t vec_acc_bytes(const struct vec_sum *sum, size_t n)
     }
 }
 
-size_t vec_wide_bytes(const struct vec_sum *sum, size_t n)
-{
-    int bits = mf_acc_bits(sum->in, (unsigned)sum->n_ranks) + 2;
-    return n * (size_t)((bits + 7) / 8);
-}
-
 void vec_absmax_each(const struct vec_ops *ops, struct vec_span *spans, int n_spans)
 {
     for (int i = 0; i < n_spans; i++) {

@@ -24,10 +24,12 @@ static inline size_t vec_bytes(struct mf_fmt fmt, size_t n)
  * to 8 bytes. */
 size_t vec_acc_bytes(const struct vec_sum *sum, size_t n);
 
-/* Returns the bytes of n wide partial sums: exact accumulators (VEC_EXACT) in messages. A sum over
- * P ranks takes 2^e-1+m+ceil(log2 P) bits and 2 flags, rounded up to whole bytes: 5 bytes for e5m2
- * and up to 32 ranks. */
-size_t vec_wide_bytes(const struct vec_sum *sum, size_t n);
+/* Returns the bytes of n wide words: exact partial sums (VEC_EXACT) of up to sum->n_ranks addends,
+ * packed like codes, lowest bits first. Those of 8 elements are whole bytes. */
+static inline size_t vec_wide_bytes(const struct vec_sum *sum, size_t n)
+{
+    return (n * (size_t)mf_wide_bits(sum->in, (unsigned)sum->n_ranks) + 7) / 8;
+}
 
 struct vec_levels;
 struct vec_signs;
@@ -96,11 +98,18 @@ struct vec_ops {
     void (*hop)(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends, size_t n,
                 struct mf_fmt out, uint8_t *codes);
 
-    /* VEC_EXACT only: converts accumulators to wide partial sums. */
+    /* VEC_EXACT only: converts accumulators to wide words. Unused bits of the last byte are 0. */
     void (*spill)(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide);
-    /* VEC_EXACT only: acc += wide partial sums. first: as in accumulate. */
+    /* VEC_EXACT only: acc += wide words. first: as in accumulate. */
     void (*accumulate_wide)(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
                             bool first);
+    /* VEC_EXACT only: accumulate() of each part, then spill(), and accumulate_wide() of each vector
+     * of wide words, then finish(), in one pass. n_parts is positive. Return false, with nothing
+     * written, if there is no fast loop for the format. NULL: never. */
+    bool (*sum_to_wide)(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
+                        size_t n, uint8_t *wide);
+    bool (*sum_of_wide)(const struct vec_sum *sum, const uint8_t *const *wides, int n_parts,
+                        size_t n, struct mf_fmt out, int shift, uint8_t *codes);
 
     /* The *_all slots handle many spans, each with its own shift; a GPU handles them in one launch.
      * ops: this table. */

@@ -261,36 +261,31 @@ static void plain_hop(const struct vec_sum *sum, const uint8_t *partial, const u
     }
 }
 
-/* ---- wide partial sums: | -inf : +inf : sum |, mf_acc_bits() + 2 bits, lowest byte first ---- */
+/* ---- wide words ---- */
 
 static void plain_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)
 {
-    const unsigned bits = (unsigned)mf_acc_bits(sum->in, (unsigned)sum->n_ranks);
-    const size_t bytes = vec_wide_bytes(sum, 1);
+    const int bits = mf_wide_bits(sum->in, (unsigned)sum->n_ranks);
+    size_t at = 0; /* bits */
+    memset(wide, 0, vec_wide_bytes(sum, n));
     for (size_t i = 0; i < n; i++) {
-        uint64_t a = ((const uint64_t *)acc)[i];
-        uint64_t word = (a & (((uint64_t)1 << bits) - 1)) | a >> 62 << bits;
-        for (size_t b = 0; b < bytes; b++, word >>= 8)
-            *wide++ = (uint8_t)word;
+        const uint64_t word = mf_wide_word(((const uint64_t *)acc)[i], bits);
+        for (int b = 0; b < bits; b++, at++)
+            wide[at / 8] |= (uint8_t)((word >> b & 1) << at % 8);
     }
 }
 
 static void plain_accumulate_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide,
                                   size_t n, bool first)
 {
-    const unsigned bits = (unsigned)mf_acc_bits(sum->in, (unsigned)sum->n_ranks);
-    const size_t bytes = vec_wide_bytes(sum, 1);
-    const uint64_t sign = (uint64_t)1 << (bits - 1), low62 = ((uint64_t)1 << 62) - 1;
-    if (first)
-        memset(acc, 0, vec_acc_bytes(sum, n));
+    const int bits = mf_wide_bits(sum->in, (unsigned)sum->n_ranks);
+    size_t at = 0; /* bits */
     uint64_t *a = acc;
-    for (size_t i = 0; i < n; i++, wide += bytes) {
+    for (size_t i = 0; i < n; i++) {
         uint64_t word = 0;
-        for (size_t b = 0; b < bytes; b++)
-            word |= (uint64_t)wide[b] << (8 * b);
-        uint64_t flags = (word >> bits & 3) << 62;
-        uint64_t value = (((word & (2 * sign - 1)) ^ sign) - sign) & low62;
-        a[i] = mf_acc_merge(a[i], value | flags);
+        for (int b = 0; b < bits; b++, at++)
+            word |= (uint64_t)(wide[at / 8] >> at % 8 & 1) << b;
+        a[i] = mf_acc_merge(first ? 0 : a[i], mf_wide_acc(word, bits));
     }
 }
 

@@ -149,6 +149,42 @@ static void check_other_rules(void)
             }
 }
 
+/* parts: n_nodes vectors of wide words of `s`, whose sum rounds to `want`. Only some formats have
+ * fast loops. */
+static int n_fast;
+static void check_fast_wide(const struct vec_ops *t, const struct vec_sum *s, struct mf_fmt out,
+                            int shift, int n_nodes, size_t n)
+{
+    static uint8_t nodes[MAX_P][8 * N + GUARD], want[4 * N + GUARD], got[8 * N + GUARD];
+    const uint8_t *parts[MAX_P], *wides[MAX_P];
+    const int k = s->n_ranks;
+    uint64_t all[N + 1];
+    for (int j = 0; j < n_nodes; j++) {
+        for (int r = 0; r < k; r++) {
+            parts[r] = packed[j * k + r] + 1;
+            vec_plain.accumulate(s, acc_got, parts[r], n, r == 0);
+            vec_plain.accumulate(s, all, parts[r], n, j == 0 && r == 0);
+        }
+        memset(nodes[j], CANARY, sizeof nodes[j]);
+        memset(got, CANARY, sizeof got);
+        vec_plain.spill(s, acc_got, n, nodes[j] + 1);
+        wides[j] = nodes[j] + 1;
+        if (t->sum_to_wide && t->sum_to_wide(s, parts, k, n, got + 1)) {
+            CHECK(memcmp(got, nodes[j], sizeof got) == 0, "%s: e%um%u of %d to wide, n %zu",
+                  t->name, s->in.e, s->in.m, k, n);
+            n_fast++;
+        }
+    }
+    memset(want, CANARY, sizeof want);
+    memset(got, CANARY, sizeof got);
+    vec_plain.finish(s, all, n, out, shift, want + 1);
+    if (t->sum_of_wide && t->sum_of_wide(s, wides, n_nodes, n, out, shift, got + 1)) {
+        CHECK(memcmp(got, want, sizeof want) == 0, "%s: %d nodes of %d, e%um%u of wide, n %zu",
+              t->name, n_nodes, k, s->in.e, s->in.m, n);
+        n_fast++;
+    }
+}
+
 static void check_wide(struct mf_fmt f, int p, size_t n)
 {
     static uint8_t want[8 * N + GUARD], got[8 * N + GUARD];
@@ -184,6 +220,23 @@ static void check_all_wide(void)
             check_wide(ins[f], p, (size_t)p * 2);
     for (size_t n = 0; n <= 130; n++)
         check_wide(e5m2, 5, n);
+    const struct mf_fmt fast[] = {e4m3,      e4m3fn,    e3m0,      {3, 4, 0},
+                                  {2, 5, 0}, {1, 2, 0}, {2, 1, 0}, e5m2};
+    static const int shapes[][2] = {{1, 1}, {1, 4}, {2, 3}, {4, 4}, {8, 2}, {3, 1}};
+    int turn = 0;
+    for (unsigned f = 0; f < sizeof fast / sizeof fast[0]; f++)
+        for (unsigned i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+            for (size_t n = i == 3 ? 0 : N - 32; n <= (i == 3 ? 130 : N); n++, turn++) {
+                struct vec_sum s = {.rule = VEC_EXACT,
+                                    .overflow = turn % 2 ? MF_INF : MF_SATURATE,
+                                    .in = fast[f],
+                                    .n_ranks = shapes[i][0]};
+                s.out = turn % 3 ? outs[turn % N_OUTS] : s.in;
+                fill(s.in, (enum kind)(turn % N_KINDS), s.n_ranks * shapes[i][1], n);
+                for (int t = 0; t < n_tables; t++)
+                    check_fast_wide(&tables[t], &s, s.out, turn % 4, shapes[i][1], n);
+            }
+    CHECK(n_fast > 0 || n_tables == 1, "no table has a fast sum of wide words");
 }
 
 static void check_ends(struct mf_fmt f, size_t n)
@@ -205,6 +258,10 @@ static void check_ends(struct mf_fmt f, size_t n)
         t->spill(&s, acc, n, wide);
         t->accumulate_wide(&s, acc, wide, n, true);
         t->finish(&s, acc, n, f, 0, a);
+        if (t->sum_to_wide)
+            t->sum_to_wide(&s, (const uint8_t *const[]){a, b}, 2, n, wide);
+        if (t->sum_of_wide)
+            t->sum_of_wide(&s, (const uint8_t *const[]){wide, wide}, 2, n, f, 0, a);
     }
 }
 

@@ -129,6 +129,10 @@ void algo_add_blocks(const struct reduce_op *f, size_t block, struct algo_range 
                                                             to == ALGO_OUT, sum);
         return;
     }
+    if (from == ALGO_IN && f->ops->sum_to_wide && f->ops->sum_to_wide(f, parts, n_parts, r.n, sum))
+        return;
+    if (to == ALGO_OUT && f->ops->sum_of_wide && f->ops->sum_of_wide(f, parts, n_parts, r.n, sum))
+        return;
     for (size_t i = 0, n; i < r.n; i += n) {
         n = r.n - i < block ? r.n - i : block;
         const size_t skip = algo_bytes(f, from, i);

@@ -171,6 +171,8 @@ static void avx2_sum(const struct vec_sum *sum, const uint8_t *const *parts, int
 void sum_avx2_fill(struct vec_ops *ops)
 {
     body_fill(ops);
+    ops->sum_to_wide = sum_to_wide_avx2;
+    ops->sum_of_wide = sum_of_wide_avx2;
     ops->add = avx2_add;
     ops->sum = avx2_sum;
 }

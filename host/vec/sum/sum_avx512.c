@@ -153,6 +153,8 @@ void sum_avx512_sum(const struct vec_sum *sum, const uint8_t *const *parts, int 
 void sum_avx512_fill(struct vec_ops *ops)
 {
     body_fill(ops);
+    ops->sum_to_wide = sum_to_wide_avx2;
+    ops->sum_of_wide = sum_of_wide_avx2;
     ops->add = sum_avx512_add;
     ops->sum = sum_avx512_sum;
 }

@@ -262,39 +262,71 @@ static uint32_t body_peak(struct mf_fmt fmt, const uint8_t *codes, size_t n)
     return largest;
 }
 
-/* Writes 8 bytes per word, which the next word overwrites in part. Only the last few words are
- * copied exactly. */
+static void body_store64(uint8_t *bytes, uint64_t word)
+{
+    if (BODY_LITTLE)
+        memcpy(bytes, &word, sizeof word);
+    else
+        for (int b = 0; b < 8; b++)
+            bytes[b] = (uint8_t)(word >> (8 * b));
+}
+
+/* Bytes from n on count as 0. */
+static uint64_t body_load64(const uint8_t *bytes, size_t n)
+{
+    uint64_t word = 0;
+    if (BODY_LITTLE && n >= 8)
+        memcpy(&word, bytes, sizeof word);
+    else
+        for (size_t b = 0; b < 8 && b < n; b++)
+            word |= (uint64_t)bytes[b] << (8 * b);
+    return word;
+}
+
+/* `held` has the lowest `have` < 64 bits that are not yet stored. */
 static void body_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)
 {
-    const unsigned bits = (unsigned)mf_acc_bits(sum->in, (unsigned)sum->n_ranks);
-    const size_t bytes = vec_wide_bytes(sum, 1), quick = BODY_LITTLE && n > 8 ? n - 8 : 0;
+    const int bits = mf_wide_bits(sum->in, (unsigned)sum->n_ranks);
     const uint64_t *a = acc;
-    for (size_t i = 0; i < n; i++, wide += bytes) {
-        const uint64_t word = (a[i] & ((1ull << bits) - 1)) | a[i] >> 62 << bits;
-        if (i < quick)
-            memcpy(wide, &word, sizeof word);
-        else
-            for (size_t b = 0; b < bytes; b++)
-                wide[b] = (uint8_t)(word >> (8 * b));
+    uint64_t held = 0;
+    int have = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t word = mf_wide_word(a[i], bits);
+        held |= word << have;
+        have += bits;
+        if (have < 64)
+            continue;
+        body_store64(wide, held);
+        wide += 8;
+        have -= 64;
+        held = word >> (bits - have);
     }
+    for (; have > 0; have -= 8, held >>= 8)
+        *wide++ = (uint8_t)held;
 }
 
 static void body_accumulate_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide,
                                  size_t n, bool first)
 {
-    const unsigned bits = (unsigned)mf_acc_bits(sum->in, (unsigned)sum->n_ranks);
-    const size_t bytes = vec_wide_bytes(sum, 1), quick = BODY_LITTLE && n > 8 ? n - 8 : 0;
-    const uint64_t sign = 1ull << (bits - 1);
-    uint64_t *a = acc;
-    for (size_t i = 0; i < n; i++, wide += bytes) {
-        uint64_t word = 0;
-        if (i < quick)
-            memcpy(&word, wide, sizeof word);
-        else
-            for (size_t b = 0; b < bytes; b++)
-                word |= (uint64_t)wide[b] << (8 * b);
-        const uint64_t value = (((word & (2 * sign - 1)) ^ sign) - sign) & MF_ACC_SUM;
-        a[i] = mf_acc_merge(first ? 0 : a[i], value | (word >> bits & 3) << 62);
+    const int bits = mf_wide_bits(sum->in, (unsigned)sum->n_ranks);
+    const uint64_t all = (1ull << bits) - 1;
+    const uint8_t *end = wide + vec_wide_bytes(sum, n);
+    uint64_t *a = acc, held = 0;
+    int have = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t word = held;
+        if (have >= bits) {
+            held >>= bits;
+            have -= bits;
+        } else {
+            const uint64_t next = body_load64(wide, (size_t)(end - wide));
+            const int used = bits - have;
+            wide += end - wide < 8 ? end - wide : 8;
+            word |= next << have;
+            held = next >> used;
+            have = 64 - used;
+        }
+        a[i] = mf_acc_merge(first ? 0 : a[i], mf_wide_acc(word & all, bits));
     }
 }
 
