@@ -59,8 +59,8 @@ measure() {
         "$B/bench_cast" --json ${CAST:---mib 64 --reps 5} >"$B/predict_cast.$i" &
     done
     wait
-    cat "$B"/model_cast.* >"$rates.new"
-    rm -f "$B"/model_cast.*
+    cat "$B"/predict_cast.* >"$rates.new"
+    rm -f "$B"/predict_cast.*
     : >"$points.new"
     for i in $(seq "$RUNS"); do
         round 3 13824k:122M 64M

@@ -133,6 +133,19 @@ int comm_nodes(struct comm *c, int32_t *nodes)
     return c->ops->nodes(c, &rank, nodes);
 }
 
+int comm_ranks_per_machine(struct comm *c)
+{
+    int32_t *lowest = c->host_scratch;
+    TRY(comm_nodes(c, lowest));
+    int k = 1;
+    while (k < c->n_ranks && lowest[k] == lowest[0])
+        k++;
+    for (int r = 0; r < c->n_ranks; r++)
+        if (lowest[r] != r - r % k)
+            return 0;
+    return k > 1 && k < c->n_ranks && c->n_ranks % k == 0 ? k : 0;
+}
+
 static int list_missing(const struct comm *c, const bool *heard, char *text, size_t size)
 {
     struct text list = text_in(text, size);

@@ -8,7 +8,7 @@
 #ifndef PROTOCOL_H
 #define PROTOCOL_H
 
-#define PROTOCOL     2
-#define PROTOCOL_CRC 0xfef6030eu
+#define PROTOCOL     3
+#define PROTOCOL_CRC 0x0b377a3eu
 
 #endif

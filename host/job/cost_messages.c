@@ -57,6 +57,7 @@ double cost_wire_s(const struct cost_cluster *cluster, struct cost *sum, double 
 
 struct step_time {
     double waits, bytes, payload_s, port, adds;
+    double near_s; /* of links inside nodes, which work at the same time as others */
 };
 static struct step_time time_step(const struct cost_cluster *cluster,
                                   const struct cost_rates *rates, double port_s,
@@ -77,7 +78,8 @@ static struct step_time time_step(const struct cost_cluster *cluster,
 static void take(const struct cost_cluster *cluster, const struct step_time *t, double cpu,
                  double adds, double unhidden, struct cost *sum)
 {
-    const double wire = cost_wire_s(cluster, sum, t->bytes, t->payload_s), rest = t->waits + adds;
+    const double wire = fmax(t->near_s, cost_wire_s(cluster, sum, t->bytes, t->payload_s)),
+                 rest = t->waits + adds;
     sum->wire_s += wire;
     sum->reduce_s += rest + cost_together(wire, cpu, unhidden);
     sum->burst_gone = fmax(0, sum->burst_gone - rest * t->payload_s);
@@ -92,11 +94,15 @@ void cost_messages(const struct cost_job *job, const struct cost_cluster *cluste
                  unhidden = cost_at(&rates->unhidden, bytes);
     struct algo_phase phases[ALGO_PHASES];
     const int n_phases = job->algo->phases(f, n, cluster->n_ranks, job->group, phases);
-    struct step_time all = {.waits = 0};
+    struct step_time all = {.payload_s = cost_payload_s(cluster->link_bps, cluster->mtu)};
     for (int i = 0; i < n_phases; i++) {
         const struct step_time t = time_step(cluster, rates, port_s, &phases[i]);
         const double steps = phases[i].steps;
-        all.waits += steps * t.waits, all.bytes += steps * t.bytes, all.payload_s = t.payload_s;
+        all.waits += steps * t.waits;
+        if (phases[i].inside && cluster->node_link_bps > 0)
+            all.near_s += steps * t.bytes / t.payload_s;
+        else
+            all.bytes += steps * t.bytes;
         all.port += steps * t.port, all.adds += steps * t.adds;
         for (int step = 0; step < phases[i].steps && !job->algo->flows; step++)
             take(cluster, &t, t.port, t.adds, unhidden, sum);

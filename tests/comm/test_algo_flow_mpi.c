@@ -1,6 +1,6 @@
-/* test_algo_flow_mpi.c : `direct` on long vectors requests codes once, before it reads them, and
- * announces sums once. */
-/* RANKS: 1 2 3 7 */
+/* test_algo_flow_mpi.c : `direct` and `group-scatter` on long vectors request codes once, before
+ * they read them, and announce sums once. */
+/* RANKS: 1 2 3 6 7 */
 #include "base/buf.h"
 #include "base/err.h"
 #include "check.h"
@@ -13,6 +13,7 @@
 enum { MAX_RANKS = 8, SHORT = 30 * 1024, LONG = 60 * 1024, UNIT = 8, CANARY = 0x5a, NEVER = 0xa5 };
 static const uint64_t seed = 20261121;
 
+/* group: K of group-scatter, 0: direct */
 struct caller {
     const struct codec *codec;
     const uint8_t *own, *want; /* codes it may get; sums it must make */
@@ -100,11 +101,12 @@ static void check_counts(const struct comm *c, const struct codec *codec, size_t
           (unsigned long long)(after.rounds - before.rounds));
 }
 
-static void run_once(struct comm *c, const struct codec *codec, size_t n, bool flows)
+static void run_once(struct comm *c, const struct codec *codec, int group, size_t n, bool flows)
 {
+    const struct algo *algo = group ? &algo_group_scatter : &algo_direct;
     const struct reduce_op f = codec_reduce_op(&(struct codec_call){.codec = codec});
     const size_t in = vec_bytes(codec_sum(codec)->in, n), out = vec_bytes(codec_sum(codec)->out, n);
-    const size_t scratch_bytes = algo_direct.scratch_bytes(&f, n, c->n_ranks, 0);
+    const size_t scratch_bytes = algo->scratch_bytes(&f, n, c->n_ranks, group);
     uint8_t *all = buf_alloc((size_t)c->n_ranks * in), *want = buf_alloc(out),
             *scratch = buf_alloc(scratch_bytes + 1);
     struct caller k = {.codec = codec,
@@ -134,12 +136,14 @@ static void run_once(struct comm *c, const struct codec *codec, size_t n, bool f
                                    .codes = k.codes,
                                    .result = k.result,
                                    .scratch = scratch,
+                                   .group = group,
                                    .flow = flows ? &flow : NULL};
     const struct comm_count before = comm_counted(c);
-    CHECK(algo_direct.run(c, &call) == 0, "n %zu", n);
-    check_counts(c, codec, n, before);
+    CHECK(algo->run(c, &call) == 0, "n %zu", n);
+    if (!group)
+        check_counts(c, codec, n, before);
     CHECK(scratch[scratch_bytes] == CANARY && k.result[out] == CANARY, "n %zu: wrote too much", n);
-    CHECK(memcmp(k.result, want, out) == 0, "n %zu: wrong sums", n);
+    CHECK(memcmp(k.result, want, out) == 0, "group %d, n %zu: wrong sums", group, n);
     CHECK(!flows || times_other_than_1(k.needed, n / UNIT) == 0, "n %zu: codes asked for not once",
           n);
     CHECK(!flows || times_other_than_1(k.had, n / UNIT) == 0, "n %zu: sums announced not once", n);
@@ -147,6 +151,26 @@ static void run_once(struct comm *c, const struct codec *codec, size_t n, bool f
         free(k.had);
 }
 
+static int check_group(struct comm *c, const struct codec_spec *spec, int group)
+{
+    const struct algo *algo = group ? &algo_group_scatter : &algo_direct;
+    const size_t chunk = c->chunk_bytes;
+    struct codec codec;
+    if (codec_parse(spec, &codec) < 0 || algo_settle(algo, group, c->n_ranks, &codec) < 0)
+        return -1;
+    const size_t each = segment_n(c, &codec, UNIT);
+    const size_t sizes[] = {UNIT,          each - 8,        each,          each + 8,
+                            3 * each + 24, 11 * each + 240, 17 * each + 16};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        run_once(c, &codec, group, sizes[k], k % 2 == 0);
+        c->chunk_bytes = k < 5 ? 10007 : chunk;
+        run_once(c, &codec, group, sizes[k], true);
+        c->chunk_bytes = chunk;
+    }
+    return 0;
+}
+
+/* Sums in fp32 depend on the order of additions, which is that of ranks only in `direct`. */
 static int check_flow(struct comm *c, void *ctx)
 {
     static const struct codec_spec rows[] = {{.format = "e5m2", .out_format = "e5m2"},
@@ -154,27 +178,11 @@ static int check_flow(struct comm *c, void *ctx)
                                              {.format = "e3m0", .out_format = "e3m0"},
                                              {.format = "fp32", .sum = "fp32"}};
     (void)ctx;
-    const size_t chunk = c->chunk_bytes;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct codec codec;
-        if (codec_parse(&rows[i], &codec) < 0 ||
-            algo_settle(&algo_direct, 0, c->n_ranks, &codec) < 0)
-            return -1;
-        const size_t each = segment_n(c, &codec, UNIT);
-        const size_t sizes[] = {UNIT,
-                                each - 8,
-                                each,
-                                each + 8,
-                                3 * each + 24,
-                                11 * each + 240,
-                                (i ? 17 : 38) * each + 16};
-        for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
-            run_once(c, &codec, sizes[k], k % 2 == 0);
-            c->chunk_bytes = k < 5 ? 10007 : chunk;
-            run_once(c, &codec, sizes[k], true);
-            c->chunk_bytes = chunk;
-        }
-    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (int group = 0; group <= (rows[i].sum ? 0 : c->n_ranks); group++)
+            if (group == 0 || c->n_ranks % group == 0)
+                if (check_group(c, &rows[i], group) < 0)
+                    return -1;
     return 0;
 }
 

@@ -91,15 +91,19 @@ static void test_algorithms(void)
     same("direct", c.reduce_s, 2 * a + 2 * 255 * bytes / 256 / payload + exponents_256);
     CHECK(c.steps == 2, "%d steps", (int)c.steps);
 
-    /* exact sums of 256 e5m2 have 41 bits, hence 6 bytes, between nodes */
+    /* exact sums of 16 e5m2 have 37 bits between nodes, and results 8 */
     q.algo = "group-scatter:16";
     c = answer(&q);
     same("group-scatter:16", c.reduce_s,
-         4 * a + (2 * 15 * bytes / 16 + 15 * bytes / 256 * (6 + 1)) / payload + exponents_256);
+         4 * a + (2 * 15 * bytes / 16 + 15 * bytes / 256 * (37 + 8) / 8) / payload + exponents_256);
     q.cluster.node_link_bps = 10e9;
     c = answer(&q);
     same("fast within nodes", c.reduce_s,
-         4 * a + (2 * 15 * bytes / 16 / 10 + 15 * bytes / 256 * (6 + 1)) / payload + exponents_256);
+         4 * a + 15 * bytes / 256 * (37 + 8) / 8 / payload + exponents_256);
+    q.cluster.node_link_bps = 2e9; /* busier than the link between nodes */
+    c = answer(&q);
+    same("slower within nodes", c.reduce_s,
+         4 * a + 2 * 15 * bytes / 16 / 2 / payload + exponents_256);
 
     q = (struct ask){.algo = "gather", .n_ranks = 256, .layers = {{.n = n}}};
     same("gather", answer(&q).reduce_s, a + 255 * bytes / payload + exponents_256);

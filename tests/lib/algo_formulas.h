@@ -88,7 +88,9 @@ static inline uint64_t formula_bytes(const struct algo *a, int p, int k, int me,
     if (a == &algo_group_scatter) {
         const int nodes = p / k, node = me / k, i = me % k;
         const size_t mine = part_n(n, k, i), range = part_n(mine, nodes, node);
-        const uint64_t across = s->rule == VEC_EXACT ? vec_wide_bytes(s, mine - range)
+        struct vec_sum of_node = *s;
+        of_node.n_ranks = k;
+        const uint64_t across = s->rule == VEC_EXACT ? vec_wide_bytes(&of_node, mine - range)
                                                      : vec_bytes(vec_acc_fmt(s), mine - range);
         const uint64_t inside = in - in_part(s, n, k, i) + (uint64_t)(k - 1) * out_part(s, n, k, i);
         return inside + (nodes > 1 ? across + (uint64_t)(nodes - 1) * vec_bytes(s->out, range) : 0);

@@ -109,8 +109,8 @@ struct algo {
      *  codes of all ranks --reduce_scatter--> rank r has its range --allgather--> all have all
      *
      * Rank r's range, algo_owned(), is in `result` at its place in the whole vector, from byte
-     * reduce_op_out_at(range.at). Together the halves give the result of run() in as many rounds.
-     * Other calls may come between them.
+     * reduce_op_out_at(range.at). Together the halves give the result of run(), in at most as many
+     * rounds. Other calls may come between them.
      *
      * All ranks make the same calls in the same order. Each half blocks until this rank's part is
      * done and its messages have left; the caller then owns codes, result and scratch again. Both

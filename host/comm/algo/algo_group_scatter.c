@@ -2,7 +2,7 @@
  * part across nodes, then all-to-all inside nodes again. Additions are in rank order, then in node
  * order. Between nodes exact sums travel wide and unrounded, so the bits are those of `direct`.
  * Source: APS paper, section 4.2; fp8 paper, Algorithm 1. */
-#include "comm/algo/algo.h"
+#include "comm/algo/algo_pipe.h"
 #include "base/err.h"
 #include "comm/algo/algo_step.h"
 #include "comm/comm_inside.h"
@@ -19,9 +19,7 @@ static struct cuts cut_up(const struct reduce_op *f, enum algo_form form, size_t
     const struct algo_cut inside = {.op = f, .form = form, .whole = {.n = n}, .n_parts = group};
     return (struct cuts){inside,
                          {.op = f,
-                          .form = form == ALGO_OUT  ? ALGO_OUT
-                                  : algo_is_wide(f) ? ALGO_WIDE
-                                                    : ALGO_PART,
+                          .form = form == ALGO_OUT ? ALGO_OUT : algo_pipe_form(f),
                           .whole = algo_cut_range(&inside, me),
                           .n_parts = n_ranks / group}};
 }
@@ -36,12 +34,13 @@ struct layout {
 static size_t lay_out(const struct reduce_op *f, size_t n, int n_ranks, int group, void *scratch,
                       struct layout *l)
 {
+    const struct reduce_op op = algo_pipe_op(f, group);
     /* member 0 has the longest part */
-    const struct cuts in = cut_up(f, ALGO_IN, n, n_ranks, group, 0);
+    const struct cuts in = cut_up(&op, ALGO_IN, n, n_ranks, group, 0);
     struct algo_arena a = {.base = scratch};
     l->acc = algo_take(&a, algo_acc_bytes(f));
     l->store = algo_take(&a, (size_t)(group - 1) * algo_cut_most(&in.inside));
-    l->node = algo_take(&a, algo_bytes(f, in.across.form, in.across.whole.n));
+    l->node = algo_take(&a, algo_bytes(&op, in.across.form, in.across.whole.n));
     l->node_store = algo_take(&a, (size_t)(n_ranks / group - 1) * algo_cut_most(&in.across));
     return a.used;
 }
@@ -49,7 +48,9 @@ static size_t lay_out(const struct reduce_op *f, size_t n, int n_ranks, int grou
 static size_t scatter_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     struct layout l;
-    return lay_out(f, n, n_ranks, group, NULL, &l);
+    const size_t halves = lay_out(f, n, n_ranks, group, NULL, &l),
+                 pipe = algo_pipe_scratch_bytes(f, n, n_ranks, group);
+    return halves > pipe ? halves : pipe;
 }
 
 static int add_nodes(struct comm *c, const struct algo_call *call, const struct algo_cut *across,
@@ -59,7 +60,7 @@ static int add_nodes(struct comm *c, const struct algo_call *call, const struct 
     const uint8_t **parts = c->host_scratch;
     TRY(algo_rescale(c, &call->op, across->whole, l->node));
     TRY(algo_alltoall(c, &nodes, across, l->node, l->node_store, parts));
-    algo_add_parts(&call->op, algo_cut_range(across, nodes.me), across->form, parts, nodes.n,
+    algo_add_parts(across->op, algo_cut_range(across, nodes.me), across->form, parts, nodes.n,
                    l->acc, ALGO_OUT, mine);
     return 0;
 }
@@ -69,17 +70,21 @@ static int scatter_reduce(struct comm *c, const struct algo_call *call)
     const struct algo_set node = algo_node(c, call->group);
     const int n_ranks = comm_n_ranks(c);
     const bool one_node = node.n == n_ranks;
-    const struct reduce_op *f = &call->op;
+    const struct reduce_op op = algo_pipe_op(&call->op, call->group), *f = &op;
     const struct cuts in = cut_up(f, ALGO_IN, call->n, n_ranks, call->group, node.me);
     const struct algo_range own = algo_owned(call->n, f->unit, n_ranks, call->group, comm_rank(c));
     uint8_t *mine = call->result + reduce_op_out_at(f, own.at);
     const uint8_t **parts = c->host_scratch;
     struct layout l;
     lay_out(f, call->n, n_ranks, call->group, call->scratch, &l);
+    algo_need(call->flow, 0, call->n);
     TRY(algo_alltoall(c, &node, &in.inside, call->codes, l.store, parts));
     algo_add_parts(f, in.across.whole, ALGO_IN, parts, node.n, l.acc,
                    one_node ? ALGO_OUT : in.across.form, one_node ? mine : l.node);
-    return one_node ? 0 : add_nodes(c, call, &in.across, &l, mine);
+    if (!one_node)
+        TRY(add_nodes(c, call, &in.across, &l, mine));
+    algo_have(call->flow, own.at, own.n);
+    return 0;
 }
 
 static int scatter_allgather(struct comm *c, const struct algo_call *call)
@@ -87,25 +92,33 @@ static int scatter_allgather(struct comm *c, const struct algo_call *call)
     const struct algo_set node = algo_node(c, call->group), nodes = algo_across(c, call->group);
     const struct cuts out =
         cut_up(&call->op, ALGO_OUT, call->n, comm_n_ranks(c), call->group, node.me);
+    const struct algo_range own =
+        algo_owned(call->n, call->op.unit, comm_n_ranks(c), call->group, comm_rank(c));
+    algo_need(call->flow, own.at, own.n);
     TRY(algo_allgather(c, &nodes, &out.across, call->result + algo_cut_at(&out.inside, node.me)));
-    return algo_allgather(c, &node, &out.inside, call->result);
+    TRY(algo_allgather(c, &node, &out.inside, call->result));
+    algo_have(call->flow, 0, call->n);
+    return 0;
+}
+
+/* Sums that are cast again need the largest of the whole vector first. */
+static int scatter_whole(struct comm *c, const struct algo_call *call)
+{
+    struct algo_call quiet = *call;
+    quiet.flow = NULL;
+    algo_need(call->flow, 0, call->n);
+    TRY(scatter_reduce(c, &quiet));
+    TRY(scatter_allgather(c, &quiet));
+    algo_have(call->flow, 0, call->n);
+    return 0;
 }
 
 static int scatter_run(struct comm *c, const struct algo_call *call)
 {
-    TRY(scatter_reduce(c, call));
-    return scatter_allgather(c, call);
-}
-
-static int scatter_phases(const struct reduce_op *f, size_t n, int n_ranks, int group,
-                          struct algo_phase *phases)
-{
-    const struct cuts in = cut_up(f, ALGO_IN, n, n_ranks, group, 0),
-                      out = cut_up(f, ALGO_OUT, n, n_ranks, group, 0);
-    int n_phases = algo_phase_add(phases, 0, algo_phase_all(&in.inside, true), true);
-    n_phases = algo_phase_add(phases, n_phases, algo_phase_all(&in.across, true), false);
-    n_phases = algo_phase_add(phases, n_phases, algo_phase_all(&out.across, false), false);
-    return algo_phase_add(phases, n_phases, algo_phase_all(&out.inside, false), true);
+    size_t n_scales = 0;
+    if (call->op.ops->scales)
+        call->op.ops->scales(&call->op, &n_scales);
+    return n_scales ? scatter_whole(c, call) : algo_pipe_run(c, call, call->group, ALGO_PIPE_BOTH);
 }
 
 static int scatter_check(const struct codec *codec, int n_ranks, int group)
@@ -119,12 +132,13 @@ const struct algo algo_group_scatter = {
     .help = "all-to-all inside nodes of K ranks, then each part across nodes: 4 rounds",
     .needs = REDUCE_PARTS | REDUCE_WIDE | REDUCE_NODES,
     .grouped = true,
+    .flows = true,
     .check = scatter_check,
     .scratch_bytes = scatter_scratch_bytes,
     .run = scatter_run,
     .reduce_scatter = scatter_reduce,
     .allgather = scatter_allgather,
-    .phases = scatter_phases,
+    .phases = algo_pipe_phases,
     .by_nccl = &algo_group_scatter_nccl,
     .by_ipc = &algo_group_scatter_ipc,
     .device_codes = true,
@@ -146,6 +160,7 @@ static int exact_run(struct comm *c, const struct algo_call *call)
 const struct algo algo_group_scatter_exact = {
     .name = "group-scatter",
     .grouped = true,
+    .flows = true,
     .check = scatter_check,
     .scratch_bytes = exact_scratch_bytes,
     .run = exact_run,

@@ -183,9 +183,12 @@ static int across_nodes(const struct across *a)
     return 0;
 }
 
-static int scatter_on(struct comm *c, const struct algo_call *call,
+static int scatter_on(struct comm *c, const struct algo_call *whole,
                       const struct gpu_peers_link *link)
 {
+    struct algo_call of_nodes = *whole;
+    of_nodes.op.wide_addends = whole->group;
+    const struct algo_call *call = &of_nodes;
     const struct reduce_op *f = &call->op;
     const struct algo_set node = algo_node(c, call->group);
     const struct algo_cut in = {
