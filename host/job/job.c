@@ -73,6 +73,8 @@ static int settle(struct job *j, const struct job_spec *spec)
     if (node_sum_wanted(j->node_word))
         j->algo = &algo_group_scatter_card;
     j->overlap = spec->overlap == JOB_YES || (spec->overlap == JOB_AUTO && j->on_gpu);
+    if (j->chooses)
+        TRY(j->per_machine = comm_ranks_per_machine(j->comm));
     err_hold();
     int rc = algo_settle(j->algo, j->group, comm_n_ranks(j->comm), &j->codec);
     if (rc == 0 && spec->sums)
@@ -147,18 +149,20 @@ static int copy_layers(const struct job *j, const struct reducer_layer *layers, 
     return 0;
 }
 
-/* Returns the number K of virtual ranks in this process if one wide sum and one result are shorter
- * than K codes and K results, else 0. */
-static int blocks_to_group(const struct job *j)
+/* Returns K if K near ranks (those of a machine, else virtual ranks of a process) should add their
+ * codes first: the wide word of their sum and one result are shorter than K codes and results. Else
+ * 0. */
+static int near_group(const struct job *j)
 {
     const int here = comm_n_here(j->comm), processes = comm_n_processes(j->comm);
+    const int blocks = processes > 1 && here * processes == comm_n_ranks(j->comm) ? here : 0;
+    const int k = j->per_machine ? j->per_machine : blocks;
     const struct vec_sum *sum = codec_sum(&j->codec);
-    if (processes == 1 || here * processes != comm_n_ranks(j->comm) || !sum ||
-        sum->rule != VEC_EXACT)
+    if (k < 2 || !sum || sum->rule != VEC_EXACT)
         return 0;
-    const size_t wide = 8 * vec_wide_bytes(sum, 1), in = mf_width(sum->in),
-                 out = mf_width(sum->out);
-    return wide + out < (size_t)here * (in + out) ? here : 0;
+    const unsigned wide = (unsigned)mf_wide_bits(sum->in, (unsigned)k), in = mf_width(sum->in),
+                   out = mf_width(sum->out);
+    return wide + out < (unsigned)k * (in + out) ? k : 0;
 }
 
 /* Sets *pays if one message with codes and exponents (algo_gather_sum) is fastest; never with
@@ -187,11 +191,11 @@ static int choose_algo(const struct job *j, const struct reducer_layer *own, int
     if (!j->chooses || j->algo != &algo_direct || j->on_gpu || j->low_memory)
         return 0;
     TRY(short_pays(j, own, n_layers, &pays));
-    const int blocks = pays ? 0 : blocks_to_group(j);
+    const int near = pays ? 0 : near_group(j);
     if (pays)
         *out = &algo_gather_sum;
-    else if (blocks)
-        *out = &algo_group_scatter_exact, *group = blocks;
+    else if (near)
+        *out = &algo_group_scatter_exact, *group = near;
     return 0;
 }
 

@@ -40,8 +40,9 @@ struct job {
     bool leaves_small;       /* small layers travel in fp32 */
     const struct algo *algo; /* for gradients that cards do not add */
     int group;
-    /* the user named no algorithm: job_open() may choose another one for short steps */
+    /* the user named no algorithm: job_open() may choose gather-sum or group-scatter */
     bool chooses;
+    int per_machine; /* K of comm_ranks_per_machine(), 0 unless `chooses` */
     bool on_gpu, overlap;
     /* With a GPU: the algorithm and how it carries codes. Else why there is no GPU, or "" if none
      * was requested or another rank knows why. */

@@ -1,0 +1,53 @@
+#!/bin/bash
+# test_machines.sh : without --algo, ranks of a machine add their codes first if there are several
+# machines, with the checksum of `direct` (bench/netlab.sh: 1, 2 and 4 machines of 1, 2 and 4 ranks).
+set -eu
+B=${B:-build}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+here=$(cd "$(dirname "$0")/.." && pwd)
+if [ -z "${NETLAB_HOSTS-}" ]; then
+    B=$B exec "$here/../bench/netlab.sh" -n 4 -r none -- bash "$here/job/test_machines.sh" "$@"
+fi
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+bad=0
+fail() {
+    echo "test_machines.sh: $*: $(tail -n 20 "$dir/out" "$dir/err")" >&2
+    bad=1
+}
+
+# on MACHINES RANKS OPTION...: trains on MACHINES * RANKS ranks, in order of machines
+on() {
+    local machines=$1 ranks=$2 hosts mpi
+    shift 2
+    # shellcheck disable=SC2086
+    hosts=$(printf "%s:$ranks\n" $NETLAB_HOSTS | head -n "$machines" | paste -sd,)
+    mpi=$(sed 's/--hostfile [^ ]*//; s/--map-by node//' <<<"$NETLAB_MPI")
+    # shellcheck disable=SC2086
+    mpirun $mpi --host "$hosts" --oversubscribe --map-by ppr:"$ranks":node --rank-by slot -np $((machines * ranks)) \
+        "$B/narrowcast" train --data synthetic:240,3 --batch 48 --model mlp --format e4m3 --scale aps --quantise all \
+        --steps 2 "$@" >"$dir/out" 2>"$dir/err" || fail "$machines machines of $ranks ranks, $*: exit $?"
+}
+checksum() { sed -n 's/^weights checksum //p' "$dir/out"; }
+
+for p in 2 4 8 16; do
+    on 1 $p --algo direct
+    wanted=$(checksum)
+    [ -n "$wanted" ] || fail "$p ranks: no checksum"
+    for machines in 1 2 4; do
+        k=$((p / machines))
+        case $k in 1 | 2 | 4) ;; *) continue ;; esac
+        algo=direct
+        [ $machines = 1 ] || [ $k = 1 ] || algo=group-scatter:$k
+        on $machines $k
+        [ "$(checksum)" = "$wanted" ] || fail "$machines machines of $k ranks: another checksum than $wanted"
+        grep -q "^gradients .* all-reduce $algo\$" "$dir/out" || fail "$machines machines of $k ranks: not by $algo"
+    done
+done
+# a named algorithm stays, and sums that depend on their order are made by `direct`
+on 2 2 --algo direct
+grep -q '^gradients .* all-reduce direct$' "$dir/out" || fail 'not by direct, as asked'
+on 2 2 --sum nearest
+grep -q '^gradients .* all-reduce direct$' "$dir/out" || fail 'rounded sums: not by direct'
+[ $bad != 0 ] || echo '10 sets of machines, one checksum for each number of ranks'
+exit $bad
