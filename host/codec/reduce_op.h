@@ -65,7 +65,7 @@ struct reduce_op_kind {
     void (*spill)(const struct reduce_op *f, const void *acc, size_t n, uint8_t *wide);
     void (*add_wide)(const struct reduce_op *f, void *acc, const uint8_t *wide, size_t n,
                      bool first);
-    /* add() of each part, then spill(), and add_wide() of each, then done(), in one pass. n_parts is
+    /* In one pass: add() of each part, then spill(); and add_wide() of each, then done(). n_parts is
      * positive. Return false, with nothing written, if there is no fast loop. NULL: never. */
     bool (*sum_to_wide)(const struct reduce_op *f, const uint8_t *const *parts, int n_parts,
                         size_t n, uint8_t *wide);

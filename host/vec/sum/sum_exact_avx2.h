@@ -1,5 +1,5 @@
-/* sum_exact_avx2.h : Steps of exact sums with AVX2 and F16C, 32 elements in registers: codes to fp32
- * sums, and those to codes. */
+/* sum_exact_avx2.h : Turns codes into fp32 sums, and those into codes, with AVX2 and F16C, 32
+ * elements in registers. */
 #ifndef SUM_EXACT_AVX2_H
 #define SUM_EXACT_AVX2_H
 #include "vec/sum/sum_x86.h"
