@@ -25,7 +25,7 @@ static inline size_t vec_bytes(struct mf_fmt fmt, size_t n)
 size_t vec_acc_bytes(const struct vec_sum *sum, size_t n);
 
 /* Returns the bytes of n wide words: exact partial sums (VEC_EXACT) of up to sum->n_ranks addends,
- * packed like codes, lowest bits first. Those of 8 elements are whole bytes. */
+ * packed like codes, lowest bits first. 8 elements fill whole bytes. */
 static inline size_t vec_wide_bytes(const struct vec_sum *sum, size_t n)
 {
     return (n * (size_t)mf_wide_bits(sum->in, (unsigned)sum->n_ranks) + 7) / 8;
