@@ -5,10 +5,11 @@
  * of the graph.
  *
  * Environment, read when the library is loaded:
- *     EMU_DEVICES=N     number of GPUs (0: none) EMU_OLD_DRIVER=1  the driver is too old
- *     EMU_CC=70         compute capability 7.0   EMU_MEMORY=BYTES  device memory (4 GiB)
- *     EMU_STRICT=1      a host that touches device memory outside kernels and copies dies with one
- *                       line
+ *     EMU_DEVICES=N     number of GPUs (0: none)
+ *     EMU_OLD_DRIVER=1  the driver is too old
+ *     EMU_CC=70         compute capability 7.0
+ *     EMU_MEMORY=BYTES  device memory (4 GiB)
+ *     EMU_STRICT=1      a host that touches device memory outside kernels and copies dies
  *     EMU_ASYNC=1       streams run beside the host and each other: shows missing waits
  *     EMU_REVERSE=1     threads and blocks run from last to first: shows missing barriers
  *     EMU_HOST=1        logs accesses of kernels to host memory in EMU_LOG (emu_host.cpp)

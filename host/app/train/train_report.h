@@ -61,7 +61,7 @@ int record_epoch(struct train *t, const struct report_epoch *epoch);
  * means over ranks: sent, and in fp32. */
 int record_end(struct train *t, double mean_sent_bytes, double mean_fp32_bytes);
 
-/* Report a finished step, which t->state already counts, or epoch. */
+/* Report a finished step (already counted in t->state) or epoch. */
 int report_step(struct train *t, const struct report_step *step);
 int report_epoch(struct train *t, const struct report_epoch *epoch);
 
