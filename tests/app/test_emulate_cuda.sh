@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_emulate_cuda.sh : compares checkpoints of `emulate --device cuda` with those of real ranks
-# that share a GPU or the emulator.
+# test_emulate_cuda.sh : compares checkpoints of `emulate --device cuda` with those of real ranks,
+# and of blocks in 3 processes, that share a GPU or the emulator.
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
@@ -21,9 +21,15 @@ same() {
     # shellcheck disable=SC2086
     mpirun -np "$ranks" "$B/narrowcast" train $common "$@" --save "$dir/real.ck" >"$dir/out" 2>&1 || { bad=1 && tail -n 3 "$dir/out"; }
     # shellcheck disable=SC2086
-    "$B/narrowcast" emulate --ranks "$ranks" $common "$@" --save "$dir/virtual.ck" >"$dir/out" 2>&1 || { bad=1 && tail -n 3 "$dir/out"; }
+    "$B/narrowcast" emulate --ranks "$ranks" $common "$@" --save "$dir/virtual.ck" >"$dir/emulated" 2>&1 || { bad=1 && tail -n 3 "$dir/emulated"; }
     same_state "$dir/real.ck" "$dir/virtual.ck" || { bad=1 && echo "FAIL $ranks ranks and as many emulated ones differ: $*"; }
-    grep -q '^emulated: .* of the GPU$' "$dir/out" || { bad=1 && echo "FAIL no line of the GPU's memory: $(head -n 2 "$dir/out")"; }
+    [ "$ranks" -lt 4 ] || blocks "$@"
+    grep -q '^emulated: .* of the GPU$' "$dir/emulated" || { bad=1 && echo "FAIL no line of the GPU's memory: $(head -n 2 "$dir/emulated")"; }
+}
+blocks() {
+    # shellcheck disable=SC2086
+    mpirun -np 3 "$B/narrowcast" train --blocks "$ranks" $common "$@" --save "$dir/blocks.ck" >"$dir/out" 2>&1 || { bad=1 && tail -n 3 "$dir/out"; }
+    same_state "$dir/blocks.ck" "$dir/virtual.ck" || { bad=1 && echo "FAIL $ranks blocks in 3 processes differ: $*"; }
 }
 same 2 --model resnet8 --data synthetic:80,3 --batch 8 --steps 2 --format e5m2 --precision fp16 --micro 2
 same 4 --model mlp --data synthetic:80,3 --steps 2 --codec qsgd:4
