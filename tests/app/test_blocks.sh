@@ -32,7 +32,7 @@ if [ "${1-}" = long ]; then
     for blocks in 8 12; do
         for model in lenet5 resnet8 mlp; do
             for codec in "$e5m2" '--format e4m3 --scale aps' '--format e3m4 --scale aps-tight' '--format e3m0 --scale aps' '--codec ternary' '--codec onebit' '--codec qsgd:4'; do
-                for algo in direct gather-sum gather group-scatter:2; do
+                for algo in auto direct gather-sum gather group-scatter:2; do
                     case "$codec $algo" in *onebit*group* | *qsgd*group* | *ternary*group*) continue ;; esac
                     # shellcheck disable=SC2086
                     same $blocks '1 2 3 5 8' --steps 3 --model $model $codec --algo $algo

@@ -94,7 +94,7 @@ NARROWCAST_OFFLOAD=sim:c logged named 'used_algo="offload" offload="auto"' 2
 value() { sed -n "s/.*\"$2\":\"*\\([^\",}]*\\).*/\\1/p" "$1" | tail -n 1; }
 for words in "$(value card.jsonl run_id)" "$(value card.jsonl host), $(value card.jsonl cpu)" "$(value card.jsonl date)</td>" \
     "commit $(value card.jsonl commit)" "$(value card.jsonl packets) from rank 0, $(value card.jsonl resent) of them sent again" "<td>offload</td><td>group-scatter:2</td>" \
-    '<td>done</td><td>done</td>' "$(sed -n 's/^gradients *\(.*\), all-reduce.*/\1/p' groups.out)" "$(value groups.jsonl mean_sent_bytes) a step and rank" \
+    '<td>done</td><td>done</td>' "$(sed -n 's/^gradients *\(.*\), all-reduce.*/\1/p' groups.out)" "$(printf %.0f "$(value groups.jsonl mean_sent_bytes)") a step and rank" \
     'cards</th><td>1 card (sim:c), 64 slots each' '--algo group-scatter:2' '--train-samples 120'; do
     grep -qF -- "$words" page.html || fail "the page has no '$words'"
 done

@@ -76,9 +76,9 @@ says "$(phase fused ring e5m2)" '"exponent_bytes":2,"code_bytes":25000,"rounds":
 says "$(phase 'one by one' ring e5m2)" '"exponent_bytes":2,"code_bytes":25000,"rounds":4,'
 phase fused direct e5m2 | sed 's/.*"exponents_us":\([^,]*\),"codes_us":\([^,]*\),"casts_us":\([^,]*\),"time_us":\([^,]*\),.*/\1 \2 \3 \4/' |
     awk '{ if (NF != 4 || $1 <= 0 || $2 <= 0 || $3 <= 0 || $4 < 0.9 * ($1 + $2 + $3)) exit 1 }' || fail "phases are not parts of the whole: $(cat layers)"
-# --- blocks: half of the 25,600 elements, each 3 bytes of a wide sum and 1 of a result ---
-mpirun -np 2 "$B/bench_blocks" 8 0.09765625 2 e4m3 >blocks 2>>said || fail "bench_blocks: $(cat blocks said)"
-grep -q '^8 blocks in 2 processes, 0.1 MiB each, median of 2$' blocks || fail "bench_blocks: $(cat blocks)"
+# --- blocks: half of the 51,200 elements, each 20 bits of a sum and 8 of a result ---
+mpirun -np 2 "$B/bench_blocks" 8 0.1953125 2 e4m3 >blocks 2>>said || fail "bench_blocks: $(cat blocks said)"
+grep -q '^8 blocks in 2 processes, 0.2 MiB each, median of 2$' blocks || fail "bench_blocks: $(cat blocks)"
 grep -q '^e4m3 .* times as fast, 0.1 MB sent, by group-scatter:4$' blocks || fail "bench_blocks: $(cat blocks)"
 ! mpirun -np 2 "$B/bench_blocks" 1 >blocks 2>&1 || fail 'bench_blocks took 1 block for 2 processes'
 
