@@ -2,7 +2,10 @@
  * The backend computes adaptive scales (hls/nn/loss_scale.h), so a record runs without the host.
  *
  *   loss: 1 -> ... -> [moments of dy, W, the other dx] -> s -> dy *= s -> node's backward -> ...
- *                                                          \-> divisor of its weight gradients */
+ *                                                          \-> divisor of its weight gradients
+ *
+ * "loss: 1": the scale at the loss. "the other dx": what another node with the same input has left
+ * in dx. */
 #include <assert.h>
 #include <errno.h>
 #include "nn/model_graph.h"

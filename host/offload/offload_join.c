@@ -3,7 +3,8 @@
  *     rank 0 reaches the cards       -- where frames go ---->  every rank binds a wire to each card
  *     rank 0 registers a job on each <- addresses of wires ---
  *            a new key, a secret     -- key, secret, slots ->  all ping each card at full length
- *     (with a group: every rank also joins it; a rank or card that cannot join ends it for all)
+ *     (with a group: every rank also joins it; if a rank cannot, or a card cannot send to it, no
+ *     rank uses the group)
  *     all ranks agree that every pong came, and on the longest frames that all paths take
  * A card that fails here is no error: rank 0 keeps the reason and tries again later. A failure of
  * MPI is an error, and a lack of memory aborts the job. */

@@ -268,8 +268,8 @@ void cpu_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const int3
     sum_rows(f, &p, &k, dw);
     cpu_gemm(ctx, true, false, wide, f->in, p.rows, k.gates, wide, p.x, f->in, 0, dw->wx, f->in);
     cpu_gemm(ctx, true, false, f->out, c, p.rows, p.dr, f->out, p.m, c, 0, dw->wp, c);
-    /* Reuse p.dr for r, packed from y. Copy to p.r what each row of step 1 and later has read: its
-     * sample's r of the step before. */
+    /* Reuse p.dr for r, packed from y. Then fill p.r: for each row from step 1 on, the same
+     * sample's r of the previous step (the input of its recurrent product). */
     pack(&p, f->steps, (size_t)f->out, y, p.dr);
     real *before = p.r;
     for (int t = 1; t < f->steps; t++) {

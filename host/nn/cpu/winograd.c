@@ -38,8 +38,8 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-/* Few tiles keep points cached. Many channels need more tiles, since every block reads all filters
- * and sums. */
+/* If a block has few tiles, its points stay in the cache. Many channels need more tiles, since
+ * every block reads all filters and sums. */
 static int block_of(const struct nn_window *g)
 {
     enum { MAX_TIMES = 8, CHANNELS = 64 };

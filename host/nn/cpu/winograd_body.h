@@ -71,7 +71,8 @@ INLINE void spread_line(const vec *from, vec *to)
     to[3] = vec_sub(from[1], from[3]);
 }
 
-/* inside: mask of the pixels to load. If it is the constant for all pixels, loads need no test. */
+/* inside: mask of the pixels to load. If the whole tile is inside, the caller passes the
+ * compile-time constant ALL, so that the compiler drops the tests. */
 INLINE void spread_tile(const struct winograd_tiles *t, unsigned inside, const float *x, float *v)
 {
     const int c = t->image.c;

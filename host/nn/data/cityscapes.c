@@ -163,8 +163,8 @@ static bool name_labels(struct scene *s)
     return true;
 }
 
-/* crops: random crops of the image; 0: tiles. *number: the next image's
- * number, incremented with crops. */
+/* crops: random crops of the image; 0: tiles. *number: the next image's number; goes up by one per
+ * image if crops > 0. */
 static int add_file(struct crops *to, struct scene *s, int crops, uint32_t *number)
 {
     if (!name_labels(s))

@@ -97,7 +97,7 @@ static void lstm_node_backward(struct nn_model *m, const struct node *node, int 
                           node->kept, m->scratch);
 }
 
-/* Gates' gradients include later time steps' contributions. */
+/* Only one step's gates count: their gradients already include later time steps' contributions. */
 static double lstm_node_terms(const struct node *node)
 {
     return LSTM_GATES * node->cells;

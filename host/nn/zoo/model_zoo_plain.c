@@ -5,7 +5,8 @@
 /* Matrix products over at least 64 pixels are 1.5 times as fast on a CPU, because these networks
  * have many filters. */
 enum { BLOCK = 64 };
-enum { GROUPS_MAX = 2 }; /* divides the channels between grouped layers */
+/* Numbers of channels are rounded up to a multiple of this, so that grouped layers fit. */
+enum { GROUPS_MAX = 2 };
 
 static int conv_relu(struct nn_model *m, int x, const char *name, int channels, int k, int stride,
                      int pad, int groups)

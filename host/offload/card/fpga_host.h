@@ -6,8 +6,8 @@
 
 bool fpga_host_fits(const char *name);
 
-/* Blocks until the name service has answered or failed. Returns 0, or with card->why -ENXIO (no
- * such host) or -EHOSTUNREACH (no answer of the name service). */
+/* Blocks until the name service has answered or failed. Returns 0, or a negative errno with the
+ * reason in card->why: -ENXIO (no such host), -EHOSTUNREACH (no answer of the name service). */
 int fpga_host_find(struct fpga *card, const char *name, struct sockaddr_in *to);
 
 #endif

@@ -3,9 +3,9 @@
  *     for 64 (or as asked), 32, 16, 8 slots: for each place: for each index:
  *         one batch: the job and JOB_COMMIT; if it is accepted: its ranks
  *
- * The host cannot read which indices and slots are taken. The card, or its control program if
- * another connection has the job, refuses a JOB_COMMIT that would touch another job. Connections
- * share the registers, so each attempt must be one batch. */
+ * The host cannot read which indices and slots are taken. A JOB_COMMIT that would touch an existing
+ * job is refused: by the control program if another connection's job has the index, else by the
+ * card. Connections share the registers, so each attempt must be one batch. */
 #include "offload/card/fpga_job.h"
 #include "base/clock.h"
 #include "base/err.h"

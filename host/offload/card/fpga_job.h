@@ -28,8 +28,8 @@ int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks,
 
 /* Starts a job with a new key. most_slots: consecutive slots wanted, a power of two; if they are
  * not free, half as many, and so on down to 8. 0: 64, but on a shared card at most half of its free
- * slots (the last free index may use all). Retries until timeout_s while another job is being
- * stopped. -EBUSY: no index or too few slots are free. */
+ * slots (the job with the card's last free index may use all free slots). Retries until timeout_s
+ * while another job is being stopped. -EBUSY: no index or too few slots are free. */
 int fpga_job_start(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit,
                    const struct fpga_rank *ranks, int n_ranks, uint32_t most_slots,
                    double timeout_s, struct fpga_job *out);
@@ -44,8 +44,9 @@ int fpga_job_start_group(struct fpga *card, const struct fpga_caps *caps,
 /* Ends the job and retires its key. */
 int fpga_job_stop(struct fpga *card, const struct fpga_job *job, double timeout_s);
 
-/* Returns 1 if the card's latest frame from an address not registered for the frame's rank had this
- * job's key; *rank and *from: its rank and source. Else returns 0. */
+/* The card remembers the last frame from an address other than the one registered for its rank.
+ * Returns 1 if that frame had this job's key; *rank and *from: its rank and source. Else returns
+ * 0. */
 int fpga_job_seen(struct fpga *card, const struct fpga_job *job, double timeout_s, uint32_t *rank,
                   struct fpga_rank *from);
 

@@ -35,8 +35,8 @@ struct window_config {
     struct card_fit fit;
     bool saturate;
     int out_shift;
-    /* Payload beats of the longest frame that all cards accept. Paths may carry less
-     * (window_beats()); WINDOW_BEATS at most. */
+    /* Payload beats of the longest frame that all cards accept, at most WINDOW_BEATS. The network
+     * may carry only shorter frames (window_beats()). */
     uint32_t beats;
     int packets;            /* in flight to a card, at most; 0: WINDOW_PACKETS */
     double card_deadline_s; /* silence after which a card is abandoned */
@@ -51,7 +51,7 @@ enum window_state {
     WINDOW_STRAGGLER
 };
 
-/* Returns 0, or after reporting -ENOMEM or -EINVAL (frames too small for these formats). */
+/* Returns 0, or reports and returns -ENOMEM or -EINVAL (frames too small for these formats). */
 int window_open(const struct window_config *config, const struct window_card *cards, int n_cards,
                 double now, struct window **out);
 void window_close(struct window *w);

@@ -87,10 +87,12 @@ struct window {
  * if `first`: then c is the slot's first chunk. state, chunk: of the PONG. in: the card has this
  * rank's contribution to that chunk.
  *
- *     KEPT(c - 1) (first: EMPTY), FILLING(c) without this rank   its packet was lost: send again
- *     FILLING(c) with this rank                                  other ranks are late
- *     KEPT(c), FILLING(c + 1) without this rank                  its result was lost: send again
- *     anything else                                              the card has lost its state
+ *     KEPT(c - 1) (first: EMPTY)          this rank's packet was lost: send again
+ *     or FILLING(c) without this rank
+ *     FILLING(c) with this rank           other ranks are late
+ *     KEPT(c)                             this rank's result was lost: send again
+ *     or FILLING(c + 1) without this rank
+ *     anything else                       the card has lost its state
  *
  * Source: tests/hls/test_slot_search.c, which searches all states that can occur. */
 enum pong_says { PONG_OTHERS_LATE, PONG_SEND_AGAIN, PONG_LOST_STATE };

@@ -3,7 +3,7 @@
  *
  *     timer ran out -PING-> has this rank's part, not all:    others are late: wait, twice as long
  *                           lacks this rank's part, or done:  send the lost packet again
- *                           impossible state:                 it was lost: abandon the card
+ *                           impossible state:                 the card lost its state: abandon it
  *                           no answer within the deadline:    the card is gone: abandon it
  *
  * While results arrive in order the card is only slow, and no ping is sent. A packet is sent again

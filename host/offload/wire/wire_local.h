@@ -9,8 +9,8 @@
  * nothing. */
 int wire_local(const char *local, uint32_t ip, uint16_t port, uint32_t *out);
 
-/* Return the payload bytes of the longest datagram that this host believes to reach the peer of the
- * connected UDP socket fd, or ip:port, unfragmented. */
+/* Return the payload bytes of the longest datagram that, as far as this host knows, reaches the
+ * peer of the connected UDP socket fd, or ip:port, unfragmented. */
 size_t wire_most(int fd);
 size_t wire_most_to(uint32_t ip, uint16_t port);
 

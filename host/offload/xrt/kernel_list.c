@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* values in kernels.def: control of KERNEL, kind of KERNEL_ARG; below, direction of
- * KERNEL_STREAM */
-enum { USER, HS };
-enum { VALUE, MEMORY };
+/* values in kernels.def */
+enum { USER, HS };      /* control of KERNEL */
+enum { VALUE, MEMORY }; /* kind of KERNEL_ARG */
 
 static const struct kernel_about kernels[N_KERNELS] = {
 #define KERNEL(NAME, name, base, control, what) {#name, base, control == HS},
@@ -21,7 +20,7 @@ static const struct kernel_arg args[] = {
 #include "hls/card/kernels.def"
 };
 
-enum { IN, OUT };
+enum { IN, OUT }; /* card_path of KERNEL_STREAM */
 
 static const struct kernel_stream streams[] = {
 #define KERNEL_STREAM(KERNEL, index, port, card_path, what) \

@@ -51,7 +51,7 @@ enum xclbin_qualifier {
 
 struct xclbin_arg {
     char name[XCLBIN_NAME];
-    int index; /* number of the argument; -1: none (added by OpenCL) */
+    int index; /* the argument's number; -1: none, because OpenCL added it */
     uint32_t offset, bytes;
     uint32_t qualifier;
     int bank; /* first memory bank that it may use; -1: none */

@@ -1,5 +1,5 @@
-/* xclbin_xml.h : Reads the XML of a container's metadata, tags and attributes. The input is
- * untrusted. */
+/* xclbin_xml.h : Reads tags and attributes of the XML metadata of a container (xclbin). The input
+ * is untrusted. */
 #ifndef XCLBIN_XML_H
 #define XCLBIN_XML_H
 #include <stdbool.h>

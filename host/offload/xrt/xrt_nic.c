@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const double register_s = 2;
-enum { USUAL_PORT = 28259 }; /* "nc"; for a card without a port */
+enum { USUAL_PORT = 28259 }; /* "nc" in ASCII; set on a card without a port */
 
 /* *ip is 0 without an '@'. */
 static bool parse(const char *name, char device[64], uint32_t *ip)
@@ -31,8 +31,8 @@ bool xrt_nic_name_fits(const char *name)
     return parse(name, device, &ip);
 }
 
-/* True for registers of nic_core and the shell. XRT fails on other addresses as on a lost card, and
- * a client's invalid request must not make us abandon the card. */
+/* True for registers of nic_core and the shell. On other addresses XRT fails as if the card were
+ * lost, but a client's invalid request must not abandon the card. */
 static bool is_register(uint32_t at)
 {
     switch (at) {

@@ -36,8 +36,8 @@ static pid_t owner; /* process that has opened devices */
 
 /* If a thread is in XRT, ends the process before XRT's exit handlers, which would unload the
  * thread's code or wait for it. The program's handlers were registered later, so they have run;
- * MPI's work is done. A forked child also ends here: it lacks threads that some of XRT's handlers
- * wait for. */
+ * MPI's work is done. A forked child also ends here, because some of XRT's handlers wait for
+ * threads that exist only in its parent. */
 static void leave(int status, void *arg)
 {
     (void)arg;
