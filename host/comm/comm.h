@@ -174,7 +174,7 @@ int comm_rank_on_node(struct comm *c);
 int comm_nodes(struct comm *c, int32_t *nodes);
 
 /* Return K if the ranks are on several machines, each with K > 1 consecutive ranks; 0 if not, or a
- * negative errno. All ranks call it and get the same result. */
+ * negative errno. All ranks call it and get the same result. Virtual ranks always get 0. */
 int comm_ranks_per_machine(struct comm *c);
 
 /* True if MPI declares that it accepts pointers to device memory. Some libraries accept them

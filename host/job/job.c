@@ -73,7 +73,8 @@ static int settle(struct job *j, const struct job_spec *spec)
     if (node_sum_wanted(j->node_word))
         j->algo = &algo_group_scatter_card;
     j->overlap = spec->overlap == JOB_YES || (spec->overlap == JOB_AUTO && j->on_gpu);
-    if (j->chooses)
+    const bool may_group = j->chooses && j->algo == &algo_direct && !j->on_gpu && !j->low_memory;
+    if (may_group && comm_n_ranks(j->comm) > 3)
         TRY(j->per_machine = comm_ranks_per_machine(j->comm));
     err_hold();
     int rc = algo_settle(j->algo, j->group, comm_n_ranks(j->comm), &j->codec);

@@ -9,6 +9,7 @@
  *         s-2                                    out[..] -> result */
 #include "base/buf.h"
 #include "base/err.h"
+#include "comm/algo/algo_pipe.h"
 #include "comm/comm_inside.h"
 #include "comm/comm.h"
 #include "comm/gpu/gpu_peers.h"
@@ -187,7 +188,7 @@ static int scatter_on(struct comm *c, const struct algo_call *whole,
                       const struct gpu_peers_link *link)
 {
     struct algo_call of_nodes = *whole;
-    of_nodes.op.wide_addends = whole->group;
+    of_nodes.op = algo_pipe_op(&whole->op, whole->group);
     const struct algo_call *call = &of_nodes;
     const struct reduce_op *f = &call->op;
     const struct algo_set node = algo_node(c, call->group);
@@ -202,7 +203,7 @@ static int scatter_on(struct comm *c, const struct algo_call *whole,
                              .s = s,
                              .nodes = algo_across(c, call->group),
                              .part = algo_cut_range(&in, node.me),
-                             .form = algo_is_wide(f) ? ALGO_WIDE : ALGO_PART,
+                             .form = algo_pipe_form(f),
                              .result = call->result + algo_cut_at(&out, node.me)};
     TRY(gpu_peers_gather(s->peers, &in, call->codes, call->scratch));
     if (a.nodes.n > 1)

@@ -13,7 +13,8 @@
 enum {
     /* least bytes of a message, except in the last segment; shorter ones do not pay */
     MESSAGE_MIN = 30 * 1024,
-    /* Open MPI sends up to 64 KiB over TCP, headers included, without a handshake. */
+    /* Open MPI sends up to 64 KiB over TCP, headers included, without a handshake. Messages within a
+     * node may be longer. */
     MESSAGE_MAX = 60 * 1024,
     /* The first segment's cast and the last one's return overlap with nothing. */
     SEGMENTS = 8,
@@ -480,7 +481,7 @@ int algo_pipe_phases(const struct reduce_op *f, size_t n, int n_ranks, int group
     const struct algo_cut in = {.op = &op, .form = ALGO_IN, .whole = {.n = n}, .n_parts = group};
     const struct algo_cut out = {.op = &op, .form = ALGO_OUT, .whole = in.whole, .n_parts = group};
     const struct algo_cut parts = {.op = &op,
-                                   .form = algo_pipe_form(&op),
+                                   .form = n_ranks > group ? algo_pipe_form(&op) : ALGO_IN,
                                    .whole = algo_cut_range(&in, 0),
                                    .n_parts = n_ranks / group};
     const struct algo_cut sums = {
