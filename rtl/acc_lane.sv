@@ -3,12 +3,12 @@
 //  code    s | field | frac
 //  sig     {1, frac}; if field is 0 (subnormal): {frac, 0}
 //  fine    sig * 2^field[1:0]
-//  number  fine * 16^field[4:2] = sig * 2^field, in halves of the smallest subnormal. Each bit is
+//  number  fine * 16^field[4:2] = sig * 2^field, in units of 1/2 smallest subnormal. Each bit is
 //          one LUT6 of 2 bits of fine, the 3 of field[4:2] (coarse) and the sign
 //
-//  word, 8 and 16 bits:  47 46 {-inf, +inf} | 45 .. 0 sum, in units of the smallest subnormal
-//  word, 4 bits:         47 46 {-inf, +inf} | 45 .. 31 high sum | 30 .. 18 unused
-//                        17 16 {-inf, +inf} | 15 .. 0 sign, low sum
+//  word, 8- and 16-bit codes:  47 46 {-inf, +inf} | 45 .. 0 sum, in units of the smallest subnormal
+//  word, 4-bit codes:          47 46 {-inf, +inf} | 45 .. 31 high sum | 30 .. 18 unused
+//                              17 16 {-inf, +inf} | 15 .. 0 sign, low sum
 //
 // A negative term is inverted; the missing + 1 is the chain's carry in. Wide = 1 adds 4-bit codes
 // (two in a byte) and e5m10 (even lanes take two bytes, odd ones idle). For inf and nan, only the
@@ -27,7 +27,7 @@ module acc_lane #(
   input  logic                clk_i,
   input  logic                term_en_i,
   input  logic [8*Bytes-1:0]  data_i,
-  // e_i[j]: e >= j. 8 bits: from the format; 16 bits: 0; 4 bits: 1..3.
+  // e_i[j]: e >= j. 8-bit codes: from the format; 16-bit: 0; 4-bit: 1..3.
   input  logic [5:1]          e_i,
   input  logic                fn_i,
   input  logic                max_i,
@@ -60,7 +60,7 @@ module acc_lane #(
     logic [6:0]  low_units, high_units;
     logic [Sum-1:0] term;
 
-    // A half-word has only a fraction: e_i is 0.
+    // The low byte of a 16-bit code is all fraction, so e_i is 0 and the field comes from `next`.
     half   = Wide != 0 && even && half_i;
     four   = Wide != 0 && four_i;
     sign   = half ? next[7] : b[7];
@@ -90,7 +90,7 @@ module acc_lane #(
                       | b[1] | b[0];
     flags    = {special & (frac_set | sign), special & (frac_set | !sign)} & {2{!max_i}};
 
-    // Only half-words use bits of `fine` above 7. Bits of `term` above the number copy the sign.
+    // Only 16-bit codes use bits of `fine` above 7. Bits of `term` above the number copy the sign.
     fine     = ({3'b000, sig} << s) & {{6{Wide != 0 && even}}, 8'hff};
     mid      = coarse[0] ? {fine, 4'd0} : {4'd0, fine};
     number   = ({23'd0, mid[17:1]} & {40{coarse[2:1] == 2'd0}})
@@ -101,7 +101,7 @@ module acc_lane #(
     term     = {{(Sum - 40){sign ^ flip_i}}, number ^ {{33{sign ^ flip_i}}, {7{low_flip}}}};
     if (Wide == 0) term[Sum-1:33] = {(Sum - 33){term[32]}};
 
-    // 4 bits: e1m2, e2m1, e3m0. The largest number, 2^(7-1), is e3m0's inf: its flag counts.
+    // 4-bit codes: e1m2, e2m1, e3m0. The largest number, 2^(7-1), is e3m0's inf: its flag counts.
     low        = b[2:0];
     high       = b[6:4];
     low_units  = e_i[3] ? (7'd1 << low) >> 1 : !e_i[2] ? {5'd0, low[1:0]}
@@ -120,7 +120,7 @@ module acc_lane #(
   endfunction
 
   // Bit 0 of `left` and `right` creates the carry in. With Wide, two more bits, at Low and High,
-  // pass the carry on; with 4-bit codes, the first stops it and the second starts the high half's.
+  // pass the carry on; with 4-bit codes, the first stops it and the second starts the high sum's.
   function automatic logic [Word-1:0] add(
     input logic [Sum+3:0] decoded, input logic [Word-1:0] row, input logic [Word-1:0] sum,
     input logic [Word-1:0] last);

@@ -69,7 +69,7 @@ module admit #(
   output logic             ask_none_o,
   output logic [SlotW-1:0] ask_slot_o,
   output logic [Ranks-1:0] ask_mask_o,
-  input  logic [1:0]       reading_i,        // bit 0: a, bit 1: b is being sent or next
+  input  logic [1:0]       reading_i,        // bit 0: slot a is being sent; bit 1: slot b is next
   input  logic [SlotW-1:0] reading_a_i,
   input  logic [SlotW-1:0] reading_b_i,
   output logic             ans_valid_o,
@@ -212,8 +212,8 @@ module admit #(
   logic [SlotW:0]   left_slots_q;
   logic             in_reading, in_reading_q, finishes, in_clear_q, settled_q;
   assign in_reading = (reading_i[0] && reading_a_i == at) || (reading_i[1] && reading_b_i == at);
-  // Issue the send request before adding. No new send of this slot can start after it, so a
-  // one-clock-late reading flag is safe.
+  // Before the last addition, cancel the slot's pending sends. No send of this slot can start after
+  // that, so a reading flag that is a clock late is safe.
   assign wait_slot  = finishing_at_q || ask_valid_o
                       || (do_add && last && (in_reading_q || !fin_ready_i));
   assign asks       = do_resend || (do_add && last);

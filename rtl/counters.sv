@@ -17,8 +17,8 @@ module counters #(
   input  logic [IndexW-1:0] index_i,         // below N
   output logic [63:0]       value_o          // copy of counter index_i, one clock later
 );
-  // A pulse is fresh for at most 2 rounds (one may add held pulses; the next has its turn) and held
-  // for 1, in which a second snapshot may add more.
+  // A pulse is fresh for at most 2 rounds: if the first is a copy round, which adds only held
+  // pulses, it is added in the second. It is held for at most 1; another snapshot may add more.
   localparam int SmallW = $clog2(3 * N + 2);
   (* ram_style = "distributed" *) logic [63:0] sum_ram  [N];
   (* ram_style = "distributed" *) logic [63:0] copy_ram [N];
@@ -82,6 +82,7 @@ module counters #(
   // Each pulse is counted once: in the memory, on the way there, fresh or held. While busy_o is 0,
   // the copy is the count as of the last snapshot.
   (* anyconst *) logic [IndexW-1:0] one;
+  // ahead_q: this counter's turn in the copy round is still to come
   logic              past_q = 1'b0, cleared_q, copied_q, ahead_q, mine, on_way;
   logic [63:0]       all_q, at_snapshot_q, in_memory, on_way_n;
   logic [SmallW-1:0] my_fresh, my_held;
@@ -100,7 +101,7 @@ module counters #(
     past_q <= 1'b1;
     all_q  <= all_q + 64'(count_i[one]);
     if (on_way && add_clear_q) cleared_q <= 1'b1;
-    if (mine && copying) ahead_q <= 1'b0;    // the copy's turn is to come
+    if (mine && copying) ahead_q <= 1'b0;
     if (snapshot_i) {ahead_q, copied_q, at_snapshot_q} <= {1'b1, 1'b1, all_q + 64'(count_i[one])};
     if (rst_i) {cleared_q, ahead_q, copied_q, all_q} <= '0;
     if (!past_q) assume (rst_i);

@@ -67,8 +67,8 @@ module fifo #(
   end
 
 `ifdef FORMAL
-  // While `ahead_q` > 0 beats must leave before a marked one, it is in the memory at
-  // rd_q + ahead_q - 1; then it is unchanged at the output.
+  // A marked beat stays unchanged. While ahead_q > 0 beats must leave before it, it is in the
+  // memory at rd_q + ahead_q - 1; at 0 it is in the output register.
   (* anyseq *) logic mark;
   logic              past_q = 1'b0, marked_q;
   logic [CountW-1:0] ahead_q;

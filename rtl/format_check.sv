@@ -1,8 +1,9 @@
 // format_check: checks whether card and job allow a header's operation. The answer comes one clock
 // after the header's fields, which must stay. The job's values count only in that second clock.
-// Legal formats: 1 + e + m in {4, 8, 16} with e 1..5 and m 0..10; fn only with e4m3. A sum of
-// e5m10, whose codes have 41 bits, has room for fewer ranks.
-// `beats` counts the wider side. The narrower side has a half or a quarter of that.
+// Legal formats: 1 + e + m in {4, 8, 16} with e 1..5 and m 0..10; fn only with e4m3. A code of
+// e5m10 takes 41 bits of the sum word, which leaves room for fewer ranks.
+// `beats` counts the beats of the contribution or the result, whichever is wider. The other has
+// as many, half or a quarter.
 module format_check #(
   parameter int MaxBeats = nc_pkg::CARD_BEATS,
   parameter int Wide     = 1,
@@ -69,7 +70,8 @@ module format_check #(
   end
 
 `ifdef FORMAL
-  // The proof counts as hls/card/packet.def and hls/core/beat.h: bits of a code, elements, bytes.
+  // The proof counts the same way as hls/card/packet.def and hls/core/beat.h: bits of a code,
+  // elements, bytes.
   function automatic logic [15:0] bits(input logic [7:0] fmt);  // 0: no format of this card
     bits = 16'd1 + 16'(fmt[6:4]) + 16'(fmt[3:0]);
     if (fmt[6:4] < 3'd1 || fmt[6:4] > 3'd5 || fmt[3:0] > 4'd10) bits = 16'd0;

@@ -233,7 +233,8 @@ module nic_core #(
   assign {send_job, send_chunk, send_desc, send_status, send_crc, send_beats} = send_info;
 
   // Only a sum's first transmission, to all ranks, uses the multicast group. Exponents (MAX) decide
-  // how a step continues, so each rank gets them separately, under its own key.
+  // how a step continues: each rank gets them in its own frame, with the job's key; a multicast
+  // frame has none.
   assign to_group = send_all && job_has_group
                     && send_desc[nc_pkg::DESC_OP +: nc_pkg::PKT_OP_BITS] == nc_pkg::OP_SUM;
 

@@ -67,7 +67,7 @@ module regs #(
   logic [11:0] w_at, r_at;
   logic [31:0] w_data, mask, read_data;
   /* verilator lint_off PINCONNECTEMPTY */
-  axil u_axil (  // counter_i follows its index before the write's answer allows a read
+  axil u_axil (  // counter_i is valid when the write of its index is answered, before a read
     .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o,
     .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o, .s_bvalid_o, .s_bready_i,
     .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,

@@ -1,5 +1,6 @@
-// round_plan: computes fp_encode's rounding parameters for a packet, in two clocks: first k_o from
-// the formats, then from k_i (k_o, registered) and the held formats all other outputs.
+// round_plan: computes fp_encode's rounding parameters for a packet, in two clocks. The first
+// computes k_o from the formats; the second all other outputs from k_i (k_o, registered) and
+// the inputs below it.
 // k: number of the sum's bit that is the leading bit of the result format's smallest normal.
 // fp_encode's place of a bit: its number + First, or + High in the high 4-bit code's sum.
 module round_plan #(

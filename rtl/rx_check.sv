@@ -82,7 +82,8 @@ module rx_check #(
     end3_q        <= valid_q && last_q && !rst_i;
   end
 
-  // c3. A header with its own CRC has a constant CRC. Without payload, its CRC field must be 0.
+  // c3. A header with its own CRC has a constant CRC (Residue). Without payload, the header's
+  // payload CRC field must be 0.
   logic length_bad, magic_bad, header_bad, payload_bad, room_bad;
   assign crc_ok      = crc_i == expect_q;
   assign header_ok   = first3_q ? crc_ok : header_ok_q;

@@ -1,12 +1,12 @@
-// sum_room: stops elaboration, by naming a missing module, if a sum has no room for a code of every
-// rank, or a word for two sums of 4-bit codes. hls/core/beat.h checks the same for C.
+// sum_room: stops elaboration, by instantiating a missing module, if a sum has no room for a code
+// of every rank, or a word has none for two 4-bit sums. hls/core/beat.h checks the same for C.
 module sum_room #(
   parameter int Sum = nc_pkg::CARD_SUM_BITS,
   parameter int Sum4 = nc_pkg::CARD_SUM4_BITS,
   parameter int Ranks = nc_pkg::PKT_MAX_RANKS
 );
-  // Bits of the widest codes: e3m0 7, e5m2 33, e5m10 41. format_check admits only as many ranks of
-  // e5m10 as fit.
+  // Bits that the largest code needs in a sum, with sign: e3m0 7, e5m2 33, e5m10 41. format_check
+  // admits only as many ranks of e5m10 as fit.
   localparam int Log = $clog2(Ranks);
   if (7 + Log > Sum4 || 33 + Log > Sum || 41 > Sum) begin : g_ranks
     sums_have_no_room_for_all_ranks u_refused ();

@@ -1,5 +1,5 @@
-// tile_out: writes the encoders' results to the kept-result memory, after the second turn of 4-bit
-// codes, a clock per row.
+// tile_out: writes the encoders' results to the kept-result memory, one row a clock; of 4-bit sums
+// after the second turn, the high ones.
 module tile_out #(
   parameter int RW = 12,                     // bits of {slot, beat}
   parameter int BW = 5                       // bits of beat

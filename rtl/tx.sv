@@ -270,8 +270,9 @@ module tx #(
   end
 
 `ifdef FORMAL
-  // The proof assumes the output FIFO's promise (README.md): it holds inside_q beats. It never
-  // overflows and gets at most one beat a clock. Only rows of busy_slot_o are read.
+  // Assumed: the output FIFO shows a beat only while it holds one (inside_q; a promise, README.md);
+  // a result has beats. Proven: the FIFO never overflows and gets at most one beat a clock; only
+  // rows of busy_slot_o are read.
   logic       past_q = 1'b0;
   logic [3:0] inside_q;
   always_ff @(posedge clk_i) begin

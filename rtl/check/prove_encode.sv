@@ -1,7 +1,8 @@
 // prove_encode: proves that a lane's code is its sum / 2^shift, rounded once as hls/arith/mf.h
 // defines. For Yosys.
 // Lanes are cut away, so sum and flags are free. The proof checks one encoder, for beats of any
-// formats, shifts and ops at any distance. A half word holds at most the sum of all ranks' codes.
+// formats, shifts and ops at any distance. Each half of a word of 4-bit sums holds at most the sum
+// of one code per rank.
 module prove_encode #(
   parameter int Wide = 1,
   localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS,
@@ -32,7 +33,7 @@ module prove_encode #(
   (* hierconn *) wire [63:0]         \u_tile.over_any , \u_tile.ninf_any , \u_tile.pinf_any ;
   (* hierconn *) wire                \u_tile.code_valid_q ;
 
-  // Returns a code's bits; 0: no format of this card.
+  // Width of a code in bits; 0: no format of this card.
   function automatic logic [4:0] bits(input logic [7:0] fmt);
     bits = 5'd1 + 5'(fmt[6:4]) + 5'(fmt[3:0]);
     if (fmt[6:4] == 3'd0 || fmt[6:4] > 3'd5 || fmt[3:0] > 4'd10) bits = 5'd0;
@@ -43,13 +44,13 @@ module prove_encode #(
     if (in_valid_i && !in_max_i)
       assume (bits(in_fmt_i) != 5'd0 && bits(out_fmt_i) != 5'd0 && out_shift_i <= 3'd6);
 
-  // ---- A beat taken in clock 0 has its sum in clock 3 (MAX: 4), 4-bit sums their high half one
-  // clock later. The code is due 4 clocks after its sum.
+  // ---- A beat taken in clock 0 has its sum in clock 3 (MAX: 4). With 4-bit sums, this is the
+  // low one; the high one is next. The code is due 4 clocks after its sum.
   localparam int W = 8 + 8 + 3 + 1 + 1, Due = W + 1 + Word;
   logic           valid1_q, max1_q, valid2_q, valid3_q, again_q, valid4_q, valid5_q, valid6_q,
                   valid7_q;
   logic [W-1:0]   about1_q, about2_q, about3_q;  // {in_fmt, out_fmt, shift, saturate, max}
-  logic [Due-1:0] due4_q, due5_q, due6_q, due7_q;  // {about, high half, word}
+  logic [Due-1:0] due4_q, due5_q, due6_q, due7_q;  // {about, high sum, word}
   always_ff @(posedge clk_i) begin
     valid1_q <= in_valid_i && in_ready && in_emit_i;
     if (in_valid_i && in_ready)
@@ -78,7 +79,7 @@ module prove_encode #(
   logic [Sum-1:0] sig;
   logic [4:0]  in_e, in_m, out_e, out_m;
   logic signed [6:0] in_bias, out_bias, top, lowest, from, drop;
-  logic [Sum:0] kept, rest;                  // rest: one unit is 2^(Sum + 1)
+  logic [Sum:0] kept, rest;  // rest: the dropped bits; 2^(Sum + 1) is one unit of `kept`
   logic [Sum:0] mag, inf, beyond;
   logic [15:0] want;
   logic        over;
@@ -96,8 +97,8 @@ module prove_encode #(
     neg   = sig[Sum-1];
     if (neg) sig = -sig;
 
-    // Bits of sig. top: its leading one; lowest: leading bit of the smallest normal of out_fmt;
-    // from: the higher of these; drop: the code's last bit.
+    // Positions in sig. top: its leading one; lowest: leading bit of out_fmt's smallest normal;
+    // from: the higher of these; drop: last bit that the code keeps.
     top = 7'sd0;
     for (int i = 0; i < Sum; i++) if (sig[i]) top = 7'(i);
     lowest = in_bias + $signed({2'b00, in_m}) + $signed({4'd0, shift}) - out_bias;

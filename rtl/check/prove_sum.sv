@@ -32,7 +32,7 @@ module prove_sum #(
   (* hierconn *) wire [2:0]    \u_tile.s_row_q , \u_tile.d_row_q ;
 
   // ---- The value of a code in units of its format's smallest subnormal, as by mf_unpack().
-  // 0: no format of this card
+  // Width of a code in bits; 0: no format of this card.
   function automatic logic [4:0] bits(input logic [7:0] fmt);
     bits = 5'd1 + 5'(fmt[6:4]) + 5'(fmt[3:0]);
     if (fmt[6:4] == 3'd0 || fmt[6:4] > 3'd5 || fmt[3:0] > 4'd10) bits = 5'd0;
@@ -60,7 +60,7 @@ module prove_sum #(
   always_comb
     if (in_valid_i && !in_max_i) assume (bits(in_fmt_i) != 5'd0 && bits(out_fmt_i) != 5'd0);
 
-  // ---- Expected row: {in_fmt, max, high word, low word}; one word per half for 4-bit codes
+  // ---- Expected row: {in_fmt, max, high word, low word}; 4-bit codes: a word per sum
   localparam int W = 8 + 1 + Word + Word, Max = 2 * Word;  // Max: index of the max bit
   (* anyconst *) logic [2:0] row;
   logic [W-1:0] now_q, now_d, due1_q, due2_q, due3_q, kept_q;

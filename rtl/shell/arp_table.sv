@@ -145,7 +145,7 @@ module arp_table #(
       answer_mac_o    <= found_mac_q;
     end
 
-    // Lost if the last ARP packet is waiting: the next frame repeats it.
+    // Lost while the previous ARP packet waits: the next frame to that IP asks again.
     if (send_valid_o && send_ready_i) send_valid_o <= 1'b0;
     if (state_q == Act && !send_valid_o && ip_q != '0 && (asks_q ? !known : request_q)) begin
       send_valid_o   <= 1'b1;

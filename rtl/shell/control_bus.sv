@@ -6,9 +6,9 @@ module control_bus (
   input  logic        write_i,
   input  logic [11:0] at_i,
   input  logic [31:0] data_i,
-  output logic        done_o,                // in this clock,
-  output logic        bad_o,                 // the slave answers with an error
-  output logic [31:0] data_o,                // or this is the value read
+  output logic        done_o,                // the access ends in this clock
+  output logic        bad_o,                 // then: the slave answers with an error
+  output logic [31:0] data_o,                // then: the value read
   output logic [11:0] m_awaddr_o,
   output logic        m_awvalid_o,
   input  logic        m_awready_i,

@@ -23,8 +23,8 @@ module control_jobs #(
   input  logic              wrote_i,         // at_i has been written
   input  logic              started_i,       // that job has started: this lease owns it
   input  logic              stopped_i,
-  output logic              any_o,
-  output logic [JobW-1:0]   any_at_o         // one of them
+  output logic              any_o,           // lease_i owns a job
+  output logic [JobW-1:0]   any_at_o         // the lowest such job
 );
   localparam bit [IndexW-1:0] Nobody = '1;   // above every lease number
 

@@ -46,8 +46,8 @@ module eth_guard #(
   logic [15:0]    total_q;                   // IP's length
   logic [16:0]    end_at, have;              // bytes of the frame that count; exist
   logic [AtW-1:0] end_word;                  // of the last byte that counts
-  logic [1:0]     end_byte, last_byte;       // its byte in that word
-  logic           kept;                      // the word is not after it
+  logic [1:0]     end_byte, last_byte;       // place in a word: of that byte; of the frame's last
+  logic           kept;                      // this word is not after end_word
   logic           arp_q, udp_q, icmp_q;
   assign end_at    = arp_q || total_q < Least - 16'd14 ? 17'(Least) : 17'(total_q) + 17'd14;
   assign end_word  = AtW'((end_at - 17'd1) >> 2);
@@ -173,8 +173,8 @@ module eth_guard #(
   assign out_last_be_o = out_last_o ? 4'd1 << out_byte : '0;
 
 `ifdef FORMAL
-  // A passed frame meets all rules above except checksums, checked on a copy of its first eleven
-  // words. The right number of words is put; only the last is marked.
+  // A passed frame meets all rules above except on checksums, as a copy of its first eleven
+  // words shows. Its words up to end_word are put, only the last marked.
   logic           past_q = 1'b0, ends_q;
   logic [351:0]   words_q;
   // 16-bit numbers: h[16 * k +: 16] is bytes 2k and 2k + 1
