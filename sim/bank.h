@@ -18,8 +18,8 @@ struct bank {
 int bank_open(struct bank *bank);
 void bank_close(struct bank *bank); /* legal when zeroed */
 
-/* Returns the host address of a range of card memory, or NULL if it is not within one bank. It is
- * aligned like `address`, to 4096 at most. */
+/* Returns the host address of a range of card memory, or NULL if not within one bank. The
+ * result is aligned like `address`, to 4096 at most. */
 void *bank_at(const struct bank *bank, uint64_t address, uint64_t bytes);
 
 #endif

@@ -25,7 +25,8 @@ struct card_slot {
     uint32_t kept_beats, kept_status, kept_crc;
 };
 
-/* registers that only store their value, and the source of the last frame from a wrong one */
+/* registers that only store their value, and (seen_*) rank, IP and port of the last frame from a
+ * wrong source */
 struct card_regs {
     uint32_t enable, job_index, counter_index;
     struct {

@@ -20,7 +20,7 @@ struct control_port {
     void *net;
     struct responder *responder;
     struct netfault in_faults, out_faults;
-    /* tick_ns: of the next tick; 0 before the first call */
+    /* tick_ns: time of the next tick; 0 before the first call */
     uint64_t now_ns, tick_ns;
     struct frame_queue in; /* for the responder */
     struct ration ration;

@@ -265,7 +265,7 @@ static int open_udp(uint32_t ip, uint16_t *port, int *udp)
     return rc;
 }
 
-/* *port 0: chooses a port that is free for both. */
+/* *port 0: chooses a port that is free for TCP and UDP. */
 static int open_sockets(uint32_t ip, uint16_t *port, int *tcp, int *udp)
 {
     int rc = -EADDRINUSE;

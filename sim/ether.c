@@ -54,7 +54,7 @@ static struct ether_neighbour *find(struct ether *e, uint32_t ip)
     return NULL;
 }
 
-/* Chooses a neighbour that never answered, else the least recently used. */
+/* Chooses the least recently used neighbour, first of those without valid MAC. */
 static struct ether_neighbour *replace(struct ether *e)
 {
     struct ether_neighbour *oldest = e->neighbour;
@@ -75,7 +75,7 @@ static bool answers(struct ether *e, uint32_t ip, const uint8_t *mac)
     return true;
 }
 
-/* Asks a known neighbour again if it has another MAC. */
+/* Forgets a learnt MAC other than mac: the next frame to ip becomes an ARP request. */
 static void doubt(struct ether *e, uint32_t ip, const uint8_t *mac)
 {
     struct ether_neighbour *n = find(e, ip);

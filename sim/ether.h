@@ -33,7 +33,7 @@ enum ether_fate {
 struct ether_neighbour {
     uint32_t ip; /* 0: none */
     uint8_t mac[6];
-    bool known;    /* has answered; else ARP requests replace frames */
+    bool known;    /* mac is valid; else ARP requests replace frames */
     uint64_t used; /* value of `sent` at the last frame to it */
 };
 
@@ -53,8 +53,9 @@ struct ether_udp {
 };
 
 /* Processes a frame[n]. Returns its fate, and with it *udp or reply[ETHER_MAX] and *reply_n. Only
- * the first answer to an ARP request of e teaches a neighbour's MAC. After an ARP request from
- * another MAC, e asks again. */
+ * the first answer to an ARP request of e teaches a neighbour's MAC. If a known neighbour's IP
+ * sends an ARP request with another MAC than the learnt one, this MAC is forgotten and e asks
+ * again. */
 enum ether_fate ether_take(struct ether *e, const uint8_t *frame, size_t n, struct ether_udp *udp,
                            uint8_t *reply, size_t *reply_n);
 

@@ -1,5 +1,5 @@
-/* kernel_port.h : Interface between the bus and a kernel on card memory. It has Vitis registers
- * (ap_ctrl_hs; hls/card/mm_regs.def, hls/card/kernels.def) and runs in pieces.
+/* kernel_port.h : Interface between the bus and a kernel on card memory. The kernel has Vitis
+ * registers (ap_ctrl_hs; hls/card/mm_regs.def, hls/card/kernels.def) and runs in pieces.
  *
  * A run with buffers outside card memory ends at once. It writes only its status KERNEL_NO_MEMORY,
  * if the place of the status is in memory. A refused run ends at once with a status as in hls/. */
@@ -38,7 +38,7 @@ struct kernel_ops {
 extern const struct kernel_ops kernel_c, mm_rtl;
 
 /* A run of reduce_mm. mm_check() returns 0, or the status REDUCE_REFUSED or KERNEL_NO_MEMORY with
- * which it must end at once. */
+ * which the run must end at once. */
 struct mm_run {
     uint64_t in, out;
     uint32_t parts, stride, beats, fmt, out_fmt, out_shift, saturate;

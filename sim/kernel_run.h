@@ -1,4 +1,5 @@
-/* kernel_run.h : Runs an HLS kernel over card memory in pieces, with the results of one call. */
+/* kernel_run.h : Runs an HLS kernel over card memory in pieces. The results equal those of a
+ * single call. */
 #ifndef KERNEL_RUN_H
 #define KERNEL_RUN_H
 #include "sim/kernel_port.h"

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 enum {
-    NET_FRAME_BYTES = 2176 /* more than a card accepts; cuts longer frames */
+    NET_FRAME_BYTES = 2176 /* more than a card accepts; longer frames are cut */
 };
 
 /* Accepts an incoming frame bytes[n], n > 0, valid during the call. */
@@ -20,7 +20,7 @@ struct net_ops {
     /* send() queues a frame. flush() sends without blocking and returns 1 if frames are left. */
     void (*send)(void *net, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
     int (*flush)(void *net);
-    /* Adds its counts as lines "name value". */
+    /* Adds the network's counts as lines "name value". */
     void (*report)(const void *net, struct text *to);
     int (*fd)(const void *net); /* to poll */
     void (*close)(void *net);

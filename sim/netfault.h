@@ -2,8 +2,8 @@
  *
  *     put --lost?--> twice?--> held back for 1 to 8 later frames?--> queue of equal delays --> next
  *
- * The fate of frame i depends only on the seed, the direction and i. Its departure also depends on
- * when this and later frames arrive. */
+ * The fate of frame i depends only on the seed, the direction and i. The time at which the
+ * frame leaves also depends on when this and later frames arrive. */
 #ifndef NETFAULT_H
 #define NETFAULT_H
 #include "sim/frame_queue.h"

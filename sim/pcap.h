@@ -10,7 +10,7 @@ struct pcap {
     FILE *file; /* NULL: no capture */
     const char *path;
     int failed;
-    double flushed_s; /* of clock_s() */
+    double flushed_s; /* time of the last flush, by clock_s() */
 };
 
 struct pcap_ends {
@@ -28,7 +28,7 @@ void pcap_frame(struct pcap *p, const uint8_t *frame, size_t n);
 /* Writes a UDP datagram payload[n], n < 2^16 - 28, with invented but valid headers. */
 void pcap_udp(struct pcap *p, struct pcap_ends ends, const uint8_t *payload, size_t n);
 
-/* At most once a second. Reports a full disk once. */
+/* Flushes the file, at most once a second. Reports a full disk once. */
 void pcap_flush(struct pcap *p);
 void pcap_close(struct pcap *p); /* legal when zeroed */
 

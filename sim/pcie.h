@@ -8,7 +8,7 @@
 struct pcie {
     struct control *control; /* of nic_core; the caller's */
     int peer;                /* peer that accesses nic_core's registers */
-    bool shown;              /* a message has come: the members below exist */
+    bool shown;              /* `ops`, `kernel` and `bank` are open */
     const struct kernel_ops *mm;
     const struct kernel_ops *ops[N_KERNELS]; /* NULL for nic_core */
     void *kernel[N_KERNELS];
@@ -22,7 +22,8 @@ void pcie_init(struct pcie *p, struct control *control, int peer, const struct k
                uint32_t ip, uint16_t port);
 void pcie_fini(struct pcie *p); /* legal when zeroed */
 
-/* For control_attach(), as pcie_init() attaches it. pcie: a struct pcie. */
+/* A control_bus: executes a BUS_ or MEM_ message. pcie: a struct pcie. pcie_init() attaches
+ * pcie_obey() to the control. */
 int pcie_obey(void *pcie, struct simlink m, const uint8_t *body, struct simlink *answer,
               uint8_t *to);
 

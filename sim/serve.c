@@ -31,7 +31,7 @@ enum {
     TURN_DATAGRAMS = 512,
     TURNS = 16,
     FLUSH_NS = 1000000000,
-    /* default, of a card with LiteEth */
+    /* default control port of a card with LiteEth */
     ETHER_CONTROL_PORT = 20036
 };
 
@@ -265,7 +265,8 @@ static int open_net(struct server *s, const struct serve_options *o)
                            : tap_open(o->tap, s->mac, s->ip, s->port, &s->net);
 }
 
-/* TCP control would bypass the rules of datagrams, so it is off. */
+/* Opens control over datagrams. TCP control is off: it would write registers past
+ * rtl/shell/control, which here decides which client has which job. */
 static int open_control(struct server *s, const struct serve_options *o)
 {
     uint16_t port = (uint16_t)o->control;

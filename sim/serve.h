@@ -9,10 +9,9 @@ struct serve_options {
     const char *listen; /* "HOST:PORT" */
     const char *engine; /* its name, for the counters */
     const char *wave, *pcap;
-    const char *tap, *ip,
-        /* TAP interface and the card's addresses, for Ethernet shells, or NULL. mac NULL: made from
-         * ip. */
-        *mac;
+    /* TAP interface and the card's addresses on it, also without --shell; or NULL. mac NULL: made
+     * from ip. */
+    const char *tap, *ip, *mac;
     int control; /* UDP port of control; 0: any; -1: TCP control */
     /* fd: socket of the program that started the card and has it on its bus; -1: none. mm:
      * reduce_mm of that bus. */

@@ -42,11 +42,11 @@ struct shell_ops {
     /* From now on, beats in and out wait at random: in a clock with probability of_256 / 256. */
     void (*stall)(void *shell, unsigned of_256);
 
-    /* address() is NULL except for shells of Ethernet frames, where ip and port of frames are 0. It
-     * must be called first. It sets the card's MAC, IP, port for frames and control port
+    /* address() is NULL except for shells of Ethernet frames, where ip and port of frames are 0.
+     * Call address() first: it sets the card's MAC, IP, port for frames and control port
      * (hls/card/lease.def). With control_port 0, registers are accessed through `control` above;
-     * else they must not be, and step() must be called every LEASE_TICK_MS. report() may be NULL.
-     * It adds counts as lines "name value". */
+     * else they must not be, and step() must be called every LEASE_TICK_MS. report() adds counts
+     * as lines "name value"; it may be NULL. */
     void (*address)(void *shell, const uint8_t mac[6], uint32_t ip, uint16_t port,
                     uint16_t control_port);
     void (*report)(const void *shell, struct text *to);

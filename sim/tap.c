@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* frames that wait to be sent; frames read per call */
+/* MAX_WAITING: frames to send; AT_ONCE: frames read per call */
 enum { MAX_WAITING = 8192, AT_ONCE = 64 };
 
 struct tap {
@@ -152,7 +152,7 @@ static int open_with(const char *name, const struct ether *ether, void **net)
     if (!t)
         return -ENOMEM;
     t->ether = *ether;
-    /* with an empty name or a %, the system would choose another */
+    /* with an empty name or a %, the system would choose another name */
     int rc = strlen(name) >= IFNAMSIZ ? -ENAMETOOLONG : !*name || strchr(name, '%') ? -EINVAL : 0;
     t->fd = rc ? -1 : open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (!rc)

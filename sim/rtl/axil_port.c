@@ -1,6 +1,6 @@
 /* axil_port.c : Accesses registers through an AXI-Lite port.
  *
- * A transfer happens in a clock if valid and ready were set before it. */
+ * A transfer happens in a clock if valid and ready were set before its edge. */
 #include "sim/rtl/axil_port.h"
 #include "base/err.h"
 

@@ -12,8 +12,8 @@
 #include <zlib.h>
 
 enum {
-    /* clocks without a word after which the card is idle: more than it needs to store a frame or
-     * drop one without an address */
+    /* After so many clocks without a word on the wire, the card is idle: more than it needs to
+     * store a frame, or to drop a frame to an IP whose MAC it does not know. */
     QUIET = 2048,
     RESET_CLOCKS = 8,
     PREAMBLE = 8,
@@ -30,7 +30,7 @@ struct way {
     uint8_t *last, *last_be, *valid, *ready;
     uint32_t *data;
     uint8_t frame[MAX_BYTES + 4];
-    /* n: bytes of `frame`; at: of these sent (in) or received (out) */
+    /* n: length of `frame` (only rx); at: bytes sent to the card (rx) or received from it (tx) */
     size_t n, at;
     int credit; /* tenths of bytes that may pass */
 };
@@ -48,7 +48,7 @@ struct eth {
     uint64_t random;
     uint64_t now, last, poked, hole;
     bool controlled; /* by datagrams */
-    /* next pulse, of clock_s() */
+    /* time of the next pulse, by clock_s() */
     double pulse_s;
     struct control_time total;
     struct shell_eth_counts counts;

@@ -38,11 +38,12 @@ class Board
     explicit Board(unsigned index);
     ~Board();
 
-    // Loads a container's kernels and memory. Resets the container loaded before.
+    // Loads a container's kernels and memory. If a container was loaded before, restarts the card.
+    // Does nothing while kernels of the same container are open.
     void load(const axlf *container);
     bool reports_other_uuid() const { return faults.other_uuid; }
 
-    // ip: index of a kernel, as XRT counts; VIRTUAL is none, but keeps the container loaded
+    // ip: index of a kernel, as XRT counts; VIRTUAL names none, but keeps the container loaded
     static constexpr unsigned VIRTUAL = ~0u;
     void open_context(const unsigned char *uuid, unsigned ip, bool shared);
     void close_context(unsigned ip);

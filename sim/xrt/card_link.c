@@ -15,7 +15,7 @@ enum { START_S = 30, ANSWER_S = 30 };
 struct card_link {
     struct fpga_process process;
     pthread_mutex_t lock;
-    atomic_int waiting; /* threads at the lock */
+    atomic_int waiting; /* threads that wait for the lock */
     uint64_t accesses, dies_after;
     int gone; /* negative errno, or 0 */
     char why[CARD_LINK_WHY];
@@ -54,7 +54,7 @@ const char *card_link_why(const struct card_link *l)
     return l->why;
 }
 
-/* take() and give() let waiting threads run between the calls of a polling one. */
+/* take() and give() let waiting threads run between the calls of a polling thread. */
 static void take(struct card_link *l)
 {
     atomic_fetch_add(&l->waiting, 1);

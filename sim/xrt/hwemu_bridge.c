@@ -1,5 +1,5 @@
-/* hwemu_bridge.c : Forwards calls of XRT's libxrt_hwemu to narrowcast-sim. It is the simulator in
- * a container for hardware emulation, started by the container's simulate.sh.
+/* hwemu_bridge.c : Forwards calls of XRT's libxrt_hwemu to narrowcast-sim. This program is the
+ * simulator in a container for hardware emulation, started by the container's simulate.sh.
  *
  *     libxrt_hwemu <--socket, protocol buffers--> this <--hls/card/simlink.h--> narrowcast-sim
  *
@@ -199,7 +199,7 @@ static int serve(int fd, struct card_link *card)
     return rc;
 }
 
-/* libxrt_hwemu already listens, or will soon. */
+/* Connects to a socket at which libxrt_hwemu already listens, or will soon. */
 static int dial(const char *name)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -238,7 +238,7 @@ int main(int argc, char **argv)
     if (second >= 0) {
         static const uint8_t close_it[CALL_BYTES] = {0x09, 0, 0, 0,    0,         0,
                                                      0,    0, 0, 0x15, CALL_CLOSE};
-        /* ends the thread that reads the socket */
+        /* ends the thread of libxrt_hwemu that reads the socket */
         (void)!sock_send(second, close_it, sizeof close_it);
         close(second);
     }

@@ -1,4 +1,4 @@
-// methods.cpp : XRT's system and device with simulated cards, as XRT's driver.
+// methods.cpp : Implements methods of XRT's system and device for simulated cards.
 //
 //     libxrt_coreutil -> libxrt_core.so.2, this -> libxrt_noop.so.2
 //
@@ -94,8 +94,8 @@ void reg_write(Device *d, uint32_t ip, uint32_t at, uint32_t value)
     board(d)->write(ip, at, value);
 }
 
-// The next functions must not throw: destructors of XRT's objects call them. The objects may
-// outlive their device, which has then freed their resources.
+// close_context() and free_bo() must not throw: destructors of XRT's objects call these functions.
+// Such an object may outlive its device; the call then does nothing.
 void close_context(Device *d, const unsigned char *, unsigned ip)
 {
     if (const auto b = board_or_none(d))
@@ -275,8 +275,9 @@ void make_device_table(State &s)
         t.missing = "device_pcie::get_device_handle";
 }
 
-// If a method is missing, opening a device fails, as libxrt_noop's would do nothing. Without a
-// system, XRT would end the program.
+// If libxrt_noop lacks a method that this library replaces, opening a device fails: libxrt_noop's
+// would do nothing. If get_userpf_device() itself is missing, XRT gets no system and ends the
+// program.
 __attribute__((constructor)) void load()
 {
     State &s = state();

@@ -68,7 +68,7 @@ static int about(const char *xclbin, unsigned n)
     xrtDeviceHandle d = xrtDeviceOpen(n);
     (void)xclbin;
     MUST(d);
-    /* in the driver, which XRT loads when it opens a device */
+    /* of the driver, which XRT loads when it opens a device */
     int (*get)(xclDeviceHandle, struct xclDeviceInfo2 *) = NULL;
     *(void **)&get = dlsym(RTLD_DEFAULT, "xclGetDeviceInfo2");
     MUST(get && get(xrtDeviceToXclDevice(d), &info) == 0);
@@ -141,7 +141,7 @@ static int runs(const char *xclbin, unsigned n)
         MUST(xrtBOSync(from, XCL_BO_SYNC_BO_TO_DEVICE, 64 * PARTS * STRIDE, 0) == 0);
         xrtRunHandle r = xrtKernelRun(k, from, to, PARTS, STRIDE, BEATS, FMT, OUT_FMT, 1, 1);
         MUST(r);
-        /* with a time-out, libxrt_hwemu would always sleep for all of it */
+        /* with a time-out, libxrt_hwemu would always sleep for the whole time-out */
         MUST(xrtRunWait(r) == ERT_CMD_STATE_COMPLETED);
         MUST(xrtBOSync(to, XCL_BO_SYNC_BO_FROM_DEVICE, 64 * BEATS, 0) == 0);
         for (int j = 0; j < 64 * BEATS; j++) {
@@ -280,7 +280,7 @@ static int stuck(const char *xclbin, unsigned n)
     nanosleep(&wait, NULL);
     MUST(pthread_tryjoin_np(reader, &id) == EBUSY);
     MUST(xrtDeviceClose(o.device) == 0);
-    /* the open kernel keeps XRT's device open; exiting must end that too */
+    /* k keeps XRT's device open after xrtDeviceClose(); exit() must end the reader's call */
     exit(0);
 }
 
