@@ -136,8 +136,7 @@ static void check_reduce_op_sizes(void)
         make((struct codec_spec){.format = "e3m0", .out_format = "e4m3"}, 4, REDUCE_PARTS);
     const struct reduce_op w = codec_reduce_op(&(struct codec_call){.codec = &wide}),
                            r = codec_reduce_op(&(struct codec_call){.codec = &ring});
-    CHECK(w.ops->wide_bytes(&w, 8) == 9 && r.ops->wide_bytes(&r, 8) == 0,
-          "wide bytes: exact only");
+    CHECK(w.ops->wide_bytes(&w, 8) == 9 && r.ops->wide_bytes(&r, 8) == 0, "wide bytes: exact only");
     CHECK(w.ops->acc_bytes(&w, 8) == 64 && r.ops->acc_bytes(&r, 8) == 32, "accumulators");
     CHECK(r.ops->in_bytes(&r, 8) == 4 && r.ops->out_bytes(&r, 8) == 8, "in and out differ");
 

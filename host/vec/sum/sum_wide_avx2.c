@@ -151,7 +151,7 @@ EXACT_INLINE void round_long_sums(const struct sum_exact *p, const int64_t *sums
 EXACT_INLINE void all_to_wide(struct sum_exact plan, bool two, bool nibbles, float units, int bits,
                               const uint8_t *const *parts, int n_parts, size_t n, uint8_t *wide)
 {
-    uint8_t rest[WIDE_BLOCK + WIDE_SLACK];
+    uint8_t rest[WIDE_BLOCK + WIDE_SLACK] = {0};
     uint32_t block[LANES];
     uint64_t long_block[LANES];
     __m256 low[4], high[4];
