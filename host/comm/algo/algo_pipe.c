@@ -13,7 +13,7 @@
 enum {
     /* least bytes of a message, except in the last segment; shorter ones do not pay */
     MESSAGE_MIN = 30 * 1024,
-    /* Open MPI sends up to 64 KiB over TCP, headers included, without a handshake. Messages within a
+    /* Open MPI sends up to 64 KiB over TCP, headers included, without a handshake. Messages in a
      * node may be longer. */
     MESSAGE_MAX = 60 * 1024,
     /* The first segment's cast and the last one's return overlap with nothing. */
