@@ -100,11 +100,6 @@ static struct algo_cut chunk(const struct across *a, size_t i, enum algo_form fo
                              .n_parts = a->nodes.n};
 }
 
-static int around(const struct across *a, int by)
-{
-    return (a->nodes.me + by + a->nodes.n) % a->nodes.n;
-}
-
 static void add_node(const struct across *a, size_t i)
 {
     const struct algo_cut cut = chunk(a, i, a->form);
@@ -120,10 +115,10 @@ static int post_node(const struct across *a, size_t i)
     const struct algo_cut cut = chunk(a, i, a->form);
     const size_t mine = algo_cut_bytes(&cut, a->nodes.me);
     for (int by = 1; by < a->nodes.n; by++)
-        TRY(comm_recv(a->comm, algo_rank(&a->nodes, around(a, -by)),
+        TRY(comm_recv(a->comm, algo_rank(&a->nodes, algo_around(&a->nodes, -by)),
                       a->s->store[i % 2] + (size_t)(by - 1) * algo_cut_most(&cut), mine));
     for (int by = 1; by < a->nodes.n; by++) {
-        const int to = around(a, by);
+        const int to = algo_around(&a->nodes, by);
         TRY(comm_send(a->comm, algo_rank(&a->nodes, to), a->s->wide[i % 2] + algo_cut_at(&cut, to),
                       algo_cut_bytes(&cut, to)));
     }
@@ -136,7 +131,8 @@ static void add_nodes(const struct across *a, size_t i)
     const uint8_t **parts = a->comm->host_scratch;
     parts[a->nodes.me] = a->s->wide[i % 2] + algo_cut_at(&cut, a->nodes.me);
     for (int by = 1; by < a->nodes.n; by++)
-        parts[around(a, -by)] = a->s->store[i % 2] + (size_t)(by - 1) * algo_cut_most(&cut);
+        parts[algo_around(&a->nodes, -by)] =
+            a->s->store[i % 2] + (size_t)(by - 1) * algo_cut_most(&cut);
     algo_add_blocks(cut.op, CHUNK, algo_cut_range(&cut, a->nodes.me), a->form, parts, a->nodes.n,
                     a->s->acc, ALGO_OUT, a->s->out[i % 2] + algo_cut_at(&out, a->nodes.me));
 }
@@ -145,12 +141,12 @@ static int post_sum(const struct across *a, size_t i)
 {
     const struct algo_cut out = chunk(a, i, ALGO_OUT);
     for (int by = 1; by < a->nodes.n; by++) {
-        const int from = around(a, -by);
+        const int from = algo_around(&a->nodes, -by);
         TRY(comm_recv(a->comm, algo_rank(&a->nodes, from),
                       a->s->out[i % 2] + algo_cut_at(&out, from), algo_cut_bytes(&out, from)));
     }
     for (int by = 1; by < a->nodes.n; by++)
-        TRY(comm_send(a->comm, algo_rank(&a->nodes, around(a, by)),
+        TRY(comm_send(a->comm, algo_rank(&a->nodes, algo_around(&a->nodes, by)),
                       a->s->out[i % 2] + algo_cut_at(&out, a->nodes.me),
                       algo_cut_bytes(&out, a->nodes.me)));
     return 0;

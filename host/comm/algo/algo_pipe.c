@@ -191,11 +191,6 @@ static const uint8_t *codes_at(const struct pipe *p, struct algo_range r)
 
 /* ---- messages ---- */
 
-static int around(const struct algo_set *set, int by)
-{
-    return (set->me + by + set->n) % set->n;
-}
-
 static bool does(const struct pipe *p, int kind)
 {
     return p->halves & (kind == RESULTS ? ALGO_PIPE_GATHER : ALGO_PIPE_REDUCE);
@@ -205,7 +200,7 @@ static int receive(struct pipe *p, size_t s, int kind, int by)
 {
     const struct algo_set *set = &p->level[level_of[kind]].set;
     struct comm_batch *in = &p->mem.slots[s % WINDOW].in[kind];
-    const int from = around(set, -by), rank = algo_rank(set, from);
+    const int from = algo_around(set, -by), rank = algo_rank(set, from);
     struct algo_range r;
     switch (kind) {
     case CODES:
@@ -226,7 +221,7 @@ static int receive(struct pipe *p, size_t s, int kind, int by)
 static int send(struct pipe *p, struct comm_batch *flight, size_t s, int kind, int by)
 {
     const struct algo_set *set = &p->level[level_of[kind]].set;
-    const int to = around(set, by), rank = algo_rank(set, to);
+    const int to = algo_around(set, by), rank = algo_rank(set, to);
     struct algo_range r;
     switch (kind) {
     case CODES:
@@ -309,7 +304,7 @@ static void add_codes(struct pipe *p, size_t s)
         return;
     p->parts[set->me] = codes_at(p, mine);
     for (int by = 1; by < set->n; by++)
-        p->parts[around(set, -by)] = codes_from(p, s, by);
+        p->parts[algo_around(set, -by)] = codes_from(p, s, by);
     algo_add_parts(&p->op, mine, ALGO_IN, p->parts, set->n, p->mem.acc,
                    one_node ? ALGO_OUT : p->form,
                    one_node ? result_at(p, mine) : node_at(p, s, mine));
@@ -324,7 +319,7 @@ static void add_nodes(struct pipe *p, size_t s)
         return;
     p->parts[set->me] = node_at(p, s, mine);
     for (int by = 1; by < set->n; by++)
-        p->parts[around(set, -by)] = parts_from(p, s, by);
+        p->parts[algo_around(set, -by)] = parts_from(p, s, by);
     algo_add_parts(&p->op, mine, p->form, p->parts, set->n, p->mem.acc, ALGO_OUT,
                    result_at(p, mine));
     p->comm->count.rounds++;

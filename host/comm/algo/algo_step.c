@@ -3,24 +3,19 @@
 #include "base/err.h"
 #include "comm/comm_inside.h"
 
-static int around(const struct algo_set *set, int by)
-{
-    return ((set->me + by) % set->n + set->n) % set->n;
-}
-
 int algo_alltoall(struct comm *c, const struct algo_set *set, const struct algo_cut *cut,
                   const uint8_t *vector, uint8_t *store, const uint8_t **parts)
 {
     const size_t mine = algo_cut_bytes(cut, set->me);
     parts[set->me] = vector + algo_cut_at(cut, set->me);
     for (int by = 1; by < set->n; by++) { /* each member starts with a different neighbour */
-        const int from = around(set, -by);
+        const int from = algo_around(set, -by);
         uint8_t *place = store + (size_t)(by - 1) * algo_cut_most(cut);
         TRY(comm_recv(c, algo_rank(set, from), place, mine));
         parts[from] = place;
     }
     for (int by = 1; by < set->n; by++) {
-        const int to = around(set, by);
+        const int to = algo_around(set, by);
         TRY(comm_send(c, algo_rank(set, to), vector + algo_cut_at(cut, to),
                       algo_cut_bytes(cut, to)));
     }
@@ -31,12 +26,12 @@ int algo_allgather(struct comm *c, const struct algo_set *set, const struct algo
                    uint8_t *vector)
 {
     for (int by = 1; by < set->n; by++) {
-        const int from = around(set, -by);
+        const int from = algo_around(set, -by);
         TRY(comm_recv(c, algo_rank(set, from), vector + algo_cut_at(cut, from),
                       algo_cut_bytes(cut, from)));
     }
     for (int by = 1; by < set->n; by++)
-        TRY(comm_send(c, algo_rank(set, around(set, by)), vector + algo_cut_at(cut, set->me),
+        TRY(comm_send(c, algo_rank(set, algo_around(set, by)), vector + algo_cut_at(cut, set->me),
                       algo_cut_bytes(cut, set->me)));
     return set->n > 1 ? comm_round(c) : 0;
 }
@@ -59,10 +54,11 @@ int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct al
     for (int step = 1; step < set->n; step++) {
         const struct algo_cut moves = {f, step == 1 ? cut->form : ALGO_PART, cut->whole,
                                        cut->n_parts};
-        const int going = around(set, -step), coming = around(set, -step - 1);
+        const int going = algo_around(set, -step), coming = algo_around(set, -step - 1);
         const uint8_t *sent = step == 1 ? codes + algo_cut_at(cut, going) : passed_on;
-        TRY(comm_recv(c, algo_rank(set, around(set, -1)), got, algo_cut_bytes(&moves, coming)));
-        TRY(comm_send(c, algo_rank(set, around(set, 1)), sent, algo_cut_bytes(&moves, going)));
+        TRY(comm_recv(c, algo_rank(set, algo_around(set, -1)), got,
+                      algo_cut_bytes(&moves, coming)));
+        TRY(comm_send(c, algo_rank(set, algo_around(set, 1)), sent, algo_cut_bytes(&moves, going)));
         TRY(comm_round(c));
         const uint8_t *const addends[] = {got, codes + algo_cut_at(cut, coming)};
         const bool last = step == set->n - 1; /* then coming == me */
@@ -81,10 +77,10 @@ int algo_ring_allgather(struct comm *c, const struct algo_set *set, const struct
                         uint8_t *vector)
 {
     for (int step = 1; step < set->n; step++) {
-        const int going = around(set, 1 - step), coming = around(set, -step);
-        TRY(comm_recv(c, algo_rank(set, around(set, -1)), vector + algo_cut_at(cut, coming),
+        const int going = algo_around(set, 1 - step), coming = algo_around(set, -step);
+        TRY(comm_recv(c, algo_rank(set, algo_around(set, -1)), vector + algo_cut_at(cut, coming),
                       algo_cut_bytes(cut, coming)));
-        TRY(comm_send(c, algo_rank(set, around(set, 1)), vector + algo_cut_at(cut, going),
+        TRY(comm_send(c, algo_rank(set, algo_around(set, 1)), vector + algo_cut_at(cut, going),
                       algo_cut_bytes(cut, going)));
         TRY(comm_round(c));
     }

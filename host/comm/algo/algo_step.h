@@ -53,6 +53,11 @@ static inline int algo_rank(const struct algo_set *s, int member)
 {
     return s->first + member * s->stride;
 }
+/* by: -n to n */
+static inline int algo_around(const struct algo_set *s, int by)
+{
+    return (s->me + by + s->n) % s->n;
+}
 
 /* ---- sums ---- */
 
