@@ -70,7 +70,7 @@ size_t ether_put(struct ether *e, uint32_t ip, uint16_t port, const uint8_t *pay
 void ether_put_udp(uint8_t *to, uint32_t from_ip, uint16_t from_port, uint32_t to_ip,
                    uint16_t to_port, size_t n);
 
-/* Returns the internet checksum of `sum` and bytes[n]; 0xffff if these include a valid checksum. */
+/* Returns the ones'-complement sum of `sum` and bytes[n]; 0xffff if they include a checksum. */
 uint32_t ether_sum(uint32_t sum, const uint8_t *bytes, size_t n);
 
 #endif

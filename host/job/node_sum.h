@@ -24,7 +24,7 @@ int node_sum_check(const char *word, const struct algo *algo, int group, int n_r
                    const struct codec *codec);
 
 /* Open the card of the node's first rank. All ranks call this function, with arguments that
- * node_sum_check() accepted. sum is copied. Of o it uses xclbin and the time for a card's answer:
+ * node_sum_check() accepted. sum is copied. o gives the xclbin and the time for a card's answer:
  * card_deadline_s, but at most half of deadline_s. Returns 0 also without a usable card. An error
  * may occur on one rank only: reports -EINVAL (no container) or -ENXIO (no such card), or returns
  * -ENOMEM or -EIO. */

@@ -1,7 +1,7 @@
 /* sum_wide_avx2.c : Sums packed codes to wide words, and wide words to codes, with AVX2 and F16C.
  *
  * Sums of one window (sum_exact.h) have at most WIDE_MAX bits and pass through 32-bit integers.
- * Those of two windows pass through 64-bit integers: high * 2^15 + low, each in its window's
+ * Sums of two windows pass through 64-bit integers: high * 2^15 + low, each in its window's
  * units. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
@@ -19,7 +19,7 @@ enum {
 /* first element of each vector, as in store_codes() */
 static const int element_of[4] = {0, 16, 8, 24};
 
-/* units: 2^m' such that sums * units are integers */
+/* units: power of two that makes sums integers */
 EXACT_INLINE void to_words(const __m256 *sums, float units, int bits, uint32_t *to)
 {
     const __m256i lowest = words(1 << (bits - 1)), all = words((1 << bits) - 1);
