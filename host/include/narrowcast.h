@@ -169,7 +169,8 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
  * P of processes. Process p has blocks V p / P to V (p + 1) / P - 1: nc_n_blocks() of them, from
  * nc_first_block() on. A training computes a block's gradients from its share of the batch.
  *
- *   grads      [nc_n_blocks()][n_layers] pointers, block after block. All of them receive the mean.
+ *   grads      [nc_n_blocks()][n_layers] pointers, block after block. The mean replaces those of
+ *              the first block; the others stay unchanged.
  *   states     nc_state_save() writes the equally long states of the process's blocks one after
  *              another. A job with another number of processes loads its own blocks' states in the
  *              same order.

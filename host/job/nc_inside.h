@@ -87,7 +87,7 @@ void nc_type_close(struct nc_block *b);
 int nc_type_begin(struct nc *nc, const void *grads);
 
 /* nc_type_in() converts layers first to first+n-1 of all blocks to fp32. nc_type_out() converts
- * all layers back. */
+ * the means back. */
 void nc_type_in(struct nc *nc, int first, int n);
 void nc_type_out(struct nc *nc);
 

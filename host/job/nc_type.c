@@ -123,7 +123,6 @@ static void type_out(const struct nc *nc, struct nc_block *b, int l)
 
 void nc_type_out(struct nc *nc)
 {
-    for (int k = 0; k < nc->n_blocks; k++)
-        for (int l = 0; l < nc->n_layers; l++)
-            type_out(nc, &nc->blocks[k], l);
+    for (int l = 0; l < nc->n_layers; l++)
+        type_out(nc, nc->blocks, l);
 }

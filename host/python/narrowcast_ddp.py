@@ -394,8 +394,8 @@ class State:
                     # e4m3 rounds fp16's largest number, 65504, up to 65536
                     if self.saturates and grad.element_size() == 2:
                         largest = torch.finfo(grad.dtype).max
-                        self.room[i].clamp_(-largest, largest)
-                    grad.copy_(self.room[i].view(grad.shape))
+                        self.rooms[0][i].clamp_(-largest, largest)
+                    grad.copy_(self.rooms[0][i].view(grad.shape))
             future.set_result(bucket.buffer())
 
     def state_dict(self):

@@ -230,6 +230,11 @@ void reducer_set_means(struct reducer *r, float *const *means)
     r->means = means;
 }
 
+void reducer_discard_means(struct reducer *r)
+{
+    r->discards_means = true;
+}
+
 void reducer_set_trace(struct reducer *r, struct trace *trace)
 {
     r->trace = trace;

@@ -66,6 +66,8 @@ static void decode(struct bucket_flow *f, size_t at, size_t n)
     const struct codec *codec = &r->codecs[b->fp32];
     const double start = clock_s();
     int n_spans = 0;
+    if (r->discards_means)
+        return;
     for (int k = 0; k < b->n_layers; k++) {
         const int i = (int)b->call.layers[k].index;
         size_t from, to;

@@ -38,7 +38,7 @@ int main(void)
         }
         if (nc_allreduce(nc, list, NULL) != 0)
             return 1;
-        for (int i = 0; i < N; i++) /* every block holds the mean */
+        for (int i = 0; i < N; i++) /* the first block holds the mean */
             weights[i] -= 0.1f * grads[0][i];
     }
     for (int i = 0; i < N; i++) {
