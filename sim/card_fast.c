@@ -63,7 +63,7 @@ static inline uint8_t mark_of(int8_t magnitude, uint8_t negative, int8_t most, i
 
 static void mark(const uint8_t *bytes, size_t n, struct beat_fmt f, uint8_t *marks)
 {
-    const uint32_t most = mf_max(f.fmt), nan = mf_inf(f.fmt) + (f.fmt.fn ? 0 : 1);
+    const uint32_t most = mf_max(f.fmt), nan = mf_last_not_nan(f.fmt) + 1;
     if (f.width == 8) {
         for (size_t i = 0; i < n; i++)
             marks[i] |= mark_of(bytes[i] & 127, bytes[i] >> 7, (int8_t)most, (int8_t)nan);

@@ -97,8 +97,9 @@ template <class T> static rounding<T> rounding_of(const struct gemm_rule *rule)
     k.magic =
         same ? (T)0 : wide<T>::put((bits)(bias + (int)m + lowest - f.m) << m | one << (m - 1));
     k.max = value_bits<T>(f, mf_max(f));
-    k.beyond = rule->overflow == MF_SATURATE ? k.max : f.fn != 0 ? quiet : inf;
-    k.nan = f.m == 0 ? inf : quiet;
+    const bool numbers = f.flavour == MF_NUMBERS, saturates = rule->overflow == MF_SATURATE;
+    k.beyond = saturates || numbers ? k.max : f.flavour == MF_NO_INF ? quiet : inf;
+    k.nan = numbers ? k.max : f.m == 0 && f.flavour == MF_IEEE ? inf : quiet;
     return k;
 }
 

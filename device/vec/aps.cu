@@ -46,7 +46,7 @@ static __device__ int aps_shift(const struct dev_aps *aps, uint32_t absmax)
     if (absmax == 0 || absmax >= 0x7f800000u)
         return 0;
     const int e = aps->tight ? mf_exp_tight(f, absmax) : mf_exp_up_times(absmax, aps->n_ranks);
-    return mf_bias(f) + (aps->tight ? f.fn : 0) - min(max(e, -126), 126);
+    return vec_aps_top(f, aps->tight) - min(max(e, -126), 126);
 }
 
 /* One thread calls it. */

@@ -60,7 +60,8 @@ CAST_FN float cast_power(int exponent) /* -126..127 */
 CAST_FN bool cast_hard(struct mf_fmt f, const struct vec_cast *cast)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
-    const bool e5m2 = f.e == 5 && f.m == 2 && !f.fn, e4m3fn = f.e == 4 && f.m == 3 && f.fn;
+    const bool e5m2 = mf_same(f, mf_e5m2()),
+               e4m3fn = f.e == 4 && f.m == 3 && f.flavour == MF_NO_INF;
     return !cast->trunc && cast->round == MF_NEAREST && cast->overflow == MF_SATURATE &&
            (e5m2 || e4m3fn);
 #else

@@ -67,7 +67,7 @@ int vec_gpu_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, s
         return 0;
     if (sum->rule == VEC_TRUNC) {
         k_add_e5m2<true><<<grid, CU_THREADS, 0, s>>>(sum->overflow, acc, codes, n, n_chunks);
-    } else if (f.e == 5 && f.m == 2 && f.fn == 0) {
+    } else if (mf_same(f, mf_e5m2())) {
         k_add_e5m2<false><<<grid, CU_THREADS, 0, s>>>(sum->overflow, acc, codes, n, n_chunks);
     } else if (f.m > 10) {
         const sum_fmt<double> wide = sum_fmt_of<double>(f, sum->overflow);

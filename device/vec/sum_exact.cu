@@ -164,9 +164,9 @@ static bool plan_end(const struct sum_job &job, struct real type, int raised,
     if (job.overflow != MF_SATURATE || value > type.bias)
         return true;
     plan->value = power_of_two(value);
-    if (out.e == 5 && out.m == 2 && out.fn == 0)
+    if (mf_same(out, mf_e5m2()))
         plan->end = END_E5M2;
-    if (out.e == 4 && out.m == 3 && out.fn == 1)
+    if (out.e == 4 && out.m == 3 && out.flavour == MF_NO_INF)
         plan->end = END_E4M3FN;
     return true;
 }
@@ -180,7 +180,7 @@ static enum exact_way exact_choose(const struct sum_job &job, struct exact_plan 
     const int bits = mf_acc_bits(in, (unsigned)job.n_parts) - 1, one = mf_acc_bits(in, 1) - 1;
     if (job.n_parts > PARTS_NEAR || in.e > 5 || in.m > 10)
         return WAY_WORDS;
-    plan->inf = mf_inf(in);
+    plan->inf = mf_special(in);
     plan->beyond = job.overflow == MF_SATURATE ? mf_max(out) : mf_inf(out);
     plan->sign = 1u << (out.e + out.m);
     plan->no_mantissa = out.m == 0;
@@ -189,8 +189,7 @@ static enum exact_way exact_choose(const struct sum_job &job, struct exact_plan 
         plan->mask = 1u << 31 | mf_nan(in) << (23 - in.m);
         return WAY_SINGLE;
     }
-    if (in.e == 5 && in.m == 2 && in.fn == 0 && 2 * bits - one <= PAIR_BITS &&
-        plan_end(job, single, 0, plan)) {
+    if (mf_same(in, mf_e5m2()) && 2 * bits - one <= PAIR_BITS && plan_end(job, single, 0, plan)) {
         plan->high = (float)(3 * power_of_two(bits + 1 - mf_bias(in) - (int)in.m));
         return WAY_PAIR;
     }

@@ -32,12 +32,11 @@ template <> struct lane<double> {
 
 /* Arguments and results are sign-extended codes. */
 template <class T> struct sum_fmt {
-    typename lane<T>::bits mask, inf,
-        /* bits that turn the magnitude inf into the float's inf or nan */
-        special;
-    uint32_t nan, beyond, minus; /* codes of nan and of overflows; the sign */
-    unsigned drop;               /* mantissa bits of the float less the format's */
-    bool no_mantissa;            /* m = 0: ties go to the larger magnitude, but 0 stays 0 */
+    typename lane<T>::bits mask, limit, /* first magnitude that is not a number */
+        special;                        /* bits that turn it into the float's inf or nan */
+    uint32_t nan, beyond, minus;        /* codes of nan and of overflows; the sign */
+    unsigned drop;                      /* mantissa bits of the float less the format's */
+    bool no_mantissa;                   /* m = 0: ties go to the larger magnitude, but 0 stays 0 */
 };
 
 template <class T> static inline sum_fmt<T> sum_fmt_of(struct mf_fmt f, enum mf_overflow overflow)
@@ -47,8 +46,8 @@ template <class T> static inline sum_fmt<T> sum_fmt_of(struct mf_fmt f, enum mf_
     const unsigned m = lane<T>::M, e = lane<T>::E, drop = m - f.m;
     sum_fmt<T> k;
     k.mask = one << (m + e) | (bits)mf_nan(f) << drop;
-    k.inf = (bits)mf_inf(f) << drop;
-    k.special = ((one << e) - 1) << m | (f.fn != 0 ? one << (m - 1) : 0);
+    k.limit = (bits)mf_special(f) << drop;
+    k.special = ((one << e) - 1) << m | (f.flavour != MF_IEEE ? one << (m - 1) : 0);
     k.nan = mf_nan(f);
     k.beyond = overflow == MF_SATURATE ? mf_max(f) : mf_inf(f);
     k.minus = ~mf_nan(f);
@@ -62,7 +61,7 @@ template <class T> static __device__ inline T sum_value(const sum_fmt<T> &k, uin
     typedef typename lane<T>::bits bits;
     const bits b = ((bits)(int64_t)(int32_t)code << k.drop) & k.mask;
     const bits mag = b & ~((bits)1 << (lane<T>::M + lane<T>::E));
-    return lane<T>::put(mag >= k.inf ? b | k.special : b);
+    return lane<T>::put(mag >= k.limit ? b | k.special : b);
 }
 
 /* As mf_add(): inf counts as too large, nan and zero have no sign. */

@@ -91,7 +91,7 @@ template <bool TRUNC> static __global__ void k_sum_e5m2(struct sum_job job, size
 
 static bool is_e5m2(struct mf_fmt f)
 {
-    return f.e == 5 && f.m == 2 && f.fn == 0;
+    return mf_same(f, mf_e5m2());
 }
 
 template <int W, int RULE> static void launch_known(const struct sum_job &job, cudaStream_t s)

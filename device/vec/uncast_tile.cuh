@@ -30,8 +30,8 @@ enum { SHIFT_MAX = 1000, NO_TABLE = SHIFT_MAX + 1 };
 struct uncast {
     struct mf_fmt fmt;
     /* bits of a code; mask without the sign; first code that is not a number */
-    uint32_t width, nan, inf;
-    uint32_t inf_bits;      /* fp32 bits for the code `inf` */
+    uint32_t width, nan, special;
+    uint32_t special_bits;  /* fp32 bits of the code `special` */
     uint32_t up, sign_left; /* 23 - m; left shift of a code that makes the sign the highest bit */
     float divisor;
 };
@@ -63,8 +63,8 @@ static struct uncast uncast_make(struct mf_fmt f, float divisor)
     u.fmt = f;
     u.width = mf_width(f);
     u.nan = mf_nan(f);
-    u.inf = mf_inf(f);
-    u.inf_bits = f.fn ? 0x7fffffff : 0x7f800000;
+    u.special = mf_special(f);
+    u.special_bits = f.flavour == MF_IEEE ? 0x7f800000 : 0x7fffffff;
     u.up = 23u - f.m;
     u.sign_left = 31u - f.e - f.m;
     u.divisor = divisor;
@@ -112,9 +112,9 @@ UNCAST_FN float uncast_value(const struct uncast *u, const struct uncast_shift *
         x = __fmul_rn(__fmul_rn(x, by->factor[0]), by->factor[1]);
     x = __fmul_rn(x, by->factor[2]);
     uint32_t bits = __float_as_uint(x);
-    bits = mag < u->inf ? bits : u->inf_bits;
+    bits = mag < u->special ? bits : u->special_bits;
     x = uncast_divide(by, __uint_as_float(bits | sign));
-    return mag > u->inf || (mag == u->inf && u->fmt.fn) ? __uint_as_float(0x7fffffffu | sign) : x;
+    return mag > mf_last_not_nan(u->fmt) ? __uint_as_float(0x7fffffffu | sign) : x;
 }
 
 /* For codes of at most 8 bits. The whole block calls it. */

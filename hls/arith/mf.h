@@ -9,8 +9,8 @@
  * bias = 2^(e-1) - 1. Code + 1 is the next larger magnitude, so a carry out of mm rounds correctly
  * into the exponent.
  *
- * Corner formats: m = 0 has no nan; its top code is inf. e = 1 has no normals. Flavour fn (e4m3fn)
- * has no inf: codes with the top field are numbers, except that all ones is nan. fp32 is e8m23.
+ * Corner formats: m = 0 has no nan; its top code is inf. e = 1 has no normals. Two flavours use the
+ * top field for numbers: eXmYfn has no inf, and all ones is nan; eXmYf has neither. fp32 is e8m23.
  *
  * code -mf_unpack-> sign, significand * 2^exponent -scale, add-> -mf_pack (rounds once)-> code
  *
@@ -28,8 +28,16 @@
 #define MF_FN static inline
 #endif
 
+enum mf_flavour {
+    MF_IEEE,   /* eXmY */
+    MF_NO_INF, /* eXmYfn, as e4m3fn of the OCP's FP8; m > 0 */
+    MF_NUMBERS /* eXmYf, as e2m1f of its FP4: only numbers. nan and inf become the largest one, so
+                  callers look for them before a cast. */
+};
+
 struct mf_fmt {
-    uint8_t e, m, fn; /* exponent bits 1..8, mantissa bits 0..23, 1 for the flavour without inf */
+    uint8_t e, m;    /* exponent bits 1..8, but 1..7 without MF_IEEE; mantissa bits 0..23 */
+    uint8_t flavour; /* enum mf_flavour */
 };
 
 enum mf_round {
@@ -46,7 +54,7 @@ enum mf_round {
  * limit. */
 enum mf_overflow {
     MF_SATURATE, /* the largest finite value, also for an infinite input; nan stays nan */
-    MF_INF       /* inf; fn: nan */
+    MF_INF       /* inf; MF_NO_INF: nan; MF_NUMBERS: as MF_SATURATE */
 };
 
 /* ---- Special codes, without their sign ---- */
@@ -61,7 +69,7 @@ MF_FN int mf_bias(struct mf_fmt f)
 }
 MF_FN int mf_same(struct mf_fmt a, struct mf_fmt b)
 {
-    return a.e == b.e && a.m == b.m && a.fn == b.fn;
+    return a.e == b.e && a.m == b.m && a.flavour == b.flavour;
 }
 
 /* The only nan in results: all ones (m = 0: the code of inf). Inputs may have other payloads. */
@@ -70,17 +78,38 @@ MF_FN uint32_t mf_nan(struct mf_fmt f)
     return (1u << (f.e + f.m)) - 1u;
 }
 
-/* inf: |1..1|0..0|. fn uses its nan instead. */
-MF_FN uint32_t mf_inf(struct mf_fmt f)
+/* The first code that is not a number. IEEE: inf, |1..1|0..0| */
+MF_FN uint32_t mf_special(struct mf_fmt f)
 {
-    return f.fn ? mf_nan(f) : mf_nan(f) ^ ((1u << f.m) - 1u);
+    uint32_t nan = mf_nan(f);
+    return f.flavour == MF_IEEE     ? nan ^ ((1u << f.m) - 1u)
+           : f.flavour == MF_NO_INF ? nan
+                                    : nan + 1u;
 }
 
-/* The code below inf. For e = 1 it is 2 - 2^(1-m), the largest subnormal; for e = 1, m = 0 only 0
- * is left. */
+/* The largest number. For e = 1 in IEEE's flavour it is 2 - 2^(1-m), the largest subnormal; for
+ * e = 1, m = 0 only 0 is left. */
 MF_FN uint32_t mf_max(struct mf_fmt f)
 {
-    return mf_inf(f) - 1u;
+    return mf_special(f) - 1u;
+}
+
+/* What inf becomes: inf, else nan, else the largest number. */
+MF_FN uint32_t mf_inf(struct mf_fmt f)
+{
+    return f.flavour == MF_IEEE ? mf_special(f) : mf_nan(f);
+}
+
+/* Magnitudes above it are nans. */
+MF_FN uint32_t mf_last_not_nan(struct mf_fmt f)
+{
+    return f.flavour == MF_IEEE ? mf_special(f) : mf_max(f);
+}
+
+/* 1 if the top field holds numbers, else 0. */
+MF_FN int mf_uses_top(struct mf_fmt f)
+{
+    return f.flavour != MF_IEEE ? 1 : 0;
 }
 
 /* ---- Unpack, normalise, pack ---- */
@@ -95,7 +124,7 @@ struct mf_num {
 
 MF_FN struct mf_fmt mf_fp32(void)
 {
-    struct mf_fmt f = {8, 23, 0};
+    struct mf_fmt f = {8, 23, MF_IEEE};
     return f;
 }
 
@@ -104,12 +133,11 @@ MF_FN struct mf_fmt mf_fp32(void)
 MF_FN struct mf_num mf_unpack(struct mf_fmt f, uint32_t code)
 {
     uint32_t mag = code & mf_nan(f), field = mag >> f.m, frac = mag & ((1u << f.m) - 1u);
-    uint32_t inf = mf_inf(f);
     struct mf_num v;
     v.sig = field != 0u ? frac | (1u << f.m) : frac;
     v.exp = (field != 0u ? (int)field : 1) - mf_bias(f) - f.m;
     v.negative = (code >> (f.e + f.m)) & 1u;
-    v.kind = mag < inf ? MF_FINITE : mag == inf && f.fn == 0 ? MF_INFINITE : MF_NAN;
+    v.kind = mag < mf_special(f) ? MF_FINITE : mag > mf_last_not_nan(f) ? MF_NAN : MF_INFINITE;
     return v;
 }
 
@@ -230,7 +258,8 @@ MF_FN uint32_t mf_add(struct mf_fmt f, uint32_t a, uint32_t b, enum mf_overflow 
 /* Return 1 if `to` has all numbers of `from`, and an inf and a nan if `from` has them. */
 MF_FN int mf_holds(struct mf_fmt to, struct mf_fmt from)
 {
-    return mf_same(to, from) || (to.fn == 0 && to.m >= from.m && to.e >= from.e + from.fn);
+    return mf_same(to, from) ||
+           (to.flavour == MF_IEEE && to.m >= from.m && to.e >= from.e + mf_uses_top(from));
 }
 
 /* Convert a code exactly into a format that holds all its format's numbers (mf_holds()), for
@@ -244,12 +273,12 @@ MF_FN uint32_t mf_widen(struct mf_fmt to, struct mf_fmt from, uint32_t code)
 
 MF_FN struct mf_fmt mf_e5m2(void)
 {
-    struct mf_fmt f = {5, 2, 0};
+    struct mf_fmt f = {5, 2, MF_IEEE};
     return f;
 }
 MF_FN struct mf_fmt mf_half(void)
 {
-    struct mf_fmt f = {5, 10, 0};
+    struct mf_fmt f = {5, 10, MF_IEEE};
     return f;
 }
 
@@ -290,8 +319,9 @@ MF_FN int mf_exp_up_times(uint32_t abs_bits, uint32_t p)
 }
 
 /* Return the smallest t with |x| <= L * 2^t, where L in [1, 2) is the significand of the largest
- * finite value: 2 - 2^-m, or 2 - 2^(1-m) for fn (1.75 for e4m3fn) and for e = 1. abs_bits: fp32
- * bits of |x|, finite and not 0. Not for e = 1, m = 0, whose largest finite value is 0. */
+ * finite value: 2 - 2^-m, or 2 - 2^(1-m) if it is a subnormal or its successor is nan (1.75 for
+ * e4m3fn). abs_bits: fp32 bits of |x|, finite and not 0. Not for a format whose only number is
+ * 0. */
 MF_FN int mf_exp_tight(struct mf_fmt f, uint32_t abs_bits)
 {
     struct mf_num v = mf_normalise(mf_unpack(mf_fp32(), abs_bits));
@@ -313,13 +343,13 @@ MF_FN int mf_exp_tight(struct mf_fmt f, uint32_t abs_bits)
 #define MF_ACC_NINF (1ull << 63)
 
 /* Return the bits of the exact sum of n_terms codes (> 0): 2^e - 1 + m + ceil(log2 n_terms), and
- * one more for fn. */
+ * one more if the top field holds numbers. */
 MF_FN int mf_acc_bits(struct mf_fmt f, unsigned n_terms)
 {
     int log2_n = 0;
     for (int i = 0; i < 32; i++)
         log2_n += (n_terms - 1u) >> i != 0u ? 1 : 0;
-    return (1 << f.e) - 1 + f.m + f.fn + log2_n;
+    return (1 << f.e) - 1 + f.m + mf_uses_top(f) + log2_n;
 }
 
 /* ---- Wide words: exact sums as messages carry them ----

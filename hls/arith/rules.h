@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 struct vec_cast {
-    struct mf_fmt fmt; /* e < 8 if fn is set */
+    struct mf_fmt fmt;
     enum mf_round round;
     enum mf_overflow overflow;
     /* the fp8 paper's cast (only e5m2): fp32 to half, nearest-even, then drop the low byte */
@@ -33,6 +33,19 @@ MF_FN struct mf_fmt vec_acc_fmt(const struct vec_sum *sum)
     return sum->acc.e != 0 ? sum->acc : sum->in;
 }
 
+/* Return the end of the format's name. */
+MF_FN const char *mf_suffix(struct mf_fmt f)
+{
+    return f.flavour == MF_IEEE ? "" : f.flavour == MF_NO_INF ? "fn" : "f";
+}
+
+/* Return the exponent that aps gives its bound of sums (tight: the largest number). e4m3fn's bound
+ * is that of e4m3. */
+MF_FN int vec_aps_top(struct mf_fmt f, bool tight)
+{
+    return mf_bias(f) + (tight || f.flavour == MF_NUMBERS ? mf_uses_top(f) : 0);
+}
+
 /* (code * 2^shift) / divisor */
 struct vec_quotient {
     int shift;
@@ -46,7 +59,7 @@ struct vec_quotient {
 MF_FN struct vec_quotient vec_quotient_of(struct mf_fmt f, int shift, float divisor)
 {
     struct vec_quotient q = {shift, divisor};
-    const int over = mf_bias(f) + f.fn + shift - 127;
+    const int over = mf_bias(f) + mf_uses_top(f) + shift - 127;
     for (int i = 0; i < 128 && i < over && q.divisor > 1.0f; i++) {
         q.shift--;
         q.divisor *= 0.5f;
@@ -57,7 +70,7 @@ MF_FN struct vec_quotient vec_quotient_of(struct mf_fmt f, int shift, float divi
 /* Return the rule for adding partial sums to each other. */
 MF_FN struct vec_sum vec_sum_of_partials(const struct vec_sum *sum)
 {
-    const struct mf_fmt none = {0, 0, 0};
+    const struct mf_fmt none = {0, 0, MF_IEEE};
     struct vec_sum s = *sum;
     s.in = vec_acc_fmt(sum);
     s.acc = none;

@@ -5,9 +5,9 @@
  *     4 bits: code 8i+j of the beat is bits 4j+3..4j of w[i]
  *     8 bits: code 4i+j is bits 8j+7..8j         16 bits: code 2i+j is bits 16j+15..16j
  *
- * A format is sent as one byte: fn << 7 | e << 4 | m. It is legal if e is 1 to 5, m is 0 to 10,
- * 1+e+m is 4, 8 or 16, and fn is set only for e4m3. The HLS cores and the card's C model use this
- * file. */
+ * A format is sent as one byte: flavour << 7 | e << 4 | m. It is legal if e is 1 to 5, m is 0 to
+ * 10, 1+e+m is 4, 8 or 16, and the flavour is MF_IEEE or that of e4m3fn. The HLS cores and the
+ * card's C model use this file. */
 #ifndef BEAT_H
 #define BEAT_H
 #include <stdint.h>
@@ -37,14 +37,14 @@ MF_FN struct beat_fmt beat_format(uint32_t byte)
         legal = 0u;
     f.fmt.e = (uint8_t)(legal != 0u ? e : 4u);
     f.fmt.m = (uint8_t)(legal != 0u ? m : 3u);
-    f.fmt.fn = (uint8_t)(legal != 0u ? fn : 0u);
+    f.fmt.flavour = (uint8_t)(legal != 0u ? fn : 0u);
     f.width = legal != 0u ? width : 0u;
     return f;
 }
 
 MF_FN uint32_t beat_format_byte(struct mf_fmt f)
 {
-    return (uint32_t)f.fn << 7 | (uint32_t)f.e << 4 | f.m;
+    return (uint32_t)f.flavour << 7 | (uint32_t)f.e << 4 | f.m;
 }
 
 /* Fails to compile (divides by 0) if a card's sums lack room for a code of every rank. In units of

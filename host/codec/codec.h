@@ -186,9 +186,12 @@ struct reduce_op codec_reduce_op(const struct codec_call *call);
 enum { CODEC_NAME_BYTES = 16 };
 const char *codec_format_name(struct mf_fmt fmt, char name[CODEC_NAME_BYTES]);
 
-/* Parse a format's name: one of hls/arith/formats.def, or eXmY with X in 1..8 and Y in 0..23.
- * Refuses e1m0, whose only number is 0. option: its name, for the message. Reports -EINVAL. */
+/* Parse a format's name: one of hls/arith/formats.def, eXmY, eXmYfn, eXmYf or another program's.
+ * Refuses formats whose only number is 0. option: its name, for the message. Reports -EINVAL. */
 int codec_format_parse(const char *option, const char *word, struct mf_fmt *out);
+
+/* As codec_format_parse(), but refuse formats without nan: a training looks for nan. */
+int codec_format_parse_nan(const char *option, const char *word, struct mf_fmt *out);
 
 /* Return "exact", "fp32", "nearest", "kahan" or "trunc". */
 const char *codec_rule_name(enum vec_rule rule);

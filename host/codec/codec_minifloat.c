@@ -9,7 +9,7 @@ static const struct vec_sum *sum(const struct codec *c)
 
 struct codec codec_fp32(const struct codec *c, const struct codec_adder *by)
 {
-    static const struct mf_fmt fp32 = {8, 23, 0};
+    const struct mf_fmt fp32 = mf_fp32();
     const bool narrow = c->kind->op == &minifloat_reduce_op;
     struct minifloat m = {.sum = {.overflow = narrow ? sum(c)->overflow : MF_SATURATE,
                                   .in = fp32,
@@ -36,7 +36,7 @@ static int exponent(const struct codec *c, uint32_t absmax_bits)
                                        : mf_exp_up_times(absmax_bits, (uint32_t)m->share);
 }
 
-/* The top exponent is the bias, or 8 for e4m3fn. README.md has the formulas. */
+/* README.md has the formulas. */
 static int shift(const struct codec *c, int8_t e)
 {
     const struct minifloat *m = minifloat_of(c);
@@ -46,7 +46,7 @@ static int shift(const struct codec *c, int8_t e)
         return m->const_shift;
     if (e == CODEC_ALL_ZERO || e == CODEC_NOT_FINITE)
         return 0;
-    return mf_bias(m->sum.in) + (m->scale == CODEC_APS_TIGHT ? m->sum.in.fn : 0) - e;
+    return vec_aps_top(m->sum.in, m->scale == CODEC_APS_TIGHT) - e;
 }
 
 static bool rescales(const struct codec *c)

@@ -47,10 +47,10 @@ static inline struct vec_cast minifloat_cast(const struct minifloat *m)
 }
 
 /* Return the shift for partial sums of exponent e, in units of codes. The sum of n_groups of them
- * then fits 2^bias, as a group's addends did. */
+ * then fits aps's bound, as a group's addends did. */
 static inline int minifloat_rescale_shift(const struct minifloat *m, int8_t e)
 {
-    return e == CODEC_ALL_ZERO || e == CODEC_NOT_FINITE ? 0 : mf_bias(m->sum.in) - e;
+    return e == CODEC_ALL_ZERO || e == CODEC_NOT_FINITE ? 0 : vec_aps_top(m->sum.in, false) - e;
 }
 
 /* ---- minifloat_spec.c, minifloat_settle.c: functions of the kind's table (codec_kind.h) ---- */

@@ -104,12 +104,12 @@ static int settle_rule(struct minifloat *m, const struct codec_adder *by)
     return m->sum.rule == VEC_TRUNC ? check_trunc(m) : 0;
 }
 
-/* aps guarantees P*|g|*2^f <= 2^bias, so a value is at most 2^bias/P. All values become 0 if this
- * is at most half the smallest number: 2^(2*bias+m) <= P. */
+/* aps guarantees P*|g|*2^f <= 2^top, so a value is at most 2^top/P. All values become 0 if this is
+ * at most half the smallest number: 2^(top+bias+m) <= P. */
 static int check_scale(const struct minifloat *m)
 {
     char name[CODEC_NAME_BYTES];
-    int room = 2 * mf_bias(m->sum.in) + m->sum.in.m;
+    int room = vec_aps_top(m->sum.in, false) + mf_bias(m->sum.in) + m->sum.in.m;
     const int added = m->share > m->n_groups ? m->share : m->n_groups;
     if (m->scale == CODEC_APS && room < 31 && 1 << room <= added)
         return ERR(

@@ -96,7 +96,8 @@ static int read_acc(const char *word, struct minifloat *m)
         return ERR(-EINVAL,
                    "--acc-format must represent every number of %s, which %s does not: need e%um%u "
                    "or more of both",
-                   codec_format_name(m->sum.in, in), word, m->sum.in.e + m->sum.in.fn, m->sum.in.m);
+                   codec_format_name(m->sum.in, in), word, m->sum.in.e + mf_uses_top(m->sum.in),
+                   m->sum.in.m);
     if (!mf_same(acc, m->sum.in))
         m->sum.acc = acc;
     return 0;
@@ -185,14 +186,14 @@ static const struct {
     const char *name;
     struct mf_fmt fmt;
 } formats[] = {
-#define MF_FORMAT(NAME, name, e, m, fn) {name, {e, m, fn}},
+#define MF_FORMAT(NAME, name, e, m, flavour) {name, {e, m, flavour}},
 #include "hls/arith/formats.def"
 #undef MF_FORMAT
 };
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
 
 static const char *const format_names = ""
-#define MF_FORMAT(NAME, name, e, m, fn) name " "
+#define MF_FORMAT(NAME, name, e, m, flavour) name " "
 #include "hls/arith/formats.def"
 #undef MF_FORMAT
     ;
@@ -204,60 +205,107 @@ const char *codec_rule_name(enum vec_rule rule)
     return rules[rule];
 }
 
-const char *codec_format_name(struct mf_fmt fmt, char name[CODEC_NAME_BYTES])
+static const char *exmy(struct mf_fmt fmt, char name[CODEC_NAME_BYTES])
 {
-    snprintf(name, CODEC_NAME_BYTES, "e%um%u%s", fmt.e, fmt.m, fmt.fn ? "fn" : "");
-    for (size_t i = 0; i < N_FORMATS; i++)
-        if (mf_same(formats[i].fmt, fmt))
-            snprintf(name, CODEC_NAME_BYTES, "%s", formats[i].name);
+    snprintf(name, CODEC_NAME_BYTES, "e%um%u%s", fmt.e, fmt.m, mf_suffix(fmt));
     return name;
 }
 
-/* Only names that codec_format_name() writes are accepted: not e0m2, e05m2, e5m02 or e5m24. */
+const char *codec_format_name(struct mf_fmt fmt, char name[CODEC_NAME_BYTES])
+{
+    for (size_t i = 0; i < N_FORMATS; i++)
+        if (mf_same(formats[i].fmt, fmt)) {
+            snprintf(name, CODEC_NAME_BYTES, "%s", formats[i].name);
+            return name;
+        }
+    return exmy(fmt, name);
+}
+
+/* Only names that exmy() writes are accepted: not e0m2, e05m2, e5m02 or e5m24. */
 static bool read_exmy(const char *word, struct mf_fmt *out)
 {
-    for (unsigned e = 1; e <= 8; e++)
-        for (unsigned m = 0; m <= 23; m++) {
-            char name[CODEC_NAME_BYTES];
-            snprintf(name, sizeof name, "e%um%u", e, m);
-            if (strcmp(word, name) == 0) {
-                *out = (struct mf_fmt){(uint8_t)e, (uint8_t)m, 0};
-                return true;
+    char name[CODEC_NAME_BYTES];
+    for (uint8_t flavour = MF_IEEE; flavour <= MF_NUMBERS; flavour++)
+        for (uint8_t e = 1; e <= (flavour == MF_IEEE ? 8 : 7); e++)
+            for (uint8_t m = flavour == MF_NO_INF; m <= 23; m++) {
+                *out = (struct mf_fmt){e, m, flavour};
+                if (strcmp(word, exmy(*out, name)) == 0)
+                    return true;
             }
-        }
     return false;
 }
 
-/* Suggest our format for other programs' names. */
-static const char *guess_format(const char *word, char guess[OPT_GUESS])
+/* Other programs' names. Microscaling (MX) and NVFP4 are formats with a scale per group of
+ * elements. */
+static const struct {
+    const char *name, *ours;
+    int group;
+} others[] = {
+    {"float", "fp32", 0},          {"single", "fp32", 0},
+    {"float32", "fp32", 0},        {"half", "fp16", 0},
+    {"float16", "fp16", 0},        {"bfloat16", "bf16", 0},
+    {"fp8", "e4m3fn", 0},          {"fp8_e4m3", "e4m3fn", 0},
+    {"fp8_e5m2", "e5m2", 0},       {"float8_e4m3fn", "e4m3fn", 0},
+    {"float8_e4m3", "e4m3", 0},    {"float8_e5m2", "e5m2", 0},
+    {"float8_e3m4", "e3m4", 0},    {"fp6_e2m3", "e2m3f", 0},
+    {"fp6_e3m2", "e3m2f", 0},      {"float6_e2m3fn", "e2m3f", 0},
+    {"float6_e3m2fn", "e3m2f", 0}, {"fp4", "e2m1f", 0},
+    {"fp4_e2m1", "e2m1f", 0},      {"float4_e2m1fn", "e2m1f", 0},
+    {"mxfp8", "e4m3fn", 32},       {"mxfp6", "e2m3f", 32},
+    {"mxfp4", "e2m1f", 32},        {"nvfp4", "e2m1f", 16},
+};
+
+static int refuse_format(const char *option, const char *word)
 {
-    static const char *const others[][2] = {{"fp8", "e4m3' or 'e5m2"}, {"float8", "e4m3' or 'e5m2"},
-                                            {"float16", "fp16"},       {"half", "fp16"},
-                                            {"bfloat16", "bf16"},      {"float32", "fp32"},
-                                            {"float", "fp32"},         {"single", "fp32"}};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strcasecmp(word, others[i][0]) == 0) {
-            snprintf(guess, OPT_GUESS, ": did you mean '%s'?", others[i][1]);
-            return guess;
-        }
-    const char *line = strrchr(word, '_'); /* as in float8_e4m3fn */
-    return opt_guess(line ? line + 1 : word, format_names, guess);
+    char guess[OPT_GUESS];
+    return ERR(
+        -EINVAL,
+        "unknown %s \"%s\": need one of %sor eXmY with X 1..8 and Y 0..23, eXmYfn (no inf) or "
+        "eXmYf (no inf, no nan)%s",
+        option, word, format_names, opt_guess(word, format_names, guess));
+}
+
+static int read_other(const char *option, const char *word, struct mf_fmt *out)
+{
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (strcasecmp(word, others[i].name) != 0)
+            continue;
+        if (others[i].group)
+            return ERR(
+                -EINVAL,
+                "cannot use %s \"%s\", which has a scale for every %d elements: need %s, which "
+                "has one per layer",
+                option, word, others[i].group, others[i].ours);
+        return codec_format_parse(option, others[i].ours, out);
+    }
+    return refuse_format(option, word);
 }
 
 int codec_format_parse(const char *option, const char *word, struct mf_fmt *out)
 {
-    if (strcmp(word, "e1m0") == 0)
-        return ERR(-EINVAL,
-                   "cannot use %s \"%s\": its only number is 0; the smallest format is e1m1",
-                   option, word);
     for (size_t i = 0; i < N_FORMATS; i++)
         if (strcmp(word, formats[i].name) == 0) {
             *out = formats[i].fmt;
             return 0;
         }
-    if (read_exmy(word, out))
-        return 0;
-    char guess[OPT_GUESS];
-    return ERR(-EINVAL, "unknown %s \"%s\": need one of %sor eXmY with X 1..8 and Y 0..23%s",
-               option, word, format_names, guess_format(word, guess));
+    if (!read_exmy(word, out))
+        return read_other(option, word, out);
+    if (mf_max(*out) == 0)
+        return ERR(-EINVAL,
+                   "cannot use %s \"%s\": its only number is 0; the smallest formats are e1m1 and "
+                   "e1m0f",
+                   option, word);
+    return 0;
+}
+
+int codec_format_parse_nan(const char *option, const char *word, struct mf_fmt *out)
+{
+    TRY(codec_format_parse(option, word, out));
+    if (out->flavour == MF_NUMBERS)
+        return ERR(
+            -EINVAL,
+            "cannot use %s \"%s\", which has no nan: a nan would become a number unseen; need "
+            "eXmY or eXmYfn",
+            option, word);
+    return 0;
 }

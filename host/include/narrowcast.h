@@ -95,7 +95,7 @@ NC_API int nc_version_number(void);
  * fields, and accept programs with fewer. */
 struct nc_options {
     size_t size;            /* sizeof(struct nc_options) in the caller's build */
-    const char *format;     /* fp32 fp16 bf16 e5m2 e4m3 e4m3fn e3m0 or eXmY */
+    const char *format;     /* fp32 fp16 bf16 e5m2 e4m3 e4m3fn e3m0, eXmY, eXmYfn or eXmYf */
     const char *scale;      /* none, const:K, aps, aps-tight, quantile */
     const char *sum;        /* auto, exact, fp32, nearest, kahan, trunc */
     const char *out_format; /* format of the sums sent back: auto or as above */

@@ -33,7 +33,7 @@ done
 head -c 1500004 big | tr '\177\377' '\060\261' >big.f32   # no inf or nan: the top byte of a float is never 7f or ff
 [ "$(wc -c <big.f32)" -eq 1500004 ] || fail "big.f32 is too short"
 values=375001
-for format in fp32 fp16 bf16 e5m2 e4m3 e4m3fn e3m0 e2m3 e5m6 e8m3; do
+for format in fp32 fp16 bf16 e5m2 e4m3 e4m3fn e3m0 e2m3 e5m6 e8m3 e2m1f e2m3f e2m5f e5m2fn; do
     "$n" cast --format $format big.f32 codes
     "$n" uncast --format $format --count $values codes once.f32
     "$n" cast --format $format once.f32 codes2
@@ -100,7 +100,7 @@ for rule in nearest kahan; do
     same "$rule in e6m9: reference and cpu" sum.acc sum.cpu
 done
 if cmp -s sum.acc sum.kahan; then fail "--acc-format changes nothing"; fi
-for format in e5m2 e4m3 e4m3fn e3m4 e2m5 e6m1 e3m0 e2m1 e1m2; do   # every byte is valid
+for format in e5m2 e4m3 e4m3fn e3m4 e2m5 e6m1 e3m0 e2m1 e1m2 e2m5f e3m4f e2m1f e3m4fn; do   # every byte is valid
     for overflow in saturate inf; do
         for isa in scalar avx2 avx512 avx512vbmi; do
             "$n" reduce --format $format --overflow $overflow --on ref r0 r1 r2 sum.ref

@@ -98,9 +98,7 @@ done
 if "$n" --help | grep -q '^  model' || "$n" sim --help | grep -q -- --model; then fail 'an old name is listed'; fi
 
 says ": did you mean 'e4m3'?" emulate --format E4M3
-says ": did you mean 'e4m3' or 'e5m2'?" emulate --format fp8
-says ": did you mean 'e4m3fn'?" cast --format float8_e4m3fn x y
-says ": did you mean 'bf16'?" emulate --out-format BFLOAT16
+says ": did you mean 'bf16'?" emulate --out-format bf61
 says ": did you mean 'resnet32'?" emulate --model resnet34
 says ": did you mean 'resnet50'?" predict --network ResNet50
 says ": did you mean 'idx:DIR'?" emulate --data mnist

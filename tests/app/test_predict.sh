@@ -248,7 +248,7 @@ for point in 1gbit,1e+09,e5m2 2.5gbit,2.5e+09,e5m2 2.5gbit,2.5e+09,e3m0/e4m3 2.5
     [ "$(field algo '"kind":"best"' "${where[@]:1}")" = $best ] || fail "$label, $type: $best is not the best: $(cat out)"
 done
 
-for format in e4m3 e4m3fn e3m0 e3m4 e2m5; do
+for format in e4m3 e4m3fn e3m0 e3m4 e2m5 e2m5f; do
     predict --json --ranks 4 --size 1M --link 1G --algo direct,ring --format $format >out 2>&1 || fail "$format: $(cat out)"
     grep -q '"kind":"best".*, scale aps, ' out || fail "$format has no scale: $(cat out)"
     grep -q 'scale none' out && fail "$format without a scale: $(cat out)"

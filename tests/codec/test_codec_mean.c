@@ -37,7 +37,7 @@ static double slow_round(struct mf_fmt f, double x)
     if (x == 0)
         return 0;
     frexp(x, &exponent);
-    double largest = f.fn ? 448 : ldexp(2 - ldexp(1, -f.m), bias);
+    double largest = f.flavour ? 448 : ldexp(2 - ldexp(1, -f.m), bias);
     double unit = ldexp(1, (exponent - 1 > 1 - bias ? exponent - 1 : 1 - bias) - f.m);
     double y = nearbyint(x / unit) * unit;
     return fabs(y) > largest ? copysign(largest, x) : y;

@@ -23,14 +23,27 @@ static const struct refusal {
     {{.format = "e5m02"}, 0, 0, "unknown --format \"e5m02\""},
     {{.format = "e5m2 "}, 0, 0, "unknown --format \"e5m2 \""},
     {{.format = "e4m3fnx"}, 0, 0, "unknown --format \"e4m3fnx\""},
-    {{.format = "e5m2fn"}, 0, 0, "unknown --format \"e5m2fn\""},
+    {{.format = "e3m0fn"}, 0, 0, "unknown --format \"e3m0fn\""},
+    {{.format = "e8m7f"}, 0, 0, "unknown --format \"e8m7f\""},
+    {{.format = "e4m3F"}, 0, 0, "unknown --format \"e4m3F\""},
     {{.format = ""}, 0, 0, "unknown --format \"\""},
     {{.format = "e1m0"},
      0,
      0,
-     "cannot use --format \"e1m0\": its only number is 0; the smallest format is e1m1"},
+     "cannot use --format \"e1m0\": its only number is 0; the smallest formats are e1m1 and e1m0f"},
     {{.out_format = "e1m0"}, 0, 0, "cannot use --out-format \"e1m0\""},
-    {{.out_format = "fp8"}, 0, 0, "unknown --out-format \"fp8\""},
+    {{.out_format = "fp9"}, 0, 0, "unknown --out-format \"fp9\""},
+    {{.format = "mxfp4"},
+     0,
+     0,
+     "cannot use --format \"mxfp4\", which has a scale for every 32 elements: need e2m1f, which "
+     "has "
+     "one per layer"},
+    {{.format = "NVFP4"}, 0, 0, "a scale for every 16 elements"},
+    {{.format = "e2m5f", .acc_format = "e2m6", .sum = "nearest"},
+     0,
+     0,
+     "need e3m5 or more of both"},
     {{.scale = "APS"},
      0,
      0,
@@ -298,7 +311,7 @@ static void check_words(void)
               "%s", others_words[i][0]);
     }
     CHECK(codec_parse(&spec, &c) == 0, "words");
-    CHECK(codec_sum(&c)->in.e == 6 && codec_sum(&c)->in.m == 9 && codec_sum(&c)->in.fn == 0 &&
+    CHECK(codec_sum(&c)->in.e == 6 && codec_sum(&c)->in.m == 9 && codec_sum(&c)->in.flavour == 0 &&
               codec_sum(&c)->out.e == 8 && codec_sum(&c)->out.m == 7 && !minifloat_of(&c)->out_auto,
           "formats");
     CHECK(minifloat_of(&c)->scale == CODEC_CONST && minifloat_of(&c)->const_shift == -2 &&
@@ -386,10 +399,12 @@ static void check_names(void)
 {
     int named = 0;
     for (unsigned e = 1; e <= 8; e++)
-        for (unsigned m = e == 1; m <= 23; m++)
-            for (unsigned fn = 0; fn <= (e == 4 && m == 3); fn++) {
-                const struct mf_fmt fmt = {(uint8_t)e, (uint8_t)m, (uint8_t)fn};
+        for (unsigned m = 0; m <= 23; m++)
+            for (uint8_t flavour = MF_IEEE; flavour <= (e < 8 ? MF_NUMBERS : MF_IEEE); flavour++) {
+                const struct mf_fmt fmt = {(uint8_t)e, (uint8_t)m, flavour};
                 struct mf_fmt back;
+                if (mf_max(fmt) == 0 || (m == 0 && flavour == MF_NO_INF))
+                    continue;
                 char name[CODEC_NAME_BYTES];
                 CHECK(codec_format_parse("x", codec_format_name(fmt, name), &back) == 0, "%s",
                       name);
@@ -397,6 +412,18 @@ static void check_names(void)
                       back.m);
                 named += name[0] != 'e';
             }
+    static const char *const others[][2] = {{"fp8", "e4m3fn"},       {"float8_e4m3fn", "e4m3fn"},
+                                            {"float8_e5m2", "e5m2"}, {"FP8_E5M2", "e5m2"},
+                                            {"fp6_e2m3", "e2m3f"},   {"float6_e3m2fn", "e3m2f"},
+                                            {"fp4", "e2m1f"},        {"float4_e2m1fn", "e2m1f"},
+                                            {"bfloat16", "bf16"},    {"float8_e4m3", "e4m3"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct mf_fmt fmt;
+        char name[CODEC_NAME_BYTES];
+        CHECK(codec_format_parse("x", others[i][0], &fmt) == 0 &&
+                  strcmp(codec_format_name(fmt, name), others[i][1]) == 0,
+              "%s is %s", others[i][0], name);
+    }
     CHECK(named == 3, "fp32, fp16 and bf16 have names of their own, not %d", named);
 }
 

@@ -30,7 +30,7 @@ int main(void)
 {
     static const struct mf_fmt formats[] = {{5, 2, 0},  {4, 3, 0}, {5, 10, 0}, {8, 7, 0},
                                             {6, 9, 0},  {4, 3, 1}, {3, 0, 0},  {8, 23, 0},
-                                            {5, 17, 0}, {8, 0, 0}};
+                                            {5, 17, 0}, {8, 0, 0}, {2, 5, 2},  {5, 2, 1}};
     const struct dev_library *lib = gpu_fixture();
     g.run = lib->run, g.gemm = lib->gemm;
     g.a = g.run->alloc(sizeof gemm_a), g.b = g.run->alloc(sizeof gemm_b),

@@ -42,7 +42,7 @@ static void check_block(const struct vec_cast *cast, const float *x, size_t n, s
             CHECK(want[i] == codes[i],
                   "e%um%u%s round %d overflow %d trunc %d shift %d: byte %zu of %zu is %02x, want "
                   "%02x, of %08" PRIx32,
-                  cast->fmt.e, cast->fmt.m, cast->fmt.fn ? "fn" : "", (int)cast->round,
+                  cast->fmt.e, cast->fmt.m, mf_suffix(cast->fmt), (int)cast->round,
                   (int)cast->overflow, cast->trunc, shift, i, bytes, codes[i], want[i],
                   bits_of(x[i < bytes ? i * n / bytes : 0]));
     }
@@ -72,16 +72,16 @@ static void check_exponents(struct vec_cast cast, int shift)
     check_block(&cast, x, n, 0, shift);
 }
 
-static void check_six(void)
+static void check_named(void)
 {
-    static const struct mf_fmt six[] = {{5, 2, 0}, {4, 3, 0},  {4, 3, 1},
-                                        {3, 0, 0}, {5, 10, 0}, {8, 7, 0}};
+    static const struct mf_fmt named[] = {{5, 2, 0},  {4, 3, 0}, {4, 3, 1}, {3, 0, 0},
+                                          {5, 10, 0}, {8, 7, 0}, {2, 1, 2}, {2, 5, 2}};
     static const int shifts[] = {0,    1,   -1,   10,  -17,  60,  -60,  112,    126,
                                  -126, 127, -127, 140, -149, 300, -300, 1 << 20};
-    for (size_t f = 0; f < sizeof six / sizeof *six; f++)
+    for (size_t f = 0; f < sizeof named / sizeof *named; f++)
         for (size_t s = 0; s < sizeof shifts / sizeof *shifts; s++)
             for (int overflow = MF_SATURATE; overflow <= MF_INF; overflow++) {
-                const struct vec_cast cast = {.fmt = six[f],
+                const struct vec_cast cast = {.fmt = named[f],
                                               .overflow = (enum mf_overflow)overflow};
                 check_exponents(cast, shifts[s]);
                 if (shifts[s] < 1000)
@@ -111,7 +111,8 @@ static void check_all_formats(void)
 
 static void check_lower_halves(void)
 {
-    static const struct mf_fmt formats[] = {{5, 2, 0}, {4, 3, 1}, {3, 0, 0}, {5, 10, 0}, {3, 2, 0}};
+    static const struct mf_fmt formats[] = {{5, 2, 0},  {4, 3, 1}, {3, 0, 0},
+                                            {5, 10, 0}, {3, 2, 0}, {2, 3, 2}};
     static float x[N];
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
         for (size_t at = 0; at < (size_t)9 << 32; at += (size_t)4 << 32) {
@@ -131,7 +132,7 @@ int main(void)
     x_gpu = run->alloc(N * sizeof *x_gpu);
     codes = run->alloc_pinned(4 * N + GUARD);
     spans = run->alloc_pinned(sizeof *spans);
-    check_six();
+    check_named();
     check_all_formats();
     check_lower_halves();
     run->free(x_gpu), run->free_pinned(codes), run->free_pinned(spans);

@@ -83,7 +83,7 @@ static void check_cast(const struct gpu_fixture *g, struct dev_stream *stream, c
     CHECK(n_bad == 0,
           "e%um%u%s overflow %d shift %d: %zu bytes differ, one of them of %08" PRIx32
           ": %02x, want %02x",
-          cast->fmt.e, cast->fmt.m, cast->fmt.fn ? "fn" : "", (int)cast->overflow, shift, n_bad,
+          cast->fmt.e, cast->fmt.m, mf_suffix(cast->fmt), (int)cast->overflow, shift, n_bad,
           first + (uint32_t)(bad.bad * 8 / mf_width(cast->fmt)), got[bad.bad], bad.want);
 }
 

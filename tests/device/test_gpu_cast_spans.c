@@ -229,8 +229,8 @@ static void check_aps_lists(void)
 
 static void check_aps(void)
 {
-    static const struct mf_fmt formats[] = {{5, 2, 0}, {4, 3, 1}, {3, 0, 0}, {5, 10, 0},
-                                            {8, 7, 0}, {3, 2, 0}, {2, 1, 0}};
+    static const struct mf_fmt formats[] = {{5, 2, 0}, {4, 3, 1}, {3, 0, 0}, {5, 10, 0}, {8, 7, 0},
+                                            {3, 2, 0}, {2, 1, 0}, {2, 5, 2}, {2, 1, 2},  {5, 2, 1}};
     static const size_t sizes[] = {0, 1, 5, 4095, 4097, 40000, 300001, ROOM - 8};
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {

@@ -90,7 +90,7 @@ static void check_list(size_t turn, int kind, bool many)
         .fmt = casts[c].fmt, .round = casts[c].round, .trunc = casts[c].trunc};
     struct vec_out outs[MANY], gpu_outs[MANY];
     snprintf(what, sizeof what, "e%um%u fn %u, round %d, trunc %d, share %g", cast.fmt.e,
-             cast.fmt.m, cast.fmt.fn, cast.round, cast.trunc, (double)r.share);
+             cast.fmt.m, cast.fmt.flavour, cast.round, cast.trunc, (double)r.share);
     const size_t unit = 8 * (1 + turn % 5);
     n = many ? 0 : lay_out(unit, unit / 8 * mf_width(cast.fmt), turn % 3 > 0, at);
     if (many)

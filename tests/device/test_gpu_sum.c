@@ -74,7 +74,8 @@ static void check_partials(void)
         {{5, 2, 0}, {6, 9, 0}},  {{5, 2, 0}, {5, 10, 0}},  {{5, 2, 0}, {8, 23, 0}},
         {{4, 3, 1}, {5, 3, 0}},  {{3, 0, 0}, {5, 2, 0}},   {{3, 0, 0}, {4, 0, 0}},
         {{1, 2, 0}, {2, 11, 0}}, {{5, 10, 0}, {8, 12, 0}}, {{8, 7, 0}, {8, 10, 0}},
-        {{7, 0, 0}, {8, 9, 0}},  {{6, 5, 0}, {8, 23, 0}}};
+        {{7, 0, 0}, {8, 9, 0}},  {{6, 5, 0}, {8, 23, 0}},  {{2, 5, 2}, {3, 6, 0}},
+        {{5, 2, 1}, {7, 7, 0}}};
     int turn = 0;
     for (unsigned i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
         for (int p = 2; p <= 9; p += 7)
@@ -132,9 +133,10 @@ static void check_pairs(struct vec_sum s, unsigned skew)
 
 static void check_all_adds(void)
 {
-    static const struct mf_fmt formats[] = {{5, 2, 0}, {4, 3, 0}, {4, 3, 1}, {2, 5, 0}, {3, 4, 0}};
+    static const struct mf_fmt formats[] = {{5, 2, 0}, {4, 3, 0}, {4, 3, 1}, {2, 5, 0},
+                                            {3, 4, 0}, {2, 5, 2}, {2, 1, 2}, {3, 4, 1}};
     int turn = 0;
-    for (int f = 0; f < 5; f++)
+    for (int f = 0; f < (int)(sizeof formats / sizeof *formats); f++)
         for (int policy = 0; policy < 2; policy++)
             check_pairs((struct vec_sum){.overflow = policy ? MF_INF : MF_SATURATE,
                                          .rule = VEC_NEAREST,

@@ -104,7 +104,8 @@ static void check_all_exact(void)
     for (uint8_t e = 1; e <= 5; e++)
         for (uint8_t m = e == 1; m <= 10; m++)
             for (int i = 0; i < 4; i++, turn++)
-                check_exact((struct mf_fmt){e, m, 0}, ranks[i], i == 3 ? 40 : 77, turn);
+                for (uint8_t flavour = MF_IEEE; flavour <= (m > 0 ? MF_NUMBERS : 0); flavour++)
+                    check_exact((struct mf_fmt){e, m, flavour}, ranks[i], i == 3 ? 40 : 77, turn);
     for (int p = 1; p <= MAX_P; p += p < 10 ? 1 : 9, turn++) {
         check_exact(e5m2, p, 100, turn);
         check_exact(e4m3, p, 100, turn);

@@ -41,7 +41,7 @@ static void check(struct mf_fmt fmt, size_t n, size_t off_code, size_t off_x, in
         CHECK(same(x[i], w, here && add),
               "e%um%u%s shift %d / %g, %zu codes at byte %zu to %zu, add %d: element %zu is "
               "%08" PRIx32 ", want %08" PRIx32,
-              fmt.e, fmt.m, fmt.fn ? "fn" : "", shift, (double)divisor, n, off_code, off_x, add, i,
+              fmt.e, fmt.m, mf_suffix(fmt), shift, (double)divisor, n, off_code, off_x, add, i,
               bits_of(x[i]), bits_of(w));
     }
 }
@@ -111,7 +111,7 @@ static size_t make_spans(struct mf_fmt fmt, int n_spans, size_t longest, bool fe
 {
     static const int far[] = {0, -3, 9, -149, 127, 300, -300, 1 << 20};
     /* around these shifts the largest values leave fp32's range, but not with a divisor */
-    const int large = 127 - mf_bias(fmt) - fmt.fn;
+    const int large = 127 - mf_bias(fmt) - mf_uses_top(fmt);
     size_t at_x = draw(4), at_code = draw(4), sum = 0;
     memset(want, FILL, N * sizeof *want);
     for (int i = 0; i < n_spans; i++) {
@@ -146,15 +146,16 @@ static void check_list(struct mf_fmt fmt, int n_spans, size_t longest, bool few_
     for (size_t i = 0; i < N && memcmp(x, want, sizeof want) != 0; i++)
         CHECK(bits_of(x[i]) == bits_of(want[i]),
               "e%um%u%s / %g, %d spans of up to %zu: element %zu is %08" PRIx32 ", want %08" PRIx32,
-              fmt.e, fmt.m, fmt.fn ? "fn" : "", (double)divisor, n_spans, longest, i, bits_of(x[i]),
+              fmt.e, fmt.m, mf_suffix(fmt), (double)divisor, n_spans, longest, i, bits_of(x[i]),
               bits_of(want[i]));
     CHECK(memcmp(was, spans, (size_t)n_spans * sizeof *spans) == 0, "the list has changed");
 }
 
 static void check_lists(void)
 {
-    static const struct mf_fmt formats[] = {{5, 2, 0},  {4, 3, 1}, {3, 0, 0}, {5, 10, 0}, {8, 7, 0},
-                                            {8, 23, 0}, {3, 2, 0}, {4, 8, 0}, {6, 14, 0}};
+    static const struct mf_fmt formats[] = {{5, 2, 0},  {4, 3, 1},  {3, 0, 0}, {5, 10, 0},
+                                            {8, 7, 0},  {8, 23, 0}, {3, 2, 0}, {4, 8, 0},
+                                            {6, 14, 0}, {2, 5, 2},  {5, 2, 1}, {6, 9, 2}};
     for (size_t i = 0; i < 4 * N + GUARD; i++)
         codes[i] = (uint8_t)philox_u32(12, i);
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)

@@ -24,8 +24,9 @@ struct on_gpu {
     void *acc;
 };
 
-static const struct mf_fmt formats[] = {{5, 2, 0},  {4, 3, 0}, {4, 3, 1},  {3, 0, 0}, {4, 1, 0},
-                                        {5, 10, 0}, {8, 7, 0}, {8, 23, 0}, {2, 4, 0}};
+static const struct mf_fmt formats[] = {{5, 2, 0}, {4, 3, 0},  {4, 3, 1}, {3, 0, 0}, {4, 1, 0},
+                                        {2, 5, 2}, {2, 1, 2},  {3, 2, 2}, {5, 2, 1}, {5, 10, 0},
+                                        {8, 7, 0}, {8, 23, 0}, {2, 4, 0}};
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
 static const size_t lengths[] = {0, 1, 7, 8, 1000, N_MAX - 3};
 enum { N_LENGTHS = sizeof lengths / sizeof lengths[0] };
@@ -33,7 +34,7 @@ enum { N_LENGTHS = sizeof lengths / sizeof lengths[0] };
 static const char *name_of(struct mf_fmt f)
 {
     static char name[32];
-    snprintf(name, sizeof name, "e%um%u%s", f.e, f.m, f.fn ? "fn" : "");
+    snprintf(name, sizeof name, "e%um%u%s", f.e, f.m, mf_suffix(f));
     return name;
 }
 
@@ -263,7 +264,7 @@ static bool rule_fits(enum vec_rule rule, struct mf_fmt f)
 {
     if (rule == VEC_EXACT)
         return f.e <= 5 && f.m <= 10;
-    return rule != VEC_TRUNC || (f.e == 5 && f.m == 2);
+    return rule != VEC_TRUNC || mf_same(f, mf_e5m2());
 }
 
 static void check_table(const struct vec_ops *ops)

@@ -20,7 +20,7 @@ static void check_enc(struct slow *s, uint32_t x, int shift, long double v, enum
              want = slow_enc(s, v, round, overflow, random);
     CHECK(got == want,
           "e%um%u fn %u: %08x * 2^%d, round %d, overflow %d, random %08x: %x, must be %x", f.e, f.m,
-          f.fn, x, shift, round, overflow, random, got, want);
+          f.flavour, x, shift, round, overflow, random, got, want);
 }
 
 /* everything: by both overflow policies; else they alternate, since only the top needs both. */
@@ -91,8 +91,8 @@ static void check_reference(struct mf_fmt f)
                             x = low + (slow_magnitude(f, mag + 1) - low) * part / 8;
                 uint32_t a = slow_enc(&s, x, (enum mf_round)round, MF_INF, 0x7fffffff);
                 uint32_t b = slow_enc(&wide, x, (enum mf_round)round, MF_INF, 0x7fffffff);
-                CHECK(a == b, "e%um%u fn %u: slow references differ on %Lg: %x, %x", f.e, f.m, f.fn,
-                      x, a, b);
+                CHECK(a == b, "e%um%u fn %u: slow references differ on %Lg: %x, %x", f.e, f.m,
+                      f.flavour, x, a, b);
             }
     slow_close(&s);
 }
@@ -133,8 +133,8 @@ static void check_stochastic(struct mf_fmt f, uint32_t x, int shift)
     uint32_t down = mf_enc(f, x, shift, MF_ZERO, MF_INF, 0);
     long double v = ldexpl(slow_float(x), shift), low = slow_magnitude(f, down),
                 high = slow_magnitude(f, down + 1);
-    if (v >= high)
-        return; /* more than a unit above the largest finite number */
+    if (v >= high || (f.flavour == MF_NUMBERS && down == mf_max(f)))
+        return; /* beyond the largest finite number */
     uint64_t from = 0, to = 1ull << 32;
     while (from < to) {
         uint64_t mid = (from + to) / 2;
@@ -155,10 +155,20 @@ static void check_known(void)
     static const struct {
         struct mf_fmt f;
         double largest, smallest;
-    } known[] = {{{5, 2, 0}, 57344, 0x1p-16},        {{4, 3, 0}, 240, 0x1p-9},
-                 {{4, 3, 1}, 448, 0x1p-9},           {{5, 10, 0}, 65504, 0x1p-24},
-                 {{6, 9, 0}, 4290772992.0, 0x1p-39}, {{3, 0, 0}, 8, 0x1p-2},
-                 {{8, 7, 0}, 0x1.fep127, 0x1p-133},  {{1, 4, 0}, 1.875, 0x1p-3},
+    } known[] = {{{5, 2, 0}, 57344, 0x1p-16},
+                 {{4, 3, 0}, 240, 0x1p-9},
+                 {{4, 3, 1}, 448, 0x1p-9},
+                 {{5, 10, 0}, 65504, 0x1p-24},
+                 {{6, 9, 0}, 4290772992.0, 0x1p-39},
+                 {{3, 0, 0}, 8, 0x1p-2},
+                 {{2, 1, 2}, 6, 0.5},
+                 {{2, 3, 2}, 7.5, 0.125},
+                 {{3, 2, 2}, 28, 0.0625},
+                 {{5, 2, 1}, 98304, 0x1p-16},
+                 {{1, 0, 2}, 2, 2},
+                 {{2, 5, 2}, 7.875, 0x1p-5},
+                 {{8, 7, 0}, 0x1.fep127, 0x1p-133},
+                 {{1, 4, 0}, 1.875, 0x1p-3},
                  {{8, 23, 0}, FLT_MAX, 0x1p-149}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         struct mf_fmt f = known[i].f;
@@ -170,12 +180,14 @@ static void check_known(void)
               "-0 of e%um%u", f.e, f.m);
     }
     struct mf_fmt e5m2 = {5, 2, 0}, e4m3 = {4, 3, 0}, fn = {4, 3, 1}, e3m0 = {3, 0, 0},
-                  e1m0 = {1, 0, 0};
+                  e1m0 = {1, 0, 0}, e2m1f = {2, 1, 2};
     CHECK(mf_width(e5m2) == 8 && mf_bias(e5m2) == 15 && mf_bias(e1m0) == 0, "width and bias");
     CHECK(mf_max(e5m2) == 0x7b && mf_inf(e5m2) == 0x7c && mf_nan(e5m2) == 0x7f, "codes of e5m2");
     CHECK(mf_max(e4m3) == 0x77 && mf_inf(e4m3) == 0x78 && mf_nan(e4m3) == 0x7f, "codes of e4m3");
     CHECK(mf_max(fn) == 0x7e && mf_inf(fn) == 0x7f && mf_nan(fn) == 0x7f, "codes of e4m3fn");
     CHECK(mf_max(e3m0) == 6 && mf_inf(e3m0) == 7 && mf_nan(e3m0) == 7, "codes of e3m0");
+    CHECK(mf_max(e2m1f) == 7 && mf_inf(e2m1f) == 7 && mf_nan(e2m1f) == 7 && mf_special(e2m1f) == 8,
+          "codes of e2m1f");
     CHECK(mf_max(e1m0) == 0 && mf_inf(e1m0) == 1, "codes of e1m0");
     CHECK(mf_enc(fn, slow_bits(464), 0, MF_NEAREST, MF_INF, 0) == 0x7e,
           "464 is a tie and 448 is even");
@@ -207,11 +219,13 @@ int main(int argc, char **argv)
     check_known();
     for (uint8_t e = 1; e <= 8; e++)
         for (uint8_t m = 0; m <= 23; m++) {
-            struct mf_fmt f = {e, m, 0};
+            struct mf_fmt f = {e, m, MF_IEEE};
             if (mf_width(f) <= widest)
                 check_format(f);
+            for (f.flavour = MF_NO_INF; f.flavour <= MF_NUMBERS && e < 8; f.flavour++)
+                if (mf_width(f) <= widest && (m > 0 || f.flavour == MF_NUMBERS))
+                    check_format(f);
         }
-    check_format((struct mf_fmt){4, 3, 1});
     printf("%llu casts checked\n", (unsigned long long)n_checked);
     DONE();
 }

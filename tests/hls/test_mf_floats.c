@@ -1,9 +1,10 @@
 /* test_mf_floats.c : runs floats in bulk through mf_enc.
  *
  *     test_mf_floats [quick]
- *         every 61st (quick: 9973rd) float for the six formats, all roundings of some of them
+ *         every 61st (quick: 9973rd) float for these formats, all roundings of some
  *     test_mf_floats long [WHAT] [-j N]      without WHAT: all of these
- *         e5m2 e4m3 e4m3fn e3m0 e5m10 e8m7: all 2^32 floats against the slow reference
+ *         e5m2 e4m3 e4m3fn e3m0 e5m10 e8m7 e2m1f e2m3f e3m4f: all 2^32 floats against the slow
+ *         reference
  *         sweep: every 4999th float for every (e, m)
  *         f16c: all 2^32 floats for e5m10 against the CPU's instruction
  *     -j N shares the floats among N processes. */
@@ -18,8 +19,9 @@
 static const struct {
     const char *name;
     struct mf_fmt f;
-} formats[] = {{"e5m2", {5, 2, 0}}, {"e4m3", {4, 3, 0}},   {"e4m3fn", {4, 3, 1}},
-               {"e3m0", {3, 0, 0}}, {"e5m10", {5, 10, 0}}, {"e8m7", {8, 7, 0}}};
+} formats[] = {{"e5m2", {5, 2, 0}},  {"e4m3", {4, 3, 0}},   {"e4m3fn", {4, 3, 1}},
+               {"e3m0", {3, 0, 0}},  {"e5m10", {5, 10, 0}}, {"e8m7", {8, 7, 0}},
+               {"e2m1f", {2, 1, 2}}, {"e2m3f", {2, 3, 2}},  {"e3m4f", {3, 4, 2}}};
 #define N_FORMATS (sizeof formats / sizeof *formats)
 
 static void check_one(struct slow *s, uint32_t x, enum mf_round round, enum mf_overflow overflow)
@@ -28,7 +30,7 @@ static void check_one(struct slow *s, uint32_t x, enum mf_round round, enum mf_o
     uint32_t got = mf_enc(s->f, x, 0, round, overflow, random),
              want = slow_enc(s, slow_float(x), round, overflow, random);
     CHECK(got == want, "e%um%u fn %u: %08x, round %d, overflow %d: %x, must be %x", s->f.e, s->f.m,
-          s->f.fn, x, round, overflow, got, want);
+          s->f.flavour, x, round, overflow, got, want);
 }
 
 /* Nearest, saturating; every 61st also in all other modes. */
@@ -129,7 +131,9 @@ static void sweep(void)
         printf("sweep: e%u done, %d wrong\n", e, check_bad);
         fflush(stdout);
     }
-    check_format((struct mf_fmt){4, 3, 1}, 4999);
+    for (uint8_t m = 1; m <= 6; m++)
+        for (uint8_t flavour = MF_NO_INF; flavour <= MF_NUMBERS; flavour++)
+            check_format((struct mf_fmt){(uint8_t)(7 - m), m, flavour}, 4999);
 }
 
 static bool wanted(const char *what, const char *name)

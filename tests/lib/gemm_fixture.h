@@ -144,8 +144,8 @@ static inline void gemm_compare(const char *what, const struct gemm_rule *r,
         CHECK(gemm_bits(got[i]) == gemm_bits(want[i]),
               "%s: e%um%u fn %u overflow %d kahan %d, %d x %d x %d, ta %d tb %d add %d: [%d] = %a, "
               "want %a",
-              what, r->fmt.e, r->fmt.m, r->fmt.fn, (int)r->overflow, r->kahan, s->m, s->n, s->k,
-              s->ta, s->tb, s->add, i, (double)got[i], (double)want[i]);
+              what, r->fmt.e, r->fmt.m, r->fmt.flavour, (int)r->overflow, r->kahan, s->m, s->n,
+              s->k, s->ta, s->tb, s->add, i, (double)got[i], (double)want[i]);
 }
 
 static const struct gemm_shape gemm_shapes[] = {

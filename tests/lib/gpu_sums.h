@@ -44,8 +44,8 @@ static void compare(const struct vec_sum *s, const char *what, const uint8_t *wa
         CHECK(g.out[i] == want[i],
               "%s: rule %d overflow %d e%um%u fn %u -> e%um%u of %d ranks, %zu elements: byte %zu "
               "is %02x, want %02x",
-              what, (int)s->rule, (int)s->overflow, s->in.e, s->in.m, s->in.fn, s->out.e, s->out.m,
-              p, n, i, g.out[i], want[i]);
+              what, (int)s->rule, (int)s->overflow, s->in.e, s->in.m, s->in.flavour, s->out.e,
+              s->out.m, p, n, i, g.out[i], want[i]);
 }
 
 static uint8_t want_out[ROOM];
@@ -100,9 +100,9 @@ static void check_sum(const struct vec_sum *s, int p, size_t n, int shift, unsig
     }
 }
 
-static const struct mf_fmt outs[] = {{5, 2, 0},  {4, 3, 1}, {4, 3, 0},  {3, 0, 0},
-                                     {5, 10, 0}, {8, 7, 0}, {8, 23, 0}, {3, 2, 0},
-                                     {1, 2, 0},  {7, 0, 0}, {8, 22, 0}, {2, 5, 0}};
+static const struct mf_fmt outs[] = {{5, 2, 0},  {4, 3, 1},  {4, 3, 0}, {3, 0, 0}, {5, 10, 0},
+                                     {8, 7, 0},  {8, 23, 0}, {3, 2, 0}, {1, 2, 0}, {7, 0, 0},
+                                     {8, 22, 0}, {2, 5, 0},  {2, 5, 2}, {2, 1, 2}, {5, 2, 1}};
 enum { N_OUTS = sizeof outs / sizeof outs[0] };
 
 #endif

@@ -56,15 +56,22 @@ static inline long double slow_magnitude(struct mf_fmt f, uint32_t mag)
 
 static inline uint32_t slow_n_finite(struct mf_fmt f)
 {
-    return f.fn ? (1u << (f.e + f.m)) - 1 : ((1u << f.e) - 1) << f.m;
+    const uint32_t all = 1u << (f.e + f.m);
+    return f.flavour == MF_IEEE ? all - (1u << f.m) : f.flavour == MF_NO_INF ? all - 1 : all;
+}
+
+/* The magnitude of an overflow. */
+static inline uint32_t slow_beyond(struct mf_fmt f, enum mf_overflow overflow)
+{
+    return slow_n_finite(f) - (overflow == MF_SATURATE || f.flavour == MF_NUMBERS);
 }
 
 static inline long double slow_dec(struct mf_fmt f, uint32_t code)
 {
     uint32_t sign = 1u << (f.e + f.m), mag = code % sign, n = slow_n_finite(f);
-    long double v = mag < n             ? slow_magnitude(f, mag)
-                    : mag == n && !f.fn ? (long double)INFINITY
-                                        : (long double)NAN;
+    long double v = mag < n                            ? slow_magnitude(f, mag)
+                    : mag == n && f.flavour == MF_IEEE ? (long double)INFINITY
+                                                       : (long double)NAN;
     return code & sign ? -v : v;
 }
 
@@ -156,9 +163,9 @@ static inline uint32_t slow_enc(struct slow *s, long double x, enum mf_round rou
         return sign + all_ones;
     if (mag < s->n)
         return sign + mag;
-    if (overflow == MF_SATURATE || (round == MF_ZERO && a <= LDBL_MAX))
+    if (round == MF_ZERO && a <= LDBL_MAX)
         return sign + s->n - 1;
-    return sign + s->n; /* inf; nan if fn */
+    return sign + slow_beyond(f, overflow);
 }
 
 #endif

@@ -12,8 +12,8 @@ static void compare(const struct vec_ops *t, const struct vec_sum *s, const char
     CHECK(memcmp(box_want, box_got, vec_bytes(out, n) + GUARD) == 0,
           "%s: %s: rule %d e%um%u fn %u in e%um%u of %d ranks, n %zu -> e%um%u shift %d overflow "
           "%d",
-          t->name, what, (int)s->rule, s->in.e, s->in.m, s->in.fn, s->acc.e, s->acc.m, p, n, out.e,
-          out.m, shift, (int)s->overflow);
+          t->name, what, (int)s->rule, s->in.e, s->in.m, s->in.flavour, s->acc.e, s->acc.m, p, n,
+          out.e, out.m, shift, (int)s->overflow);
 }
 
 /* Checks the first n codes of p ranks (from fill()) and returns pointers to them. */
@@ -37,7 +37,7 @@ static const uint8_t **check_tables(const struct vec_sum *s, int p, size_t n, st
         if (s->rule != VEC_FP32) /* nans of fp32 may have any payload */
             CHECK(memcmp(acc_want, acc_got, sizeof acc_got) == 0,
                   "%s: accumulate: rule %d e%um%u fn %u in e%um%u of %d ranks, n %zu", t->name,
-                  (int)s->rule, s->in.e, s->in.m, s->in.fn, s->acc.e, s->acc.m, p, n);
+                  (int)s->rule, s->in.e, s->in.m, s->in.flavour, s->acc.e, s->acc.m, p, n);
         t->finish(s, acc_got, n, out, shift, box_got + 1);
         compare(t, s, "finish", p, n, out, shift);
         memset(box_got, CANARY, sizeof box_got);

@@ -194,8 +194,8 @@ static inline void tile_send(struct tile_bench *t, const struct tile_op *op, con
         *t->in_first = (uint8_t)op->first;
         *t->in_emit = (uint8_t)op->emit;
         *t->in_max = (uint8_t)op->max;
-        *t->in_fmt = (uint8_t)(op->max ? 0 : op->in.fn << 7 | op->in.e << 4 | op->in.m);
-        *t->out_fmt = (uint8_t)(op->max ? 0 : op->out.fn << 7 | op->out.e << 4 | op->out.m);
+        *t->in_fmt = (uint8_t)(op->max ? 0 : op->in.flavour << 7 | op->in.e << 4 | op->in.m);
+        *t->out_fmt = (uint8_t)(op->max ? 0 : op->out.flavour << 7 | op->out.e << 4 | op->out.m);
         *t->out_shift = (uint8_t)op->shift;
         *t->saturate = (uint8_t)op->saturate;
         memcpy(t->in_data, data + 64 * beat, 64);

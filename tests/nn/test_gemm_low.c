@@ -5,7 +5,7 @@
 
 static const struct mf_fmt formats[] = {{5, 2, 0},  {4, 3, 0},  {5, 10, 0}, {8, 7, 0}, {6, 9, 0},
                                         {4, 3, 1},  {3, 0, 0},  {8, 0, 0},  {1, 3, 0}, {2, 1, 0},
-                                        {8, 23, 0}, {5, 17, 0}, {7, 11, 0}};
+                                        {8, 23, 0}, {5, 17, 0}, {7, 11, 0}, {2, 5, 2}, {5, 2, 1}};
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
 
 static void check_shape(const struct gemm_rule *r, const struct gemm_shape *s, int kind,

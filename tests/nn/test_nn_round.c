@@ -206,7 +206,7 @@ static void check_words(void)
     CHECK(round_spec("none", &s) == 0 && s.below == &nn_cuda, "none: something was written");
     CHECK(round_spec("error=fp16,overflow=inf,act=e4m3fn", &s) == 1 && !s.of[ROUND_WEIGHT].on &&
               s.of[ROUND_ACT_GRAD].rule.fmt.m == 10 && s.of[ROUND_ACT].rule.overflow == MF_INF &&
-              s.of[ROUND_ACT].rule.fmt.fn,
+              s.of[ROUND_ACT].rule.fmt.flavour,
           "error=fp16,overflow=inf,act=e4m3fn is read otherwise");
 }
 

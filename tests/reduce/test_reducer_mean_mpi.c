@@ -29,10 +29,10 @@ static int shift_of(const struct codec *c, double max)
         double fraction = frexp(max * t.n_ranks, &e);
         return bias - clamp(fraction == 0.5 ? e - 1 : e);
     }
-    const double largest = codec_sum(c)->in.fn ? 1.75 : 2 - ldexp(1, -codec_sum(c)->in.m);
+    const double largest = codec_sum(c)->in.flavour ? 1.75 : 2 - ldexp(1, -codec_sum(c)->in.m);
     for (e = -200; max > ldexp(largest, e);)
         e++;
-    return bias + codec_sum(c)->in.fn - clamp(e);
+    return bias + mf_uses_top(codec_sum(c)->in) - clamp(e);
 }
 
 static double half_ulp(struct mf_fmt f, double x)

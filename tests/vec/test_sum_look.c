@@ -49,7 +49,7 @@ static void mutate(const struct vec_sum *s, const char *what, const uint8_t *tab
         entry[i]--;
     }
     CHECK(caught >= live, "e%um%u fn %u: %s: %d of %zu wrong entries are noticed, want %d", s->in.e,
-          s->in.m, s->in.fn, what, caught, n, live);
+          s->in.m, s->in.flavour, what, caught, n, live);
 }
 
 static void check_adds(void)

@@ -130,12 +130,12 @@ static void check_rule(struct vec_sum s, int p, int shift)
 
 static void check_rules(void)
 {
-    static const struct mf_fmt ins[] = {{5, 2, 0}, {4, 3, 0},  {4, 3, 1}, {3, 0, 0},
-                                        {2, 1, 0}, {1, 1, 0},  {3, 2, 0}, {5, 10, 0},
-                                        {8, 7, 0}, {8, 23, 0}, {6, 9, 0}};
-    static const struct mf_fmt outs[] = {{4, 3, 0}, {8, 23, 0}, {3, 0, 0}, {5, 2, 0}};
+    static const struct mf_fmt ins[] = {{5, 2, 0}, {4, 3, 0}, {4, 3, 1},  {3, 0, 0}, {2, 1, 0},
+                                        {1, 1, 0}, {3, 2, 0}, {5, 10, 0}, {8, 7, 0}, {8, 23, 0},
+                                        {6, 9, 0}, {2, 5, 2}, {2, 1, 2},  {3, 2, 2}, {5, 2, 1}};
+    static const struct mf_fmt outs[] = {{4, 3, 0}, {8, 23, 0}, {3, 0, 0}, {5, 2, 0}, {2, 5, 2}};
     for (unsigned i = 0; i < sizeof ins / sizeof ins[0]; i++)
-        for (unsigned o = 0; o < 4; o++)
+        for (unsigned o = 0; o < 5; o++)
             for (int p = 1; p <= MAX_P; p += 4)
                 for (int policy = 0; policy < 2; policy++) {
                     struct vec_sum s = {.overflow = policy ? MF_INF : MF_SATURATE,

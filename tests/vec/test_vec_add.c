@@ -17,8 +17,8 @@ static void check_add(const struct vec_sum *s, const uint8_t *a, const uint8_t *
         for (size_t i = 0; i < bytes; i++)
             CHECK(got[i + 1] == want[i],
                   "%s: rule %d e%um%u fn %u overflow %d: byte %zu of %zu: %x + %x = %x, want %x",
-                  tables[t].name, (int)s->rule, s->in.e, s->in.m, s->in.fn, (int)s->overflow, i,
-                  bytes, a[i], b[i], got[i + 1], want[i]);
+                  tables[t].name, (int)s->rule, s->in.e, s->in.m, s->in.flavour, (int)s->overflow,
+                  i, bytes, a[i], b[i], got[i + 1], want[i]);
         for (size_t i = 0; i < GUARD; i++)
             CHECK(got[i ? bytes + i : 0] == CANARY, "%s: e%um%u: add of %zu wrote beyond",
                   tables[t].name, s->in.e, s->in.m, n);

@@ -13,7 +13,8 @@ static uint8_t want[4 * N], got[4 * N];
 
 static const struct mf_fmt formats[] = {{5, 2, 0}, {4, 3, 0}, {4, 3, 1}, {6, 1, 0},  {7, 0, 0},
                                         {3, 4, 0}, {3, 0, 0}, {2, 1, 0}, {5, 10, 0}, {6, 9, 0},
-                                        {3, 2, 0}, {4, 7, 0}, {5, 5, 0}, {2, 5, 0}};
+                                        {3, 2, 0}, {4, 7, 0}, {5, 5, 0}, {2, 5, 0},  {2, 5, 2},
+                                        {2, 1, 2}, {3, 2, 2}, {5, 2, 1}};
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
 
 /* x[0 .. n - 1] are elements at, at + 1, ... of a layer. `want` receives vec_plain's bytes. */
@@ -24,14 +25,14 @@ static void compare(const struct vec_cast *cast, const char *what, size_t at, si
     for (int t = 0; t < n_tables; t++) {
         tables[t].encode(cast, x, n, at, shift, got);
         CHECK(memcmp(got, want, bytes) == 0, "%s: %s of e%um%u fn %u, %zu from %zu, shift %d",
-              tables[t].name, what, cast->fmt.e, cast->fmt.m, cast->fmt.fn, n, at, shift);
+              tables[t].name, what, cast->fmt.e, cast->fmt.m, cast->fmt.flavour, n, at, shift);
     }
 }
 
 static void check_lower_halves(struct mf_fmt f, int shift, size_t at)
 {
     const struct vec_cast cast = {
-        .fmt = f, .round = MF_STOCHASTIC, .key = philox_key(SEED, f.e, f.m, f.fn, 0)};
+        .fmt = f, .round = MF_STOCHASTIC, .key = philox_key(SEED, f.e, f.m, f.flavour, 0)};
     size_t ups = 0;
     for (size_t i = 0; i < N; i++) {
         const uint32_t word = philox_round_u32(cast.key, at + i), rest = vec_rest_near(word, i);
@@ -51,7 +52,7 @@ static void check_any(struct mf_fmt f, int shift, size_t at, int turn)
     const struct vec_cast cast = {.fmt = f,
                                   .round = MF_STOCHASTIC,
                                   .overflow = turn % 2 ? MF_INF : MF_SATURATE,
-                                  .key = philox_key(SEED, f.e, f.m, f.fn, 1)};
+                                  .key = philox_key(SEED, f.e, f.m, f.flavour, 1)};
     for (size_t i = 0; i < N; i++)
         x[i] = turn % 3 ? vec_input(f, shift, at + i)
                         : (float)ldexp((double)philox_u32(cast.key, i) - 0x1p31,

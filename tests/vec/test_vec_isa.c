@@ -24,7 +24,7 @@ static void check_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int 
         for (size_t i = 0; i < n; i++)
             CHECK(bits_of(want[i]) == bits_of(got[i]),
                   "%s e%um%u%s decode %zu shift %d / %g: %08" PRIx32 ", want %08" PRIx32,
-                  tables[t].name, fmt.e, fmt.m, fmt.fn ? "fn" : "", i, shift, (double)divisor,
+                  tables[t].name, fmt.e, fmt.m, mf_suffix(fmt), i, shift, (double)divisor,
                   bits_of(got[i]), bits_of(want[i]));
     }
 }
@@ -46,7 +46,7 @@ static void check_block(const struct vec_cast *cast, const float *x, size_t n, s
             CHECK(want[i] == got[i],
                   "%s e%um%u%s round %d overflow %d trunc %d shift %d: byte %zu is %02x, want "
                   "%02x, of %08" PRIx32,
-                  ops->name, cast->fmt.e, cast->fmt.m, cast->fmt.fn ? "fn" : "", (int)cast->round,
+                  ops->name, cast->fmt.e, cast->fmt.m, mf_suffix(cast->fmt), (int)cast->round,
                   (int)cast->overflow, cast->trunc, shift, i, got[i], want[i],
                   bits_of(x[i * n / bytes]));
     }
@@ -118,16 +118,19 @@ static void check_all(size_t n_inputs)
     /* around these the largest values leave fp32's range */
     static const int large[] = {-11, -10, -3, -2, -1, 0, 1};
     for (unsigned e = 1; e <= 8; e++)
-        for (unsigned m = e == 1; m <= 23; m++) /* e1m0 has only 0 */
-            for (unsigned fn = 0; fn <= (m > 0 && e < 8); fn++) {
-                const struct mf_fmt fmt = {(uint8_t)e, (uint8_t)m, (uint8_t)fn};
+        for (unsigned m = 0; m <= 23; m++)
+            for (uint8_t flavour = MF_IEEE; flavour <= (e < 8 ? MF_NUMBERS : MF_IEEE); flavour++) {
+                const struct mf_fmt fmt = {(uint8_t)e, (uint8_t)m, flavour};
+                if (mf_max(fmt) == 0 || (m == 0 && flavour == MF_NO_INF))
+                    continue;
                 const int leaves = 126 - mf_bias(fmt) - fmt.m;
                 for (unsigned s = 0; s < sizeof shifts / sizeof *shifts; s++)
                     check_shift(fmt, shifts[s], n_inputs);
                 for (unsigned s = 0; s < sizeof steps / sizeof *steps; s++)
                     check_shift(fmt, leaves + steps[s], n_inputs);
                 for (unsigned s = 0; s < sizeof large / sizeof *large; s++)
-                    check_shift(fmt, mf_bias(fmt) + fmt.fn - 127 + large[s], n_inputs / 4);
+                    check_shift(fmt, mf_bias(fmt) + mf_uses_top(fmt) - 127 + large[s],
+                                n_inputs / 4);
             }
     for (unsigned s = 0; s < sizeof shifts / sizeof *shifts; s++)
         check_boundaries((struct vec_cast){.fmt = {5, 2, 0}, .trunc = true}, shifts[s],

@@ -12,7 +12,8 @@ enum { MAX_N = 600, GUARD = 16, SEED = 2 };
 static const struct mf_fmt formats[] = {{5, 2, 0},  {4, 3, 0},  {4, 3, 1},  {3, 0, 0},  {5, 10, 0},
                                         {8, 7, 0},  {8, 23, 0}, {1, 1, 0},  {1, 5, 0},  {2, 0, 0},
                                         {2, 1, 0},  {3, 2, 0},  {4, 0, 0},  {6, 9, 0},  {8, 0, 0},
-                                        {1, 23, 0}, {5, 7, 0},  {7, 21, 0}, {2, 23, 0}, {6, 5, 0}};
+                                        {1, 23, 0}, {5, 7, 0},  {7, 21, 0}, {2, 23, 0}, {6, 5, 0},
+                                        {2, 1, 2},  {2, 3, 2},  {5, 2, 1},  {7, 10, 2}, {1, 0, 2}};
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
 static const size_t lengths[] = {0, 1, 7, 8, 9, 63, 255, 256, 257, 511, MAX_N};
 enum { N_LENGTHS = sizeof lengths / sizeof lengths[0] };
@@ -56,7 +57,7 @@ static void check_value(struct mf_fmt f, uint32_t code, int shift, float divisor
 {
     const float want = quotient(f, code, shift, divisor);
     CHECK(to_bits(got) == to_bits(want) || (isnan(got) && isnan(want)),
-          "e%um%u%s: code %x * 2^%d / %g is %a, want %a", f.e, f.m, f.fn ? "fn" : "", code, shift,
+          "e%um%u%s: code %x * 2^%d / %g is %a, want %a", f.e, f.m, mf_suffix(f), code, shift,
           (double)divisor, (double)got, (double)want);
 }
 

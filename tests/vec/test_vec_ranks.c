@@ -44,7 +44,7 @@ static uint32_t code_at(const uint8_t *p, unsigned width, size_t i)
 static void fill(struct mf_fmt f, enum style style, int n_ranks)
 {
     const unsigned width = mf_width(f), minus = 1u << (width - 1);
-    const uint64_t key = philox_key(SEED, f.e, f.m, f.fn, (uint32_t)style);
+    const uint64_t key = philox_key(SEED, f.e, f.m, f.flavour, (uint32_t)style);
     for (int r = 0; r < n_ranks; r++)
         for (size_t i = 0; i < N * 8 / width; i++) {
             const uint32_t random = philox_u32(key, (uint64_t)r * 2 * N + i);
@@ -71,15 +71,17 @@ static void check_sum(const struct vec_sum *s, int n_ranks, int n_parts, size_t 
         tables[t].sum(s, parts, n_parts, n, out, shift, got + 1);
         CHECK(memcmp(got + 1, want, bytes) == 0 && got[0] == 0xa5 && got[bytes + 1] == 0xa5,
               "%s: e%um%u fn %u of %d ranks, style %d, n %zu -> e%um%u fn %u shift %d overflow %d",
-              tables[t].name, s->in.e, s->in.m, s->in.fn, n_parts, (int)style, n, out.e, out.m,
-              out.fn, shift, (int)s->overflow);
+              tables[t].name, s->in.e, s->in.m, s->in.flavour, n_parts, (int)style, n, out.e, out.m,
+              out.flavour, shift, (int)s->overflow);
     }
 }
 
 static const struct mf_fmt ins[] = {{5, 2, 0}, {4, 3, 0}, {4, 3, 1}, {3, 4, 0}, {2, 5, 0},
-                                    {1, 6, 0}, {3, 0, 0}, {2, 1, 0}, {1, 2, 0}};
+                                    {1, 6, 0}, {3, 0, 0}, {2, 1, 0}, {1, 2, 0}, {2, 5, 2},
+                                    {3, 4, 2}, {4, 3, 2}, {2, 1, 2}, {3, 4, 1}};
 static const struct mf_fmt outs[] = {{5, 2, 0}, {4, 3, 0}, {4, 3, 1}, {7, 0, 0},
-                                     {2, 5, 0}, {1, 6, 0}, {3, 0, 0}, {6, 1, 0}};
+                                     {2, 5, 0}, {1, 6, 0}, {3, 0, 0}, {6, 1, 0},
+                                     {2, 5, 2}, {2, 1, 2}, {4, 3, 2}};
 enum { N_INS = sizeof ins / sizeof ins[0], N_OUTS = sizeof outs / sizeof outs[0] };
 
 static void check_ranks(struct mf_fmt f, int n_ranks)
@@ -133,7 +135,7 @@ static void check_ties(struct mf_fmt f, uint32_t most, int n_parts, int t, struc
     for (int k = 0; k < n_tables; k++) {
         tables[k].sum(&s, parts, n_parts, n, out, shift, got);
         CHECK(memcmp(got, want, n) == 0, "%s: ties of e%um%u fn %u, %d ranks, bit %d -> e%um%u",
-              tables[k].name, f.e, f.m, f.fn, n_parts, t, out.e, out.m);
+              tables[k].name, f.e, f.m, f.flavour, n_parts, t, out.e, out.m);
     }
 }
 

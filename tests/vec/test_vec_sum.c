@@ -5,9 +5,9 @@
 #include <xmmintrin.h>
 #endif
 
-static const struct mf_fmt outs[] = {{5, 2, 0},  {4, 3, 0}, {4, 3, 1},  {3, 0, 0},
-                                     {5, 10, 0}, {8, 7, 0}, {8, 23, 0}, {3, 2, 0},
-                                     {1, 2, 0},  {7, 0, 0}, {8, 22, 0}, {2, 5, 0}};
+static const struct mf_fmt outs[] = {
+    {5, 2, 0}, {4, 3, 0}, {4, 3, 1},  {3, 0, 0}, {5, 10, 0}, {8, 7, 0}, {8, 23, 0}, {3, 2, 0},
+    {1, 2, 0}, {7, 0, 0}, {8, 22, 0}, {2, 5, 0}, {2, 5, 2},  {2, 1, 2}, {3, 2, 2},  {5, 2, 2}};
 enum { N_OUTS = sizeof outs / sizeof outs[0] };
 
 static void check_exact(struct mf_fmt f, int p, int turn)
@@ -124,10 +124,10 @@ static void check_rounded_twice(uint8_t e, uint8_t m)
 
 static void check_other_rules(void)
 {
-    static const struct mf_fmt ins[] = {{5, 2, 0},  {4, 3, 0}, {4, 3, 1},  {3, 0, 0},  {2, 1, 0},
-                                        {1, 1, 0},  {3, 2, 0}, {5, 10, 0}, {8, 7, 0},  {8, 23, 0},
-                                        {6, 9, 0},  {8, 1, 0}, {7, 0, 0},  {4, 11, 0}, {8, 0, 0},
-                                        {8, 10, 0}, {8, 11, 0}};
+    static const struct mf_fmt ins[] = {
+        {5, 2, 0},  {4, 3, 0},  {4, 3, 1}, {3, 0, 0}, {2, 1, 0}, {1, 1, 0},  {3, 2, 0}, {5, 10, 0},
+        {8, 7, 0},  {8, 23, 0}, {6, 9, 0}, {8, 1, 0}, {7, 0, 0}, {4, 11, 0}, {8, 0, 0}, {8, 10, 0},
+        {8, 11, 0}, {2, 5, 2},  {2, 1, 2}, {3, 2, 2}, {4, 3, 2}, {5, 2, 1},  {7, 0, 2}};
     int turn = 0;
     for (uint8_t m = 1; m <= 22; m++)
         check_rounded_twice(8, m), check_rounded_twice(7, m);

@@ -31,8 +31,9 @@ static const struct opt opts[] = {
      "State that the codec keeps from step to step: read if the file exists, then replaced.",
      OPT_TEXT, AT(state), 0, 0, 0},
     {"format", "F", "e4m3",
-     "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23).", OPT_TEXT,
-     AT(format), 0, 0, 0},
+     "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23), eXmYfn or eXmYf "
+     "(see `train --help format`).",
+     OPT_TEXT, AT(format), 0, 0, 0},
     {"scale", "S", "none",
      "Multiply by a power of two before casting: none; const:K by K; aps by the largest factor for "
      "which no rounded value overflows the sum of one rank; aps-tight by the tightest one. Except "
@@ -91,11 +92,13 @@ struct cast_job {
     uint8_t *codes; /* [BLOCK] codes, at most 32 bits each */
 };
 
-/* Reads the whole file first if the scale depends on the largest value. */
+/* Reads the whole file first if the scale depends on the largest value, or if nan has no code. */
 static int find_shift(struct cast_job *j, int *shift)
 {
+    const struct mf_fmt fmt = codec_sum(&j->codec)->in;
+    char name[CODEC_NAME_BYTES];
     uint32_t largest = 0;
-    if (codec_guess(&j->codec) == CODEC_NO_GUESS) {
+    if (codec_guess(&j->codec) == CODEC_NO_GUESS || fmt.flavour == MF_NUMBERS) {
         for (size_t n = 1; n;) {
             TRY(cast_in_read(&j->in, j->x, BLOCK, &n));
             uint32_t m = vec_best()->absmax(j->x, n);
@@ -103,6 +106,9 @@ static int find_shift(struct cast_job *j, int *shift)
         }
         TRY(file_in_rewind(&j->in));
     }
+    if (largest >= 0x7f800000 && fmt.flavour == MF_NUMBERS)
+        return ERR(-EINVAL, "cannot cast '%s' to %s, which has no inf and no nan: the file has",
+                   j->in.path, codec_format_name(fmt, name));
     return cast_in_shift(&j->codec, j->in.path, largest, shift);
 }
 

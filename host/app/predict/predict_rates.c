@@ -119,7 +119,7 @@ int predict_rates_read(const char *path, struct predict_rates *out)
 const char *predict_row_name(const struct predict_rate_row *row, char name[PREDICT_WORD])
 {
     char f[CODEC_NAME_BYTES];
-    snprintf(f, sizeof f, "e%dm%d%s", row->fmt.e, row->fmt.m, row->fmt.fn ? "fn" : "");
+    snprintf(f, sizeof f, "e%dm%d%s", row->fmt.e, row->fmt.m, mf_suffix(row->fmt));
     switch (row->kind) {
     case PREDICT_ENCODE:
         snprintf(name, PREDICT_WORD, "fp32 -> %s", f);

@@ -92,7 +92,9 @@ static const struct opt opts[] = {
             "weights together, in fp32. auto: all for minifloat, else large.")},
     {TEXT("format", "F", "e4m3", format, TRAIN_BITS,
           "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23), packed to "
-          "1+X+Y bits.")},
+          "1+X+Y bits. eXmYfn has no inf, and eXmYf neither inf nor nan; both use these codes for "
+          "larger numbers. e4m3 reaches 240; what others call fp8 or E4M3 is e4m3fn, up to 448. "
+          "fp8_e5m2, fp6_e2m3 and fp4 mean e5m2, e2m3f and e2m1f.")},
     {TEXT("scale", "none|const:K|aps|aps-tight|quantile", "aps", scale, TRAIN_BITS,
           "Power of two that scales each layer before the cast. none: 1. const:K: K. aps: the "
           "largest that cannot overflow the sum. aps-tight: a tighter one that needs exact sums. "

@@ -29,7 +29,7 @@ int gemm_low_parse(const char *word, struct gemm_rule *out)
             word);
     memcpy(name, word, used);
     name[used] = 0;
-    TRY(codec_format_parse("--gemm", name, &rule.fmt));
+    TRY(codec_format_parse_nan("--gemm", name, &rule.fmt));
     *out = rule;
     return 1;
 }
@@ -68,6 +68,14 @@ static int64_t value_bits(struct mf_fmt f, uint32_t code)
     return (int64_t)as_bits(x);
 }
 
+/* code: inf or nan, or what they become (hls/arith/mf.h) */
+static int64_t special(struct mf_fmt f, uint32_t code)
+{
+    return code < mf_special(f)        ? value_bits(f, code)
+           : code > mf_last_not_nan(f) ? (int64_t)QUIET
+                                       : (int64_t)INF;
+}
+
 static struct rounding rounding_of(const struct gemm_rule *rule)
 {
     const struct mf_fmt f = rule->fmt;
@@ -81,10 +89,8 @@ static struct rounding rounding_of(const struct gemm_rule *rule)
         .magic = as_double((uint64_t)(1023 + 52 + lowest - f.m) << 52 | 1ull << 51),
         .small = (int64_t)(1023 + lowest) << 52,
         .max = value_bits(f, mf_max(f)),
-        .beyond = rule->overflow == MF_SATURATE ? value_bits(f, mf_max(f))
-                                                : (int64_t)(f.fn ? QUIET : INF),
-        /* formats of m = 0 have inf but no nan (hls/arith/mf.h) */
-        .nan = (int64_t)(f.m == 0 ? INF : QUIET),
+        .beyond = rule->overflow == MF_SATURATE ? value_bits(f, mf_max(f)) : special(f, mf_inf(f)),
+        .nan = special(f, mf_nan(f)),
     };
 }
 

@@ -36,7 +36,7 @@ static int read_part(const char *word, const char *part, size_t n, struct round_
     for (int i = 0; i < ROUND_SPEC; i++)
         if (strlen(names[i]) == key && !memcmp(part, names[i], key) && !s->of[i].on) {
             s->of[i].on = true;
-            return codec_format_parse("--quant", value, &s->of[i].rule.fmt);
+            return codec_format_parse_nan("--quant", value, &s->of[i].rule.fmt);
         }
     return refuse(word);
 }

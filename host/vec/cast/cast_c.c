@@ -214,8 +214,8 @@ static void values(const struct dec_plan *plan, const uint32_t *codes, size_t n,
         const uint32_t units = bits_of((float)(int32_t)mag * p.unit),
                        moved = (mag << p.up) + p.rebias;
         uint32_t v = choose(below(mag, p.normal), units, moved);
-        v = choose(~below(mag, p.inf), p.inf_bits, v);
-        v = choose(below(p.inf, mag), 0x7fffffff, v);
+        v = choose(~below(mag, p.special), p.special_bits, v);
+        v = choose(below(p.special, mag), 0x7fffffff, v);
         x[i] = float_of(v | (codes[i] << p.sign_left & 0x80000000));
     }
     for (int f = 0; f < 4 && p.scaled; f++)

@@ -101,8 +101,8 @@ struct dec_plan dec_plan_make(struct mf_fmt f, int shift, float divisor)
     const int by = log2_exact(q.divisor); /* in -126..126 the inverse is a normal too */
     struct dec_plan p = {
         .nan = mf_nan(f),
-        .inf = mf_inf(f),
-        .inf_bits = f.fn ? 0x7fffffff : 0x7f800000,
+        .special = mf_special(f),
+        .special_bits = f.flavour == MF_IEEE ? 0x7f800000 : 0x7fffffff,
         .sign_left = 31u - f.e - f.m,
         .up = 23u - f.m,
         .divided = by < -126 || by > 126,

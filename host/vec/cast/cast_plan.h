@@ -57,15 +57,15 @@ struct enc_plan enc_plan_make(struct mf_fmt fmt, enum mf_round round, enum mf_ov
  * normals. Otherwise up to three multiplications apply it; only the last can round unless the
  * result is zero. A fourth replaces a division by a power of two. */
 struct dec_plan {
-    /* codes without sign. nan: mask of all; inf: the first code that is not finite */
-    uint32_t nan, inf;
-    uint32_t inf_bits;    /* fp32 bits for the code inf */
-    unsigned sign_left;   /* left shift of a code that puts the sign in the highest bit */
-    unsigned up;          /* 23 - m */
-    uint32_t normal;      /* first normal; 0 if subnormals are those of fp32 */
-    uint32_t rebias;      /* added to a code that was shifted up */
-    float unit;           /* the smallest value */
-    bool scaled, divided; /* multiplied by the factors; divided by divisor */
+    /* codes without sign. nan: mask of all; special: the first that is not a number */
+    uint32_t nan, special;
+    uint32_t special_bits; /* fp32 bits of that code */
+    unsigned sign_left;    /* left shift of a code that puts the sign in the highest bit */
+    unsigned up;           /* 23 - m */
+    uint32_t normal;       /* first normal; 0 if subnormals are those of fp32 */
+    uint32_t rebias;       /* added to a code that was shifted up */
+    float unit;            /* the smallest value */
+    bool scaled, divided;  /* multiplied by the factors; divided by divisor */
     float factor[4], divisor;
 };
 

@@ -21,8 +21,8 @@ CAST_INLINE __m256 value_of(const struct dec_plan *p, __m256i code)
     const __m256 units = _mm256_mul_ps(_mm256_cvtepi32_ps(mag), _mm256_set1_ps(p->unit));
     __m256i v = _mm256_add_epi32(up, all(p->rebias));
     v = choose(_mm256_cmpgt_epi32(all(p->normal), mag), _mm256_castps_si256(units), v);
-    v = choose(_mm256_cmpeq_epi32(mag, all(p->inf)), all(p->inf_bits), v);
-    v = choose(_mm256_cmpgt_epi32(mag, all(p->inf)), all(0x7fffffff), v);
+    v = choose(_mm256_cmpeq_epi32(mag, all(p->special)), all(p->special_bits), v);
+    v = choose(_mm256_cmpgt_epi32(mag, all(p->special)), all(0x7fffffff), v);
     const __m256i sign = _mm256_sll_epi32(code, _mm_cvtsi32_si128((int)p->sign_left));
     v = _mm256_or_si256(_mm256_and_si256(sign, all(0x80000000)), v);
     __m256 x = _mm256_castsi256_ps(v);

@@ -12,9 +12,9 @@ CAST_INLINE __m512 value_of(const struct dec_plan *p, __m512i code)
     __m512i v = _mm512_add_epi32(up, _mm512_set1_epi32((int)p->rebias));
     v = _mm512_mask_mov_epi32(v, _mm512_cmplt_epu32_mask(mag, _mm512_set1_epi32((int)p->normal)),
                               _mm512_castps_si512(units));
-    v = _mm512_mask_mov_epi32(v, _mm512_cmpeq_epu32_mask(mag, _mm512_set1_epi32((int)p->inf)),
-                              _mm512_set1_epi32((int)p->inf_bits));
-    v = _mm512_mask_mov_epi32(v, _mm512_cmpgt_epu32_mask(mag, _mm512_set1_epi32((int)p->inf)),
+    v = _mm512_mask_mov_epi32(v, _mm512_cmpeq_epu32_mask(mag, _mm512_set1_epi32((int)p->special)),
+                              _mm512_set1_epi32((int)p->special_bits));
+    v = _mm512_mask_mov_epi32(v, _mm512_cmpgt_epu32_mask(mag, _mm512_set1_epi32((int)p->special)),
                               _mm512_set1_epi32(0x7fffffff));
     const __m512i sign = _mm512_sll_epi32(code, _mm_cvtsi32_si128((int)p->sign_left));
     /* 0x7fffffff ? v : sign */

@@ -20,7 +20,7 @@ static __attribute__((noinline)) __m512i with_specials(const struct add *p, __m5
     const __mmask64 x_inf = _mm512_cmpge_epi8_mask(x, inf), y_inf = _mm512_cmpge_epi8_mask(y, inf);
     const __mmask64 clash = x_inf & y_inf & _mm512_movepi8_mask(_mm512_xor_si512(a, b));
     const __mmask64 over = _mm512_cmpgt_epi8_mask(x, inf) | _mm512_cmpgt_epi8_mask(y, inf);
-    const __mmask64 nan = p->t->fmt.fn ? x_inf | y_inf : over | clash;
+    const __mmask64 nan = p->t->fmt.flavour == MF_NO_INF ? x_inf | y_inf : over | clash;
     const __m512i who = _mm512_mask_mov_epi8(b, x_inf, a);
     code = _mm512_mask_mov_epi8(code, x_inf | y_inf, look_pick(mask, look_bytes(p->beyond), who));
     return _mm512_mask_mov_epi8(code, nan, look_bytes(p->t->nan));

@@ -21,15 +21,15 @@ void sum_blocks(void (*accumulate)(const struct vec_sum *, void *, const uint8_t
 }
 
 /* True if nans must be replaced by mf.h's nan, which has no sign: trunc makes another nan, and
- * overflow of a format without inf (fn) makes a nan with a sign. Both formats have 8 bits. */
+ * overflow of a format without inf makes a nan with a sign. */
 static bool nan_to_mend(const struct vec_sum *sum)
 {
-    return sum->rule == VEC_TRUNC || sum->in.fn != 0;
+    return sum->rule == VEC_TRUNC || sum->in.flavour == MF_NO_INF;
 }
 
 static void mend_nan(struct mf_fmt fmt, uint8_t *codes, size_t n)
 {
-    const uint32_t nan = mf_nan(fmt), above = mf_inf(fmt) - fmt.fn;
+    const uint32_t nan = mf_nan(fmt), above = mf_last_not_nan(fmt);
     for (size_t i = 0; i < n; i++)
         codes[i] = (uint8_t)((codes[i] & nan) > above ? nan : codes[i]);
 }

@@ -148,7 +148,7 @@ static void body_accumulate_fp32(const struct vec_sum *sum, float *restrict acc,
         const uint32_t mag = codes[i] & k.all, sign = (codes[i] >> k.sign & 1) << 31;
         const uint32_t finite = lane_pick32(wide, mag << k.drop, lane_u32(lane_value32(&k, mag)));
         const uint32_t special = 0x7f800000 | (lane_above32(mag, k.nan_above) & 0x00400000);
-        acc[i] += lane_f32(lane_pick32(lane_above32(mag, k.inf - 1), special, finite) | sign);
+        acc[i] += lane_f32(lane_pick32(lane_above32(mag, k.special - 1), special, finite) | sign);
     }
 }
 

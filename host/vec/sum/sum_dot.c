@@ -33,7 +33,7 @@ static void make(struct sum_dot_tables *t)
     t->start[1] = step;
     t->start[2] = LAST_OF_THREE;
     t->special = (int)mf_inf(f);
-    t->nan = t->special + (f.fn == 0);
+    t->nan = t->special + (f.flavour == MF_IEEE);
     for (int mag = 0; mag < t->special; mag++) {
         const int field = mag >> f.m, shift = field > 1 ? field - 1 : 0;
         const int sig = (mag & ((1 << f.m) - 1)) | (field > 0) << f.m;

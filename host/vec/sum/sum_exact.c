@@ -24,9 +24,9 @@ static int log2_up(int n)
 static uint32_t half_of(struct mf_fmt f, uint32_t code)
 {
     const uint32_t mag = code & mf_nan(f), sign = (code >> (mf_width(f) - 1) & 1) << 15;
-    if (mag >= mf_inf(f) && !f.fn)
-        return sign | (mag > mf_inf(f) ? 0x7e00u : 0x7c00u);
-    return sign | (mag == mf_nan(f) && f.fn ? 0x7e00u : mag << (HALF_M - f.m));
+    if (mag >= mf_special(f))
+        return sign | (mag > mf_last_not_nan(f) ? 0x7e00u : 0x7c00u);
+    return sign | mag << (HALF_M - f.m);
 }
 
 bool sum_exact_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, int shift,
@@ -34,13 +34,13 @@ bool sum_exact_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, i
 {
     const struct mf_fmt in = sum->in;
     const unsigned in_width = mf_width(in), out_width = mf_width(out);
-    const bool halves = in.e == 5 && in.m == HALF_M && !in.fn;
+    const bool halves = in.e == 5 && in.m == HALF_M && in.flavour == MF_IEEE;
     const int span = halves      ? 30
                      : in.e == 5 ? 15
-                                 : (1 << in.e) - 1 + in.fn,
+                                 : (1 << in.e) - 1 + mf_uses_top(in),
               scale = HALF_BIAS - mf_bias(in) - shift;
     if (sum->rule != VEC_EXACT || (in_width != 8 && in_width != 4 && !halves) || in.e > 5 ||
-        (in.fn && in.e != 4))
+        (in.flavour != MF_IEEE && in.e > 4))
         return false;
     if (span + in.m + log2_up(n_parts) > (halves ? FP64_BITS : FP32_BITS) || scale > SCALE_MAX ||
         scale < -SCALE_MAX)
@@ -53,7 +53,7 @@ bool sum_exact_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, i
         .halves = halves,
         .nibbles = in_width == 4,
         .right = halves ? 0 : in.m - 2,
-        .special = (int)(in.fn ? mf_nan(in) : mf_inf(in)),
+        .special = (int)mf_special(in),
         .special_add = (31 - (1 << in.e) + 1) << HALF_M,
         .two = in.e == 5 && !halves,
         .out_width = out_width,

@@ -34,7 +34,7 @@ EXACT_INLINE __m512i to_halves(const struct sum_exact *p, __m512i words)
         return words;
     const __m512i sign = _mm512_set1_epi16((short)0x8000), mag = _mm512_andnot_si512(sign, words);
     const __mmask32 special =
-        _mm512_cmpge_epi16_mask(mag, _mm512_set1_epi16((short)(p->special << 8)));
+        _mm512_cmpgt_epi16_mask(mag, _mm512_set1_epi16((short)((p->special << 8) - 1)));
     __m512i half = _mm512_srlv_epi16(mag, _mm512_set1_epi16((short)p->right));
     half = _mm512_mask_add_epi16(half, special, half, _mm512_set1_epi16((short)p->special_add));
     return _mm512_ternarylogic_epi32(sign, words, half, 0xca);

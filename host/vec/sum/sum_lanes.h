@@ -73,8 +73,8 @@ static inline uint64_t lane_pick64(uint64_t mask, uint64_t a, uint64_t b)
 
 /* a format's constants for the adders; magnitudes are codes without sign */
 struct lane_fmt {
-    /* magnitudes: mask of all ones; inf (nan for fn); the largest that is not nan */
-    uint32_t all, inf, nan_above;
+    /* magnitudes: mask of all ones; the first that is not a number; the largest that is not nan */
+    uint32_t all, special, nan_above;
     uint32_t beyond; /* magnitude of an overflow */
     uint32_t normal; /* smallest normal */
     /* 1 for m = 0, where ties go to the larger magnitude, or if nothing is dropped (half = -1) */
@@ -96,8 +96,8 @@ static inline struct lane_fmt lane_fmt(struct mf_fmt f, enum mf_overflow overflo
     const int bias = mf_bias(f);
     return (struct lane_fmt){
         .all = mf_nan(f),
-        .inf = mf_inf(f),
-        .nan_above = mf_inf(f) - f.fn,
+        .special = mf_special(f),
+        .nan_above = mf_last_not_nan(f),
         .beyond = overflow == MF_SATURATE ? mf_max(f) : mf_inf(f),
         .normal = (uint32_t)(1ull << f.m),
         .odd = f.m == 0 || f.m == bits,
@@ -141,7 +141,8 @@ static inline uint32_t lane_special(const struct lane_fmt *k, uint32_t a, uint32
                                     uint32_t negative)
 {
     const uint32_t x = a & k->all, y = b & k->all, differ = 0u - ((a ^ b) >> k->sign & 1);
-    const uint32_t x_special = lane_above32(x, k->inf - 1), y_special = lane_above32(y, k->inf - 1);
+    const uint32_t x_special = lane_above32(x, k->special - 1),
+                   y_special = lane_above32(y, k->special - 1);
     const uint32_t nan = lane_above32(x, k->nan_above) | lane_above32(y, k->nan_above);
     return lane_code(k, r, x_special | y_special, nan | (x_special & y_special & differ), negative);
 }
@@ -152,8 +153,8 @@ static inline uint32_t lane_special_to(const struct lane_fmt *k, const struct la
 {
     const uint32_t x = a & k->all, y = b & from->all,
                    differ = 0u - ((a >> k->sign ^ b >> from->sign) & 1);
-    const uint32_t x_special = lane_above32(x, k->inf - 1),
-                   y_special = lane_above32(y, from->inf - 1);
+    const uint32_t x_special = lane_above32(x, k->special - 1),
+                   y_special = lane_above32(y, from->special - 1);
     const uint32_t nan = lane_above32(x, k->nan_above) | lane_above32(y, from->nan_above);
     negative = lane_pick32(y_special, b >> from->sign & 1, negative);
     return lane_code(k, r, x_special | y_special, nan | (x_special & y_special & differ), negative);
@@ -257,7 +258,7 @@ static inline uint64_t lane_acc_add(const struct lane_fmt *k, unsigned m, uint64
     const uint64_t term = (((sig << exp) ^ (0 - negative)) + negative) & MF_ACC_SUM;
     const uint64_t flags =
         (MF_ACC_PINF + (negative << 62)) | (lane_above64(mag, k->nan_above) & ~MF_ACC_SUM);
-    const uint64_t t = lane_pick64(lane_above64(mag, k->inf - 1ull), flags, term);
+    const uint64_t t = lane_pick64(lane_above64(mag, k->special - 1ull), flags, term);
     return ((acc + t) & MF_ACC_SUM) | ((acc | t) & ~MF_ACC_SUM);
 }
 
@@ -326,7 +327,7 @@ static inline uint32_t lane_round_code(const struct lane_out *o, const struct la
     const uint64_t mag = code & k->all, field = mag >> m, normal = lane_above64(field, 0) & 1;
     const uint64_t units = (mag & ((1ull << m) - 1)) | normal << m;
     return lane_round(o, units, exp + field - normal, code >> k->sign & 1,
-                      lane_above64(mag, k->inf - 1ull), lane_above64(mag, k->nan_above));
+                      lane_above64(mag, k->special - 1ull), lane_above64(mag, k->nan_above));
 }
 
 #endif

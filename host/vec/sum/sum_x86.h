@@ -17,7 +17,7 @@ static inline bool sum_step_fmt(const struct vec_sum *sum, struct sum_step_fmt *
 {
     const struct mf_fmt f = sum->in;
     const bool trunc = sum->rule == VEC_TRUNC;
-    if ((mf_width(f) != 8 && mf_width(f) != 4) || f.m > 2 || f.fn)
+    if ((mf_width(f) != 8 && mf_width(f) != 4) || f.m > 2 || f.flavour != MF_IEEE)
         return false;
     out->step = trunc ? &sum_step_trunc : &sum_step_nearest[f.m];
     out->inf = (int)mf_inf(f);
