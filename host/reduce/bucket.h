@@ -7,8 +7,9 @@
  * multiple of the reduce op's unit. */
 struct bucket {
     int last, first, n_layers;
-    size_t n;  /* elements, padding included */
-    bool fp32; /* not in the codec's format */
+    size_t n;   /* elements, padding included */
+    bool fp32;  /* not in the codec's format */
+    bool coded; /* codes of this step are made */
     struct codec_call call;
     struct reduce_op op; /* of this call */
 };

@@ -24,13 +24,14 @@ static int copy_layers(struct reducer *r, const struct reducer_layer *layers)
     r->own_exponents = buf_alloc(n);
     r->own_maxima = buf_alloc(n * sizeof *r->own_maxima);
     r->maxima = buf_alloc(n * sizeof *r->maxima);
+    r->max_bytes = buf_alloc(n);
     r->guesses = buf_alloc(n * sizeof *r->guesses);
     r->failed = buf_alloc(reducer_vote_words(r->n_layers) * sizeof *r->failed);
     r->spans = buf_alloc(n * sizeof *r->spans);
     r->outs = buf_alloc(n * sizeof *r->outs);
     r->parts = buf_alloc(n * sizeof *r->parts);
     if (!r->layers || !r->exponents || !r->own_exponents || !r->own_maxima || !r->maxima ||
-        !r->guesses || !r->failed || !r->spans || !r->outs || !r->parts)
+        !r->max_bytes || !r->guesses || !r->failed || !r->spans || !r->outs || !r->parts)
         return -ENOMEM;
     char *name = (char *)(r->layers + n);
     for (size_t i = 0; i < n; i++) {
@@ -187,6 +188,7 @@ void reducer_close(struct reducer *r)
     free(r->own_exponents);
     free(r->own_maxima);
     free(r->maxima);
+    free(r->max_bytes);
     free(r->guesses);
     free(r->failed);
     free(r->spans);

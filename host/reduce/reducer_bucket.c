@@ -18,10 +18,14 @@ static bool part_of(const struct reducer *r, const struct bucket *b, int i, size
     return true;
 }
 
+/* True if a layer's codes are made: by reducer_scan(), or on a card path that has failed since. */
 static bool guessed(const struct reducer *r, const struct bucket *b, int i)
 {
-    return !r->low && !r->force_fp32 && !codec_asks_max(&r->codecs[b->fp32], reducer_layer(r, i)) &&
-           codec_shift(&r->codecs[b->fp32], reducer_exponent(r, i)) == r->guesses[i];
+    if (r->low || r->force_fp32)
+        return false;
+    return codec_asks_max(&r->codecs[b->fp32], reducer_layer(r, i))
+               ? b->coded
+               : codec_shift(&r->codecs[b->fp32], reducer_exponent(r, i)) == r->guesses[i];
 }
 
 static int number_of(const struct bucket_flow *f)
@@ -37,7 +41,7 @@ static void cast_since(struct bucket_flow *f, const char *name, double start)
     trace_add(r->trace, reducer_row(r), name, number_of(f), start);
 }
 
-/* Skips layers guessed right. Padding gets zero codes. */
+/* Padding gets zero codes. */
 static void encode(struct bucket_flow *f, size_t at, size_t n)
 {
     const struct reducing *s = f->step;
@@ -115,12 +119,14 @@ struct algo_flow bucket_flow(struct bucket_flow *b)
 void bucket_encoded(const struct bucket_flow *f)
 {
     struct reducer *r = f->step->r;
-    for (int k = 0; k < f->bucket->n_layers && !r->force_fp32; k++) {
-        const int i = (int)f->bucket->call.layers[k].index;
-        f->step->report->n_guessed += !f->step->report->n_redone && guessed(r, f->bucket, i);
+    struct bucket *b = &r->plans[r->force_fp32].buckets[number_of(f)];
+    for (int k = 0; k < b->n_layers && !r->force_fp32; k++) {
+        const int i = (int)b->call.layers[k].index;
+        f->step->report->n_guessed += !f->step->report->n_redone && guessed(r, b, i);
         if (r->guesses[i] == CODEC_NO_GUESS || reducer_exponent(r, i) != CODEC_ALL_ZERO)
-            r->guesses[i] = codec_shift(&r->codecs[f->bucket->fp32], reducer_exponent(r, i));
+            r->guesses[i] = codec_shift(&r->codecs[b->fp32], reducer_exponent(r, i));
     }
+    b->coded = true;
 }
 
 void bucket_summed(struct bucket_flow *f)

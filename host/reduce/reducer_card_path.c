@@ -1,6 +1,6 @@
 /* reducer_card_path.c : runs a step with narrow buckets on the card path, which may fail.
  *
- *     per group:  exponents --path.max--> shifts, per bucket --path.sum--> means
+ *     per group:  exponents, maxima --path.max--> shifts, per bucket --path.sum--> means
  *     one vote of all ranks: what has any rank missed?
  *     per group:  missed exponents, then missed buckets and fp32 buckets, ascending, over MPI
  *
@@ -49,13 +49,52 @@ static uint32_t tag_of(const struct reducing *s, uint32_t exponents, uint32_t bu
     return crc32c_more(exponents, bytes, sizeof bytes);
 }
 
-static int max_by_card(const struct reducing *s, const struct group *g, int k)
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* message: 0 for exponents, else which byte of maxima */
+static int max_of(const struct reducing *s, const struct group *g, int k, uint32_t message,
+                  int8_t *x)
+{
+    const size_t n = (size_t)g->n_layers;
+    return s->r->card_path->max(s->r->card_path_arg,
+                                tag_of(s, message, UINT32_MAX - (uint32_t)k, n), x + g->first, n);
+}
+
+/* Maxima are fp32, but cards compare int8: the highest byte first, -128 being 0. Ranks that a
+ * higher byte has ruled out send 0. */
+static int maxima_by_card(const struct reducing *s, const struct group *g, int k)
 {
     struct reducer *r = s->r;
-    const size_t n = (size_t)g->n_layers;
+    memset(r->maxima + g->first, 0, (size_t)g->n_layers * sizeof *r->maxima);
+    for (int at = 24; at >= 0; at -= 8) {
+        for (int i = g->first; i < g->first + g->n_layers; i++) {
+            const uint64_t own = bits_of(r->own_maxima[i]), so_far = bits_of(r->maxima[i]);
+            const bool leads = own >> (at + 8) == so_far >> (at + 8);
+            r->max_bytes[i] = (int8_t)((leads ? (int)(own >> at & 255) : 0) - 128);
+        }
+        const int rc = max_of(s, g, k, (uint32_t)at + 1, r->max_bytes);
+        if (rc)
+            return rc;
+        for (int i = g->first; i < g->first + g->n_layers; i++) {
+            const uint32_t bits = bits_of(r->maxima[i]) | (uint32_t)(r->max_bytes[i] + 128) << at;
+            memcpy(&r->maxima[i], &bits, sizeof bits);
+        }
+    }
+    reducer_take_maxima(r, g);
+    return 0;
+}
+
+static int max_by_card(const struct reducing *s, const struct group *g, int k)
+{
     const double start = reducer_max_begin(s, g);
-    int rc = r->card_path->max(r->card_path_arg, tag_of(s, 0, UINT32_MAX - (uint32_t)k, n),
-                               r->exponents + g->first, n);
+    int rc = max_of(s, g, k, 0, s->r->exponents);
+    if (!rc && reducer_maxima_follow(s->r, g))
+        rc = maxima_by_card(s, g, k);
     reducer_max_end(s, g, start);
     return rc;
 }

@@ -51,6 +51,7 @@ struct reducer {
     int8_t *exponents;     /* [n_layers] of this step, over all ranks */
     float *own_maxima;     /* [n_layers] largest magnitudes on this rank */
     float *maxima;         /* [n_layers] over all ranks, if the codec asks */
+    int8_t *max_bytes;     /* [n_layers] scratch: one byte of each maximum */
     /* [n_layers] shift in the last step, or CODEC_NO_GUESS. Unused in forced fp32. */
     int *guesses;
     uint64_t *failed;         /* bits of the vote, see reducer_card_path.c */
@@ -158,6 +159,12 @@ double reducer_max_begin(const struct reducing *s, const struct group *g);
 void reducer_max_end(const struct reducing *s, const struct group *g, double start);
 
 int reducer_max_mpi(const struct reducing *s, const struct group *g);
+
+/* Return true if the exponents tell all ranks that the codec needs maxima. */
+bool reducer_maxima_follow(const struct reducer *r, const struct group *g);
+
+/* Pass maxima to the codec. */
+void reducer_take_maxima(struct reducer *r, const struct group *g);
 
 /* Exponents must be agreed on. */
 bool reducer_all_finite(const struct reducer *r, const struct group *g);

@@ -70,19 +70,29 @@ void reducer_max_end(const struct reducing *s, const struct group *g, double sta
     overlap_work(r->overlap);
 }
 
-/* The exponents tell all ranks whether the codec needs maxima. */
-static int share_maxima(struct reducer *r, const struct group *g)
+bool reducer_maxima_follow(const struct reducer *r, const struct group *g)
 {
-    if (r->force_fp32 || !codec_asks_max(&r->codecs[NARROW], NULL) || !reducer_all_finite(r, g) ||
-        !memchr(r->exponents + g->first, CODEC_MAX_FOLLOWS, (size_t)g->n_layers))
-        return 0;
-    memcpy(r->maxima + g->first, r->own_maxima + g->first, (size_t)g->n_layers * sizeof *r->maxima);
-    TRY(comm_max_f32(r->comm, r->maxima + g->first, (size_t)g->n_layers));
+    return !r->force_fp32 && codec_asks_max(&r->codecs[NARROW], NULL) && reducer_all_finite(r, g) &&
+           memchr(r->exponents + g->first, CODEC_MAX_FOLLOWS, (size_t)g->n_layers);
+}
+
+void reducer_take_maxima(struct reducer *r, const struct group *g)
+{
     for (int i = g->first; i < g->first + g->n_layers; i++) {
         struct codec_layer *layer = &r->plans[NARROW].placed[i];
         layer->own_max = r->own_maxima[i];
         layer->max = r->maxima[i];
     }
+}
+
+static int share_maxima(struct reducer *r, const struct group *g)
+{
+    const size_t n = (size_t)g->n_layers;
+    if (!reducer_maxima_follow(r, g))
+        return 0;
+    memcpy(r->maxima + g->first, r->own_maxima + g->first, n * sizeof *r->maxima);
+    TRY(comm_max_f32(r->comm, r->maxima + g->first, n));
+    reducer_take_maxima(r, g);
     return 0;
 }
 

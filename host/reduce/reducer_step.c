@@ -57,8 +57,11 @@ int reducer_step_all(struct reducer *r)
     const uint64_t sent_before = sent(r);
     const double start = clock_s();
     bool finite = false;
-    for (int i = 0; i < r->plans[r->force_fp32].n_buckets; i++)
-        r->plans[r->force_fp32].buckets[i].call.step = r->step;
+    for (int i = 0; i < r->plans[r->force_fp32].n_buckets; i++) {
+        struct bucket *b = &r->plans[r->force_fp32].buckets[i];
+        b->call.step = r->step;
+        b->coded = false;
+    }
     r->max_s = 0;
     *done = (struct reducer_step){.code_bytes = r->plans[r->force_fp32].code_bytes,
                                   .fp32_bytes = r->fp32_bytes};

@@ -40,7 +40,8 @@ static struct reducer *open_reducer(const struct codec_spec *spec, struct codec 
     struct reducer *r = NULL;
     if (codec_parse(spec, codec) < 0 || algo_find("auto", t.n_ranks, &algo, &group) < 0 ||
         algo_settle(algo, group, t.n_ranks, codec) < 0 ||
-        reducer_open(t.c, codec, algo, group, BUCKET_BYTES, t.layers, N_LAYERS, &r) < 0)
+        reducer_open(t.c, codec, algo, group, codec_sum(codec) ? BUCKET_BYTES : BUCKET_BYTES / 4,
+                     t.layers, N_LAYERS, &r) < 0)
         exit(1);
     return r;
 }
@@ -60,6 +61,7 @@ static struct reducer_step run(struct reducer *r, uint64_t step, float grads[N_L
 static void check_steps(const struct codec_spec *spec)
 {
     struct codec codec, plain_codec;
+    char text[CODEC_TEXT_BYTES];
     struct reducer *card_path = open_reducer(spec, &codec),
                    *plain = open_reducer(spec, &plain_codec);
     static struct fake_card_path fake;
@@ -77,7 +79,7 @@ static void check_steps(const struct codec_spec *spec)
         CHECK(a.skipped == b.skipped && !b.by_card_path, "step %u", step);
         for (int l = 0; l < N_LAYERS; l++)
             CHECK(memcmp(t.by_card_path[l], t.by_mpi[l], sizes[l] * sizeof(float)) == 0,
-                  "%s %s: step %u layer %d differs", spec->format, spec->scale, step, l);
+                  "%s: step %u layer %d differs", codec_describe(&codec, text), step, l);
         by_card_path += a.by_card_path;
         redone += a.n_redone;
     }
@@ -106,6 +108,9 @@ int main(void)
     check_steps(&(struct codec_spec){.format = "e4m3", .scale = "aps"});
     check_steps(&(struct codec_spec){.format = "e5m2", .round = "stochastic"});
     check_steps(&(struct codec_spec){.format = "e3m0", .scale = "aps-tight"});
+    check_steps(&(struct codec_spec){.codec = "ternary"});
+    check_steps(&(struct codec_spec){.format = "e4m3", .scale = "quantile:every=4"});
+    check_steps(&(struct codec_spec){.codec = "relgrad:of=gradient,every=1", .sum = "exact"});
     comm_close(t.c);
     DONE();
 }
