@@ -76,7 +76,21 @@ const struct vec_sum *codec_sum(const struct codec *c)
 
 const struct vec_sum *codec_card_sum(const struct codec *c)
 {
-    return codec_asks_max(c, NULL) ? NULL : codec_sum(c);
+    return c->kind->card_sum ? c->kind->card_sum(c) : codec_sum(c);
+}
+
+bool codec_to_card(const struct codec *c, const uint8_t *codes, size_t at, size_t n, uint8_t *card)
+{
+    if (c->kind->to_card)
+        c->kind->to_card(codes, at, n, card);
+    return c->kind->to_card;
+}
+
+bool codec_from_card(const struct codec *c, const uint8_t *card, size_t at, size_t n, uint8_t *sums)
+{
+    if (c->kind->from_card)
+        c->kind->from_card(c, card, at, n, sums);
+    return c->kind->from_card;
 }
 
 bool codec_cast(const struct codec *c, struct vec_cast *out)

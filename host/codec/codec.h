@@ -75,8 +75,15 @@ struct codec codec_fp32(const struct codec *c, const struct codec_adder *by);
  * needs its reduce op. Formats and overflow are also valid before codec_settle(). */
 const struct vec_sum *codec_sum(const struct codec *c);
 
-/* As codec_sum(), for cards: also NULL if codes need more than exponents from other ranks. */
+/* As codec_sum(), for cards in the network. */
 const struct vec_sum *codec_card_sum(const struct codec *c);
+
+/* Convert codes, and a card's sums, of elements [at, at + n) of a bucket to and from the formats of
+ * codec_card_sum(). at: a multiple of 8. to_card may write up to a byte more. Return false, with
+ * nothing written, if the codec has these formats. */
+bool codec_to_card(const struct codec *c, const uint8_t *codes, size_t at, size_t n, uint8_t *card);
+bool codec_from_card(const struct codec *c, const uint8_t *card, size_t at, size_t n,
+                     uint8_t *sums);
 
 /* Return true if codes are plain casts of x * 2^shift, with *out set to the cast, without key. */
 bool codec_cast(const struct codec *c, struct vec_cast *out);

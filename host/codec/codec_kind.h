@@ -36,6 +36,12 @@ struct codec_kind {
     /* As codec_sum(). NULL: the kind needs its reduce op. */
     const struct vec_sum *(*sum)(const struct codec *c);
 
+    /* As codec_card_sum(), codec_to_card() and codec_from_card(). All NULL: as sum(). */
+    const struct vec_sum *(*card_sum)(const struct codec *c);
+    void (*to_card)(const uint8_t *codes, size_t at, size_t n, uint8_t *card);
+    void (*from_card)(const struct codec *c, const uint8_t *card, size_t at, size_t n,
+                      uint8_t *sums);
+
     /* As codec_cast(). NULL: codes are not casts. */
     bool (*cast)(const struct codec *c, struct vec_cast *out);
 

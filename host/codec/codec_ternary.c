@@ -3,13 +3,16 @@
  *    g --clip at 2.5 deviations--> own max ==max of all ranks, fp32==> max
  *    g --sample with probability |g| / max--> -1, 0, 1 (2 bits) ==sum in -P .. P==> sum / P * max
  *
- * Samples are unbiased. Sums are integers of ceil(log2(2P + 1)) bits, exact in any order. Source:
+ * Samples are unbiased. Sums are integers of ceil(log2(2P + 1)) bits, exact in any order. Cards
+ * add them in e2m1 and answer in e2m5, which holds all integers up to 64 ranks' sum. Source:
  * Wen, Xu, Yan, Wu, Wang, Chen, Li, "TernGrad", NIPS 2017. */
 #include "base/err.h"
 #include "base/text.h"
 #include "codec/codec_kind.h"
+#include "hls/card/packet.h"
 #include "vec/list/vec_counts.h"
 #include "vec/list/vec_levels.h"
+#include "vec/pack.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +129,54 @@ static void decode(const struct codec *c, const struct vec_out *outs,
     }
 }
 
+/* ---- cards: | sign | magnitude |, in units of e2m1's 2^-1 and e2m5's 2^-5 ---- */
+
+static const struct vec_sum *card_sum(const struct codec *c)
+{
+    static const struct vec_sum sum = {.rule = VEC_EXACT,
+                                       .overflow = MF_SATURATE,
+                                       .in = {2, 1, 0},
+                                       .out = {2, 5, 0},
+                                       .out_shift = 4,
+                                       .n_ranks = PKT_MAX_RANKS};
+    (void)c;
+    return &sum;
+}
+
+/* Moves bits 0, 2, 4, 6 to 0, 4, 8, 12. */
+static uint32_t spread(uint32_t bits)
+{
+    const uint32_t halves = (bits | bits << 4) & 0x0505;
+    return (halves | halves << 2) & 0x1111;
+}
+
+static void to_card(const uint8_t *codes, size_t at, size_t n, uint8_t *card)
+{
+    codes += at * COUNTS_DRAW_BITS / 8;
+    for (size_t i = 0; i < (n + 3) / 4; i++) {
+        const uint32_t four = spread(codes[i]) | spread(codes[i] >> 1) << 3;
+        card[2 * i] = (uint8_t)four;
+        card[2 * i + 1] = (uint8_t)(four >> 8);
+    }
+}
+
+/* A false card's sums may be too large: they must not reach other elements' bits. */
+static void from_card(const struct codec *c, const uint8_t *card, size_t at, size_t n,
+                      uint8_t *sums)
+{
+    enum { BLOCK = 256 };
+    const struct counts_rule r = rule_of(c);
+    uint32_t words[BLOCK];
+    for (size_t i = 0; i < n; i += BLOCK) {
+        const size_t k = n - i < BLOCK ? n - i : BLOCK;
+        for (size_t j = 0; j < k; j++) {
+            const int32_t size = card[i + j] & 127, sum = card[i + j] & 128 ? -size : size;
+            words[j] = (uint32_t)(r.n_ranks + sum) & ((1u << r.bits) - 1);
+        }
+        pack_write(r.bits, words, k, sums + (at + i) / 8 * r.bits);
+    }
+}
+
 static const struct codec *codec_of(const struct reduce_op *f)
 {
     const struct codec_call *call = f->ctx;
@@ -206,6 +257,9 @@ const struct codec_kind codec_ternary = {
     .sums = REDUCE_WIDE,
     .settle = ternary_settle,
     .describe = ternary_describe,
+    .card_sum = card_sum,
+    .to_card = to_card,
+    .from_card = from_card,
     .unit = unit,
     .absmax = absmax,
     .encode = encode,

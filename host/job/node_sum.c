@@ -37,7 +37,7 @@ int node_sum_check(const char *word, const struct algo *algo, int group, int n_r
                    "--node-sum %s cannot serve %d nodes: unrounded sums travel between nodes, and "
                    "a card rounds them; need --algo %s:%d, one node",
                    word, n_ranks / group, algo->name, n_ranks);
-    return card_fits(codec_card_sum(codec), n_ranks, "ranks", &fit);
+    return card_fits(codec_sum(codec), n_ranks, "ranks", &fit);
 }
 
 static void lose(struct node_sum *s)

@@ -14,10 +14,10 @@ enum { CARD_PATH_ABANDONED = 1 };
 
 /* One bucket to sum. The buffers are the reducer's. */
 struct card_path_sum {
-    const struct codec *codec; /* settled, exact */
+    const struct codec *codec; /* settled, exact; NULL: codes are in the card's formats */
     size_t n;                  /* elements; a multiple of the unit, or any number if none follow */
     const uint8_t *codes;      /* [packed, n] of this rank; 8 bytes after them are readable */
-    uint8_t *result;           /* [packed, n] out, in codec->out */
+    uint8_t *result;           /* [packed, n] out */
     /* CRC32C of step, bucket, codec and all exponents. The checksums of packets continue it
      * (offload/window/frame.h). */
     uint32_t tag;

@@ -39,7 +39,6 @@ refused 'bad --codec "qsgd:4,bucket=0": bucket=D must be a multiple of 32' train
 refused 'bad --codec "onebit:48": D of onebit:D must be a multiple of 32' trains 2 --codec onebit:48
 refused 'algorithm "ring" cannot add codec "onebit": need one of self direct gather gather-sum' trains 2 --codec onebit --algo ring
 refused 'algorithm "ring" cannot add codec "qsgd": need one of self direct gather gather-sum' trains 2 --codec qsgd:4 --algo ring
-refused 'a card cannot add codes of this kind: it adds only minifloats' trains 2 --codec qsgd:4 --offload sim:c
 refused '--format e5m2 applies only to minifloat: leave it out with --codec qsgd' trains 2 --codec qsgd:4 --format e5m2
 refused "--quantise 'small': must be one of auto|large|all" trains 2 --quantise small
 exit $bad

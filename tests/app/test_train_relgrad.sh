@@ -30,7 +30,4 @@ on 4 --steps 3 --codec relgrad --sum exact --algo group-scatter:2 >half.txt || f
 
 refused 'algorithm "ring" cannot add codec "relgrad": need one of self direct group-scatter:K gather gather-sum native' trains 2 --codec relgrad --algo ring
 refused 'cannot add by --sum exact with algorithm "native", which adds by nearest, trunc' trains 2 --codec relgrad --sum exact --algo native
-refused 'a card cannot add codes of this kind: it adds only minifloats, with --scale none, const:K, aps or aps-tight' trains 2 --codec relgrad --sum exact --offload sim:c
-refused 'a card cannot add codes of this kind' trains 2 --scale quantile --offload sim:c
-refused 'a card cannot add codes of this kind' trains 2 --codec relgrad --sum exact --algo group-scatter:2 --node-sum xrt
 exit $bad

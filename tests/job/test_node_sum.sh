@@ -51,6 +51,10 @@ done
 small="--steps 4 --scale none --format e3m0 --bucket-bytes 4k --fp32-last-layer"
 # shellcheck disable=SC2086
 with "3 ranks, 4 bits in, 8 bits out, many buckets" "$(wanted 3 $small)" 20 3 $small --overlap on
+for codec in '--codec relgrad --sum exact' '--format e4m3 --scale quantile'; do
+    with "$codec" "$(wanted 2 --steps 4)" 4 2 --steps 4
+done
+codec='--format e5m2 --scale aps-tight'
 with "1 rank" "$(wanted 1 --steps 4)" 4 1 --steps 4
 with "16 bits" "$(wanted 2 --steps 4 --format fp16 --first-epochs-fp32 0)" 4 2 --steps 4 --format fp16
 with "fp32 first" "$(wanted 2 --steps 12 --first-epochs-fp32 1)" 2 2 --steps 12 --first-epochs-fp32 1

@@ -5,19 +5,6 @@ set -eu
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
 
-# through NAME WANTED RANKS WHERE OPTIONS...: all steps through cards, checksum WANTED
-through() {
-    what=$1 wanted=$2 ranks=$3 where=$4
-    shift 4
-    rm -f log
-    on "$ranks" --offload "$where" --log log "$@" >out 2>>stderr || fail "$what: exit $?"
-    same "$what" out "$wanted"
-    case "$(by_card log)" in
-    "0 of"*) fail "$what: no step came through the card: $(tail -n 3 stderr)" ;;
-    *) [ "$(by_card log | sed 's/ of.*//')" = "$(by_card log | sed 's/.*of //')" ] || fail "$what: $(by_card log) steps came through cards" ;;
-    esac
-}
-
 on 4 --steps 12 --algo direct --sum exact >direct.out 2>>stderr
 on 4 --steps 12 --algo group-scatter:2 >scatter.out 2>>stderr
 direct=$(checksum direct.out)
@@ -59,33 +46,6 @@ on 4 --steps 120 --algo direct >direct.out 2>>stderr
 direct=$(checksum direct.out)
 RANDOM=4711
 echo "seed 4711"
-partly=0
-beside=
-algo=auto # for sums that the card does not make
-processes=4 blocks=''
-# killed MOMENT STEPS LAST CARD-OPTIONS...: kills it before step LAST has ended
-killed() {
-    moment=$1 n_steps=$2 wanted=$((1 + RANDOM % $3))
-    shift 3
-    card mortal "$@"
-    rm -f log
-    # shellcheck disable=SC2086
-    on $processes $blocks --steps "$n_steps" --algo $algo --offload "$(at mortal $beside)" --card-deadline 3 --log "$dir/log" >out 2>err &
-    run=$!
-    while kill -0 $run 2>/dev/null && [ "$(steps log)" -lt $wanted ]; do sleep 0.01; done
-    sleep 0.0$((RANDOM % 10))
-    uncard mortal KILL
-    wait $run || fail "moment $moment: the run failed: $(cat err)"
-    cat err >>stderr
-    [ "$(grep -c 'warning' err)" -le 1 ] || fail "moment $moment (step $wanted): $(grep -c warning err) warnings: $(cat err)"
-    case "$(by_card log)" in
-    "0 of"* | "$n_steps of"*) ;;
-    *)
-        partly=$((partly + 1))
-        [ "$(grep -c 'warning' err)" -eq 1 ] || fail "moment $moment (step $wanted): said nothing: $(cat err)"
-        ;;
-    esac
-}
 card steady --engine c
 for moment in 1 2 3 4 5; do
     [ "$moment" -lt 4 ] || beside=steady

@@ -81,8 +81,8 @@ int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_
 {
     char name[CODEC_NAME_BYTES];
     if (!sum)
-        REFUSE("a card cannot add codes of this kind: it adds only minifloats, with --scale none, "
-               "const:K, aps or aps-tight");
+        REFUSE("a card cannot add codes of this kind: each rank has scales of its own (qsgd, "
+               "onebit), or codes have 2 bits (ternary, with --node-sum)");
     TRY(check_format(sum->in, "add", why, size));
     TRY(check_format(sum->out, "make", why, size));
     if (sum->rule != VEC_EXACT)

@@ -50,7 +50,8 @@ static void build_sum(const struct window *w, struct window_slot *s, uint64_t i)
     const uint32_t beats = card_fit_beats(fit, n);
     const size_t bytes = (size_t)beats * fit->in_width / fit->wider * PKT_BEAT_BYTES;
     const size_t held = (n * fit->in_width + 7) / 8;
-    memcpy(payload, work->sum.codes + at * fit->in_width / 8, held);
+    if (!work->sum.codec || !codec_to_card(work->sum.codec, work->sum.codes, at, n, payload))
+        memcpy(payload, work->sum.codes + at * fit->in_width / 8, held);
     if (n * fit->in_width % 8)
         payload[held - 1] &= 15;
     memset(payload + held, 0, bytes - held);

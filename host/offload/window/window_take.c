@@ -85,12 +85,12 @@ static void take_result(struct window *w, struct window_slot *s, const uint8_t *
         return;
     }
     size_t at, elements = window_range(&w->work, packet_of(w, s), &at);
-    if (w->work.kind == WINDOW_MAX) {
+    const struct card_path_sum *sum = &w->work.sum;
+    const uint32_t width = w->config.fit.out_width;
+    if (w->work.kind == WINDOW_MAX)
         memcpy(w->work.x + at, payload, elements);
-    } else {
-        const uint32_t width = w->config.fit.out_width;
-        memcpy(w->work.sum.result + at * width / 8, payload, (elements * width + 7) / 8);
-    }
+    else if (!sum->codec || !codec_from_card(sum->codec, payload, at, elements, sum->result))
+        memcpy(sum->result + at * width / 8, payload, (elements * width + 7) / 8);
     if (w->grouped)
         digest(w, s, payload);
     s->out = false;
