@@ -4,7 +4,7 @@
  *    g --sample with probability |g| / max--> -1, 0, 1 (2 bits) ==sum in -P .. P==> sum / P * max
  *
  * Samples are unbiased. Sums are integers of ceil(log2(2P + 1)) bits, exact in any order. Cards
- * add them in e2m1 and answer in e2m5, which holds all integers up to 64 ranks' sum. Source:
+ * add in e2m1, and round to e2m5, which holds the integers from -64 to 64. Source:
  * Wen, Xu, Yan, Wu, Wang, Chen, Li, "TernGrad", NIPS 2017. */
 #include "base/err.h"
 #include "base/text.h"
@@ -129,7 +129,7 @@ static void decode(const struct codec *c, const struct vec_out *outs,
     }
 }
 
-/* ---- cards: | sign | magnitude |, in units of e2m1's 2^-1 and e2m5's 2^-5 ---- */
+/* ---- cards: codes are | sign | magnitude | ---- */
 
 static const struct vec_sum *card_sum(const struct codec *c)
 {
@@ -143,7 +143,7 @@ static const struct vec_sum *card_sum(const struct codec *c)
     return &sum;
 }
 
-/* Moves bits 0, 2, 4, 6 to 0, 4, 8, 12. */
+/* bits 0, 2, 4, 6 at 0, 4, 8, 12 */
 static uint32_t spread(uint32_t bits)
 {
     const uint32_t halves = (bits | bits << 4) & 0x0505;
@@ -160,7 +160,7 @@ static void to_card(const uint8_t *codes, size_t at, size_t n, uint8_t *card)
     }
 }
 
-/* A false card's sums may be too large: they must not reach other elements' bits. */
+/* Sums of a false card may be too large. */
 static void from_card(const struct codec *c, const uint8_t *card, size_t at, size_t n,
                       uint8_t *sums)
 {

@@ -14,7 +14,7 @@ enum { CARD_PATH_ABANDONED = 1 };
 
 /* One bucket to sum. The buffers are the reducer's. */
 struct card_path_sum {
-    const struct codec *codec; /* settled, exact; NULL: codes are in the card's formats */
+    const struct codec *codec; /* settled, exact; NULL: in the card's formats */
     size_t n;                  /* elements; a multiple of the unit, or any number if none follow */
     const uint8_t *codes;      /* [packed, n] of this rank; 8 bytes after them are readable */
     uint8_t *result;           /* [packed, n] out */

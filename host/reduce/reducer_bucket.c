@@ -18,7 +18,7 @@ static bool part_of(const struct reducer *r, const struct bucket *b, int i, size
     return true;
 }
 
-/* True if a layer's codes are made: by reducer_scan(), or on a card path that has failed since. */
+/* True if codes are made: by reducer_scan(), or on a failed card path. */
 static bool guessed(const struct reducer *r, const struct bucket *b, int i)
 {
     if (r->low || r->force_fp32)

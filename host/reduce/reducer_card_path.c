@@ -4,11 +4,10 @@
  *     one vote of all ranks: what has any rank missed?
  *     per group:  missed exponents, then missed buckets and fp32 buckets, ascending, over MPI
  *
- * Before the vote a rank goes as far as it can. The shifts of codes are the next guesses, so a
- * repeated bucket is not encoded again. A rank that has the card's result takes part in the
- * repetition and overwrites it with an equal one. All other messages follow the vote, because ranks
- * with different results must not enter different collectives. A group with inf or nan ends the
- * step; a rank that missed its exponents learns this in their repetition. */
+ * Before the vote a rank goes as far as it can. A repeated bucket is not encoded again. A rank that
+ * has the card's result overwrites it with an equal one. All other messages follow the vote,
+ * because ranks with different results must not enter different collectives. A group with inf or
+ * nan ends the step; a rank that missed its exponents learns this in their repetition. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
@@ -56,7 +55,7 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-/* message: 0 for exponents, else which byte of maxima */
+/* message: 0 for exponents */
 static int max_of(const struct reducing *s, const struct group *g, int k, uint32_t message,
                   int8_t *x)
 {
@@ -65,8 +64,7 @@ static int max_of(const struct reducing *s, const struct group *g, int k, uint32
                                 tag_of(s, message, UINT32_MAX - (uint32_t)k, n), x + g->first, n);
 }
 
-/* Maxima are fp32, but cards compare int8: the highest byte first, -128 being 0. Ranks that a
- * higher byte has ruled out send 0. */
+/* Cards compare int8: the highest byte first. Ranks below the maximum send the least. */
 static int maxima_by_card(const struct reducing *s, const struct group *g, int k)
 {
     struct reducer *r = s->r;

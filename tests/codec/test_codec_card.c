@@ -10,7 +10,7 @@ enum { N = 1003, AT = 64, MORE = 8 };
 static uint8_t codes[PKT_MAX_RANKS][4 * N], cards[PKT_MAX_RANKS][4 * N];
 static const uint8_t *parts[PKT_MAX_RANKS], *card_parts[PKT_MAX_RANKS];
 
-/* Ternary codes are 0, 1, -0 and -1. The first elements get the largest and the smallest sum. */
+/* The first elements get the extreme sums. */
 static void make_codes(uint32_t rank)
 {
     for (uint32_t i = 0; i < sizeof codes[0]; i++)
@@ -49,7 +49,7 @@ static void check_sums(int n_ranks)
     CHECK(!memcmp(got, want, sizeof got), "%d ranks: other sums", n_ranks);
 }
 
-/* A card may lie about a sum, but not touch other bits. */
+/* A wrong sum changes no other bits. */
 static void check_lies(void)
 {
     struct codec c;

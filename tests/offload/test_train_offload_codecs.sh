@@ -1,6 +1,5 @@
 #!/bin/bash
-# test_train_offload_codecs.sh : codecs that need every layer's maximum or quantile have the bits of
-# `direct` through cards, on a network that loses packets, and when a card dies.
+# test_train_offload_codecs.sh : trains through cards with codecs that need maxima or quantiles.
 set -eu
 # shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
