@@ -1,4 +1,5 @@
-/* test_nc_table_mpi.c : runs and prints all combinations of codec, algorithm and card. */
+/* test_nc_table_mpi.c : runs and prints all combinations of codec, algorithm and card.
+ * usage: test_nc_table_mpi [CARD [PID ROW]]   PID: of the card, which it kills in a run of ROW */
 /* RANKS: 4 */
 #include "capture.h"
 #include "codec/codec_kind.h"
@@ -7,10 +8,13 @@
 #include <errno.h>
 #include <libgen.h>
 #include <mpi.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-enum { STEPS = 3, ALGOS = 16, WORD = 24, NAME = 30 };
+enum { STEPS = 3, STEPS_OF_VICTIM = 60, ALGOS = 16, WORD = 24, NAME = 30 };
 
 static const struct row {
     const char *name, *codec, *scale, *sum;
@@ -28,6 +32,8 @@ static const struct row {
 enum { ROWS = sizeof rows / sizeof *rows };
 
 static int rank;
+static const char *cards = "sim:c";
+static pid_t victim;
 static char algos[ALGOS][WORD];
 
 /* `self` needs one rank. */
@@ -45,9 +51,18 @@ static int list_algos(void)
     return n;
 }
 
-/* A hash of the means; 0: refused. */
-static uint64_t bits_of(const struct row *row, const char *algo, const char *cards, bool *by_card)
+static void *kill_card(void *arg)
 {
+    usleep(5000);
+    kill(victim, SIGKILL);
+    return arg;
+}
+
+/* A hash of the means; 0: refused. *by_card: steps */
+static uint64_t bits_of(const struct row *row, const char *algo, const char *where, int *by_card)
+{
+    const uint64_t n_steps = victim ? STEPS_OF_VICTIM : STEPS;
+    pthread_t killer;
     static float x[N_ALL], weights[N_ALL];
     struct nc_layer own[N_LAYERS];
     struct nc_options o = nc_options_default();
@@ -65,31 +80,35 @@ static uint64_t bits_of(const struct row *row, const char *algo, const char *car
         own[l].weights = at[l];
     }
     o.codec = row->codec, o.scale = row->scale, o.sum = row->sum, o.quantise = "all";
-    o.algo = algo, o.offload = cards, o.bucket_bytes = 500;
+    o.algo = algo, o.offload = where, o.bucket_bytes = 500;
     capture_begin(&said);
     const int rc = nc_open(&o, own, N_LAYERS, &nc);
     capture_end(&said);
     CHECK(rc == 0 || (rc == -EINVAL && capture_lines(said.text) == (rank == 0)), "%s: %d, \"%s\"",
           algo, rc, said.text);
-    *by_card = rc == 0;
-    for (uint64_t step = 0; step < STEPS && nc; step++) {
+    *by_card = 0;
+    for (uint64_t step = 0; step < n_steps && nc; step++) {
         struct nc_report report;
+        const bool kills = victim && rank == 0 && where == cards && step == 1;
+        CHECK(!kills || pthread_create(&killer, NULL, kill_card, NULL) == 0, "no thread");
         fill_grads(rank, step, x);
         CHECK(nc_allreduce(nc, grads, &report) == 0, "%s: %s", algo, nc_last_error(nc));
-        *by_card = *by_card && report.offload;
+        *by_card += report.offload;
         for (size_t i = 0; i < sizeof x; i++)
             h = (h ^ ((const uint8_t *)x)[i]) * 1099511628211u;
     }
     nc_close(nc);
+    if (victim && rank == 0 && where == cards)
+        pthread_join(killer, NULL);
     return rc ? 0 : h;
 }
 
 static const char *cell(const struct row *row, const char *algo, uint64_t direct)
 {
-    bool ranks, cards;
-    const uint64_t by_ranks = bits_of(row, algo, "off", &ranks),
-                   by_cards = bits_of(row, algo, "sim:c", &cards);
-    CHECK(!ranks && cards == (by_cards != 0), "%s, %s: not by the card", row->name, algo);
+    int none, all;
+    const uint64_t by_ranks = bits_of(row, algo, "off", &none),
+                   by_cards = bits_of(row, algo, cards, &all);
+    CHECK(!none && all == (by_cards ? STEPS : 0), "%s, %s: not by the card", row->name, algo);
     CHECK(!by_cards || by_cards == direct, "%s, %s: other bits by the card", row->name, algo);
     CHECK(!by_cards || !by_ranks || by_ranks == direct, "%s, %s: other bits", row->name, algo);
     return by_ranks && by_cards ? "both" : by_cards ? "cards" : by_ranks ? "ranks" : "-";
@@ -97,9 +116,9 @@ static const char *cell(const struct row *row, const char *algo, uint64_t direct
 
 static void check_environment(const struct row *row, uint64_t direct, bool adds)
 {
-    bool by_card;
-    setenv("NARROWCAST_OFFLOAD", "sim:c", 1);
-    CHECK(bits_of(row, "direct", "auto", &by_card) == direct && by_card == adds,
+    int by_card;
+    setenv("NARROWCAST_OFFLOAD", cards, 1);
+    CHECK(bits_of(row, "direct", "auto", &by_card) == direct && by_card == (adds ? STEPS : 0),
           "%s: by the environment's card: %d", row->name, by_card);
     unsetenv("NARROWCAST_OFFLOAD");
 }
@@ -113,7 +132,8 @@ static void say(const char *text, int i, int n)
 
 static void print_row(const struct row *row, int n_algos)
 {
-    bool by_card, adds = false;
+    bool adds = false;
+    int by_card;
     const uint64_t direct = bits_of(row, "direct", "off", &by_card);
     if (rank == 0)
         printf("%-*s", NAME, row->name);
@@ -123,6 +143,15 @@ static void print_row(const struct row *row, int n_algos)
         say(word, i, n_algos);
     }
     check_environment(row, direct, adds);
+}
+
+static void check_death(const struct row *row)
+{
+    int none, some;
+    const uint64_t direct = bits_of(row, "direct", "off", &none);
+    CHECK(bits_of(row, "direct", cards, &some) == direct, "%s: other bits after a death",
+          row->name);
+    CHECK(some > 0 && some < STEPS_OF_VICTIM, "%s: %d steps by the card", row->name, some);
 }
 
 static bool is_listed(const char *kind)
@@ -143,10 +172,17 @@ static void find_card(char *program)
 
 int main(int argc, char **argv)
 {
-    (void)argc;
+    int provided;
     find_card(argv[0]);
-    MPI_Init(NULL, NULL);
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    cards = argc > 1 ? argv[1] : cards;
+    if (argc > 3) {
+        victim = atoi(argv[2]);
+        check_death(&rows[atoi(argv[3]) % ROWS]);
+        MPI_Finalize();
+        DONE();
+    }
     const int n_algos = list_algos();
     for (int i = 0; codec_kind_at(i); i++)
         CHECK(is_listed(codec_kind_at(i)->name), "no row of %s", codec_kind_at(i)->name);
