@@ -32,6 +32,11 @@ for codec in '--codec ternary' '--format e4m3 --scale quantile:every=3' '--codec
         same "moment $moment of $codec" out "$(checksum direct.out)"
     done
     [ $partly -ge 1 ] || fail "$codec: none of 3 cards died while it was needed"
+    if [ -n "$rtl" ]; then
+        on 4 --steps 12 --algo direct >direct.out 2>>stderr
+        killed "of $codec, Verilated" 12 6 --engine rtl
+        same "$codec, a Verilated card that died" out "$(checksum direct.out)"
+    fi
 done
 if [ -e "$B/emu/libnarrowcast_cuda.so" ]; then
     export NARROWCAST_CUDA="$B/emu/libnarrowcast_cuda.so" NARROWCAST_CONV=first
