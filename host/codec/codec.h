@@ -45,7 +45,7 @@ const struct codec_kind *codec_kind_at(int i);
 struct codec_adder {
     const char *name; /* for messages */
     unsigned needs;   /* REDUCE_x flags, of which sums must have one; 0: none needed */
-    /* NULL: it can add all sums */
+    /* Returns true for sums that the algorithm can add. NULL: it can add all. */
     bool (*adds)(const struct vec_sum *sum);
     /* ranks per node, for REDUCE_NODES; 0: all ranks' codes meet in one stage */
     int node;
@@ -71,8 +71,8 @@ static inline float codec_divisor(const struct codec *c)
  * Its sum rule is fp32 if `by` supports it, else nearest, which adds the same. */
 struct codec codec_fp32(const struct codec *c, const struct codec_adder *by);
 
-/* Return the rule of sums for MPI, NCCL and cards, or NULL if the kind needs its reduce op. Formats
- * and overflow are also valid before codec_settle(). */
+/* Return the rule of sums for MPI, NCCL and cards, which do not use the reduce op. NULL if the kind
+ * needs its reduce op. Formats and overflow are also valid before codec_settle(). */
 const struct vec_sum *codec_sum(const struct codec *c);
 
 /* As codec_sum(), for cards in the network. */
@@ -199,6 +199,7 @@ int codec_format_parse(const char *option, const char *word, struct mf_fmt *out)
 /* As codec_format_parse(), but refuse formats without nan: a training looks for nan. */
 int codec_format_parse_nan(const char *option, const char *word, struct mf_fmt *out);
 
+/* Return "exact", "fp32", "nearest", "kahan" or "trunc". */
 const char *codec_rule_name(enum vec_rule rule);
 
 /* ---- losses of a cast ---- */

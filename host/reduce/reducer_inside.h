@@ -7,7 +7,7 @@
 #include "reduce/bucket.h"
 #include "reduce/card_path.h"
 
-/* The layers as buckets. */
+/* The layers as buckets: as configured, or all in fp32. */
 struct plan {
     struct bucket *buckets; /* [n_buckets], room for n_layers */
     int n_buckets;
@@ -97,10 +97,11 @@ struct reducing {
 
 /* ---- reducer_bucket.c ---- */
 
-/* Returns 0 or -ENOMEM. */
+/* Cut the layers into buckets, as configured or all in fp32, and place their codes. Returns 0 or
+ * -ENOMEM. */
 int reducer_make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes);
 
-/* In the order in which they travel. */
+/* Groups of the plan in use, in the order in which they travel. */
 int reducer_n_groups(const struct reducer *r);
 struct group reducer_group(const struct reducer *r, int g);
 
@@ -122,7 +123,8 @@ void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int s
 
 /* ---- reducer_state.c ---- */
 
-/* Works after reducer_count_lost(). Exponents must be finite, gradients not yet replaced by means. */
+/* Count what the casts of a group lose, if reducer_count_lost() was called. Exponents must be known
+ * and finite; means must not have replaced the gradients yet. */
 void reducer_lost(const struct reducing *s, const struct group *g);
 
 /* ---- reducer_stream.c ---- */
@@ -136,12 +138,13 @@ void reducer_close_streams(struct reducer *r);
 
 /* ---- reducer_state.c ---- */
 
-/* Size the state of all narrow layers, then allocate it, zeroed. Returns 0 or -ENOMEM. */
+/* Compute the size of the state of all narrow layers; then allocate it, zeroed. Returns 0 or
+ * -ENOMEM. */
 void reducer_state_size(struct reducer *r);
 int reducer_state_open(struct reducer *r);
 void reducer_state_close(struct reducer *r);
 
-/* Call it after a step that was not skipped. */
+/* Make the state written by this step, if it is not skipped, the current one. */
 void reducer_state_swap(struct reducer *r);
 
 /* ---- reducer_scan.c ---- */
@@ -150,15 +153,17 @@ void reducer_state_swap(struct reducer *r);
  * guessed. Returns -ECANCELED if the reducer is closed in mid-step. */
 int reducer_scan(const struct reducing *s, const struct group *g);
 
-/* Surround a group's message of exponents. start: of reducer_max_begin(). */
+/* Begin and end a group's message of exponents, in which ranks wait for the slowest one. start: of
+ * reducer_max_begin(). */
 double reducer_max_begin(const struct reducing *s, const struct group *g);
 void reducer_max_end(const struct reducing *s, const struct group *g, double start);
 
 int reducer_max_mpi(const struct reducing *s, const struct group *g);
 
-/* The same on all ranks, by the exponents. */
+/* Return true if fp32 maxima follow the group's exponents, which say so: equal on all ranks. */
 bool reducer_maxima_follow(const struct reducer *r, const struct group *g);
 
+/* Hand the group's maxima over all ranks to the layers of its codec. */
 void reducer_take_maxima(struct reducer *r, const struct group *g);
 
 /* Exponents must be agreed on. */
@@ -166,7 +171,7 @@ bool reducer_all_finite(const struct reducer *r, const struct group *g);
 
 /* ---- reducer_bucket.c ---- */
 
-/* Casts a bucket while it travels. */
+/* Casts a bucket while it travels: encodes layers that were not guessed, decodes means in place. */
 struct bucket_flow {
     const struct reducing *step;
     const struct bucket *bucket;
@@ -186,13 +191,15 @@ int reducer_bucket_mpi(const struct reducing *s, int i);
 
 /* ---- reducer_card_path.c ---- */
 
-/* *finite: false if some rank has inf or nan in a group; this and later groups are not summed. */
+/* Run a whole step, and repeat missed buckets over MPI. *finite: set to false if some rank has inf
+ * or nan in a group; this and later groups are then not summed. */
 int reducer_step_card_path(const struct reducing *s, bool *finite);
 
 /* In 64-bit words. */
 size_t reducer_vote_words(int n_buckets);
 
-/* Decode a whole bucket. */
+/* Decode a whole bucket. bucket_summed() does so for batching backends; others decode range by
+ * range. */
 void bucket_decode(struct bucket_flow *b);
 
 /* ---- reducer_short.c ---- */
@@ -203,7 +210,7 @@ size_t reducer_message_bytes(const struct reducer *r);
 /* The same on all ranks. */
 bool reducer_is_short(const struct reducer *r);
 
-/* Record right and wrong guesses, once exponents are known, before bucket_encoded(). */
+/* Record right and wrong guesses, after the agreement on exponents, before bucket_encoded(). */
 void reducer_short_note(struct reducer *r);
 
 /* *finite as in reducer_step_card_path(). */

@@ -6,7 +6,9 @@
  *     stale     does not answer a packet in flight
  *
  * A result is accepted once, and only if it repeats job, slot, chunk, formats, tag and count of its
- * slot's frame. Results to the group carry no key, so ranks compare digests of accepted results. */
+ * slot's frame. Results to the group carry no key. A host that sees a result learns its tag, but
+ * cannot compute other packets' tags. It could forge this result, so ranks compare digests of
+ * accepted results before using them. */
 #include "offload/window/frame.h"
 #include "offload/window/siphash.h"
 #include "offload/window/window_inside.h"
