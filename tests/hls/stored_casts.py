@@ -1,6 +1,6 @@
 """stored_casts.py : prints the values and casts of ml_dtypes' formats, for test_stored_casts.c.
 
-    pip install ml_dtypes==0.6.0 numpy && python3 tests/hls/stored_casts.py >tests/hls/stored_casts.txt
+    python3 tests/hls/stored_casts.py >tests/hls/stored_casts.txt      # stored with ml_dtypes 0.6.0
 
 A line per format: its name here, then the fp32 bits of each code's value. A second line: the codes of floats at, next to and midway
 between these values, from 0 up. nan is written as nan, because its payload differs."""
