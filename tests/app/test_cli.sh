@@ -132,6 +132,9 @@ refused "must be one of nearest|stochastic|zero" "$n" cast --round up x.f32 out
 refused "e9m2" "$n" cast --format e9m2 x.f32 out
 refused "const" "$n" cast --scale const:3 x.f32 out
 refused "holds inf or nan" "$n" cast --scale aps x.f32 out
+refused "cannot cast 'x.f32' to e2m1f, which has no inf and no nan" "$n" cast --format fp4 x.f32 out
+refused 'cannot use --quant "e2m1f", which has no nan' "$n" emulate --quant act=e2m1f
+refused 'cannot use --gemm "e3m2f", which has no nan' "$n" emulate --gemm e3m2f
 refused "cannot open 'missing'" "$n" cast missing out
 refused "cannot read '.'" "$n" cast . out
 head -c 10 x.f32 >cut.f32

@@ -48,6 +48,8 @@ if [ "${1-}" = long ]; then
 else
     same 4 --model resnet8 --format e3m0 --scale aps --round stochastic --first-steps-fp32 2 --fp32-last-layer --augment crop-reflect+flip+cutout
     same 6 --model mlp --algo group-scatter:2 --format e5m2 --scale aps-tight --bucket-bytes 4k
+    same 4 --model mlp --algo group-scatter:2 --format e2m5f --scale aps
+    same 4 --model mlp --algo ring --format e2m1f --sum nearest --scale aps
     same 8 --model mlp --algo group-master:2 --format e5m2 --sum nearest --scale const:4
     same 6 --model mlp --algo gather --format e5m2 --sum kahan
     same 4 --model mlp --codec onebit:column

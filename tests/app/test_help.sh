@@ -117,7 +117,7 @@ says ": did you mean 'large'?" emulate --quantise Large
 says ": did you mean 'saturate'?" cast --overflow Saturate x y
 says ": did you mean 'nearest'?" cast --round nearst x y
 says ": did you mean 'lars'?" emulate --optimizer LARS
-says "or eXmY with X 1..8 and Y 0..23" emulate --format zzzzzz
+says "or eXmYf (no inf, no nan)" emulate --format zzzzzz
 
 if command -v python3 >/dev/null; then
     cat >on_terminal.py <<'EOF'
