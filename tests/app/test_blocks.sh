@@ -7,9 +7,10 @@ set -u
 compared=0
 common="--data synthetic:240,3 --batch 48 --lr 0.05"
 # shellcheck disable=SC2086  # words
-on() { mpirun -np "$1" "$n" train $common --blocks "$2" "${@:3}"; }
+on() { mpirun -np "$1" "$n" train $common --blocks "$2" $cards "${@:3}"; }
+cards=
 
-timeless() { grep -E '"kind":"(step|epoch)"' "$1" | sed -E 's/,"([a-z_]*_s|sent_bytes|train_bytes|samples_per_s|peak_rss_bytes)":[^,}]*//g'; }
+timeless() { grep -E '"kind":"(step|epoch)"' "$1" | sed -E 's/,"([a-z_]*_s|offload|redone|sent_bytes|train_bytes|samples_per_s|peak_rss_bytes)":[^,}]*//g'; }
 
 # same BLOCKS "PROCESSES..." OPTIONS...: all runs must end in the checkpoint of `emulate`
 same() {
@@ -29,15 +30,24 @@ same() {
 
 e5m2='--format e5m2 --scale aps'
 if [ "${1-}" = long ]; then
+    seq 9000 >text
+    "$n" sim --listen 127.0.0.1:0 --engine c --drop 0.05 --reorder 0.1 --seed 3 >card.out 2>card.err &
+    trap 'kill %1; rm -rf "$dir"' EXIT
+    until grep -q '^listening on ' card.out; do sleep 0.1; done
+    lossy=udp://$(sed -n 's/^listening on //p' card.out)
     for blocks in 8 12; do
-        for model in lenet5 resnet8 mlp; do
-            for codec in "$e5m2" '--format e4m3 --scale aps' '--format e3m4 --scale aps-tight' '--format e3m0 --scale aps' '--codec ternary' '--codec onebit' '--codec qsgd:4'; do
-                for algo in auto direct gather-sum gather group-scatter:2; do
-                    case "$codec $algo" in *onebit*group* | *qsgd*group* | *ternary*group*) continue ;; esac
+        for data in '--model lenet5' '--model resnet8' '--model charlstm --data text:text --width 0.1'; do
+            for codec in "$e5m2" '--format e5m2 --scale aps-tight' '--format e4m3 --scale aps' '--format e4m3 --scale aps-tight' '--format e3m4 --scale aps-tight' \
+                '--format e3m0 --scale aps' '--format e2m5f --scale aps-tight' '--codec ternary' '--codec onebit' '--codec qsgd:4'; do
+                for algo in auto direct gather-sum group-scatter:2 sim:c "$lossy"; do
+                    case "$codec $algo" in *onebit*group* | *qsgd*group* | *onebit*:*:* | *qsgd*sim* | *qsgd*udp* | *onebit*sim* | *e2m5f*sim* | *e2m5f*udp*) continue ;; esac
+                    case $algo in *:*c | udp*) cards="--offload $algo" algo=auto ;; *) cards= ;; esac
                     # shellcheck disable=SC2086
-                    same $blocks '1 2 3 5 8' --steps 3 --model $model $codec --algo $algo
+                    same $blocks '1 2 3 5 8' --steps 3 $data $codec --algo $algo
                 done
             done
+            cards=
+            echo "$blocks blocks of $data: $compared runs compared"
         done
     done
     for sum in nearest trunc kahan fp32; do same 8 '1 3 8' --steps 3 --model resnet8 --format e5m2 --sum $sum; done
