@@ -33,7 +33,7 @@ if [ "${1-}" = long ]; then
     seq 9000 >text
     "$n" sim --listen 127.0.0.1:0 --engine c --drop 0.05 --reorder 0.1 --seed 3 >card.out 2>card.err &
     trap 'kill %1; rm -rf "$dir"' EXIT
-    until grep -q '^listening on ' card.out; do sleep 0.1; done
+    until grep -qs '^listening on ' card.out; do sleep 0.1; done
     lossy=udp://$(sed -n 's/^listening on //p' card.out)
     for blocks in 8 12; do
         for data in '--model lenet5' '--model resnet8' '--model charlstm --data text:text --width 0.1'; do
