@@ -41,7 +41,8 @@ LIB_FLAGS := -fPIC -fvisibility=hidden
 LIBS      = -lopenblas -lz -lm -ldl -lpthread
 
 # host/app is the program, host/pmpi (loaded before MPI) and host/collnet (loaded by NCCL) separate
-# libraries, the rest of host/ the library. A test or bench is one file and the library.
+# libraries, the rest of host/ the library. A test is one file and the library,
+# a bench also the other files of bench/.
 LOADED   := host/offload/xrt/fpga_xrt.c host/offload/wire/wire_fabric.c
 PMPI     := $(sort $(wildcard host/pmpi/*.c))
 COLLNET  := $(sort $(wildcard host/collnet/*.c))
@@ -59,6 +60,7 @@ SCRIPTS  := $(sort $(wildcard tests/*/test_*.sh)) tests/mutate.sh
 CHECKS   := tests/mutate.sh tests/offload/test_train_offload.sh tests/app/test_cli.sh tests/repo/test_deps.sh
 BENCH    := $(sort $(wildcard bench/*/bench_*.c))
 BENCH_BIN := $(patsubst %.c,$(B)/%,$(notdir $(BENCH)))
+BENCH_LIB := $(filter-out $(BENCH),$(sort $(wildcard bench/*.c bench/*/*.c)))
 CU       := $(call files,device,*.cu)
 ALL_C    := $(foreach f,hls host sim device tests bench,$(call files,$f,*.[ch] *.cu *.cuh)) $(wildcard sim/xrt/*.cpp tests/emu/*.cpp)
 ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/*/*.sh bench/*.sh bench/*/*.sh hls/core/vitis/*.sh rtl/shell/*.sh .ci/run .githooks/*))
@@ -190,7 +192,7 @@ synth: $(B)/rtl/nc_pkg.sv               ## check area and longest path of rtl/ a
 lint:                                   ## run clang, shellcheck, cppcheck and clang-format; a missing tool is skipped
 	$(Q)tests/deps.sh
 	$(Q)if command -v clang >/dev/null; then export OMPI_CC=clang; flags='$(FLAGS) $(werror)'; \
-	    $(foreach f,$(SRC) $(PMPI) $(COLLNET) $(if $(FABRIC),host/offload/wire/wire_fabric.c) $(wildcard sim/*.c sim/rtl/*.c) $(TESTS) $(RTL_TESTS) $(BENCH),$(MPICC) $$flags $(call isa,$(f)) -c -fsyntax-only $(f) &&) :; \
+	    $(foreach f,$(SRC) $(PMPI) $(COLLNET) $(if $(FABRIC),host/offload/wire/wire_fabric.c) $(wildcard sim/*.c sim/rtl/*.c) $(TESTS) $(RTL_TESTS) $(BENCH) $(BENCH_LIB),$(MPICC) $$flags $(call isa,$(f)) -c -fsyntax-only $(f) &&) :; \
 	    else echo 'skip  clang: not installed'; fi
 	$(Q)if command -v clang++ >/dev/null; then mkdir -p $(B)/emu && CXX=clang++ JOBS=2 tests/emu/build.sh $(B)/emu/clang.so $(CU); \
 	    else echo 'skip  clang++: not installed'; fi
@@ -236,7 +238,7 @@ $(B)/o/host/app/main.o: private FLAGS += -DAPP_COMMIT='"$(shell cat $(B)/commit)
 $(B)/o/%.o: %.c $(B)/flags
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'cc    $<')
-	$(Q)$(if $(filter host/comm/% host/pmpi/% tests/%_mpi.c bench/allreduce/bench_allreduce.c bench/allreduce/bench_native.c bench/allreduce/bench_blocks.c,$<),OMPI_CC='$(CC)' $(MPICC),$(CC)) $(FLAGS) $(werror) \
+	$(Q)$(if $(filter host/comm/% host/pmpi/% tests/%_mpi.c bench/allreduce/%,$<),OMPI_CC='$(CC)' $(MPICC),$(CC)) $(FLAGS) $(werror) \
 	    $(call isa,$<) $(if $(filter $(LIB) $(LOADED) $(COLLNET),$<),$(LIB_FLAGS)) $(if $(filter $(PMPI),$<),-fPIC) $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) $(if $(filter sim/xrt/% %/fpga_xrt.c,$<),-isystem $(XRT)) -MMD -MP -c $< -o $@
 $(B)/libnarrowcast.a: $(call obj,$(LIB))
 	$(Q)rm -f $@; ar rcs $@ $^
@@ -287,7 +289,9 @@ $(foreach t,$(TESTS),$(eval $(call test_bin,$t): $(call obj,$t)))
 $(B)/tests/%: $(B)/libapp.a $(B)/libsim.a $(B)/libnarrowcast.a
 	$(Q)mkdir -p $(@D); OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(archives) $(LIBS) -o $@
 $(foreach b,$(BENCH),$(eval $(patsubst %.c,$(B)/%,$(notdir $b)): $(call obj,$b)))
-$(B)/bench_%: $(B)/libnarrowcast.a
+$(B)/libbench.a: $(call obj,$(BENCH_LIB))
+	$(Q)rm -f $@; ar rcs $@ $^
+$(B)/bench_%: $(B)/libbench.a $(B)/libnarrowcast.a
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(archives) $(LIBS) -o $@
 $(B)/tests/test_offload_fabric: | $(FABRIC_LIB)
 # The network in double instead of float, for tests that include tests/lib/nn_double.h.

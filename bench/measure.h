@@ -1,50 +1,25 @@
-/* measure.h : provides benches with memory in large pages, CPU time of a thread, and medians. */
+/* measure.h : provides benches with memory in large pages, CPU time of a thread, gradients and
+ * medians. */
 #ifndef MEASURE_H
 #define MEASURE_H
-#include "base/err.h"
-#include <stdbool.h>
+#include "base/opt/opt.h"
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <time.h>
 
 /* Allocate zeroed memory for free(). Without `small`, pages of 2 MiB if possible, so that the page
  * table is not measured. NULL after reporting an error. */
-static inline void *measure_alloc_pages(size_t bytes, bool small)
-{
-    const size_t page = (size_t)2 << 20, rounded = (bytes + page) / page * page;
-    void *p = aligned_alloc(page, rounded);
-    if (!p) {
-        (void)ERR(-ENOMEM, "cannot allocate %zu bytes: take a smaller --mib", rounded);
-        return NULL;
-    }
-    /* only advice: errors do not matter */
-    madvise(p, rounded, small ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
-    return memset(p, 0, rounded);
-}
+void *measure_alloc_pages(size_t bytes, bool small);
+void *measure_alloc(size_t bytes);
 
-static inline void *measure_alloc(size_t bytes)
-{
-    return measure_alloc_pages(bytes, false);
-}
+double measure_cpu_s(void);
 
-static inline double measure_cpu_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+/* Parse main()'s arguments. Returns -1, or the exit status: 2, or 0 after printing --help. */
+int measure_options(const struct opt_command *command, int argc, char **argv, void *options,
+                    struct opt_parsed *parsed);
 
-static inline int measure_by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+/* x[n]: a sign and 2^N(-12, 4), like gradients. */
+void measure_gradients(float *x, size_t n);
 
-static inline double measure_median(double *x, size_t n)
-{
-    qsort(x, n, sizeof *x, measure_by_size);
-    return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
-}
+/* Sorts x[n]. */
+double measure_median(double *x, size_t n);
 
 #endif

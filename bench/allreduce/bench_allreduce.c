@@ -1,86 +1,11 @@
 /* bench_allreduce.c : times an all-reduce as its user calls it, from fp32 gradients to means. */
-#include "allreduce_contender.h"
-#include "allreduce_data.h"
-#include "allreduce_layers.h"
-#include "allreduce_row.h"
+#include "allreduce.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/progress.h"
-
-/* ---- --layers ---- */
-
-/* base_s[N_PHASES]: times of the first contender. */
-static int fig11_run(struct layers_contender *c, struct comm *comm, struct comm_virtual *v,
-                     double *base_s)
-{
-    const size_t rows = (size_t)(v ? c->n_ranks : c->l->o->reps);
-    const bool first = base_s[ONE_BY_ONE] == 0, speaks = comm_rank(comm) == 0;
-    int rc = 0;
-    for (int what = 0; what < N_PHASES && rc == 0; what++) {
-        c->of[what] = buf_alloc(rows * sizeof *c->of[what]);
-        rc = c->of[what] ? 0 : -ENOMEM;
-    }
-    if (rc == 0)
-        rc = v ? comm_virtual_run(v, run_rank, c) : run_rank(comm, c);
-    for (int what = 0; what < N_PHASES && rc == 0; what++) {
-        if ((what >= c->l->n_layers && what < ONE_BY_ONE) || (what == FUSED && !c->l->o->fused))
-            continue;
-        const struct phase p = v ? phase_of_virtual(c, what) : phase_of_real(c, what);
-        if (first)
-            base_s[what] = p.all_s;
-        if (speaks)
-            rc = phase_show(c, what, &p, base_s[what]);
-    }
-    for (int what = 0; what < N_PHASES; what++)
-        free(c->of[what]);
-    return rc;
-}
-
-static struct layers_contender fig11_contender(const struct layers *l, int n_ranks, bool is_virtual,
-                                               const struct contender *of)
-{
-    struct layers_contender c = {.l = l,
-                                 .spec = of->spec,
-                                 .algo = of->algo,
-                                 .type = of->type,
-                                 .n_ranks = n_ranks,
-                                 .is_virtual = is_virtual};
-    c.spec.bucket_bytes = (size_t)1 << 40; /* one bucket for all layers */
-    c.spec.codec.format = of->format;
-    c.spec.codec.out_format = of->out[0] ? of->out : l->o->out_format;
-    c.spec.algo = of->algo;
-    return c;
-}
-
-static int fig11(const struct options *o, struct comm *comm, const struct layers *l,
-                 struct contender *list, int n)
-{
-    struct comm_virtual *v = NULL;
-    double base_s[N_PHASES] = {0};
-    struct contender fp16;
-    const bool is_virtual = comm_n_ranks(comm) == 1;
-    const int n_ranks = is_virtual ? (int)o->virtual_ranks : comm_n_ranks(comm);
-    fp16 = (struct contender){.type = "fp16", .format = "fp16", .out = "fp16"};
-    snprintf(fp16.algo, sizeof fp16.algo, "%s", is_virtual ? "ring" : "native");
-    fp16.spec.codec.scale = "none", fp16.spec.codec.sum = "nearest";
-    if (is_virtual)
-        TRY(comm_virtual_open(n_ranks, NULL, &v));
-    if (comm_rank(comm) == 0 && !o->json)
-        phase_head(is_virtual);
-    int rc = 0;
-    for (int i = -1; i < n && rc == 0; i++) {
-        struct layers_contender c =
-            fig11_contender(l, n_ranks, is_virtual, i < 0 ? &fp16 : &list[i]);
-        if (i >= 0 && !c.spec.codec.scale)
-            c.spec.codec.scale = "aps";
-        rc = fig11_run(&c, comm, v, base_s);
-    }
-    comm_virtual_close(v);
-    return rc;
-}
-
-/* ---- the program ---- */
+#include "bench/measure.h"
+#include <stdlib.h>
 
 enum { MAX_CONTENDERS = 32 };
 
@@ -205,6 +130,36 @@ static int choose_peer(struct contender *c)
 }
 
 /* ---- contenders ---- */
+
+/* type: "FORMAT" or "FORMAT/OUT". */
+static void contender_init(struct contender *c, const struct options *o, const char *algo,
+                           const char *type)
+{
+    *c = (struct contender){.wrong = 0};
+    snprintf(c->algo, sizeof c->algo, "%s", algo);
+    snprintf(c->type, sizeof c->type, "%s", type);
+    sscanf(type, "%23[^/]/%23s", c->format, c->out);
+    c->spec = (struct job_spec){.codec = {.format = c->format,
+                                          .scale = o->scale,
+                                          .sum = o->sum,
+                                          .out_format = c->out[0] ? c->out : o->out_format},
+                                .algo = c->algo,
+                                .bucket_bytes = (size_t)1 << 20};
+    if (!strcmp(algo, "offload"))
+        c->spec.cards = (struct offload_options){
+            .where = o->offload, .provider = o->fabric, .slots = (int)o->slots};
+}
+
+/* Open the job for n elements. Collective. Returns 0, -EINVAL if one rank has reported that the
+ * combination does not exist, or another negative errno. */
+static int contender_open(struct contender *c, struct comm *comm, size_t n)
+{
+    const struct reducer_layer layer = {.name = "all", .n = n};
+    c->wrong = c->wire_bytes = c->port_bytes = 0;
+    TRY(job_settle(comm, &c->spec, &c->job));
+    TRY(job_open(&c->job, &layer, 1));
+    return card_check(&c->card, &c->job);
+}
 
 /* Copy the next word of the list. Returns false at the end. */
 static bool next_word(const char **at, char *word, size_t size)
@@ -349,7 +304,7 @@ static int run_layers(void)
         TRY(list_contenders());
     else
         TRY(list_words());
-    return fig11(&b.o, b.comm, &l, b.c + 1, b.n_contenders - 1);
+    return layers_run(&b.o, b.comm, &l, b.c + 1, b.n_contenders - 1);
 }
 
 static int run_all(void)
@@ -380,14 +335,11 @@ static int run_all(void)
 int main(int argc, char **argv)
 {
     struct opt_parsed parsed;
-    if (opt_parse(&command, argc - 1, argv + 1, &b.o, &parsed) < 0)
-        return 2;
+    const int done = measure_options(&allreduce_command, argc, argv, &b.o, &parsed);
+    if (done >= 0)
+        return done;
     if (!b.o.offload && strstr(b.o.algo, "offload"))
         return ERR(2, "--algo offload needs cards: --offload udp://HOST:PORT or sim");
-    if (parsed.help) {
-        opt_help(&command, &parsed, stdout);
-        return 0;
-    }
     peers_prepare();
     if (comm_open(120, &b.comm) < 0)
         return 1;

@@ -380,12 +380,9 @@ int main(int argc, char **argv)
     struct options o = {0};
     struct opt_parsed parsed;
     struct comm *c;
-    if (opt_parse(&command, argc - 1, argv + 1, &o, &parsed) < 0)
-        return 2;
-    if (parsed.help) {
-        opt_help(&command, &parsed, stdout);
-        return 0;
-    }
+    const int done = measure_options(&command, argc, argv, &o, &parsed);
+    if (done >= 0)
+        return done;
     peers_prepare();
     if (comm_open(120, &c) < 0)
         return 1;

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonl.h"
-#include "base/opt/opt.h"
+#include "bench/measure.h"
 #include "hls/core/beat.h"
 #include "hls/card/regs.h"
 #include "offload/card/fpga_job.h"
@@ -77,12 +77,6 @@ static int run_reduce(struct subject *s)
     return xrt_card_run(s->mm, KERNEL_REDUCE_MM, s->args, 9, 5);
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static int row(const struct options *o, const char *what, const char *way,
                int (*call)(struct subject *), struct subject *s)
 {
@@ -94,8 +88,8 @@ static int row(const struct options *o, const char *what, const char *way,
         if (rc)
             return ERR(rc, "%s: %s", what, call == run_reduce ? s->mm->why : s->card->why);
     }
-    qsort(us, (size_t)o->reps, sizeof *us, by_size);
-    const double median = us[o->reps / 2], most = us[o->reps - 1 - o->reps / 100];
+    const double median = measure_median(us, (size_t)o->reps),
+                 most = us[o->reps - 1 - o->reps / 100];
     if (o->json) {
         struct jsonl j;
         jsonl_to(&j, stdout);
@@ -161,10 +155,9 @@ int main(int argc, char **argv)
 {
     struct options o = {0};
     struct opt_parsed p;
-    if (opt_parse(&command, argc - 1, argv + 1, &o, &p) < 0)
-        return 1;
-    if (p.help)
-        return opt_help(&command, &p, stdout), 0;
+    const int done = measure_options(&command, argc, argv, &o, &p);
+    if (done >= 0)
+        return done;
     if (!o.json)
         printf("%-34s %-14s %9s %9s\n", "", "card", "median us", "99 %");
     int rc = control_rows(&o, o.card);

@@ -1,7 +1,7 @@
 /* bench_cast.c : measures casts and sums on one core relative to copies of memory.
  *
  * Uses three arrays of --mib MiB. Every row runs --reps times (CPU time of the thread), after one
- * memcpy() of the fp32 array and one copy by the fastest of copies.h; the faster is that run's
+ * memcpy() of the fp32 array and one copy by the fastest of copies.c; the faster is that run's
  * "copy". Results are medians. Ratios compare, per second:
  *     casts, largest exponent, APS   fp32 bytes read; a copy's: fp32 bytes read
  *     fp32 + left -> onebit:64       bytes moved; a copy's: read and written
@@ -13,7 +13,6 @@
 #include "base/progress.h"
 #include "base/clock.h"
 #include "cast_rows.h"
-#include "hls/arith/philox.h"
 #include "bench/measure.h"
 #include "vec/vec_isa.h"
 #include <math.h>
@@ -28,16 +27,11 @@ struct options {
     bool json;
 };
 
-/* x: a sign and 2^N(-12, 4), like gradients; one tile, repeated. */
+/* One tile, repeated. */
 static void fill(struct bench *b)
 {
     const size_t tile = b->n < TILE ? b->n : TILE;
-    for (size_t i = 0; i < tile; i++) {
-        const double u = (philox_u32(1, 2 * i) + 0.5) * 0x1p-32,
-                     angle = philox_u32(1, 2 * i + 1) * 0x1p-32 * 2 * 3.14159265358979;
-        const double magnitude = exp2(-12 + 4 * sqrt(-2 * log(u)) * cos(angle));
-        b->x[i] = (float)(i % 3 ? magnitude : -magnitude);
-    }
+    measure_gradients(b->x, tile);
     for (size_t i = tile; i < b->n; i += tile)
         memcpy(b->x + i, b->x, (b->n - i < tile ? b->n - i : tile) * sizeof *b->x);
 }
@@ -153,8 +147,8 @@ static struct result measure(struct bench *b, const struct row *r, size_t reps,
     enum { ROW, COPY, MEMCPY, STREAM, READ, KINDS };
     double gbs[KINDS][MAX_REPS], ratio[KINDS][MAX_REPS];
     const struct copy plain = {"memcpy", copy_memcpy};
-    const struct row read = {"read only", run_read, {0}, MF_NEAREST, 0, 1};
-    if (r->run == run_add || r->run == run_sum || r->run == run_decode)
+    const struct row read = {"read only", cast_read, {0}, MF_NEAREST, 0, 1};
+    if (cast_row_decodes(r))
         fill_codes(b, r);
     for (size_t i = 0; i <= reps; i++) { /* run 0: warm-up */
         const size_t at = i > 0 ? i - 1 : 0;
@@ -166,8 +160,8 @@ static struct result measure(struct bench *b, const struct row *r, size_t reps,
         for (int kind = COPY; kind < KINDS; kind++)
             ratio[kind][at] = gbs[ROW][at] / gbs[kind][at];
         if (progress_due(progress))
-            progress_say(progress, "row %d of %d, %s: run %zu of %zu", (int)(r - rows) + 1, N_ROWS,
-                         r->name, i, reps);
+            progress_say(progress, "row %d of %d, %s: run %zu of %zu", (int)(r - cast_rows) + 1,
+                         n_cast_rows, r->name, i, reps);
     }
     return (struct result){.gbs = measure_median(gbs[ROW], reps),
                            .copy_gbs = measure_median(gbs[COPY], reps),
@@ -193,12 +187,12 @@ static int run_all(struct bench *b, const struct options *o)
     if (!o->json)
         printf("%-30s %13s %8s %10s %10s %10s\n", "", "", "copy=1", "memcpy=1", "stream=1",
                "read=1");
-    for (int i = 0; i < N_ROWS; i++) {
-        if (o->only && !strstr(rows[i].name, o->only))
+    for (int i = 0; i < n_cast_rows; i++) {
+        if (o->only && !strstr(cast_rows[i].name, o->only))
             continue;
-        const struct result x = measure(b, &rows[i], (size_t)o->reps, &progress);
+        const struct result x = measure(b, &cast_rows[i], (size_t)o->reps, &progress);
         progress_clear(&progress);
-        TRY(show(&rows[i], x, b->ops.name, o->json));
+        TRY(show(&cast_rows[i], x, b->ops.name, o->json));
         n_shown++;
     }
     return n_shown ? 0 : ERR(-EINVAL, "no row has '%s' in its name", o->only);
@@ -272,12 +266,9 @@ int main(int argc, char **argv)
     struct options o = {0};
     struct opt_parsed parsed;
     struct bench b = {0};
-    if (opt_parse(&command, argc - 1, argv + 1, &o, &parsed) < 0)
-        return 2;
-    if (parsed.help) {
-        opt_help(&command, &parsed, stdout);
-        return 0;
-    }
+    const int done = measure_options(&command, argc, argv, &o, &parsed);
+    if (done >= 0)
+        return done;
     if (choose_isa(o.isa, &b.ops) < 0 || choose_ahead(o.ahead, &b.ops) < 0)
         return 2;
     const bool small = !strcmp(o.pages, "small");

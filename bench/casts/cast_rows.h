@@ -1,15 +1,25 @@
-/* cast_rows.h : lists the rows of bench_cast, with functions that return the counted bytes. */
+/* cast_rows.h : declares the rows of bench_cast, and copies of memory to compare them with. */
 #ifndef CAST_ROWS_H
 #define CAST_ROWS_H
-#include "codec/codec.h"
-#include "copies.h"
 #include "vec/vec.h"
-#include "vec/list/vec_levels.h"
-#include "vec/list/vec_signs.h"
-#include <stddef.h>
-#include <stdint.h>
 
-enum { RANKS = 8, SHIFT = 10, BLOCK = 1 << 18 };
+enum { COPIES_MAX = 8 };
+
+/* n: a multiple of 4 pages; to and from do not overlap, 64-byte aligned. */
+struct copy {
+    const char *name;
+    void (*run)(char *to, const char *from, size_t n);
+};
+void copy_memcpy(char *to, const char *from, size_t n);
+
+/* Returns the number of copies that this CPU supports, memcpy first. */
+int copies_here(struct copy copies[COPIES_MAX]);
+
+/* Returns the last copy, which has the widest registers. */
+struct copy copies_stream(void);
+
+/* Returns bits that depend on all n bytes; n: a multiple of 256. */
+uint64_t copies_read(const char *from, size_t n);
 
 struct bench {
     struct vec_ops ops;
@@ -29,172 +39,11 @@ struct row {
     int copy_counts; /* bytes of a copy that count, per byte read */
 };
 
-static inline struct vec_cast cast_of(const struct row *r)
-{
-    return (struct vec_cast){.fmt = r->fmt, .round = r->round, .overflow = MF_SATURATE, .key = 1};
-}
+extern const struct row cast_rows[];
+extern const int n_cast_rows;
+size_t cast_read(struct bench *b, const struct row *r);
 
-static inline size_t run_stream(struct bench *b, const struct row *r)
-{
-    (void)r;
-    b->stream.run((char *)b->copy, (const char *)b->x, 4 * b->n);
-    return 4 * b->n;
-}
-
-static inline size_t run_read(struct bench *b, const struct row *r)
-{
-    (void)r;
-    b->sink = (uint32_t)copies_read((const char *)b->x, 4 * b->n);
-    return 4 * b->n;
-}
-
-static inline size_t run_encode(struct bench *b, const struct row *r)
-{
-    const struct vec_cast cast = cast_of(r);
-    b->ops.encode(&cast, b->x, b->n, 0, r->shift, b->copy);
-    return 4 * b->n;
-}
-
-static inline size_t run_decode(struct bench *b, const struct row *r)
-{
-    b->ops.decode(r->fmt, b->codes, b->n, 0, 1, (float *)b->copy);
-    return 4 * b->n;
-}
-
-static inline size_t run_absmax(struct bench *b, const struct row *r)
-{
-    (void)r;
-    b->sink = b->ops.absmax(b->x, b->n);
-    return 4 * b->n;
-}
-
-/* In two passes: the shift is known after the scan. */
-static inline size_t run_aps(struct bench *b, const struct row *r)
-{
-    const struct vec_cast cast = cast_of(r);
-    const int shift = mf_bias(r->fmt) - mf_exp_up_times(b->ops.absmax(b->x, b->n), RANKS);
-    b->ops.encode(&cast, b->x, b->n, 0, shift, b->copy);
-    return 4 * b->n;
-}
-
-/* In two passes, by layers that fit the cache. */
-static inline size_t run_aps_blocks(struct bench *b, const struct row *r)
-{
-    const struct vec_cast cast = cast_of(r);
-    for (size_t i = 0, k; i < b->n; i += k) {
-        k = b->n - i < BLOCK ? b->n - i : BLOCK;
-        const int shift = mf_bias(r->fmt) - mf_exp_up_times(b->ops.absmax(b->x + i, k), RANKS);
-        b->ops.encode(&cast, b->x + i, k, i, shift, b->copy + vec_bytes(r->fmt, i));
-    }
-    return 4 * b->n;
-}
-
-/* In one pass with a guessed shift, which the scan checks. */
-static inline size_t run_aps_guess(struct bench *b, const struct row *r)
-{
-    const struct vec_cast cast = cast_of(r);
-    b->sink = b->ops.scan_encode(&cast, b->x, b->n, 0, r->shift, b->copy);
-    return 4 * b->n;
-}
-
-static inline size_t run_add(struct bench *b, const struct row *r)
-{
-    const struct vec_sum sum = {
-        .rule = r->round == MF_ZERO ? VEC_TRUNC : VEC_NEAREST, .in = r->fmt, .out = r->fmt};
-    const size_t half = 2 * b->n, n = half * 8 / mf_width(r->fmt);
-    b->ops.add(&sum, b->codes, b->codes + half, n);
-    return 3 * half;
-}
-
-static inline size_t run_sum(struct bench *b, const struct row *r)
-{
-    const struct vec_sum sum = {.rule = r->fmt.e <= 5 ? VEC_EXACT : VEC_FP32,
-                                .in = r->fmt,
-                                .out = r->fmt,
-                                .n_ranks = RANKS};
-    const size_t part = 4 * b->n / RANKS;
-    const uint8_t *parts[RANKS];
-    for (size_t p = 0; p < RANKS; p++)
-        parts[p] = b->codes + p * part;
-    b->ops.sum(&sum, parts, RANKS, part * 8 / mf_width(r->fmt), r->fmt, 0, b->copy);
-    return RANKS * part;
-}
-
-/* Buckets of 512, with random numbers. */
-static inline size_t run_levels(struct bench *b, const struct row *r)
-{
-    const struct levels_rule rule = {.scheme = {4, 0}, .bucket = 512};
-    (void)r;
-    b->sink = b->ops.levels->encode(&rule, b->x, b->n, 0, 1, b->copy);
-    return 4 * b->n;
-}
-
-static inline size_t run_values(struct bench *b, const struct row *r)
-{
-    const struct levels_rule rule = {.scheme = {4, 0}, .bucket = 512};
-    (void)r;
-    b->ops.levels->decode(&rule, b->codes, b->n, RANKS, (float *)b->copy);
-    return 4 * b->n;
-}
-
-/* Buckets of 64; the residual is read and written. */
-static inline size_t run_signs(struct bench *b, const struct row *r)
-{
-    const struct signs_rule rule = {64, 1};
-    const size_t half = b->n / 2;
-    const struct signs_left left = {b->x + half, (float *)b->copy};
-    (void)r;
-    b->ops.signs->encode(&rule, b->x, half, half, left, b->copy + 4 * half);
-    return 12 * half + signs_bytes(&rule, half);
-}
-
-#define E5M2    \
-    {           \
-        5, 2, 0 \
-    }
-#define E4M3    \
-    {           \
-        4, 3, 0 \
-    }
-static const struct row rows[] = {
-    {"streaming copy", run_stream, E5M2, MF_NEAREST, 0, 1},
-    {"read only", run_read, E5M2, MF_NEAREST, 0, 1},
-    {"fp32 -> e5m2", run_encode, E5M2, MF_NEAREST, 0, 1},
-    {"fp32 -> e4m3", run_encode, E4M3, MF_NEAREST, 0, 1},
-    {"fp32 -> e4m3fn", run_encode, {4, 3, 1}, MF_NEAREST, 0, 1},
-    {"fp32 -> e3m4", run_encode, {3, 4, 0}, MF_NEAREST, 0, 1},
-    {"fp32 -> e5m10", run_encode, {5, 10, 0}, MF_NEAREST, 0, 1},
-    {"fp32 -> e8m7", run_encode, {8, 7, 0}, MF_NEAREST, 0, 1},
-    {"fp32 -> e6m9", run_encode, {6, 9, 0}, MF_NEAREST, 0, 1},
-    {"fp32 -> e3m0", run_encode, {3, 0, 0}, MF_NEAREST, 0, 1},
-    {"fp32 -> e8m23", run_encode, {8, 23, 0}, MF_NEAREST, 0, 1},
-    {"fp32 -> e5m2 stochastic", run_encode, E5M2, MF_STOCHASTIC, 0, 1},
-    {"shift + fp32 -> e5m2", run_encode, E5M2, MF_NEAREST, SHIFT, 1},
-    {"e5m2 -> fp32", run_decode, E5M2, MF_NEAREST, 0, 1},
-    {"e8m7 -> fp32", run_decode, {8, 7, 0}, MF_NEAREST, 0, 1},
-    {"e3m0 -> fp32", run_decode, {3, 0, 0}, MF_NEAREST, 0, 1},
-    {"e8m23 -> fp32", run_decode, {8, 23, 0}, MF_NEAREST, 0, 1},
-    {"largest exponent", run_absmax, E5M2, MF_NEAREST, 0, 1},
-    {"APS e5m2, two passes", run_aps, E5M2, MF_NEAREST, 0, 1},
-    {"APS e5m2, layers of 1 MiB", run_aps_blocks, E5M2, MF_NEAREST, 0, 1},
-    {"APS e5m2, shift guessed", run_aps_guess, E5M2, MF_NEAREST, SHIFT, 1},
-    {"fp32 -> qsgd:4", run_levels, E5M2, MF_STOCHASTIC, 0, 1},
-    {"qsgd:4 -> fp32", run_values, E5M2, MF_NEAREST, 0, 1},
-    {"fp32 + left -> onebit:64 + left", run_signs, E5M2, MF_NEAREST, 0, 2},
-    {"e5m2 += e5m2 nearest", run_add, E5M2, MF_NEAREST, 0, 2},
-    {"e5m2 += e5m2 trunc", run_add, E5M2, MF_ZERO, 0, 2},
-    {"e4m3 += e4m3 nearest", run_add, E4M3, MF_NEAREST, 0, 2},
-    {"e5m10 += e5m10 nearest", run_add, {5, 10, 0}, MF_NEAREST, 0, 2},
-    {"e8m7 += e8m7 nearest", run_add, {8, 7, 0}, MF_NEAREST, 0, 2},
-    {"e3m0 += e3m0 nearest", run_add, {3, 0, 0}, MF_NEAREST, 0, 2},
-    {"e8m23 += e8m23 nearest", run_add, {8, 23, 0}, MF_NEAREST, 0, 2},
-    {"8 ranks e5m2, exact -> e5m2", run_sum, E5M2, MF_NEAREST, 0, 1},
-    {"8 ranks e4m3, exact -> e4m3", run_sum, E4M3, MF_NEAREST, 0, 1},
-    {"8 ranks e3m0, exact -> e3m0", run_sum, {3, 0, 0}, MF_NEAREST, 0, 1},
-    {"8 ranks e8m7, fp32 -> e8m7", run_sum, {8, 7, 0}, MF_NEAREST, 0, 1},
-    {"8 ranks e5m10, exact -> e5m10", run_sum, {5, 10, 0}, MF_NEAREST, 0, 1},
-    {"8 ranks e8m23, fp32 -> e8m23", run_sum, {8, 23, 0}, MF_NEAREST, 0, 1},
-};
-enum { N_ROWS = sizeof rows / sizeof rows[0] };
+/* Do the row's inputs need codes? */
+bool cast_row_decodes(const struct row *r);
 
 #endif

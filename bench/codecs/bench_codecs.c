@@ -8,15 +8,13 @@
  *     decode   the same, of fp32 written
  *     bytes    per element: written by encoding, and by formula for long layers
  *     L2       sqrt(sum (x - g)^2 / sum g^2) of one step; for 1bitSGD of its first
- *     bias, variance   over --draws samples: codec_noise.h */
+ *     bias, variance   over --draws samples: codec_noise.c */
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/jsonl.h"
 #include "base/opt/opt.h"
 #include "base/progress.h"
-#include "codec_noise.h"
 #include "codec_pass.h"
-#include "codec_rows.h"
 #include "bench/measure.h"
 #include <math.h>
 
@@ -27,6 +25,56 @@ struct options {
     const char *only, *dir;
     bool json;
 };
+
+#define STOCHASTIC .scale = "aps-tight", .round = "stochastic"
+static const struct codec_row codec_rows[] = {
+    {"fp32", {.format = "fp32"}, DRAWS_NONE, 32, 0, 1, 0},
+    {"fp16", {.format = "fp16"}, DRAWS_NONE, 16, 0, 1, 0},
+    {"e5m2 aps", {.format = "e5m2", .scale = "aps"}, DRAWS_NONE, 8, 0, 1, 0},
+    {"e4m3 aps", {.format = "e4m3", .scale = "aps"}, DRAWS_NONE, 8, 0, 1, 0},
+    {"e3m0 stochastic",
+     {.format = "e3m0", .out_format = "e3m0", STOCHASTIC},
+     DRAWS_FLOAT,
+     4,
+     0,
+     1,
+     0},
+    {"e1m2 stochastic",
+     {.format = "e1m2", .out_format = "e1m2", STOCHASTIC},
+     DRAWS_FLOAT,
+     4,
+     0,
+     1,
+     0},
+    {"qsgd:16", {.codec = "qsgd:16"}, DRAWS_SIGN, 16, 4, 8192, 0},
+    {"qsgd:8", {.codec = "qsgd:8"}, DRAWS_SIGN, 8, 4, 512, 0},
+    {"qsgd:4", {.codec = "qsgd:4"}, DRAWS_SIGN, 4, 4, 512, 0},
+    {"qsgd:2", {.codec = "qsgd:2"}, DRAWS_SIGN, 2, 4, 128, 0},
+    {"qsgd:1", {.codec = "qsgd:1"}, DRAWS_EVEN, 1, 4, 128, 0},
+    {"qsgd:4 norm=2", {.codec = "qsgd:4,norm=2"}, DRAWS_SIGN, 4, 4, 512, 1},
+    {"qsgd:4 levels=even", {.codec = "qsgd:4,levels=even"}, DRAWS_EVEN, 4, 4, 512, 0},
+    {"onebit:64", {.codec = "onebit:64"}, DRAWS_NONE, 1, 8, 64, 0},
+    {"onebit:column", {.codec = "onebit:column"}, DRAWS_NONE, 1, 8, 0, 0},
+    {"ternary", {.codec = "ternary"}, DRAWS_LAYER, 2, 0, 1, 0},
+    {"relgrad:of=gradient", {.codec = "relgrad:of=gradient"}, DRAWS_NONE, 8, 0, 1, 0},
+    {"relgrad", {.codec = "relgrad"}, DRAWS_NONE, 8, 0, 1, 0}, /* needs weights in the dump */
+};
+#undef STOCHASTIC
+enum { N_CODEC_ROWS = sizeof codec_rows / sizeof codec_rows[0] };
+
+/* Returns bytes per element, without the ends of layers; for columns, those of the dump. */
+static double codec_row_bytes(const struct codec_row *r, const struct dump *d)
+{
+    if (r->bucket)
+        return r->bits / 8.0 + (double)r->beside / (double)r->bucket;
+    double bytes = 0;
+    for (int l = 0; l < d->n_layers; l++) {
+        const size_t column = d->layers[l].column ? d->layers[l].column : d->layers[l].n;
+        bytes += (double)d->layers[l].n / (double)column *
+                 (double)(r->beside + (column * r->bits + 31) / 32 * 4);
+    }
+    return bytes / (double)d->n;
+}
 
 struct bench {
     struct dump dump;
@@ -295,12 +343,9 @@ int main(int argc, char **argv)
     struct options o = {0};
     struct opt_parsed parsed;
     struct bench b = {.copies = 0};
-    if (opt_parse(&command, argc - 1, argv + 1, &o, &parsed) < 0)
-        return 2;
-    if (parsed.help) {
-        opt_help(&command, &parsed, stdout);
-        return 0;
-    }
+    const int done = measure_options(&command, argc, argv, &o, &parsed);
+    if (done >= 0)
+        return done;
     o.dir = parsed.args[0];
     int rc = bench_open(&b, &o);
     if (rc == 0)

@@ -1,7 +1,7 @@
 /* bench_error.c : measures codecs' errors on real gradients: the mean of P ranks against their
  * fp64 mean.
  *   build/bench_error DIR [--json]
- *   build/bench_error DIR --algo A,B,... [options]      error_orders.h: by algorithm and layer
+ *   build/bench_error DIR --algo A,B,... [options]      error_orders.c: by algorithm and layer
  *
  * DIR is from `narrowcast train --dump-gradients DIR`. Inexact sums are added in rank order.
  * Columns:
@@ -15,7 +15,6 @@
 #include "codec/codec.h"
 #include "dump.h"
 #include "error_orders.h"
-#include "error_tally.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

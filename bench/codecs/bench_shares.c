@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/jsonl.h"
 #include "base/opt/opt.h"
+#include "bench/measure.h"
 #include "codec/codec.h"
 #include "dump.h"
 #include <math.h>
@@ -349,12 +350,9 @@ int main(int argc, char **argv)
     struct options o = {0};
     struct opt_parsed parsed;
     struct bench b = {.group = 0};
-    if (opt_parse(&command, argc - 1, argv + 1, &o, &parsed) < 0)
-        return 2;
-    if (parsed.help) {
-        opt_help(&command, &parsed, stdout);
-        return 0;
-    }
+    const int done = measure_options(&command, argc, argv, &o, &parsed);
+    if (done >= 0)
+        return done;
     o.dir = parsed.args[0];
     const int rc = run(&b, &o);
     bench_close(&b);

@@ -10,7 +10,6 @@
 #include "base/jsonl.h"
 #include "base/opt/opt.h"
 #include "base/progress.h"
-#include "hls/arith/philox.h"
 #include "vec/gpu/gpu.h"
 #include "gpu_rows.h"
 #include "bench/measure.h"
@@ -26,19 +25,14 @@ struct options {
     bool json, emulated;
 };
 
-/* x: a sign and 2^N(-12, 4), like gradients; one tile, repeated. */
+/* One tile, repeated. */
 static int fill(struct bench *b)
 {
     const size_t tile = b->n < TILE ? b->n : TILE;
     float *x = malloc(tile * sizeof *x);
     if (!x)
         return ERR(-ENOMEM, "cannot allocate %zu bytes", tile * sizeof *x);
-    for (size_t i = 0; i < tile; i++) {
-        const double u = (philox_u32(1, 2 * i) + 0.5) * 0x1p-32,
-                     angle = philox_u32(1, 2 * i + 1) * 0x1p-32 * 2 * 3.14159265358979;
-        const double magnitude = exp2(-12 + 4 * sqrt(-2 * log(u)) * cos(angle));
-        x[i] = (float)(i % 3 ? magnitude : -magnitude);
-    }
+    measure_gradients(x, tile);
     int rc = 0;
     for (size_t i = 0; i < b->n && rc == 0; i += tile)
         rc = b->run->copy(b->x + i, x, (b->n - i < tile ? b->n - i : tile) * sizeof *x, b->stream);
@@ -46,25 +40,6 @@ static int fill(struct bench *b)
         rc = b->run->wait(b->stream);
     free(x);
     return rc;
-}
-
-/* Fill codes and list layers for the row. */
-static int prepare(struct bench *b, const struct row *r)
-{
-    const struct vec_cast cast = {.fmt = r->fmt};
-    const size_t bytes = vec_bytes(r->fmt, b->n);
-    const struct vec_span all = {.x = b->x, .codes = b->codes, .n = b->n, .padded = b->n};
-    TRY(send_list(b, &all, sizeof all));
-    TRY(b->vec->encode(&cast, b->list, 1, b->n, b->stream));
-    for (size_t at = bytes; at < 4 * b->n; at += bytes)
-        TRY(b->run->copy(b->codes + at, b->codes, 4 * b->n - at < bytes ? 4 * b->n - at : bytes,
-                         b->stream));
-    double ignored;
-    if (r->run == run_qsgd_4_back)
-        TRY(levels_encode(b, &qsgd_4, b->codes, &ignored));
-    TRY(b->run->wait(b->stream));
-    list_layers(b, r);
-    return 0;
 }
 
 static int take(struct bench *b, int64_t mib)
@@ -124,7 +99,7 @@ static int measure_with(struct bench *b, const struct row *r, struct dev_graph *
     double gbs[MAX_REPS], copy[MAX_REPS], ratio[MAX_REPS];
     for (size_t i = 0; i < reps + 3; i++) { /* 3 for warm-up */
         double g = 0, c = 0;
-        TRY(timed(b, &rows[0], NULL, &c));
+        TRY(timed(b, &gpu_rows[0], NULL, &c));
         TRY(timed(b, r, graph, &g));
         if (i < 3)
             continue;
@@ -140,9 +115,9 @@ static int measure_with(struct bench *b, const struct row *r, struct dev_graph *
 
 static int measure(struct bench *b, const struct row *r, size_t reps, struct result *out)
 {
-    const bool many = r->layer && r->run == run_copy;
+    const bool many = r->layer && r->run == gpu_copy;
     double bytes = 0;
-    TRY(prepare(b, r));
+    TRY(gpu_row_prepare(b, r));
     if (!many)
         return measure_with(b, r, NULL, 0, reps, out);
     struct dev_graph *graph = NULL;
@@ -188,17 +163,17 @@ static int run_all(struct bench *b, const struct options *o)
     if (!o->json)
         printf("%s, %zu MiB of fp32, median of %d, by bytes moved\n%-34s %9s %8s %7s\n",
                gpu_info()->name, 4 * b->n / MB, (int)o->reps, "", "GB/s", "copy=1", "asked");
-    for (int i = 0; i < N_ROWS; i++) {
-        if (o->only && !strstr(rows[i].name, o->only))
+    for (int i = 0; i < n_gpu_rows; i++) {
+        if (o->only && !strstr(gpu_rows[i].name, o->only))
             continue;
-        if (rows[i].layer > 4 * b->n)
+        if (gpu_rows[i].layer > 4 * b->n)
             continue;
         struct result x;
-        TRY(measure(b, &rows[i], (size_t)o->reps, &x));
+        TRY(measure(b, &gpu_rows[i], (size_t)o->reps, &x));
         progress_clear(&progress);
-        TRY(show(&rows[i], x, o->json));
+        TRY(show(&gpu_rows[i], x, o->json));
         if (progress_due(&progress))
-            progress_say(&progress, "row %d of %d", i + 1, N_ROWS);
+            progress_say(&progress, "row %d of %d", i + 1, n_gpu_rows);
         n_shown++;
     }
     return n_shown ? 0 : ERR(-EINVAL, "no row has '%s' in its name", o->only);
@@ -234,12 +209,9 @@ int main(int argc, char **argv)
     struct opt_parsed parsed;
     struct bench b = {0};
     char why[256];
-    if (opt_parse(&command, argc - 1, argv + 1, &o, &parsed) < 0)
-        return 2;
-    if (parsed.help) {
-        opt_help(&command, &parsed, stdout);
-        return 0;
-    }
+    const int done = measure_options(&command, argc, argv, &o, &parsed);
+    if (done >= 0)
+        return done;
     if (!gpu_here(why, sizeof why)) {
         printf("skip: %s\n", why);
         return SKIP;

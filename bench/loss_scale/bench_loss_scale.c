@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
+#include "bench/measure.h"
 #include "base/progress.h"
 #include "hls/arith/philox.h"
 #include "nn/cpu/blas.h"
@@ -121,12 +122,6 @@ static double below(const struct scale_tally *c, int end)
     return n;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void look_at_layers(struct bench *b, int step, int scheme, const struct nn_model *m,
                            int least_bin)
 {
@@ -145,7 +140,7 @@ static void look_at_layers(struct bench *b, int step, int scheme, const struct n
             fprintf(b->layers, "%d\t%s\t%d\t%s\t%.6g\t%.6g\t%g\t%g\n", step, schemes[scheme], n,
                     back.name, share[n], lost, (double)back.own, (double)back.carried);
     }
-    qsort(share, (size_t)n, sizeof *share, by_size);
+    measure_median(share, (size_t)n); /* sorts */
     s->most = fmax(s->most, share[n - 1]);
     s->median += share[n / 2];
 }
@@ -289,10 +284,9 @@ int main(int argc, char **argv)
     static struct bench b;
     struct opt_parsed parsed;
     blas_know_cpu(argv);
-    if (opt_parse(&command, argc - 1, argv + 1, &b.o, &parsed) < 0)
-        return 2;
-    if (parsed.help)
-        return opt_help(&command, &parsed, stdout), 0;
+    const int done = measure_options(&command, argc, argv, &b.o, &parsed);
+    if (done >= 0)
+        return done;
     nn_cpu_threads(1);
     int rc = open_bench(&b);
     if (rc == 0)

@@ -6,6 +6,7 @@
 #include "tests/lib/nn_double.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
+#include "bench/measure.h"
 #include "nn/data/dataset.h"
 #include "nn/data/sample_images.h"
 #include "bench/codecs/dump.h"
@@ -157,12 +158,9 @@ int main(int argc, char **argv)
 {
     struct options o = {0};
     struct opt_parsed parsed;
-    if (opt_parse(&command, argc - 1, argv + 1, &o, &parsed) < 0)
-        return 2;
-    if (parsed.help) {
-        opt_help(&command, &parsed, stdout);
-        return 0;
-    }
+    const int done = measure_options(&command, argc, argv, &o, &parsed);
+    if (done >= 0)
+        return done;
     o.dir = parsed.args[0];
     nn_cpu_threads(1);
     struct bench b = {.o = &o};

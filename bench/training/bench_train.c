@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
+#include "bench/measure.h"
 #include "base/progress.h"
 #include "nn/cpu/blas.h"
 #include "nn/data/feed.h"
@@ -207,12 +208,9 @@ int main(int argc, char **argv)
     blas_know_cpu(argv);
     struct bench b = {.model = NULL};
     struct opt_parsed parsed;
-    if (opt_parse(&command, argc - 1, argv + 1, &b.o, &parsed) < 0)
-        return 2;
-    if (parsed.help) {
-        opt_help(&command, &parsed, stdout);
-        return 0;
-    }
+    const int done = measure_options(&command, argc, argv, &b.o, &parsed);
+    if (done >= 0)
+        return done;
     if (open_bench(&b) < 0)
         return 1;
     const struct times t = measure(&b);

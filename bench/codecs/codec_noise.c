@@ -1,32 +1,23 @@
-/* codec_noise.h : tests that stochastic rounding is unbiased and has the variance of its grid.
+/* codec_noise.c : tests that stochastic rounding is unbiased and has the variance of its grid.
  *
  * A number v is rounded at random to one of the grid values around it, so that the mean is v:
  *
  *     low ----- v ------------- high       E (Q(v) - v)^2 = (v - low) * (high - v) */
-#ifndef CODEC_NOISE_H
-#define CODEC_NOISE_H
+#include "base/buf.h"
 #include "codec/codec_minifloat.h"
 #include "codec_pass.h"
-#include "codec_rows.h"
 #include <math.h>
 
 /* Bias is tested per element only with at least NOISE_MOVES roundings expected each way: other
  * means are far from normal. */
 enum { NOISE_MOVES = 100 };
 
-struct codec_noise {
-    double worst; /* largest |mean - v| of one moving element, in the mean's standard deviations */
-    double all;   /* surplus of all means' magnitudes, in its standard deviations */
-    double ratio; /* measured / predicted variance */
-    size_t n_moving;
-};
-
 /* Grid values near v: origin + k * step. */
 struct noise_grid {
     double origin, step;
 };
 
-static inline double noise_scale(const struct codec_row *r, const float *x, size_t n)
+static double noise_scale(const struct codec_row *r, const float *x, size_t n)
 {
     double max = 0, squares = 0;
     for (size_t i = 0; i < n; i++) {
@@ -36,8 +27,8 @@ static inline double noise_scale(const struct codec_row *r, const float *x, size
     return r->norm2 ? sqrt(squares) : max;
 }
 
-static inline struct noise_grid noise_grid_of(const struct codec_row *r, const struct codec *c,
-                                              int shift, double scale, double v)
+static struct noise_grid noise_grid_of(const struct codec_row *r, const struct codec *c, int shift,
+                                       double scale, double v)
 {
     if (r->draws == DRAWS_FLOAT) {
         const struct mf_fmt fmt = minifloat_of(c)->sum.in;
@@ -50,7 +41,7 @@ static inline struct noise_grid noise_grid_of(const struct codec_row *r, const s
 }
 
 /* Returns the variance of rounding v; *moves: P(up) * P(down). */
-static inline double noise_of(struct noise_grid g, double v, double *moves)
+static double noise_of(struct noise_grid g, double v, double *moves)
 {
     const double at = g.step > 0 ? (v - g.origin) / g.step : 0, rest = at - floor(at);
     *moves = rest * (1 - rest);
@@ -62,8 +53,8 @@ struct noise_expected {
     double *v, *variance, *moves;
 };
 
-static inline void noise_expect(const struct codec_row *r, const struct codec_pass *p,
-                                const struct noise_expected *to)
+static void noise_expect(const struct codec_row *r, const struct codec_pass *p,
+                         const struct noise_expected *to)
 {
     for (int l = 0, i = 0; l < p->n; l++) {
         const struct vec_span *s = &p->spans[l];
@@ -82,8 +73,8 @@ static inline void noise_expect(const struct codec_row *r, const struct codec_pa
     }
 }
 
-static inline struct codec_noise noise_judge(const struct noise_expected *e, const double *sums,
-                                             double squares, size_t n, int draws)
+static struct codec_noise noise_judge(const struct noise_expected *e, const double *sums,
+                                      double squares, size_t n, int draws)
 {
     struct codec_noise noise = {.worst = 0};
     double variance = 0, surplus = 0;
@@ -101,9 +92,8 @@ static inline struct codec_noise noise_judge(const struct noise_expected *e, con
     return noise;
 }
 
-/* Judge `draws` passes over n elements, which write `out`. */
-static inline int codec_noise(const struct codec_row *r, struct codec_pass *p, const float *out,
-                              size_t n, int draws, struct codec_noise *noise)
+int codec_noise(const struct codec_row *r, struct codec_pass *p, const float *out, size_t n,
+                int draws, struct codec_noise *noise)
 {
     double *all = buf_alloc(4 * n * sizeof *all), *sums = all, squares = 0;
     if (!all)
@@ -126,5 +116,3 @@ static inline int codec_noise(const struct codec_row *r, struct codec_pass *p, c
     free(all);
     return 0;
 }
-
-#endif

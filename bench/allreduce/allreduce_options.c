@@ -1,16 +1,5 @@
-/* allreduce_options.h : defines the options and the help of bench_allreduce. */
-#ifndef ALLREDUCE_OPTIONS_H
-#define ALLREDUCE_OPTIONS_H
-#include "base/opt/opt.h"
-
-enum { MAX_REPS = 1000 };
-
-struct options {
-    const char *algo, *format, *out_format, *scale, *sum, *sizes, *mpi, *label, *offload, *fabric,
-        *layers;
-    int64_t factor, reps, warmup, rest_ms, slots, virtual_ranks;
-    bool json, fused;
-};
+/* allreduce_options.c : defines the options and the help of bench_allreduce. */
+#include "allreduce.h"
 
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {
@@ -61,7 +50,7 @@ static const struct opt opts[] = {
     {"label", "TEXT", NULL, "Label to put into every JSON row, to tell several runs apart.",
      OPT_TEXT, AT(label), 0, 0, 0},
 };
-static const struct opt_command command = {
+const struct opt_command allreduce_command = {
     .name = "bench_allreduce",
     .args = "",
     .about = "Times an all-reduce of fp32 gradients to their fp32 mean, including all casts.\n\n"
@@ -97,5 +86,3 @@ static const struct opt_command command = {
     .n_opts = sizeof opts / sizeof opts[0],
     .alone = true,
 };
-
-#endif

@@ -1,48 +1,39 @@
-/* copies.h : copies and reads memory in several ways, to find this machine's fastest.
+/* copies.c : copies and reads memory in several ways, to find this machine's fastest.
  *
  * Besides memcpy(): the CPU's string copy, and streaming stores that bypass the caches: in
  * sequence, in four pages at a time (more rows of memory open at once), or in sequence with
  * prefetches 4 KiB ahead, the reference "streaming copy". Reading only has no software prefetch. */
-#ifndef COPIES_H
-#define COPIES_H
-#include <stddef.h>
-#include <stdint.h>
+#include "cast_rows.h"
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
-enum { COPIES_MAX = 8, COPY_PAGE = 4096, COPY_UNIT = 4 * COPY_PAGE };
+enum { COPY_PAGE = 4096 };
 
-/* n: a multiple of COPY_UNIT; to and from do not overlap, 64-byte aligned. */
-struct copy {
-    const char *name;
-    void (*run)(char *to, const char *from, size_t n);
-};
-
-static inline void copy_memcpy(char *to, const char *from, size_t n)
+void copy_memcpy(char *to, const char *from, size_t n)
 {
     memcpy(to, from, n);
 }
 
 #if defined(__x86_64__)
-static inline void copy_movsb(char *to, const char *from, size_t n)
+static void copy_movsb(char *to, const char *from, size_t n)
 {
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
 }
 
-static inline void copy_ask(const char *from)
+static void copy_ask(const char *from)
 {
     _mm_prefetch((const char *)((uintptr_t)from + COPY_PAGE), _MM_HINT_NTA);
 }
-static inline void copy_wait(const char *from)
+static void copy_wait(const char *from)
 {
     (void)from;
 }
 
 /* Copies n_pages side by side, a cache line of each in turn. */
 #define COPY_STREAM(name, isa, vector, load, store, n_pages, ask)                                  \
-    __attribute__((target(isa))) static inline void name(char *to, const char *from, size_t n)     \
+    __attribute__((target(isa))) static void name(char *to, const char *from, size_t n)            \
     {                                                                                              \
         for (size_t block = 0; block < n; block += (size_t)(n_pages)*COPY_PAGE)                    \
             for (size_t line = block; line < block + COPY_PAGE; line += 64)                        \
@@ -63,8 +54,7 @@ COPY_STREAM(copy_avx512_ahead, "avx512f", __m512i, _mm512_load_si512, _mm512_str
             copy_ask)
 #endif
 
-/* Returns the number of copies that this CPU supports, memcpy first. */
-static inline int copies_here(struct copy copies[COPIES_MAX])
+int copies_here(struct copy copies[COPIES_MAX])
 {
     int n = 0;
     copies[n++] = (struct copy){"memcpy", copy_memcpy};
@@ -84,8 +74,7 @@ static inline int copies_here(struct copy copies[COPIES_MAX])
     return n;
 }
 
-/* The last copy has the widest registers. */
-static inline struct copy copies_stream(void)
+struct copy copies_stream(void)
 {
     struct copy copies[COPIES_MAX];
     return copies[copies_here(copies) - 1];
@@ -103,26 +92,24 @@ static inline struct copy copies_stream(void)
     for (size_t j = 0; j < sizeof all / 8; j++)                                             \
         some |= words[j];                                                                   \
     return some;
-static inline uint64_t read_word_or(uint64_t a, uint64_t b)
+static uint64_t read_word_or(uint64_t a, uint64_t b)
 {
     return a | b;
 }
-static inline uint64_t read_words(const char *from, size_t n)
+static uint64_t read_words(const char *from, size_t n)
 {
     READ_LOOP(uint64_t, 0, read_word_or)
 }
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) static inline uint64_t read_avx2(const char *from, size_t n)
+__attribute__((target("avx2"))) static uint64_t read_avx2(const char *from, size_t n)
 {
     READ_LOOP(__m256i, _mm256_setzero_si256(), _mm256_or_si256)
 }
-__attribute__((target("avx512f"))) static inline uint64_t read_avx512(const char *from, size_t n)
-{
-    READ_LOOP(__m512i, _mm512_setzero_si512(), _mm512_or_si512)
-}
+__attribute__((target("avx512f"))) static uint64_t read_avx512(const char *from, size_t n){
+    READ_LOOP(__m512i, _mm512_setzero_si512(), _mm512_or_si512)}
 #endif
 
-static inline uint64_t copies_read(const char *from, size_t n)
+uint64_t copies_read(const char *from, size_t n)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f"))
@@ -132,5 +119,3 @@ static inline uint64_t copies_read(const char *from, size_t n)
 #endif
     return read_words(from, n);
 }
-
-#endif

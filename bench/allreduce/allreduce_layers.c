@@ -1,29 +1,17 @@
-/* allreduce_layers.h : times layers one by one and fused, by exponents, codes and casts: fp16 by
+/* allreduce_layers.c : times layers one by one and fused, by exponents, codes and casts: fp16 by
  * MPI's own all-reduce (virtual ranks: a ring) against narrow codes with aps, as in the APS
  * paper's Fig. 11. With real ranks the total is the slowest rank's, parts are means over ranks.
  * Virtual ranks only count bytes and rounds. */
-#ifndef ALLREDUCE_LAYERS_H
-#define ALLREDUCE_LAYERS_H
-#include "allreduce_data.h"
-#include "allreduce_options.h"
-#include "allreduce_row.h"
+#include "allreduce.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/jsonl.h"
 #include "comm/virtual/comm_virtual.h"
-#include "job/job.h"
+#include <stdlib.h>
 #include <string.h>
 
-enum { LAYERS_MAX = 16 };
-
-struct layers {
-    const struct options *o;
-    size_t n[LAYERS_MAX], all, longest;
-    int n_layers;
-};
-
-/* Parse "N,N,...". Returns 0, or -EINVAL after reporting an error. */
-static inline int layers_read(const char *text, struct layers *l)
+int layers_read(const char *text, struct layers *l)
 {
     static const struct opt size = {"layers", "N", NULL, "", OPT_SIZE, 0, 1, 0x1p32, 0};
     char word[32];
@@ -48,7 +36,7 @@ struct phase {
     uint64_t sent_bytes, exponent_bytes, rounds, wrong;
 };
 
-static inline void phase_add(struct phase *to, const struct phase *one)
+static void phase_add(struct phase *to, const struct phase *one)
 {
     to->exponents_s += one->exponents_s, to->codes_s += one->codes_s;
     to->cast_s += one->cast_s, to->all_s += one->all_s;
@@ -64,8 +52,8 @@ struct layers_part {
     int first, n;
 };
 
-static inline int part_open(struct layers_part *p, const struct layers *l, struct comm *comm,
-                            struct job_spec *spec, float *x, int first, int n)
+static int part_open(struct layers_part *p, const struct layers *l, struct comm *comm,
+                     struct job_spec *spec, float *x, int first, int n)
 {
     p->first = first, p->n = n;
     for (int i = 0; i < n; x += l->n[first + i++]) {
@@ -81,8 +69,8 @@ struct layers_data {
     float *own, *want, *x; /* [all]; virtual ranks have only x */
 };
 
-static inline void part_fill(const struct layers_part *p, const struct layers_data *d, int rank,
-                             int n_ranks)
+static void part_fill(const struct layers_part *p, const struct layers_data *d, int rank,
+                      int n_ranks)
 {
     for (int i = 0; i < p->n; i++)
         if (d->own)
@@ -92,8 +80,8 @@ static inline void part_fill(const struct layers_part *p, const struct layers_da
                 p->x[i][k] = data_of(k, rank, n_ranks);
 }
 
-static inline int part_run(struct layers_part *p, const struct layers_data *d, struct comm *comm,
-                           uint64_t step, struct phase *out)
+static int part_run(struct layers_part *p, const struct layers_data *d, struct comm *comm,
+                    uint64_t step, struct phase *out)
 {
     struct reducer_step report;
     const int n_ranks = comm_n_ranks(comm);
@@ -125,14 +113,13 @@ struct layers_contender {
     bool is_virtual;
 };
 
-static inline struct phase *phase_at(const struct layers_contender *c, int what, int64_t rep,
-                                     int rank)
+static struct phase *phase_at(const struct layers_contender *c, int what, int64_t rep, int rank)
 {
     return &c->of[what][c->is_virtual ? rank : (int)rep];
 }
 
-static inline int run_parts(struct layers_contender *c, struct comm *comm, bool fused,
-                            const struct layers_data *d)
+static int run_parts(struct layers_contender *c, struct comm *comm, bool fused,
+                     const struct layers_data *d)
 {
     const struct layers *l = c->l;
     const int n_parts = fused ? 1 : l->n_layers;
@@ -158,7 +145,7 @@ static inline int run_parts(struct layers_contender *c, struct comm *comm, bool 
     return rc;
 }
 
-static inline int run_rank(struct comm *comm, void *contender)
+static int run_rank(struct comm *comm, void *contender)
 {
     struct layers_contender *c = contender;
     const struct layers *l = c->l;
@@ -181,7 +168,7 @@ static inline int run_rank(struct comm *comm, void *contender)
 
 /* Returns medians over the runs of real ranks, and sorts these: the slowest rank's total, the
  * ranks' mean parts. Collective. */
-static inline struct phase phase_of_real(struct layers_contender *c, int what)
+static struct phase phase_of_real(struct layers_contender *c, int what)
 {
     const size_t reps = (size_t)c->l->o->reps;
     struct phase *of = c->of[what], sum = of[0];
@@ -205,7 +192,7 @@ static inline struct phase phase_of_real(struct layers_contender *c, int what)
     return sum;
 }
 
-static inline struct phase phase_of_virtual(const struct layers_contender *c, int what)
+static struct phase phase_of_virtual(const struct layers_contender *c, int what)
 {
     struct phase most = c->of[what][0];
     for (int r = 1; r < c->n_ranks; r++) {
@@ -217,7 +204,7 @@ static inline struct phase phase_of_virtual(const struct layers_contender *c, in
     return most;
 }
 
-static inline const char *phase_name(const struct layers *l, int what, char text[32])
+static const char *phase_name(const struct layers *l, int what, char text[32])
 {
     if (what == FUSED || what == ONE_BY_ONE)
         return what == FUSED ? "fused" : "one by one";
@@ -225,7 +212,7 @@ static inline const char *phase_name(const struct layers *l, int what, char text
     return text;
 }
 
-static inline void phase_head(bool is_virtual)
+static void phase_head(bool is_virtual)
 {
     if (is_virtual)
         printf("%-12s %-18s %-14s %12s %12s %8s\n", "# layer", "algo", "type", "exponents, B",
@@ -236,8 +223,8 @@ static inline void phase_head(bool is_virtual)
 }
 
 /* base_s: the phase in fp16; 0: this is fp16. */
-static inline int phase_show(const struct layers_contender *c, int what, const struct phase *p,
-                             double base_s)
+static int phase_show(const struct layers_contender *c, int what, const struct phase *p,
+                      double base_s)
 {
     char text[32];
     const char *name = phase_name(c->l, what, text);
@@ -276,4 +263,72 @@ static inline int phase_show(const struct layers_contender *c, int what, const s
     return jsonl_end(&j);
 }
 
-#endif
+/* base_s[N_PHASES]: times of the first contender. */
+static int layers_show(struct layers_contender *c, struct comm *comm, struct comm_virtual *v,
+                       double *base_s)
+{
+    const size_t rows = (size_t)(v ? c->n_ranks : c->l->o->reps);
+    const bool first = base_s[ONE_BY_ONE] == 0, speaks = comm_rank(comm) == 0;
+    int rc = 0;
+    for (int what = 0; what < N_PHASES && rc == 0; what++) {
+        c->of[what] = buf_alloc(rows * sizeof *c->of[what]);
+        rc = c->of[what] ? 0 : -ENOMEM;
+    }
+    if (rc == 0)
+        rc = v ? comm_virtual_run(v, run_rank, c) : run_rank(comm, c);
+    for (int what = 0; what < N_PHASES && rc == 0; what++) {
+        if ((what >= c->l->n_layers && what < ONE_BY_ONE) || (what == FUSED && !c->l->o->fused))
+            continue;
+        const struct phase p = v ? phase_of_virtual(c, what) : phase_of_real(c, what);
+        if (first)
+            base_s[what] = p.all_s;
+        if (speaks)
+            rc = phase_show(c, what, &p, base_s[what]);
+    }
+    for (int what = 0; what < N_PHASES; what++)
+        free(c->of[what]);
+    return rc;
+}
+
+static struct layers_contender layers_contender_of(const struct layers *l, int n_ranks,
+                                                   bool is_virtual, const struct contender *of)
+{
+    struct layers_contender c = {.l = l,
+                                 .spec = of->spec,
+                                 .algo = of->algo,
+                                 .type = of->type,
+                                 .n_ranks = n_ranks,
+                                 .is_virtual = is_virtual};
+    c.spec.bucket_bytes = (size_t)1 << 40; /* one bucket for all layers */
+    c.spec.codec.format = of->format;
+    c.spec.codec.out_format = of->out[0] ? of->out : l->o->out_format;
+    c.spec.algo = of->algo;
+    return c;
+}
+
+int layers_run(const struct options *o, struct comm *comm, const struct layers *l,
+               struct contender *list, int n)
+{
+    struct comm_virtual *v = NULL;
+    double base_s[N_PHASES] = {0};
+    struct contender fp16;
+    const bool is_virtual = comm_n_ranks(comm) == 1;
+    const int n_ranks = is_virtual ? (int)o->virtual_ranks : comm_n_ranks(comm);
+    fp16 = (struct contender){.type = "fp16", .format = "fp16", .out = "fp16"};
+    snprintf(fp16.algo, sizeof fp16.algo, "%s", is_virtual ? "ring" : "native");
+    fp16.spec.codec.scale = "none", fp16.spec.codec.sum = "nearest";
+    if (is_virtual)
+        TRY(comm_virtual_open(n_ranks, NULL, &v));
+    if (comm_rank(comm) == 0 && !o->json)
+        phase_head(is_virtual);
+    int rc = 0;
+    for (int i = -1; i < n && rc == 0; i++) {
+        struct layers_contender c =
+            layers_contender_of(l, n_ranks, is_virtual, i < 0 ? &fp16 : &list[i]);
+        if (i >= 0 && !c.spec.codec.scale)
+            c.spec.codec.scale = "aps";
+        rc = layers_show(&c, comm, v, base_s);
+    }
+    comm_virtual_close(v);
+    return rc;
+}
