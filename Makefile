@@ -38,7 +38,7 @@ endif
 werror    = $(if $(WERROR),-Werror)
 # libnarrowcast.a and .so share objects. With hidden names, PIC is as fast as PIE (bench_cast).
 LIB_FLAGS := -fPIC -fvisibility=hidden
-LIBS      = -lopenblas -lz -lm -ldl -lpthread
+LIBS      = -lopenblas -lpng -lz -lm -ldl -lpthread
 
 # host/app is the program, host/pmpi (loaded before MPI) and host/collnet (loaded by NCCL) separate
 # libraries, the rest of host/ the library. A test is one file and the library,

@@ -23,6 +23,7 @@ needs() {
     need openmpi-bin tool mpirun
     need libopenblas-dev links cblas.h -lopenblas
     need zlib1g-dev links zlib.h -lz
+    need libpng-dev links png.h -lpng
 }
 tools() {
     need g++ tool "${CXX:-g++}"

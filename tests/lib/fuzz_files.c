@@ -5,7 +5,8 @@
  *     clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. -Ihost -Itests/lib
  *         tests/lib/fuzz_files.c host/app/{train/checkpoint_file,files/codes_in}.c
  *         host/nn/data/{idx,cifar10,datafile,picture,png,sample_images,wav}.c
- *         host/base/{err,buf,file,text,opt/opt_value}.c build/libnarrowcast.a -lz -lm -o fuzz_files
+ *         host/base/{err,buf,file,text,opt/opt_value}.c build/libnarrowcast.a -lpng -lz -lm
+ *         -o fuzz_files
  *     mkdir corpus && build/tests/test_fuzz_files seeds corpus
  *     ./fuzz_files -max_len=20000 -artifact_prefix="$PWD/" "$PWD/corpus"
  *     (absolute paths: the fuzzer changes its folder)

