@@ -39,14 +39,14 @@ EXACT_INLINE void to_words(const __m256 *sums, float units, int bits, uint32_t *
     }
 }
 
-/* Writes LANES words, and up to WIDE_SLACK bytes beyond. */
-EXACT_INLINE void pack_words(const uint32_t *from, int bits, uint8_t *to)
+/* Writes n words, and up to WIDE_SLACK bytes beyond. */
+EXACT_INLINE void pack_words(const uint64_t *from, int n, int bits, uint8_t *to)
 {
     uint64_t held = 0;
-    int have = 0; /* bits, at most 7 + 2 * WIDE_MAX */
-    for (int i = 0; i < LANES; i += 2) {
-        held |= (from[i] | (uint64_t)from[i + 1] << bits) << have;
-        have += 2 * bits;
+    int have = 0; /* bits, at most 7 + LONG_MAX */
+    for (int i = 0; i < n; i++) {
+        held |= from[i] << have;
+        have += bits;
         memcpy(to, &held, sizeof held);
         to += have / 8;
         held >>= have & ~7;
@@ -103,20 +103,6 @@ EXACT_INLINE void to_long_words(const __m256 *low, const __m256 *high, float uni
             to[i] = top[i] > 0 ? lowest - 1 : top[i] < 0 ? lowest + 1 : lowest;
 }
 
-EXACT_INLINE void pack_long_words(const uint64_t *from, int bits, uint8_t *to)
-{
-    uint64_t held = 0;
-    int have = 0; /* bits, at most 7 + LONG_MAX */
-    for (int i = 0; i < LANES; i++) {
-        held |= from[i] << have;
-        have += bits;
-        memcpy(to, &held, sizeof held);
-        to += have / 8;
-        held >>= have & ~7;
-        have &= 7;
-    }
-}
-
 /* Adds words to sums, but inf and nan to special. */
 EXACT_INLINE void add_long_words(const uint8_t *from, int bits, int64_t *sums, float *special)
 {
@@ -164,10 +150,12 @@ EXACT_INLINE void all_to_wide(struct sum_exact plan, bool two, bool nibbles, flo
         add_parts(&plan, parts, n_parts, i, k, low, high);
         if (two) {
             to_long_words(low, high, units, bits, long_block);
-            pack_long_words(long_block, bits, last ? rest : to);
+            pack_words(long_block, LANES, bits, last ? rest : to);
         } else {
             to_words(low, units, bits, block);
-            pack_words(block, bits, last ? rest : to);
+            for (int j = 0; j < LANES / 2; j++)
+                long_block[j] = block[2 * j] | (uint64_t)block[2 * j + 1] << bits;
+            pack_words(long_block, LANES / 2, 2 * bits, last ? rest : to);
         }
         if (last) {
             const size_t n_bits = k * (size_t)bits;
