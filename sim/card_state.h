@@ -54,7 +54,7 @@ struct card {
 };
 
 struct card_shape {
-    uint32_t is_max, n, in_beats, out_beats, shift; /* n: elements; *_beats: of payload */
+    uint32_t is_max, in_beats, out_beats, shift; /* *_beats: of payload */
     struct beat_fmt in, out;
     enum mf_overflow overflow;
 };

@@ -10,7 +10,7 @@
  * one thread may use a model.
  *
  * A second module in a program needs a prefix: -DMODEL_PREFIX=mm_ in its line of sim/rtl/models.
- * Define the same macro where this file is included, and write mm_ before each name below. */
+ * Define the same macro where this file is included; names stay as below. */
 #ifndef MODEL_H
 #define MODEL_H
 #include <stdint.h>

@@ -20,11 +20,10 @@ static const struct kernel_arg args[] = {
 #include "hls/card/kernels.def"
 };
 
-enum { IN, OUT }; /* card_path of KERNEL_STREAM */
+enum { IN, OUT }; /* way of KERNEL_STREAM */
 
 static const struct kernel_stream streams[] = {
-#define KERNEL_STREAM(KERNEL, index, port, card_path, what) \
-    {KERNEL_##KERNEL, index, #port, card_path == IN},
+#define KERNEL_STREAM(KERNEL, index, port, way, what) {KERNEL_##KERNEL, index, #port, way == IN},
 #include "hls/card/kernels.def"
 };
 
