@@ -251,6 +251,11 @@ void job_close(struct job *j)
     *j = (struct job){.comm = NULL};
 }
 
+void job_algo(const struct job *j, struct text *to)
+{
+    text_add(to, j->group ? "%s:%d" : "%s", j->algo->name, j->group);
+}
+
 void job_path(struct job *j, struct text *to)
 {
     if (j->offload && offload_is_open(j->offload))

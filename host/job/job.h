@@ -73,6 +73,9 @@ int job_open(struct job *job, const struct reducer_layer *layers, int n_layers);
 /* Release everything and zero *job. A zeroed job is legal. */
 void job_close(struct job *job);
 
+/* Append the algorithm's name, with ":K" if it has groups. */
+void job_algo(const struct job *job, struct text *to);
+
 /* On rank 0 of an open job, append how gradients travel and why; nothing if the algorithm's name
  * says it. */
 void job_path(struct job *job, struct text *to);

@@ -156,12 +156,11 @@ static uint32_t tag_of(const struct nc_layer *layers, int n_layers)
 static void name_path(struct nc *nc)
 {
     const struct job *j = &nc->blocks->job;
+    struct text path = text_in(nc->path, sizeof nc->path);
     if (j->on_gpu && j->device[0])
-        snprintf(nc->path, sizeof nc->path, "%s", j->device);
-    else if (j->group)
-        snprintf(nc->path, sizeof nc->path, "%s:%d", j->algo->name, j->group);
+        text_add(&path, "%s", j->device);
     else
-        snprintf(nc->path, sizeof nc->path, "%s", j->algo->name);
+        job_algo(j, &path);
 }
 
 struct opening {

@@ -23,9 +23,7 @@ void train_offload_added(const struct train *t, struct text *to)
     if (r->steps_by_card > 0)
         text_add(to, " in %llu of %.0f steps, else ", (unsigned long long)r->steps_by_card,
                  r->all.steps);
-    text_add(to, "%s", t->job.algo->name);
-    if (t->job.group)
-        text_add(to, ":%d", t->job.group);
+    job_algo(&t->job, to);
 }
 
 static void print_cards(struct offload *offload)
@@ -43,18 +41,19 @@ static void print_cards(struct offload *offload)
 void train_offload_print(const struct train *t)
 {
     const struct report *r = &t->report;
+    char line[320];
+    struct text text = text_in(line, sizeof line);
     if (t->job.node) {
-        char line[320];
-        struct text count = text_in(line, sizeof line);
-        node_sum_count(t->job.node, &count);
+        node_sum_count(t->job.node, &text);
         printf("node sums      %s\n", line);
     }
     if (!t->job.offload)
         return;
     const struct card_path_count c = offload_card_path.counted(t->job.offload);
-    printf("offload        %llu of %.0f steps; %llu buckets repeated by ",
-           (unsigned long long)r->steps_by_card, r->all.steps, (unsigned long long)r->redone);
-    printf(t->job.group ? "%s:%d\n" : "%s\n", t->job.algo->name, t->job.group);
+    text = text_in(line, sizeof line);
+    job_algo(&t->job, &text);
+    printf("offload        %llu of %.0f steps; %llu buckets repeated by %s\n",
+           (unsigned long long)r->steps_by_card, r->all.steps, (unsigned long long)r->redone, line);
     printf("packets        %llu of %s 0, %llu sent again", (unsigned long long)c.packets,
            comm_rank_word(t->comm), (unsigned long long)c.resent);
     printf(c.rtt_s > 0 ? "; a card answers in %.0f us\n" : "\n", 1e6 * c.rtt_s);

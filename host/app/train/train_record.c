@@ -89,7 +89,7 @@ static void put_used(const struct train *t, struct jsonl *log)
     const bool by_cards = job->offload && offload_is_open(job->offload);
     char codec[CODEC_TEXT_BYTES], line[64];
     struct text algo = text_in(line, sizeof line);
-    text_add(&algo, job->group ? "%s:%d" : "%s", job->algo->name, job->group);
+    job_algo(job, &algo);
     jsonl_text(log, "used_algo", by_cards ? "offload" : line);
     jsonl_text(log, "used_fallback", job->offload ? line : NULL);
     jsonl_text(log, "used_offload", by_cards ? offload_describe(job->offload) : "off");
