@@ -4,7 +4,6 @@
 # COMMAND prints JSON rows with a ratio: bench_cast, bench_native, bench_allreduce --json. Each run
 # places buffers, ranks and cards anew.
 set -eu
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/usage.sh"
 [ $# -ge 2 ] || { echo 'usage: median.sh RUNS COMMAND...' >&2; exit 2; }
 runs=$1

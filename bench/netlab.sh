@@ -117,7 +117,6 @@ exec ip netns exec "$node" unshare --uts sh -c 'hostname "$0" 2>/dev/null || sys
 AGENT
 chmod +x $dir/netlab-exec
 
-# shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../host/ranks.sh"
 # Open MPI 4; Open MPI 5; both
 export OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent=$dir/netlab-exec OMPI_MCA_plm_rsh_no_tree_spawn=1

@@ -13,7 +13,6 @@ table='' add=''
 [ "${1-}" != --add ] || { add=1 && shift; }
 [ $# -eq 0 ] || { table=$(realpath "$1") && shift; }
 wanted=" $* "
-# shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/lib/card_net.sh"
 
 export CUDA_VISIBLE_DEVICES='' NARROWCAST_CONV=first

@@ -25,9 +25,7 @@ case ${1-} in
 esac
 limit=${TEST_TIMEOUT:-$([ -n "$long" ] && echo 7200 || echo 900)}
 
-# shellcheck source=host/ranks.sh
 . "$here/../host/ranks.sh"
-# shellcheck source=tests/lib/ranks_in.sh
 . "$here/lib/ranks_in.sh"
 case $B in /*) ranks_in "$B/tmp" ;; *) ranks_in "$PWD/$B/tmp" ;; esac
 # Containers may forbid single-copy. Killing ranks needs no delay.

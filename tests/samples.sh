@@ -12,7 +12,6 @@ set -eu
 check=''
 [ "${1-}" != --check ] || check=1
 tree=$(realpath "${TREE:-$(dirname "$0")/..}") kept=$(realpath -m "${SAMPLES:-.}")
-# shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/lib/card_net.sh"
 [ -n "${SAMPLES-}" ] || kept=$dir/samples
 mkdir -p "$kept"

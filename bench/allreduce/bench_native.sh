@@ -4,7 +4,6 @@
 # usage: bench/allreduce/bench_native.sh [RANKS [OPTION OF bench_native...]]
 # Environment: B, the build folder; ROUNDS of trials [3].
 set -eu
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.."
 ranks=${1:-2}

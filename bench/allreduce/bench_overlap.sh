@@ -10,7 +10,6 @@
 #   hidden   share of reduce before the end of the backward pass
 #   waited   from the end of the backward pass to the means
 set -eu
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.."
 B=${B:-build}

@@ -5,7 +5,6 @@
 # REPS. Writes $B/breakeven.json, a table, and $B/breakeven.svg. A card in plain C is on a
 # port without limit.
 set -eu
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.."
 size=${1:-16M}

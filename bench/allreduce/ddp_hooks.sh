@@ -5,7 +5,6 @@
 # Environment: B, the build folder; PYTHON, one with torch. One rank and thread per node. Run as
 # root, like netlab.sh.
 set -eu
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.."
 B=$(realpath "${B:-build}")

@@ -16,7 +16,6 @@
 # Medians of RUNS runs in turn, short ones of three times as many.
 # Environment: B; LINKS [1gbit 2.5gbit]; RUNS [3]; NODES [4]; CAST, options of bench_cast.
 set -euo pipefail
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.."
 export B=${B:-build} NODES=${NODES:-4} RUNS=${RUNS:-3}

@@ -7,7 +7,6 @@
 # build folder; STEPS per row [12]; BATCH [64]; RATE of a port [1gbit]; TABLE, the file of finished
 # rows [$B/tradeoff.tsv]. --table prints it and draws the chart.
 set -eu
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.."
 B=${B:-build}

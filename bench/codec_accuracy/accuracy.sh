@@ -5,7 +5,6 @@
 # DIR/fashion-mnist holds the four .gz files; SEEDS: "1 2 3". Appends to $TABLES/fashion-mnist.tsv
 # (bench/data); --table prints it.
 set -eu
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.."
 B=${B:-build}

@@ -7,7 +7,6 @@
 # The last seed of resnet8 also compares the applied means with the fp64 means, ten times per epoch
 # (MODEL-steps.tsv). "relgrad,rate" has the other rows' rate divided by 0.76.
 set -eu
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.."
 B=${B:-build}

@@ -7,7 +7,6 @@
 # --table prints it. bench_shares counts the gradients lost in the middle of fp32's first training,
 # into caffenet-shares.md; they take 730 MB in $B.
 set -eu
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.."
 B=${B:-build}

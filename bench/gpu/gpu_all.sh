@@ -18,7 +18,6 @@
 # Environment: B, the build folder; PYTHON, one with PyTorch [python3]; MIB and SECONDS_A_RUN
 # shorten arrays and PyTorch's runs; EMULATED=1 tries the script without a GPU.
 set -u
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.." || exit 1
 export B=${B:-build}

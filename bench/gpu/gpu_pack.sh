@@ -7,7 +7,6 @@
 #               gpu_pack/go bench/gpu/gpu_all.sh 1                 a part
 #               gpu_pack/go host/ranks.sh 2 build/narrowcast train --device cuda
 set -eu
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 out=${1:+$(realpath -m "$1")} # relative to where it is called
 cd "$(dirname "$0")/../.."

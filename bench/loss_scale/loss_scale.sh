@@ -13,7 +13,6 @@
 #   --table  prints the results, and draws $B/loss_scale.svg for resnet20
 # With TABLES, another folder: SAMPLES, EPOCHS, RATE.
 set -eu
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.."
 B=${B:-build}

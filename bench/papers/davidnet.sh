@@ -7,7 +7,6 @@
 # -- --precision fp32. Sums are exact; CPD's script rounds each addition in rank order: -- --algo
 # gather --sum nearest.
 set -eu
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.."
 B=${B:-build}

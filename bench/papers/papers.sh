@@ -11,7 +11,6 @@
 #   fig11           time of an all-reduce in fp16 and in 8 bits with APS, one by one and fused
 #   oyama11         fp8 paper, Fig. 11: one all-reduce in trunc instead of two stages, 2 and 8 nodes
 set -eu
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.."
 table=''

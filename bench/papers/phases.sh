@@ -7,7 +7,6 @@
 # codes and casts (means over ranks) and in total (slowest rank). fig11.svg shows the medians;
 # --table prints them.
 set -euo pipefail
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.."
 export B=${B:-build} NODES=${NODES:-4} REPS=${REPS:-5} LINK=${LINK:-1gbit} RUNS=${RUNS:-9}

@@ -6,7 +6,6 @@
 # $TABLES/table9-FORMAT-EPOCHS.tsv has algorithm, layer, relative L2 error, mean (eq. 5) and median
 # of the elements' relative errors. The gradients take 5.6 GB in $B.
 set -euo pipefail
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.."
 B=${B:-build}

@@ -8,7 +8,6 @@
 # and each next one; FIGURE.svg the last step. Statistics are in $B/papers/seen; --table prints the
 # results.
 set -eu
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.."
 B=${B:-build}

@@ -6,7 +6,6 @@
 # to 0, slope, means over steps. "none" has the scale that the papers' programs hide (CPD sums or
 # divides before it casts), and their overflow to inf.
 set -eu
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.."
 B=${B:-build}

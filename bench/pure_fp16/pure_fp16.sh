@@ -10,7 +10,6 @@
 # last seed's --stats of 16 steps per epoch. ROWS: only these rows ("fp32 pure,swap"). With TABLES,
 # another folder: EPOCHS, and RATE instead of 0.1 (not for batches).
 set -eu
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.."
 B=${B:-build}

@@ -4,7 +4,6 @@
 # usage: [EPOCHS=N] bench/segmentation/segmentation.sh [--table] [SEEDS]      N: 10; SEEDS: "1 2 3"
 # Appends to $TABLES/shapes-N.tsv (bench/data); --table prints it.
 set -eu
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.."
 B=${B:-build}

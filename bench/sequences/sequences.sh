@@ -5,7 +5,6 @@
 # DIR/an4/an4 has etc/ and wav/; DIR/tinyshakespeare has input.txt. Appends to $TABLES/an4.tsv or
 # text.tsv (bench/data); --table prints it. With TABLES, another folder: EPOCHS instead of 20 and 8.
 set -eu
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.."
 B=${B:-build}

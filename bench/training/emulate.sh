@@ -3,7 +3,6 @@
 # usage: bench/training/emulate.sh [-n RUNS] RANKS [OPTION...]
 # OPTIONs are those of train, for both. Each rank has 32 images.
 set -eu
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 runs=5
 [ "${1-}" != -n ] || { runs=${2-} && shift $(($# < 2 ? $# : 2)); }

@@ -4,7 +4,6 @@
 # usage: bench/training/train_peer.sh [gpu|cpu [SECONDS of PyTorch's runs, 5 [TURNS, 1]]]
 # Skips a missing GPU or PyTorch.
 set -euo pipefail
-# shellcheck source=bench/usage.sh
 . "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.."
 B=${B:-build}

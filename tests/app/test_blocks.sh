@@ -2,7 +2,6 @@
 # test_blocks.sh : `train --blocks V` gives the same weights, state and log on any number of
 # processes. `long`: all networks, formats, scales, codecs and algorithms, and V = 64.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 compared=0
 common="--data synthetic:240,3 --batch 48 --lr 0.05"

@@ -2,7 +2,6 @@
 # test_cast_codecs.sh : casts files with every codec and back. Python reads them as the README
 # describes.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 command -v python3 >/dev/null || { echo 'skip: no python3'; exit 77; }
 python3 - <<'END'

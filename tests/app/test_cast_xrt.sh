@@ -2,7 +2,6 @@
 # test_cast_xrt.sh : compares `cast` and `uncast` on a simulated XRT card with the CPU, byte for
 # byte.
 set -eu
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip  no simulated XRT device in this build' && exit 77; }
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_ENGINE=c

@@ -2,7 +2,6 @@
 # test_cli.sh : tests the subcommands. Bad input gives one line, a non-zero exit status and no
 # partial file.
 set -eu
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 ranks=$here/../host/ranks.sh
 

@@ -2,7 +2,6 @@
 # test_deadline.sh : silent ranks make the others end with one line that names one. Ranks that no
 # rank waits for may stop for long.
 set -u
-# shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
 B=${B:-build}
 log=$(mktemp)

@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_doctor.sh : runs `narrowcast doctor` on this machine.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 card=
 trap '[ -z "$card" ] || kill "$card" 2>/dev/null; rm -rf "$dir"' EXIT

@@ -2,7 +2,6 @@
 # test_emulate.sh : compares checkpoints of `emulate --ranks P` with those of P real ranks. `long`:
 # 50 steps with every algorithm, sum, scale and codec on 1, 4, 6 and 8 ranks.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 compared=0
 steps=5

@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_emulate_stats.sh : compares --stats, --quant and --until of emulated and real ranks.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 as_real() {

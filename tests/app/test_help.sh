@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_help.sh : tests help, suggestions for wrong values, and the progress line.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 tree=$(dirname "$here")
 commands=$("$n" --help | awk '/^  [a-z]+ +[^ ]/ && !/narrowcast/ { print $1 }')

@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_plot.sh : tests the tables and charts of `narrowcast plot`.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 plot() { "$B/narrowcast" plot "$@"; }
 table() {

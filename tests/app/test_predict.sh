@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_predict.sh : checks `narrowcast predict` against the papers and the formulas.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 # predict OPTIONS...: measures nothing: CPU time is free unless rates are given
 free=(--cast-rate 100000T --add-rate 100000T --port-rate 100000T)

@@ -1,7 +1,6 @@
 #!/bin/sh
 # test_reduce_xrt.sh : compares `reduce --on xrt` on a simulated XRT card with `ref`, byte for byte.
 set -eu
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip  no simulated XRT device in this build' && exit 77; }
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_ENGINE=c

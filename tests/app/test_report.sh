@@ -2,7 +2,6 @@
 # test_report.sh : tests the page of `narrowcast report`: self-contained, with a command that
 # reproduces the run.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 report() { "$n" report "$@"; }
 echo old >page.html

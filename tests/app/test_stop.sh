@@ -2,7 +2,6 @@
 # test_stop.sh : stops `train` by signals to mpirun, ranks.sh or one rank. It must save and resume
 # to the same bits.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 ranks=$here/../host/ranks.sh
 job=

@@ -2,7 +2,6 @@
 # test_texts.sh : tests texts from outside: no control character may reach a terminal, no invalid
 # UTF-8 JSON or a page.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 command -v python3 >/dev/null || { echo 'skip: no python3'; exit 77; }
 export OPENBLAS_NUM_THREADS=1

@@ -1,7 +1,6 @@
 #!/bin/sh
 # test_train.sh : tests `narrowcast train` on several ranks.
 set -eu
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 : >stderr
 trap 'code=$?; [ $code -eq 0 ] || tail -n 20 "$dir/stderr" >&2; rm -rf "$dir"' EXIT

@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_train_acc.sh : trains with --acc-format and --rescale.
 set -u
-# shellcheck source=tests/lib/train_codec.sh
 . "$(dirname "$0")/../lib/train_codec.sh"
 
 model=lenet5

@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_train_back.sh : checks stats_back of `train --stats`.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 seq 1 3000 >text

@@ -2,7 +2,6 @@
 # test_train_codecs.sh : trains with `--codec`: equal weights when resumed, overlapped or in other
 # message sizes.
 set -u
-# shellcheck source=tests/lib/train_codec.sh
 . "$(dirname "$0")/../lib/train_codec.sh"
 same 1 --codec qsgd:8
 same 3 --codec qsgd:4

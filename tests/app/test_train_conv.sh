@@ -2,7 +2,6 @@
 # test_train_conv.sh : tests `train --conv`. `auto` is winograd where the CPU has it, but gemm
 # with --gemm.
 set -eu
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 on() { "$B/narrowcast" train --device cpu --data synthetic:400,3 --batch 20 --lr 0.02 --warmup 0 --steps 6 --schedule const --model resnet8 "$@"; }

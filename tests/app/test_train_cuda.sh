@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_train_cuda.sh : tests `narrowcast train --device cuda`, on a GPU or the emulator.
 set -u
-# shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
@@ -12,7 +11,6 @@ trap 'rm -rf "$dir"' EXIT
 bad=0
 fail() { echo "FAIL $*"; bad=1; }
 
-# shellcheck source=tests/lib/cuda_library.sh
 . tests/lib/cuda_library.sh
 
 export NARROWCAST_CONV=first  # plans chosen by their speed may round differently

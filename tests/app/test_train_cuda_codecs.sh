@@ -1,9 +1,7 @@
 #!/bin/bash
 # test_train_cuda_codecs.sh : trains with `--device cuda --codec`, on a GPU or the emulator.
 set -u
-# shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
-# shellcheck source=tests/lib/same_state.sh
 . "$(dirname "$0")/../lib/same_state.sh"
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
@@ -13,7 +11,6 @@ trap 'rm -rf "$dir"' EXIT
 bad=0
 fail() { echo "FAIL $*"; bad=1; }
 
-# shellcheck source=tests/lib/cuda_library.sh
 . tests/lib/cuda_library.sh
 
 export NARROWCAST_CONV=first # plans chosen by their speed may round differently

@@ -2,10 +2,8 @@
 # test_train_cuda_pure.sh : trains with `--device cuda --precision fp16-pure`, on a GPU or the
 # emulator.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 program=$n
-# shellcheck source=tests/lib/cuda_library.sh
 . "$here/lib/cuda_library.sh"
 
 export NARROWCAST_CONV=first # plans chosen by their speed may round differently

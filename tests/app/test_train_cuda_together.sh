@@ -2,15 +2,12 @@
 # test_train_cuda_together.sh : shorter test_train_together.sh with --device cuda on 2 ranks, on a
 # GPU or the emulator.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
-# shellcheck source=tests/lib/cuda_library.sh
 . "$here/lib/cuda_library.sh"
 
 export NARROWCAST_CONV=first # plans chosen by their speed may round differently
 common="--device cuda --precision fp16-pure --loss-scale adaptive --data synthetic:40,3 --model resnet8 --width 0.25 --block swap:0.003 --batch 4 --lr 0.05 --warmup 0 --schedule const --steps 10"
 ranks=2
-# shellcheck source=tests/lib/one_and_real.sh
 . "$here/lib/one_and_real.sh"
 finite() { [ "$(grep '"kind":"step"' "$1.jsonl" | grep '"skipped":false' | grep -c '"loss":[0-9]')" = 10 ]; }
 seen=

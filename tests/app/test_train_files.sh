@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_train_files.sh : tests the files that `train` writes.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 on() { timeout 120 "$n" train --data synthetic:240,3 --batch 24 --model mlp --lr 0.05 --schedule const "$@"; }

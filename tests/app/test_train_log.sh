@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_train_log.sh : checks the lines of `train --log` and `--stats`.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 [ -n "$(command -v python3)" ] || { echo 'skip  no python3 to read logs'; exit 77; }
 

@@ -2,7 +2,6 @@
 # test_train_loss.sh : tests `train --loss`. The network's own loss by name and a smoothing of 0
 # change no bit.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 ranks=2
@@ -10,7 +9,6 @@ common="--batch 8 --warmup 0 --schedule const --steps 6"
 smooth=cross-entropy:smoothing=0.1
 lenet="--data synthetic:160,3 --model lenet5 --lr 0.02"
 fcn="--data shapes:40,2 --model fcn --width 0.06 --lr 0.05"
-# shellcheck source=tests/lib/one_and_real.sh
 . "$here/lib/one_and_real.sh"
 last() { sed -n "s/^{\"kind\":\"$2\",.*\"$3\":\"*\\([^,}\"]*\\).*/\\1/p" "$1.jsonl" | tail -n 1; }
 

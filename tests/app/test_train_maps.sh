@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_train_maps.sh : trains on label maps. One rank's test results equal those of several.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 # picture FILE KIND SEED: a PPM (6) or a label map in PGM (5) of 32 x 32: patches of classes, some

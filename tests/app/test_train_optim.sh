@@ -1,7 +1,6 @@
 #!/bin/sh
 # test_train_optim.sh : trains with `--optimizer adamw`.
 set -eu
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 common='--device cpu --data synthetic:400,3 --batch 24 --model lenet5 --lr 0.005 --schedule const --optimizer adamw'

@@ -1,7 +1,6 @@
 #!/bin/sh
 # test_train_pure.sh : trains with `--precision fp16-pure`.
 set -eu
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 on() {

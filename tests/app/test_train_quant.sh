@@ -1,7 +1,6 @@
 #!/bin/sh
 # test_train_quant.sh : trains with `--quant`: fp32's own format keeps all bits.
 set -eu
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 on() {

@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_train_relgrad.sh : trains with `--codec relgrad` and `--scale quantile`.
 set -u
-# shellcheck source=tests/lib/train_codec.sh
 . "$(dirname "$0")/../lib/train_codec.sh"
 model=mlp
 same 4 --codec relgrad:every=3,samples=64 --algo group-scatter:2 --first-steps-fp32 2

@@ -2,7 +2,6 @@
 # test_train_scale.sh : trains with `--loss-scale`: none, 1 and auto are equal where no scale
 # moves.
 set -eu
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 half='--quant error=e4m7,overflow=inf'

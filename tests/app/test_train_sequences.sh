@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_train_sequences.sh : trains small networks on sequences.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 le() {

@@ -2,7 +2,6 @@
 # test_train_stats.sh : checks the lines of `narrowcast train --stats`, which must not change the
 # weights.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 on() {

@@ -2,12 +2,10 @@
 # test_train_together.sh : trains with pure fp16, adaptive loss scales and narrow gradients,
 # emulated and on 4 ranks.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 common="--device cpu --precision fp16-pure --loss-scale adaptive --data synthetic:400,3 --batch 16 --lr 0.05 --warmup 0 --schedule const --steps 100"
 ranks=4
-# shellcheck source=tests/lib/one_and_real.sh
 . "$here/lib/one_and_real.sh"
 wrong() {
     awk -F'"loss":' '/"kind":"step"/ { split($2, v, ","); n++

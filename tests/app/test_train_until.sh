@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_train_until.sh : trains with `--until`, which ends after the first good enough epoch.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 on() {

@@ -1,7 +1,6 @@
 #!/bin/sh
 # test_bench_allreduce.sh : tests bench_allreduce.
 set -eu
-# shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac

@@ -2,7 +2,6 @@
 # test_bench_figures.sh : tests bench/papers/seen.sh and phases.sh with fakes. With a real
 # training, seen.sh must find the program's own losses.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 real=$B tree=$here/..
 export B=$dir/build TABLES=$dir/tables PATH="$dir/bin:$PATH"

@@ -2,7 +2,6 @@
 # test_bench_grad64.sh : compares dumped gradients with fp64. fp32's are equal up to rounding,
 # which proves equal weights, images and order; pure fp16's differ more.
 set -eu
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 data='--data synthetic:60,4 --batch 24 --block swap'

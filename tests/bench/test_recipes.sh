@@ -3,7 +3,6 @@
 # itself; systemd accepts the service file.
 # shellcheck disable=SC2015 # fail() where either is not so
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 recipes=$here/../bench/recipes
 mkdir bin

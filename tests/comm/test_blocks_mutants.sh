@@ -3,7 +3,6 @@
 # test of blocks must fail for each. A line of the list: file in host/, test program, number of
 # processes, sed command. Exit 1: a mutant has survived, does not compile, or changes nothing.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 list() {
     cat <<'END'

@@ -2,7 +2,6 @@
 # test_gpu_all.sh : tests bench/gpu/gpu_all.sh and its table with fakes that fail or print
 # truncated lines.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 command -v python3 >/dev/null || { echo 'skip: no python3'; exit 77; }
 top=$(dirname "$here")

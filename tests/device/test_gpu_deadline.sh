@@ -2,7 +2,6 @@
 # test_gpu_deadline.sh : a rank stops while GPUs exchange codes; the others must end with one line
 # that names it.
 set -u
-# shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
 B=${B:-build}
 log=$(mktemp)

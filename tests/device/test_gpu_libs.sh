@@ -2,7 +2,6 @@
 # test_gpu_libs.sh : cuDNN, cuBLAS and NCCL come from the named folder only, else from CUDA's and
 # Python's packages, newest first.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 libs() { "$here/../device/run/libs.sh" "$@"; }
 

@@ -2,7 +2,6 @@
 # test_gpu_none.sh : with an unusable GPU, one line gives the reason, --device auto uses the CPU,
 # --device cuda ends.
 set -u
-# shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac

@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_nc_cpp.sh : compiles narrowcast.h and its test as C++17 and runs it on one rank.
 set -eu
-# shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
 cd "$(dirname "$0")/../.."
 B=${B:-build}

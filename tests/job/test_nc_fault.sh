@@ -2,7 +2,6 @@
 # test_nc_fault.sh : kills or stops a rank inside nc_wait(), or calls nc_abort() from another
 # thread. The job's error must name the missing rank.
 set -u
-# shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
 B=${B:-build}
 dir=$(mktemp -d)

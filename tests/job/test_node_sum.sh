@@ -2,7 +2,6 @@
 # test_node_sum.sh : trains by group-scatter in one node; a simulated card adds (--node-sum xrt,
 # Debian's libxrt_coreutil). A busy, silent or lost card costs one warning and changes no bit.
 set -eu
-# shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build (libxrt-dev)'; exit 77; }
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_ENGINE=c

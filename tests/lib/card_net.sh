@@ -2,9 +2,7 @@
 # first, under `set -eu`. Provides in_folder.sh's names, and rtl (empty without Verilator).
 # shellcheck shell=bash disable=SC2034  # some names are for those who source this
 
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "${BASH_SOURCE[0]}")/in_folder.sh"
-# shellcheck source=tests/lib/ranks_in.sh
 . "$here/lib/ranks_in.sh"
 [ -n "$(command -v pgrep)" ] || { echo "skip: no pgrep (Debian: procps)"; exit 77; }
 rtl=rtl

@@ -3,9 +3,7 @@
 # absolute), $n (the program), $here (tests/), $dir (the folder), mpirun's settings, and `fail
 # TEXT...`, which does not end the script: its last line must be `exit $bad`.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-# shellcheck source=host/ranks.sh
 . "$here/../host/ranks.sh"
-# shellcheck source=tests/lib/same_state.sh
 . "$here/lib/same_state.sh"
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
@@ -18,5 +16,4 @@ fail() {
     echo "FAIL ${0##*/}: $*" >&2
     bad=1
 }
-# shellcheck source=tests/lib/refused.sh
 . "$here/lib/refused.sh"

@@ -1,6 +1,5 @@
 # shellcheck shell=bash
 # train_codec.sh : runs short trainings with a codec on the CPU.
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "${BASH_SOURCE[0]}")/in_folder.sh"
 
 model=resnet8

@@ -2,7 +2,6 @@
 # test_fabric_none.sh : only --fabric loads libfabric; a missing, unreadable or foreign library
 # gives one line.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 library=$B/libnarrowcast_fabric.so
 train=("$n" train --data 'synthetic:240,3' --batch 24 --model mlp --steps 2 --offload sim:c --fabric)

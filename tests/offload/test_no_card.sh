@@ -2,7 +2,6 @@
 # test_no_card.sh : wrong addresses are rejected in one line (IPv6 by name). An impossible card
 # ends a run, a silent one only with --algo offload.
 set -eu
-# shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
 sim=$B/narrowcast-sim
 export NARROWCAST_XCLBIN=$B/narrowcast.sim.xclbin

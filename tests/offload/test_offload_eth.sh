@@ -3,7 +3,6 @@
 # equal those over MPI. The Verilated rtl/shell/control controls the C model and the Verilated core.
 # `long`: also ranks stopped for longer than a lease. `check`: only the first case.
 set -eu
-# shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
 [ -n "$rtl" ] || exit 77
 

@@ -8,7 +8,6 @@ case $B in /*) ;; *) B=$PWD/$B ;; esac
 here=$(cd "$(dirname "$0")/.." && pwd)
 n=$B/narrowcast
 bad=0 cards='' group=239.255.77.2
-# shellcheck source=host/ranks.sh
 [ -n "${NETLAB_HOSTS-}" ] || . "$here/../host/ranks.sh" # netlab.sh has its own
 dir=$(mktemp -d)
 # shellcheck disable=SC2086  # numbers

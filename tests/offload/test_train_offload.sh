@@ -2,7 +2,6 @@
 # test_train_offload.sh : trains through 1, 2 and 4 simulated cards; the weights must equal those
 # over MPI. `check`: only the first case.
 set -eu
-# shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
 
 on 4 --steps 12 --algo direct --sum exact >direct.out 2>>stderr

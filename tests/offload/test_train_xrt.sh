@@ -4,7 +4,6 @@
 # dead or silent card costs one line and changes no bit.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
-# shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build (libxrt-dev)'; exit 77; }
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin"

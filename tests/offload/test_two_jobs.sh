@@ -2,7 +2,6 @@
 # test_two_jobs.sh : trains two jobs through one card while a third host sends garbage, forged
 # keys and replays.
 set -eu
-# shellcheck source=tests/lib/card_net.sh
 . "$(dirname "$0")/../lib/card_net.sh"
 
 two() {

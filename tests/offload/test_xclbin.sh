@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_xclbin.sh : tests `narrowcast xclbin`.
 set -eu
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 shows() { grep -qE -- "$2" "$1" || fail "$1 has no line '$2': $(cat "$1")"; }
 

@@ -5,7 +5,6 @@ set -eu
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
 here=$(cd "$(dirname "$0")/.." && pwd)
-# shellcheck source=tests/lib/ranks_in.sh
 . "$here/lib/ranks_in.sh"
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build (libxrt-dev)'; exit 77; }
 if [ -z "${NETLAB_HOSTS-}" ]; then

@@ -2,7 +2,6 @@
 # test_pmpi.sh : preloads libnarrowcast-pmpi.so into programs without narrowcast. Sums of many
 # floats must have narrowcast.h's bits.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 tree=$(dirname "$here")
 pmpi=$B/libnarrowcast-pmpi.so

@@ -3,7 +3,6 @@
 # gloo: it must learn as without the hook, with narrowcast.h's bits over MPI. Faults are exceptions
 # on every rank.
 set -u
-# shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
 here=$(cd "$(dirname "$0")/.." && pwd)
 B=$(realpath "${B:-build}")

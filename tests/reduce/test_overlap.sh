@@ -2,7 +2,6 @@
 # test_overlap.sh : `train --overlap on` gives the weights, dumps and checkpoints of off; silent
 # ranks are named.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 on() {

@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_commits.sh : checks the commit-msg hook and every commit since the hook exists.
 set -eu
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 
 tree=$here/..

@@ -5,7 +5,6 @@ set -u
 overrides=() # variables of the calling make: others would cause a rebuild
 case ${MAKEFLAGS-} in *'-- '*) read -r -a overrides <<<"${MAKEFLAGS#*-- }" ;; esac
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES WERROR
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 tree=$(dirname "$here")
 case $(nm -D "$B/libnarrowcast.so") in *__asan* | *__tsan*) echo 'skip: a program without sanitizers does not load a library with them'; exit 77 ;; esac

@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_micro.sh : compares `--micro N` (a rank takes its share in N passes) with N ranks.
 set -u
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 common="--data synthetic:240,3 --batch 24 --lr 0.05"
 equal() { if [ -z "$2" ] || [ "$2" != "$3" ]; then fail "$1: checksum '$2' and '$3': $(tail -n 1 said)"; fi; }

@@ -2,7 +2,6 @@
 # test_symbols.sh : libnarrowcast.so exports only narrowcast.h's functions; a program that includes
 # only that header runs.
 set -eu
-# shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../../host/ranks.sh"
 cd "$(dirname "$0")/../.."
 B=${B:-build}

@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_words.sh : prose stays within the limits of words.sh, which finds planted words.
 set -eu
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 tree=$here/..
 git -C "$tree" rev-parse HEAD >/dev/null 2>&1 || { echo 'skip: no git history here' && exit 77; }

@@ -1,7 +1,6 @@
 #!/bin/sh
 # test_reduce_rtl.sh : `reduce --on` rtl, c (the card in C), hls, ref and cpu give the same bytes.
 set -eu
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 rtl=rtl
 ! grep -q 'built without Verilator' "$B/narrowcast-sim" || { rtl='' && echo 'skip: built without Verilator: --on rtl'; }

@@ -3,7 +3,6 @@
 # (bench/netlab.sh); weights must equal those over MPI. `long`: a card stopped for longer than a
 # lease, and more steps.
 set -eu
-# shellcheck source=tests/lib/shell_net.sh
 . "$(dirname "$0")/../lib/shell_net.sh"
 eth=eth://$at:4712
 

@@ -2,7 +2,6 @@
 # test_shell_tap.sh : trains through the card with LiteEth on a real Ethernet (bench/netlab.sh); the
 # weights equal those over MPI. `long`: more steps.
 set -eu
-# shellcheck source=tests/lib/shell_net.sh
 . "$(dirname "$0")/../lib/shell_net.sh"
 
 counter() { "$n" sim --counters $head:4711 --json | sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p"; }

@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_sim_cli.sh : tests `narrowcast sim` on the command line.
 set -eu
-# shellcheck source=tests/lib/in_folder.sh
 . "$(dirname "$0")/../lib/in_folder.sh"
 trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$dir"' EXIT
 
