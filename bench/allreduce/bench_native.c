@@ -358,12 +358,11 @@ static int run_all(struct comm *c, const struct options *o)
 
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {
-    {"mib", "N", "16", "MiB of fp32 per rank.", OPT_INT, AT(mib), 1, 4096, 0},
+    {"mib", "N", "16", "MiB of fp32 per rank.", INT_AT(mib, 1, 4096)},
     {"reps", "N", "9", "Runs of each row and of the fp32 all-reduces of MPI measured with it.",
-     OPT_INT, AT(reps), 1, MAX_REPS, 0},
-    {"only", "TEXT", NULL, "Print only rows with TEXT in their names.", OPT_TEXT, AT(only), 0, 0,
-     0},
-    {"json", NULL, NULL, "Print one JSON object per row.", OPT_FLAG, AT(json), 0, 0, 0},
+     INT_AT(reps, 1, MAX_REPS)},
+    {"only", "TEXT", NULL, "Print only rows with TEXT in their names.", TEXT_AT(only)},
+    {"json", NULL, NULL, "Print one JSON object per row.", FLAG_AT(json)},
 };
 static const struct opt_command command = {
     .name = "bench_native",

@@ -22,13 +22,12 @@ struct options {
 
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {
-    {"card", "NAME", "xrt", "The card reached through XRT.", OPT_TEXT, AT(card), 0, 0, 0},
+    {"card", "NAME", "xrt", "The card reached through XRT.", TEXT_AT(card)},
     {"xclbin", "FILE", NULL,
-     "The xclbin to load into it. Default: the file named by NARROWCAST_XCLBIN.", OPT_TEXT,
-     AT(xclbin), 0, 0, 0},
-    {"socket", "NAME", "sim:c", "The card reached over a socket.", OPT_TEXT, AT(socket), 0, 0, 0},
-    {"reps", "N", "1001", "Calls of each kind.", OPT_INT, AT(reps), 3, MAX_REPS, 0},
-    {"json", NULL, NULL, "Print one JSON object per row.", OPT_FLAG, AT(json), 0, 0, 0},
+     "The xclbin to load into it. Default: the file named by NARROWCAST_XCLBIN.", TEXT_AT(xclbin)},
+    {"socket", "NAME", "sim:c", "The card reached over a socket.", TEXT_AT(socket)},
+    {"reps", "N", "1001", "Calls of each kind.", INT_AT(reps, 3, MAX_REPS)},
+    {"json", NULL, NULL, "Print one JSON object per row.", FLAG_AT(json)},
 };
 static const struct opt_command command = {
     .name = "bench_xrt",

@@ -311,15 +311,13 @@ static int run_all(struct bench *b, const struct options *o)
 
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {
-    {"mib", "N", "64", "MiB of fp32 to time. Twice as much memory is used in addition.", OPT_INT,
-     AT(mib), 1, 65536, 0},
-    {"reps", "N", "9", "Runs of each codec and of the copy measured with it.", OPT_INT, AT(reps), 1,
-     MAX_REPS, 0},
-    {"draws", "N", "1000", "Random draws for bias and variance.", OPT_INT, AT(draws), 2, 1000000,
-     0},
-    {"only", "TEXT", NULL, "Print only rows with TEXT in their names.", OPT_TEXT, AT(only), 0, 0,
-     0},
-    {"json", NULL, NULL, "Print one JSON object per row.", OPT_FLAG, AT(json), 0, 0, 0},
+    {"mib", "N", "64", "MiB of fp32 to time. Twice as much memory is used in addition.",
+     INT_AT(mib, 1, 65536)},
+    {"reps", "N", "9", "Runs of each codec and of the copy measured with it.",
+     INT_AT(reps, 1, MAX_REPS)},
+    {"draws", "N", "1000", "Random draws for bias and variance.", INT_AT(draws, 2, 1000000)},
+    {"only", "TEXT", NULL, "Print only rows with TEXT in their names.", TEXT_AT(only)},
+    {"json", NULL, NULL, "Print one JSON object per row.", FLAG_AT(json)},
 };
 static const struct opt_command command = {
     .name = "bench_codecs",

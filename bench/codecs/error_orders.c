@@ -45,29 +45,26 @@ struct orders_options {
     bool rescale, json;
 };
 
-#define ORDERS_AT(field) offsetof(struct orders_options, field)
+#define AT(field) offsetof(struct orders_options, field)
 static const struct opt orders_opts[] = {
     {"algo", "A[:K],...", NULL,
-     "Algorithms, with one table each: see narrowcast train --help (native is excluded).", OPT_TEXT,
-     ORDERS_AT(algo), 0, 0, 0},
-    {"format", "F", "e5m2", "Format of the codes.", OPT_TEXT, ORDERS_AT(format), 0, 0, 0},
-    {"scale", "S", "aps", "none, const:K, aps or aps-tight.", OPT_TEXT, ORDERS_AT(scale), 0, 0, 0},
-    {"sum", "RULE", "auto", "exact, fp32, nearest, kahan, trunc or auto.", OPT_TEXT, ORDERS_AT(sum),
-     0, 0, 0},
-    {"acc-format", "F", "auto", "Format of partial sums with nearest and kahan.", OPT_TEXT,
-     ORDERS_AT(acc_format), 0, 0, 0},
-    {"out-format", "F", "auto", "Format in which the sum is sent back.", OPT_TEXT,
-     ORDERS_AT(out_format), 0, 0, 0},
+     "Algorithms, with one table each: see narrowcast train --help (native is excluded).",
+     TEXT_AT(algo)},
+    {"format", "F", "e5m2", "Format of the codes.", TEXT_AT(format)},
+    {"scale", "S", "aps", "none, const:K, aps or aps-tight.", TEXT_AT(scale)},
+    {"sum", "RULE", "auto", "exact, fp32, nearest, kahan, trunc or auto.", TEXT_AT(sum)},
+    {"acc-format", "F", "auto", "Format of partial sums with nearest and kahan.",
+     TEXT_AT(acc_format)},
+    {"out-format", "F", "auto", "Format in which the sum is sent back.", TEXT_AT(out_format)},
     {"overflow", "saturate|inf", "saturate",
      "Of codes and sums: values that are too large become the largest finite value, or inf.",
-     OPT_CHOICE, ORDERS_AT(overflow), 0, 0, 0},
-    {"rescale", NULL, NULL, "Scale groups' sums again (group-*, aps, nearest).", OPT_FLAG,
-     ORDERS_AT(rescale), 0, 0, 0},
+     CHOICE_AT(overflow)},
+    {"rescale", NULL, NULL, "Scale groups' sums again (group-*, aps, nearest).", FLAG_AT(rescale)},
     {"layer", "NAME", NULL, "Print only the rows of this layer and of all layers together.",
-     OPT_TEXT, ORDERS_AT(only), 0, 0, 0},
-    {"bucket-bytes", "N", "1M", "Fuse layers until their codes fill this many bytes.", OPT_SIZE,
-     ORDERS_AT(bucket_bytes), 1, 1e12, 0},
-    {"json", NULL, NULL, "Print one JSON object per row.", OPT_FLAG, ORDERS_AT(json), 0, 0, 0},
+     TEXT_AT(only)},
+    {"bucket-bytes", "N", "1M", "Fuse layers until their codes fill this many bytes.",
+     SIZE_AT(bucket_bytes, 1, 1e12)},
+    {"json", NULL, NULL, "Print one JSON object per row.", FLAG_AT(json)},
 };
 static const struct opt_command orders_command = {
     .name = "bench_error",

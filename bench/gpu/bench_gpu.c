@@ -181,16 +181,14 @@ static int run_all(struct bench *b, const struct options *o)
 
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {
-    {"mib", "N", "1024", "MiB of fp32. Less if three times as much does not fit.", OPT_INT, AT(mib),
-     1, 16384, 0},
-    {"reps", "N", "21", "Runs of each row and of the copy before it.", OPT_INT, AT(reps), 1,
-     MAX_REPS, 0},
-    {"device", "N", "0", "GPU to use, modulo the number of GPUs.", OPT_INT, AT(device), 0, 1023, 0},
-    {"only", "TEXT", NULL, "Print only rows with TEXT in their names.", OPT_TEXT, AT(only), 0, 0,
-     0},
-    {"json", NULL, NULL, "Print one JSON object per row.", OPT_FLAG, AT(json), 0, 0, 0},
-    {"emulated", NULL, NULL, "Also run on an emulated GPU, whose speed is meaningless.", OPT_FLAG,
-     AT(emulated), 0, 0, 0},
+    {"mib", "N", "1024", "MiB of fp32. Less if three times as much does not fit.",
+     INT_AT(mib, 1, 16384)},
+    {"reps", "N", "21", "Runs of each row and of the copy before it.", INT_AT(reps, 1, MAX_REPS)},
+    {"device", "N", "0", "GPU to use, modulo the number of GPUs.", INT_AT(device, 0, 1023)},
+    {"only", "TEXT", NULL, "Print only rows with TEXT in their names.", TEXT_AT(only)},
+    {"json", NULL, NULL, "Print one JSON object per row.", FLAG_AT(json)},
+    {"emulated", NULL, NULL, "Also run on an emulated GPU, whose speed is meaningless.",
+     FLAG_AT(emulated)},
 };
 static const struct opt_command command = {
     .name = "bench_gpu",

@@ -18,17 +18,14 @@ struct options {
 
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {
-    {"model", "NAME", "resnet8", "The option of the run that wrote DIR.", OPT_TEXT, AT(model), 0, 0,
-     0},
-    {"block", "FORM", "plain", "The option of the run that wrote DIR.", OPT_TEXT, AT(block), 0, 0,
-     0},
-    {"data", "SPEC", "synthetic", "The option of the run that wrote DIR.", OPT_TEXT, AT(data), 0, 0,
-     0},
-    {"train-samples", "N", "0", "The option of the run that wrote DIR.", OPT_SIZE,
-     AT(train_samples), 0, 1e9, 0},
+    {"model", "NAME", "resnet8", "The option of the run that wrote DIR.", TEXT_AT(model)},
+    {"block", "FORM", "plain", "The option of the run that wrote DIR.", TEXT_AT(block)},
+    {"data", "SPEC", "synthetic", "The option of the run that wrote DIR.", TEXT_AT(data)},
+    {"train-samples", "N", "0", "The option of the run that wrote DIR.",
+     SIZE_AT(train_samples, 0, 1e9)},
     {"batch", "N", "120", "The option of the run that wrote DIR: images in a step, over all ranks.",
-     OPT_SIZE, AT(batch), 1, 1 << 20, 0},
-    {"seed", "N", "1", "The option of the run that wrote DIR.", OPT_SIZE, AT(seed), 0, 0, 0},
+     SIZE_AT(batch, 1, 1 << 20)},
+    {"seed", "N", "1", "The option of the run that wrote DIR.", SIZE_AT(seed, 0, 0)},
 };
 
 static const struct opt_command command = {

@@ -26,16 +26,16 @@ struct options {
 
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {
-    {"model", "NAME", "resnet20", "A network of `narrowcast train`.", OPT_TEXT, AT(model), 0, 0, 0},
-    {"batch", "N", "128", "Images in a step.", OPT_INT, AT(batch), 1, 65536, 0},
-    {"size", "N", "32", "Height and width of an image.", OPT_INT, AT(size), 1, 4096, 0},
-    {"channels", "N", "3", "Channels of an image.", OPT_INT, AT(channels), 1, 4096, 0},
-    {"classes", "N", "10", "Classes.", OPT_INT, AT(classes), 2, 1000, 0},
-    {"device", "cpu|cuda", "cpu", "Where.", OPT_CHOICE, AT(device), 0, 0, 0},
+    {"model", "NAME", "resnet20", "A network of `narrowcast train`.", TEXT_AT(model)},
+    {"batch", "N", "128", "Images in a step.", INT_AT(batch, 1, 65536)},
+    {"size", "N", "32", "Height and width of an image.", INT_AT(size, 1, 4096)},
+    {"channels", "N", "3", "Channels of an image.", INT_AT(channels, 1, 4096)},
+    {"classes", "N", "10", "Classes.", INT_AT(classes, 2, 1000)},
+    {"device", "cpu|cuda", "cpu", "Where.", CHOICE_AT(device)},
     {"precision", "fp32|tf32|fp16|bf16", "fp32",
-     "Format of matrix products and activations (only cuda).", OPT_CHOICE, AT(precision), 0, 0, 0},
-    {"conv", "auto|winograd|gemm", "auto", "How the CPU convolves.", OPT_CHOICE, AT(conv), 0, 0, 0},
-    {"json", NULL, NULL, "Print one JSON object.", OPT_FLAG, AT(json), 0, 0, 0},
+     "Format of matrix products and activations (only cuda).", CHOICE_AT(precision)},
+    {"conv", "auto|winograd|gemm", "auto", "How the CPU convolves.", CHOICE_AT(conv)},
+    {"json", NULL, NULL, "Print one JSON object.", FLAG_AT(json)},
 };
 static const struct opt_command command = {
     .name = "bench_train",

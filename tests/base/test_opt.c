@@ -21,13 +21,13 @@ struct values {
 enum { MARKED = 1 };
 static const struct opt opts[] = {
     {"first group", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
-    {"verbose", NULL, NULL, "A flag.", OPT_FLAG, AT(flag), 0, 0, 0},
+    {"verbose", NULL, NULL, "A flag.", FLAG_AT(flag)},
     {"epochs", "N", "3", "A whole number.", OPT_INT, AT(whole), -2, 100, MARKED},
-    {"bucket-bytes", "N", "64k", "A size.", OPT_SIZE, AT(size), 1, 1e12, 0},
+    {"bucket-bytes", "N", "64k", "A size.", SIZE_AT(size, 1, 1e12)},
     {"second group", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
     {"lr", "X", "0.1", "A real number.", OPT_REAL, AT(real), 0, 10, MARKED},
-    {"format", "F", "e4m3", "A text.", OPT_TEXT, AT(text), 0, 0, 0},
-    {"round", "nearest|stochastic|zero", "nearest", "A choice.", OPT_CHOICE, AT(choice), 0, 0, 0},
+    {"format", "F", "e4m3", "A text.", TEXT_AT(text)},
+    {"round", "nearest|stochastic|zero", "nearest", "A choice.", CHOICE_AT(choice)},
 };
 enum { N_OPTS = sizeof opts / sizeof *opts };
 static const struct opt_command command = {

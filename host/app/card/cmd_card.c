@@ -24,15 +24,15 @@ static const struct opt opts[] = {
     {"xrt", "CARD", "0",
      "The card: its number, or its place on the bus, such as 65:00.1. Append @10.0.0.9 to give it "
      "that IP address. `narrowcast info` lists the cards.",
-     OPT_TEXT, AT(xrt), 0, 0, 0},
+     TEXT_AT(xrt)},
     {"xclbin", "FILE", NULL,
      "The xclbin to load into the card (see `narrowcast xclbin`). Default: the file named by "
      "NARROWCAST_XCLBIN.",
-     OPT_TEXT, AT(xclbin), 0, 0, 0},
+     TEXT_AT(xclbin)},
     {"listen", "HOST:PORT", "127.0.0.1:4711",
      "TCP address where jobs register for the card (port 0: any free port, which is printed). Any "
      "host that reaches this port can take slots: admit only hosts that start jobs.",
-     OPT_TEXT, AT(listen), 0, 0, 0},
+     TEXT_AT(listen)},
 };
 
 static const struct opt_command command = {

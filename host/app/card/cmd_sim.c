@@ -29,8 +29,8 @@ static const struct opt opts[] = {
     {"counters", "HOST:PORT", NULL,
      "Print the counters, clock and jobs of this simulated card. For a card started with "
      "--control: eth://HOST:PORT, which also prints its leases.",
-     OPT_TEXT, AT(counters), 0, 0, 0},
-    {"json", NULL, NULL, "With --counters: print one JSON object.", OPT_FLAG, AT(json), 0, 0, 0},
+     TEXT_AT(counters)},
+    {"json", NULL, NULL, "With --counters: print one JSON object.", FLAG_AT(json)},
 };
 
 static const struct opt_command command = {

@@ -21,29 +21,27 @@ static const struct opt opts[] = {
      "Check that the container has the kernels, arguments and offsets of this version of "
      "narrowcast (hls/card/kernels.def). For a simulated card, also check the addresses of its "
      "registers. On a difference, print the first one and fail.",
-     OPT_FLAG, AT(check), 0, 0, 0},
-    {"json", NULL, NULL, "Print JSON lines instead of a table.", OPT_FLAG, AT(json), 0, 0, 0},
+     FLAG_AT(check)},
+    {"json", NULL, NULL, "Print JSON lines instead of a table.", FLAG_AT(json)},
     {"make a container", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
     {"make", "OUT", NULL,
-     "Write a container for the simulated card. OUT appears only when it is complete.", OPT_TEXT,
-     AT(make), 0, 0, 0},
+     "Write a container for the simulated card. OUT appears only when it is complete.",
+     TEXT_AT(make)},
     {"bitstream", "FILE", NULL,
      "The bitstream to put into the container. Without it: a line that says that the container is "
      "for the simulated card.",
-     OPT_TEXT, AT(bitstream), 0, 0, 0},
+     TEXT_AT(bitstream)},
     {"platform", "NAME", XCLBIN_SIM_PLATFORM, "Name of the platform to write into the container.",
-     OPT_TEXT, AT(platform), 0, 0, 0},
+     TEXT_AT(platform)},
     {"mode", "hw|hw_emu", "hw",
-     "hw_emu: the bitstream is a zip archive that XRT starts as a simulator.", OPT_CHOICE, AT(mode),
-     0, 0, 0},
+     "hw_emu: the bitstream is a zip archive that XRT starts as a simulator.", CHOICE_AT(mode)},
     {"uuid", "X", NULL,
      "UUID: 8-4-4-4-12 hexadecimal digits. Without it: derived from the content, so equal "
      "containers have equal UUIDs.",
-     OPT_TEXT, AT(uuid), 0, 0, 0},
+     TEXT_AT(uuid)},
     {"for Vitis", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
     {"kernel-xml", "NAME", NULL,
-     "Print kernel.xml of this RTL kernel, which package_xo of Vitis needs.", OPT_TEXT,
-     AT(kernel_xml), 0, 0, 0},
+     "Print kernel.xml of this RTL kernel, which package_xo of Vitis needs.", TEXT_AT(kernel_xml)},
 };
 
 static const struct opt_command command = {

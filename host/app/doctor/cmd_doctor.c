@@ -18,14 +18,13 @@ static const struct opt opts[] = {
     {"offload", "O", "auto",
      "Also check cards: HOST:PORT, or any value of train's --offload. auto: the cards named by "
      "NARROWCAST_OFFLOAD, if any.",
-     OPT_TEXT, AT(offload), 0, 0, 0},
-    {"fabric", "NAME", "socket", "How packets reach cards: see train's --fabric.", OPT_TEXT,
-     AT(fabric), 0, 0, 0},
-    {"card-deadline", "S", "3", "Seconds of silence after which a card counts as failed.", OPT_REAL,
-     AT(card_deadline), 0.05, 1e4, 0},
-    {"deadline", "S", "60", "Seconds to wait for the other ranks before failing.", OPT_REAL,
-     AT(deadline), 0.1, 1e6, 0},
-    {"json", NULL, NULL, "Print one JSON object per finding.", OPT_FLAG, AT(json), 0, 0, 0},
+     TEXT_AT(offload)},
+    {"fabric", "NAME", "socket", "How packets reach cards: see train's --fabric.", TEXT_AT(fabric)},
+    {"card-deadline", "S", "3", "Seconds of silence after which a card counts as failed.",
+     REAL_AT(card_deadline, 0.05, 1e4)},
+    {"deadline", "S", "60", "Seconds to wait for the other ranks before failing.",
+     REAL_AT(deadline, 0.1, 1e6)},
+    {"json", NULL, NULL, "Print one JSON object per finding.", FLAG_AT(json)},
 };
 
 static void list_checks(FILE *to)

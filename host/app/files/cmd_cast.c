@@ -23,39 +23,38 @@ static const struct opt opts[] = {
     {"codec", "C", "minifloat",
      "A codec, as in `train --codec`. IN is one layer, of rank 0 in step 0. Some codecs print `max "
      "X`, which uncast needs as --max X.",
-     OPT_TEXT, AT(codec), 0, 0, 0},
+     TEXT_AT(codec)},
     {"weights", "FILE", NULL,
-     "Raw fp32 weights of the layer whose gradients IN holds: relgrad divides by them.", OPT_TEXT,
-     AT(weights), 0, 0, 0},
+     "Raw fp32 weights of the layer whose gradients IN holds: relgrad divides by them.",
+     TEXT_AT(weights)},
     {"state", "FILE", NULL,
      "State that the codec keeps from step to step: read if the file exists, then replaced.",
-     OPT_TEXT, AT(state), 0, 0, 0},
+     TEXT_AT(state)},
     {"format", "F", "e4m3",
      "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23), eXmYfn or eXmYf "
      "(see `train --help format`).",
-     OPT_TEXT, AT(format), 0, 0, 0},
+     TEXT_AT(format)},
     {"scale", "S", "none",
      "Multiply by a power of two before casting: none; const:K by K; aps by the largest factor for "
      "which no rounded value overflows the sum of one rank; aps-tight by the tightest one. Except "
      "for none, the exponent is printed as `shift N`, which uncast needs as --shift N.",
-     OPT_TEXT, AT(scale), 0, 0, 0},
+     TEXT_AT(scale)},
     {"overflow", "saturate|inf", "saturate",
-     "Values that are too large become the largest finite value, or inf.", OPT_CHOICE, AT(overflow),
-     0, 0, 0},
+     "Values that are too large become the largest finite value, or inf.", CHOICE_AT(overflow)},
     {"round", "nearest|stochastic|zero", "nearest",
      "nearest: ties go to even. stochastic: round up with the probability of the discarded part. "
      "zero: truncate.",
-     OPT_CHOICE, AT(round), 0, 0, 0},
+     CHOICE_AT(round)},
     {"seed", "N", "1",
      "Seed of stochastic rounding and of codecs that draw random numbers: the same seed gives the "
      "same codes.",
-     OPT_SIZE, AT(seed), 0, 0, 0},
+     SIZE_AT(seed, 0, 0)},
     {"on", "cpu|xrt", "cpu",
      "cpu: cast with the fastest backend of this CPU. xrt: cast on a card in this machine, through "
      "the Xilinx runtime. The codes are the same.",
-     OPT_CHOICE, AT(on), 0, 0, 0},
-    {CARD_WORDS_CARD, OPT_TEXT, AT(card), 0, 0, 0},
-    {CARD_WORDS_XCLBIN, OPT_TEXT, AT(xclbin), 0, 0, 0},
+     CHOICE_AT(on)},
+    {CARD_WORDS_CARD, TEXT_AT(card)},
+    {CARD_WORDS_XCLBIN, TEXT_AT(xclbin)},
 };
 
 static const struct opt_command command = {

@@ -18,37 +18,35 @@ struct reduce_options {
 
 #define AT(field) offsetof(struct reduce_options, field)
 static const struct opt opts[] = {
-    {"format", "F", "e4m3", "Format of the input codes.", OPT_TEXT, AT(format), 0, 0, 0},
+    {"format", "F", "e4m3", "Format of the input codes.", TEXT_AT(format)},
     {"sum", "RULE", "auto",
      "exact (rounded once, at the end), fp32 (added in fp32, rounded once), nearest (each addition "
      "rounded), kahan, trunc (only e5m2), auto: exact where the format allows it, else fp32. Files "
      "are added in the order given.",
-     OPT_TEXT, AT(sum), 0, 0, 0},
+     TEXT_AT(sum)},
     {"acc-format", "F", "auto",
      "With --sum nearest or kahan: the format of partial sums, for example e6m9 or e5m10 with "
      "--format e5m2. It must represent every number of --format. auto: --format.",
-     OPT_TEXT, AT(acc_format), 0, 0, 0},
+     TEXT_AT(acc_format)},
     {"out-format", "F", "auto",
-     "Format of the sum's codes. auto: --format, but e4m3 for formats of at most 4 bits.", OPT_TEXT,
-     AT(out_format), 0, 0, 0},
+     "Format of the sum's codes. auto: --format, but e4m3 for formats of at most 4 bits.",
+     TEXT_AT(out_format)},
     {"out-shift", "C", "0", "Divide the sum by 2^C before it is rounded (only --sum exact).",
-     OPT_INT, AT(out_shift), 0, 62, 0},
+     INT_AT(out_shift, 0, 62)},
     {"overflow", "saturate|inf", "saturate",
-     "Values that are too large become the largest finite value, or inf.", OPT_CHOICE, AT(overflow),
-     0, 0, 0},
+     "Values that are too large become the largest finite value, or inf.", CHOICE_AT(overflow)},
     {"count", "N", "0",
      "Number of codes in each file, needed where the length does not tell. 0: as many as fit.",
-     OPT_SIZE, AT(count), 0, 0, 0},
+     SIZE_AT(count, 0, 0)},
     {"on", "ref|cpu|hls|c|rtl|xrt", "ref",
      "The adder: ref, the plain reference; cpu, the fastest backend of this CPU; hls, the HLS "
      "core; c, a card in plain C; rtl, the Verilated RTL of a card (needs a build with "
      "Verilator); xrt, a card in this machine, through the Xilinx runtime. The sums are the same.",
-     OPT_CHOICE, AT(on), 0, 0, 0},
-    {CARD_WORDS_CARD, OPT_TEXT, AT(card), 0, 0, 0},
-    {CARD_WORDS_XCLBIN, OPT_TEXT, AT(xclbin), 0, 0, 0},
+     CHOICE_AT(on)},
+    {CARD_WORDS_CARD, TEXT_AT(card)},
+    {CARD_WORDS_XCLBIN, TEXT_AT(xclbin)},
     {"wave", "FILE.fst", NULL,
-     "Write all signals of the card to this file, for GTKWave (--on rtl).", OPT_TEXT, AT(wave), 0,
-     0, 0},
+     "Write all signals of the card to this file, for GTKWave (--on rtl).", TEXT_AT(wave)},
 };
 
 static const struct opt_command command = {

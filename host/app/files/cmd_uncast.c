@@ -20,25 +20,22 @@ struct uncast_options {
 
 #define AT(field) offsetof(struct uncast_options, field)
 static const struct opt opts[] = {
-    {"codec", "C", "minifloat", "The codec that was given to `cast`.", OPT_TEXT, AT(codec), 0, 0,
-     0},
-    {"weights", "FILE", NULL, "The weights that were given to `cast --codec`.", OPT_TEXT,
-     AT(weights), 0, 0, 0},
-    {"max", "X", "1", "The `max X` that `cast --codec` printed.", OPT_REAL, AT(max), 0,
-     0x1.fffffep127, 0},
-    {"format", "F", "e4m3", "The format that was given to `cast`.", OPT_TEXT, AT(format), 0, 0, 0},
-    {"shift", "N", "0", "Divide by 2^N, the `shift N` that `cast --scale` printed.", OPT_INT,
-     AT(shift), -400, 400, 0},
+    {"codec", "C", "minifloat", "The codec that was given to `cast`.", TEXT_AT(codec)},
+    {"weights", "FILE", NULL, "The weights that were given to `cast --codec`.", TEXT_AT(weights)},
+    {"max", "X", "1", "The `max X` that `cast --codec` printed.", REAL_AT(max, 0, 0x1.fffffep127)},
+    {"format", "F", "e4m3", "The format that was given to `cast`.", TEXT_AT(format)},
+    {"shift", "N", "0", "Divide by 2^N, the `shift N` that `cast --scale` printed.",
+     INT_AT(shift, -400, 400)},
     {"count", "N", "0",
      "Number of codes in IN, needed for formats of fewer than 8 bits, whose length does not tell. "
      "0: as many as fit.",
-     OPT_SIZE, AT(count), 0, 1e15, 0},
+     SIZE_AT(count, 0, 1e15)},
     {"on", "cpu|xrt", "cpu",
      "cpu: cast with the fastest backend of this CPU. xrt: cast on a card in this machine, through "
      "the Xilinx runtime. The values are the same.",
-     OPT_CHOICE, AT(on), 0, 0, 0},
-    {CARD_WORDS_CARD, OPT_TEXT, AT(card), 0, 0, 0},
-    {CARD_WORDS_XCLBIN, OPT_TEXT, AT(xclbin), 0, 0, 0},
+     CHOICE_AT(on)},
+    {CARD_WORDS_CARD, TEXT_AT(card)},
+    {CARD_WORDS_XCLBIN, TEXT_AT(xclbin)},
 };
 
 static const struct opt_command command = {

@@ -14,12 +14,12 @@ static const struct opt opts[] = {
     {"out", "FILE", NULL,
      "File of the chart: FILE.svg or FILE.png, drawn by gnuplot, or FILE.gp, the gnuplot program. "
      "Default: print a table.",
-     OPT_TEXT, AT(out), 0, 0, 0},
-    {"title", "TEXT", "", "Title of the chart.", OPT_TEXT, AT(title), 0, 0, 0},
+     TEXT_AT(out)},
+    {"title", "TEXT", "", "Title of the chart.", TEXT_AT(title)},
     {"layers", "NAME,...", NULL,
      "Plot only the layers of these names from files of --stats. s1b0 selects all layers that "
      "begin with s1b0.",
-     OPT_TEXT, AT(layers), 0, 0, 0},
+     TEXT_AT(layers)},
 };
 
 static void list_kinds(FILE *to)

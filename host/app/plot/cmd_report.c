@@ -16,8 +16,8 @@ static const struct opt opts[] = {
     {"out", "FILE.html", NULL,
      "File of the page (short form: -o); - is standard output. The file appears only when it is "
      "complete. The page is self-contained: it needs no network and runs no scripts.",
-     OPT_TEXT, AT(out), 0, 0, 0},
-    {"title", "TEXT", "narrowcast report", "Headline of the page.", OPT_TEXT, AT(title), 0, 0, 0},
+     TEXT_AT(out)},
+    {"title", "TEXT", "narrowcast report", "Headline of the page.", TEXT_AT(title)},
 };
 
 static const struct opt_command command = {

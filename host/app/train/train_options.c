@@ -45,13 +45,12 @@ static const struct opt opts[] = {
     {GROUP("length of the run and optimiser")},
     {"epochs", "N", "3",
      "Passes over the training images. A pass leaves out images that do not fill its last batch.",
-     OPT_INT, AT(epochs), 1, 1e6, 0},
-    {"steps", "N", "0", "Number of batches to train, instead of --epochs.", OPT_INT, AT(steps), 0,
-     1e12, 0},
+     INT_AT(epochs, 1, 1e6)},
+    {"steps", "N", "0", "Number of batches to train, instead of --epochs.", INT_AT(steps, 0, 1e12)},
     {"until", "X", "0",
      "Stop after the first epoch that reaches test accuracy X (0.8 is 80 %), and report the steps, "
      "time and bytes until then. 0: do not stop early.",
-     OPT_REAL, AT(until), 0, 1, 0},
+     REAL_AT(until, 0, 1)},
     {"batch", "N", "120", "Images in a step over all ranks, a multiple of the number of ranks.",
      OPT_SIZE, AT(batch), 1, 1 << 20, TRAIN_BITS},
     {"blocks", "V", "0",
@@ -61,7 +60,7 @@ static const struct opt opts[] = {
      "a run may be resumed on another number of processes. Fewest bytes travel if the number of "
      "processes divides V, since a process then adds its blocks first; the number of messages "
      "grows with the square of V. For a card each block is a rank. 0: one block per process.",
-     OPT_INT, AT(blocks), 0, 4096, 0},
+     INT_AT(blocks, 0, 4096)},
     {"micro", "N", "1",
      "Split each rank's share of a batch into N passes, and add their gradients in fp32 before the "
      "all-reduce: the memory of a pass then suffices for N times as many images. Batch norm sees "
@@ -143,8 +142,8 @@ static const struct opt opts[] = {
     {CHOICE("overlap", "auto|on|off", "auto", overlap, 0,
             "on: a second thread sends buckets during the backward pass. The bits are the same. "
             "auto: on if gradients are on a GPU.")},
-    {"deadline", "S", "60", "Seconds to wait for the other ranks before the run fails.", OPT_REAL,
-     AT(deadline), 0.1, 1e6, 0},
+    {"deadline", "S", "60", "Seconds to wait for the other ranks before the run fails.",
+     REAL_AT(deadline, 0.1, 1e6)},
 
     {GROUP("cards in the network that add packets")},
     {TEXT(
@@ -161,7 +160,7 @@ static const struct opt opts[] = {
     {"card-slots", "N", NULL,
      "Slots to request from each card, a power of two: the limit of packets in flight. Default: "
      "64, but at most half of the free slots, so that other jobs find room.",
-     OPT_INT, AT(card_slots), 8, 1024, 0},
+     INT_AT(card_slots, 8, 1024)},
     {TEXT("card-group", "ADDRESS[:PORT]", NULL, card_group, 0,
           "Multicast group ADDRESS[:PORT] to which cards send each sum once, instead of once to "
           "each rank. This divides the traffic of a card's port by the number of ranks. An IPv4 "
@@ -171,12 +170,10 @@ static const struct opt opts[] = {
     {"card-deadline", "S", "5",
      "Seconds of silence after which a card's step is repeated over MPI. At the start the limit is "
      "at least 2 seconds; then the run begins without the card.",
-     OPT_REAL, AT(card_deadline), 0.05, 1e4, 0},
-    {TEXT(
-        "fabric", "NAME", "socket", fabric, 0,
-        "How packets reach cards: socket (UDP of the system, many packets per call), or a "
-        "libfabric provider with datagrams. Our card answers plain UDP: udp, but neither verbs nor "
-        "efa.")},
+     REAL_AT(card_deadline, 0.05, 1e4)},
+    {TEXT("fabric", "NAME", "socket", fabric, 0,
+          "How packets reach cards: socket (UDP of the system, many packets per call), or a "
+          "libfabric provider with datagrams. Cards answer plain UDP: udp, neither verbs nor efa.")},
     {TEXT("fabric-address", "A", NULL, fabric_address, 0,
           "IPv4 address or interface that packets leave from. Default: the one that routes to the "
           "card.")},
@@ -229,8 +226,8 @@ static const struct opt opts[] = {
     {TEXT("stats", "FILE", NULL, stats, 0,
           "Write JSON lines with the effect of narrow floats on a step's gradients, layer by "
           "layer: exponents, underflow, saturation, round-off of the mean, lost weight updates.")},
-    {"stats-every", "N", "100", "Write --stats for step 1 and then for every N-th step.", OPT_SIZE,
-     AT(stats_every), 1, 1e12, 0},
+    {"stats-every", "N", "100", "Write --stats for step 1 and then for every N-th step.",
+     SIZE_AT(stats_every, 1, 1e12)},
     {TEXT("trace", "FILE", NULL, trace, 0,
           "Write a timeline of all ranks for ui.perfetto.dev or chrome://tracing: computation and "
           "traffic. It holds only the end of a long run.")},
@@ -238,7 +235,7 @@ static const struct opt opts[] = {
           "Write a checkpoint at the end (see also --save-every), and after the step in which "
           "SIGINT, SIGTERM or SIGUSR1 arrives. The file appears only when it is complete.")},
     {"save-every", "N", "0", "Also write the checkpoint after every N steps. 0: only at the end.",
-     OPT_SIZE, AT(save_every), 0, 1e12, 0},
+     SIZE_AT(save_every, 0, 1e12)},
     {TEXT("resume", "FILE", NULL, resume, 0,
           "Continue from a checkpoint, with the same bits as an uninterrupted run. The number of "
           "ranks and all options that influence bits must be the same. With --schedule const or "
@@ -246,16 +243,15 @@ static const struct opt opts[] = {
     {TEXT("dump-gradients", "DIR", NULL, dump_dir, 0,
           "Write every rank's gradients before the all-reduce to DIR/stepNNNNNN.rankR.f32. Rank 0 "
           "also writes the weights, DIR/stepNNNNNN.weights.f32, and layers.txt and meta.txt.")},
-    {"dump-steps", "N", "100", "Number of steps to dump.", OPT_SIZE, AT(dump_steps), 1, 1e9, 0},
-    {"dump-first", "N", "0", "First step to dump, counted from 0.", OPT_SIZE, AT(dump_first), 0,
-     1e12, 0},
+    {"dump-steps", "N", "100", "Number of steps to dump.", SIZE_AT(dump_steps, 1, 1e9)},
+    {"dump-first", "N", "0", "First step to dump, counted from 0.", SIZE_AT(dump_first, 0, 1e12)},
 
     /* the last EMULATE_ROWS rows are only for emulate */
     {GROUP("emulated ranks")},
     {"ranks", "P", "8",
      "Number of ranks that take turns in this process. Gradients, sums and bits are those of P "
      "real ranks.",
-     OPT_INT, AT(ranks), 1, 4096, 0},
+     INT_AT(ranks, 1, 4096)},
     {CHOICE("memory", "full|low", "full", memory, 0,
             "low: compute the gradients of each rank twice in a step, once for the exponents and "
             "once for codes that are added at once. Memory then does not grow with P, except for "

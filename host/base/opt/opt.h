@@ -35,6 +35,14 @@ struct opt {
     unsigned mark;   /* the caller's bits, for opt_lines() */
 };
 
+/* Ends of rows without a mark, from `type` on. AT(field): the field's offset. */
+#define TEXT_AT(field)           OPT_TEXT, AT(field), 0, 0, 0
+#define FLAG_AT(field)           OPT_FLAG, AT(field), 0, 0, 0
+#define CHOICE_AT(field)         OPT_CHOICE, AT(field), 0, 0, 0
+#define INT_AT(field, min, max)  OPT_INT, AT(field), min, max, 0
+#define SIZE_AT(field, min, max) OPT_SIZE, AT(field), min, max, 0
+#define REAL_AT(field, min, max) OPT_REAL, AT(field), min, max, 0
+
 enum { OPT_MAX = 128 };
 
 struct opt_command {
