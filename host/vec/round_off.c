@@ -1,5 +1,6 @@
 /* round_off.c : Accumulates the sums and the histogram of a vector's errors. */
 #include "vec/round_off.h"
+#include "base/bits.h"
 #include "base/buf.h"
 #include <errno.h>
 #include <math.h>
@@ -35,9 +36,7 @@ void round_off_add(struct round_off *r, const double *ref, const float *x, size_
         if (ref[i] == 0)
             continue;
         const float quotient = (float)(diff / fabs(ref[i]));
-        uint32_t bits;
-        memcpy(&bits, &quotient, sizeof bits);
-        r->bins[bits << 1 >> 16]++;
+        r->bins[bits_of(quotient) << 1 >> 16]++;
         r->quotients += (double)quotient;
         r->n_quotients++;
     }

@@ -3,6 +3,7 @@
  * Only the additions of VEC_FP32 and the division of decode depend on the CPU's floating-point
  * mode. They run in IEEE mode, because a library built with -ffast-math may have changed the
  * mode. */
+#include "base/bits.h"
 #include "base/buf.h"
 #include "hls/arith/philox.h"
 #include "vec/fp_mode.h"
@@ -110,12 +111,8 @@ static void add_exact(const struct vec_sum *sum, uint64_t *acc, const uint32_t *
 static __attribute__((noinline)) void add_fp32(const struct vec_sum *sum, float *acc,
                                                const uint32_t *codes, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        uint32_t bits = mf_dec(sum->in, codes[i], 0);
-        float x;
-        memcpy(&x, &bits, sizeof x);
-        acc[i] += x;
-    }
+    for (size_t i = 0; i < n; i++)
+        acc[i] += float_of(mf_dec(sum->in, codes[i], 0));
 }
 
 static uint32_t addend(const struct vec_sum *sum, uint32_t code)

@@ -1,4 +1,5 @@
 /* test_grad_counts.c : compares --stats's counts and errors with plain loops over mf.h. */
+#include "base/bits.h"
 #include "app/train/grad_stats.h"
 #include "check.h"
 #include "hls/arith/philox.h"
@@ -21,13 +22,6 @@ static void fill(float *x, uint64_t key, bool finite)
         if (finite && !isfinite(x[i]))
             x[i] = 1;
     }
-}
-
-static uint32_t bits_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
 }
 
 static void check_bins(const float *x)

@@ -1,4 +1,5 @@
 /* test_codec.c : tests automatic scaling. */
+#include "base/bits.h"
 #include "check.h"
 #include "codec/codec.h"
 #include "hls/arith/philox.h"
@@ -20,13 +21,6 @@ static struct codec make_rounded(const char *format, const char *scale, const ch
 static struct codec make(const char *format, const char *scale, int n_ranks)
 {
     return make_rounded(format, scale, NULL, n_ranks);
-}
-
-static float from_bits(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
 }
 
 static void check_corners(void)
@@ -73,9 +67,9 @@ static void check_exponents(void)
             bits &= 0x7f800000; /* powers of two are the edges */
         if (bits == 0 || bits >= 0x7f800000)
             continue;
-        const long double max = from_bits(bits), sum = max * p;
+        const long double max = float_of(bits), sum = max * p;
         const long double largest =
-            from_bits(mf_dec(codec_sum(&none)->in, mf_max(codec_sum(&none)->in), 0));
+            float_of(mf_dec(codec_sum(&none)->in, mf_max(codec_sum(&none)->in), 0));
         int e = codec_exponent(&none, bits), t = codec_exponent(&tight, bits),
             f = codec_shift(&tight, (int8_t)t);
         if (e < 126)
@@ -98,7 +92,7 @@ static void fill_layer(int p, int scale, uint64_t key)
     for (int r = 0; r < p; r++)
         for (size_t i = 0; i < N; i++) {
             uint32_t bits = philox_u32(key, (uint64_t)r * N + i);
-            float x = from_bits(0x3f800000 | bits >> 9) * (bits & 1 ? -1.0f : 1.0f);
+            float x = float_of(0x3f800000 | bits >> 9) * (bits & 1 ? -1.0f : 1.0f);
             layer[r][i] = ldexpf(x, scale - (i == 0 ? 1 : 1 + (int)(bits % 12)));
             if (i == 0)
                 layer[r][i] = fabsf(layer[r][i]);

@@ -1,5 +1,6 @@
 /* test_codec_quantile.c : tests --scale quantile. The quantile becomes the largest number; sums
  * of ranks at the quantile stay finite. */
+#include "base/bits.h"
 #include "capture.h"
 #include "check.h"
 #include "codec/codec_minifloat.h"
@@ -28,17 +29,12 @@ static void make_inputs(void)
 
 static float value(struct mf_fmt f, uint32_t code)
 {
-    const uint32_t bits = mf_dec(f, code, 0);
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
+    return float_of(mf_dec(f, code, 0));
 }
 
 static uint32_t code_of(struct mf_fmt f, float x)
 {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return mf_enc(f, bits, 0, MF_NEAREST, MF_SATURATE, 0);
+    return mf_enc(f, bits_of(x), 0, MF_NEAREST, MF_SATURATE, 0);
 }
 
 static float mean_of(const struct vec_sum *s, int n_ranks, float q, float top, size_t i)

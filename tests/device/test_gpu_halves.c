@@ -1,5 +1,6 @@
 /* test_gpu_halves.c : gradients in halves get the codes, magnitudes and residuals of the CPU's
  * fp32; means become the nearest halves. */
+#include "base/bits.h"
 #include "check.h"
 #include "codec/codec_kind.h"
 #include "gpu_fixture.h"
@@ -12,17 +13,12 @@ enum { SEED = 1717, LAYERS = 11, ROOM = 1 << 14, BYTES = 8 * ROOM, KEPT = 8 * RO
 
 static uint16_t half_of(float x)
 {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return (uint16_t)mf_enc(mf_half(), bits, 0, MF_NEAREST, MF_INF, 0);
+    return (uint16_t)mf_enc(mf_half(), bits_of(x), 0, MF_NEAREST, MF_INF, 0);
 }
 
-static float float_of(uint16_t half)
+static float value_of(uint16_t half)
 {
-    const uint32_t bits = mf_dec(mf_half(), half, 0);
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
+    return float_of(mf_dec(mf_half(), half, 0));
 }
 
 static bool is_nan(uint16_t half)
@@ -218,7 +214,7 @@ static void check_all(void)
     gpus.ops->copy(floats, codes, ALL * sizeof *floats);
     size_t bad = 0;
     for (size_t i = 0; i < ALL; i++) {
-        const float want = float_of((uint16_t)i);
+        const float want = value_of((uint16_t)i);
         bad += is_nan((uint16_t)i) ? floats[i] == floats[i]
                                    : memcmp(&want, &floats[i], sizeof want) != 0;
     }
@@ -272,8 +268,8 @@ int main(void)
     printf("device: %s\n", gpu_info()->name);
     for (uint64_t i = 0; i < ROOM; i++) {
         const uint32_t r = philox_u32(SEED, i), v = philox_u32(SEED + 1, i);
-        x[i] = r % 50 ? float_of((uint16_t)(r % 0x5000 | (r >> 16 & 0x8000))) : 0;
-        w[i] = float_of((uint16_t)(0x2000 + v % 0x1c00));
+        x[i] = r % 50 ? value_of((uint16_t)(r % 0x5000 | (r >> 16 & 0x8000))) : 0;
+        w[i] = value_of((uint16_t)(0x2000 + v % 0x1c00));
     }
     side_open(&cpu, &vec_plain);
     side_open(&gpus, vec_cuda());

@@ -26,7 +26,7 @@ static void check_enc(struct slow *s, uint32_t x, int shift, long double v, enum
 /* everything: by both overflow policies; else they alternate, since only the top needs both. */
 static void check_roundings(struct slow *s, uint32_t x, int shift, bool everything)
 {
-    long double v = ldexpl(slow_float(x), shift);
+    long double v = ldexpl(float_of(x), shift);
     for (int round = MF_NEAREST; round <= MF_ZERO; round++) {
         check_enc(s, x, shift, v, (enum mf_round)round, policies[n_checked % 2]);
         if (everything)
@@ -36,7 +36,7 @@ static void check_roundings(struct slow *s, uint32_t x, int shift, bool everythi
 
 static void check_near(struct slow *s, long double target, int shift, bool at_top)
 {
-    uint32_t x = slow_bits((float)ldexpl(target, -shift));
+    uint32_t x = bits_of((float)ldexpl(target, -shift));
     for (uint32_t near = x < 2 ? 0 : x - 2; near <= x + 2; near++) {
         check_roundings(s, near, shift, at_top);
         check_roundings(s, near | 0x80000000, shift, at_top);
@@ -110,16 +110,15 @@ static void check_dec(struct mf_fmt f)
         long double v = slow_dec(f, c);
         n_checked++;
         if (isnan(v)) {
-            CHECK(isnan(slow_float(x)) && (back & mf_nan(f)) == mf_nan(f), "nan %x: %08x, %x", c, x,
+            CHECK(isnan(float_of(x)) && (back & mf_nan(f)) == mf_nan(f), "nan %x: %08x, %x", c, x,
                   back);
             continue;
         }
-        CHECK(x == slow_bits((float)v), "e%um%u: code %x is %08x, must be %Lg", f.e, f.m, c, x, v);
+        CHECK(x == bits_of((float)v), "e%um%u: code %x is %08x, must be %Lg", f.e, f.m, c, x, v);
         CHECK(back == c, "e%um%u: code %x came back as %x", f.e, f.m, c, back);
         for (size_t i = 0; i < sizeof shifts / sizeof *shifts; i++)
             if (i == c % 8 || mf_width(f) <= 8) {
-                uint32_t want = slow_bits((float)ldexpl(v, shifts[i])),
-                         got = mf_dec(f, c, shifts[i]);
+                uint32_t want = bits_of((float)ldexpl(v, shifts[i])), got = mf_dec(f, c, shifts[i]);
                 CHECK(got == want, "e%um%u: code %x * 2^%d: %08x, must be %08x", f.e, f.m, c,
                       shifts[i], got, want);
             }
@@ -131,7 +130,7 @@ static void check_dec(struct mf_fmt f)
 static void check_stochastic(struct mf_fmt f, uint32_t x, int shift)
 {
     uint32_t down = mf_enc(f, x, shift, MF_ZERO, MF_INF, 0);
-    long double v = ldexpl(slow_float(x), shift), low = slow_magnitude(f, down),
+    long double v = ldexpl(float_of(x), shift), low = slow_magnitude(f, down),
                 high = slow_magnitude(f, down + 1);
     if (v >= high || (f.flavour == MF_NUMBERS && down == mf_max(f)))
         return; /* beyond the largest finite number */
@@ -172,9 +171,9 @@ static void check_known(void)
                  {{8, 23, 0}, FLT_MAX, 0x1p-149}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         struct mf_fmt f = known[i].f;
-        CHECK(slow_float(mf_dec(f, mf_max(f), 0)) == (float)known[i].largest, "largest of e%um%u",
+        CHECK(float_of(mf_dec(f, mf_max(f), 0)) == (float)known[i].largest, "largest of e%um%u",
               f.e, f.m);
-        CHECK(slow_float(mf_dec(f, 1, 0)) == (float)known[i].smallest, "smallest of e%um%u", f.e,
+        CHECK(float_of(mf_dec(f, 1, 0)) == (float)known[i].smallest, "smallest of e%um%u", f.e,
               f.m);
         CHECK(mf_enc(f, 0x80000000, 0, MF_NEAREST, MF_SATURATE, 0) == 1u << (mf_width(f) - 1),
               "-0 of e%um%u", f.e, f.m);
@@ -189,14 +188,14 @@ static void check_known(void)
     CHECK(mf_max(e2m1f) == 7 && mf_inf(e2m1f) == 7 && mf_nan(e2m1f) == 7 && mf_special(e2m1f) == 8,
           "codes of e2m1f");
     CHECK(mf_max(e1m0) == 0 && mf_inf(e1m0) == 1, "codes of e1m0");
-    CHECK(mf_enc(fn, slow_bits(464), 0, MF_NEAREST, MF_INF, 0) == 0x7e,
+    CHECK(mf_enc(fn, bits_of(464), 0, MF_NEAREST, MF_INF, 0) == 0x7e,
           "464 is a tie and 448 is even");
-    CHECK(mf_enc(fn, slow_bits(464.1f), 0, MF_NEAREST, MF_INF, 0) == 0x7f, "beyond 464 is nan");
-    CHECK(mf_enc(e5m2, slow_bits(61440), 0, MF_NEAREST, MF_INF, 0) == 0x7c,
+    CHECK(mf_enc(fn, bits_of(464.1f), 0, MF_NEAREST, MF_INF, 0) == 0x7f, "beyond 464 is nan");
+    CHECK(mf_enc(e5m2, bits_of(61440), 0, MF_NEAREST, MF_INF, 0) == 0x7c,
           "61440 is a tie and inf is even");
-    CHECK(mf_enc(e3m0, slow_bits(0.125f), 0, MF_NEAREST, MF_INF, 0) == 0,
+    CHECK(mf_enc(e3m0, bits_of(0.125f), 0, MF_NEAREST, MF_INF, 0) == 0,
           "half the smallest value goes to 0");
-    CHECK(mf_enc(e3m0, slow_bits(0.375f), 0, MF_NEAREST, MF_INF, 0) == 2, "another tie goes up");
+    CHECK(mf_enc(e3m0, bits_of(0.375f), 0, MF_NEAREST, MF_INF, 0) == 2, "another tie goes up");
 }
 
 static void check_format(struct mf_fmt f)

@@ -224,7 +224,7 @@ static void check_exponents(uint32_t x)
                                          {1, 3, 0}, {8, 23, 0}, {2, 1, 0}, {2, 1, 2},
                                          {5, 1, 1}, {4, 0, 2},  {1, 6, 2}};
     static const uint32_t factor[] = {1, 2, 3, 6, 256, 1000003, 0x80000001, 0xffffffff};
-    long double v = slow_float(x);
+    long double v = float_of(x);
     int t = mf_exp_up_times(x, 1);
     CHECK(v <= ldexpl(1, t) && v > ldexpl(1, t - 1), "exp_up of %08x: %d", x, t);
     uint32_t p = factor[x % 8];

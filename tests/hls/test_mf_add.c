@@ -92,10 +92,10 @@ static void check_fp32_pairs(uint64_t n_pairs)
         uint32_t a = philox_u32(key, 2 * i), b = philox_u32(key, 2 * i + 1);
         if (i % 4)
             b = a ^ (b & 0x80000000 >> (i % 2)) ^ (b & 0x0fffffff >> (i % 23));
-        float sum = slow_float(a) + slow_float(b);
+        float sum = float_of(a) + float_of(b);
         uint32_t want = isnan(sum) ? 0x7fffffff
                         : sum == 0 ? 0
-                                   : slow_bits(sum),
+                                   : bits_of(sum),
                  got = mf_add(fp32, a, b, MF_INF);
         CHECK(got == want, "fp32: %08x + %08x = %08x, must be %08x", a, b, got, want);
     }
@@ -146,9 +146,9 @@ static void check_trunc(void)
     CHECK(differ_all == 16194 && differ_finite == 15112, "these numbers were different once");
     for (uint64_t i = 0; i < 1ull << 32; i += 30011) {
         uint32_t x = (uint32_t)i, got = mf_e5m2_trunc_enc(x, 0), scaled = mf_e5m2_trunc_enc(x, 7);
-        uint32_t want = no_inf(top_byte(&half, slow_float(x)));
+        uint32_t want = no_inf(top_byte(&half, float_of(x)));
         CHECK(got == want, "trunc of %08x: %02x, must be %02x", x, got, want);
-        want = no_inf(top_byte(&half, slow_float(x) * 128));
+        want = no_inf(top_byte(&half, float_of(x) * 128));
         CHECK(scaled == want, "trunc of %08x * 2^7: %02x, must be %02x", x, scaled, want);
     }
     slow_close(&half);

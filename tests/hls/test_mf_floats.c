@@ -28,7 +28,7 @@ static void check_one(struct slow *s, uint32_t x, enum mf_round round, enum mf_o
 {
     uint32_t random = x * 0x9e3779b9u;
     uint32_t got = mf_enc(s->f, x, 0, round, overflow, random),
-             want = slow_enc(s, slow_float(x), round, overflow, random);
+             want = slow_enc(s, float_of(x), round, overflow, random);
     CHECK(got == want, "e%um%u fn %u: %08x, round %d, overflow %d: %x, must be %x", s->f.e, s->f.m,
           s->f.flavour, x, round, overflow, got, want);
 }
@@ -76,7 +76,7 @@ __attribute__((target("f16c"))) static void check_chunk_f16c(struct mf_fmt f, ui
 {
     for (uint64_t i = from; i < from + CHUNK; i++) {
         uint32_t x = (uint32_t)i, got = mf_enc(f, x, 0, MF_NEAREST, MF_INF, 0);
-        uint32_t want = (uint16_t)_cvtss_sh(slow_float(x), 0);
+        uint32_t want = (uint16_t)_cvtss_sh(float_of(x), 0);
         if ((want & 0x7fff) > 0x7c00)
             want |= 0x7fff; /* narrowcast has one nan; the CPU keeps a payload */
         CHECK(got == want, "%08x: %x, the CPU says %x", x, got, want);

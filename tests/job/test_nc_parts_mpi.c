@@ -1,5 +1,6 @@
 /* test_nc_parts_mpi.c : a step in parts has the bits of a whole step and of `train`'s reducer. */
 /* RANKS: 1 2 3 4 */
+#include "base/bits.h"
 #include "base/err.h"
 #include "capture.h"
 #include "job/job.h"
@@ -153,8 +154,7 @@ static double number(int r, int i)
 static void set(const char *type, void *x, int i, double value)
 {
     const float f = (float)value;
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
+    const uint32_t bits = bits_of(f);
     if (!strcmp(type, "fp64"))
         ((double *)x)[i] = value;
     else if (!strcmp(type, "fp32"))
@@ -169,15 +169,13 @@ static double get(const char *type, const void *x, int i)
 {
     const uint16_t code = ((const uint16_t *)x)[i];
     uint32_t bits = (uint32_t)code << 16;
-    float f;
     if (!strcmp(type, "fp64"))
         return ((const double *)x)[i];
     if (!strcmp(type, "fp32"))
         return (double)((const float *)x)[i];
     if (!strcmp(type, "fp16"))
         bits = mf_dec(mf_half(), code, 0);
-    memcpy(&f, &bits, sizeof f);
-    return (double)f;
+    return (double)float_of(bits);
 }
 
 static void test_type(const char *type, size_t bytes, const char *op)

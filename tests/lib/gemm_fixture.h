@@ -1,6 +1,7 @@
 /* gemm_fixture.h : makes matrices of odd shapes and their products in low precision, by mf.h. */
 #ifndef GEMM_FIXTURE_H
 #define GEMM_FIXTURE_H
+#include "base/bits.h"
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "nn/cpu/gemm_low.h"
@@ -14,19 +15,6 @@ struct gemm_shape {
     bool ta, tb, add;
     int m, n, k, more; /* more: columns added to lda, ldb, ldc */
 };
-
-static inline uint32_t gemm_bits(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-static inline float gemm_float(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
 
 static inline int gemm_lda(const struct gemm_shape *s)
 {
@@ -44,14 +32,14 @@ static inline float gemm_number(struct mf_fmt f, int kind, uint64_t i)
     const uint32_t r = philox_u32(GEMM_SEED + (uint64_t)kind, i), sign = r & 0x80000000u,
                    frac = r & 0x7fffff;
     if (kind == 0)
-        return gemm_float(sign | (uint32_t)(127 - (int)(r >> 24 & 3)) << 23 | frac);
+        return float_of(sign | (uint32_t)(127 - (int)(r >> 24 & 3)) << 23 | frac);
     if (kind == 1)
-        return gemm_float(sign | (uint32_t)(127 - (int)(r >> 24 & 3)) << 23 | (frac & 0x700000));
+        return float_of(sign | (uint32_t)(127 - (int)(r >> 24 & 3)) << 23 | (frac & 0x700000));
     if (kind == 3 && r >> 24 == 7)
-        return gemm_float(sign | 0x7f800000u | (r & 0x100000u));
+        return float_of(sign | 0x7f800000u | (r & 0x100000u));
     const int half = (mf_bias(f) + (int)f.m) / 2 + 1,
               exp = 127 + (int)(r >> 23 & 0xff) % (2 * half + 1) - half;
-    return gemm_float(sign | (uint32_t)exp << 23 | (r & 0x800 ? frac & 0x600000 : frac));
+    return float_of(sign | (uint32_t)exp << 23 | (r & 0x800 ? frac & 0x600000 : frac));
 }
 
 static inline void gemm_fill(struct mf_fmt f, int kind, uint64_t key)
@@ -65,8 +53,7 @@ static inline void gemm_fill(struct mf_fmt f, int kind, uint64_t key)
 
 static inline uint32_t slow_product(const struct gemm_rule *r, float a, float b)
 {
-    const struct mf_num x = mf_unpack(mf_fp32(), gemm_bits(a)),
-                        y = mf_unpack(mf_fp32(), gemm_bits(b));
+    const struct mf_num x = mf_unpack(mf_fp32(), bits_of(a)), y = mf_unpack(mf_fp32(), bits_of(b));
     struct mf_num v = {x.sig * y.sig, x.exp + y.exp, x.negative ^ y.negative, MF_FINITE};
     const bool zero = (x.kind == MF_FINITE && x.sig == 0) || (y.kind == MF_FINITE && y.sig == 0);
     if (x.kind != MF_FINITE || y.kind != MF_FINITE)
@@ -80,7 +67,7 @@ static inline uint32_t slow_product(const struct gemm_rule *r, float a, float b)
  * sticky bit. */
 static inline uint32_t slow_last(const struct gemm_rule *r, float c, uint32_t s)
 {
-    struct mf_num x = mf_unpack(mf_fp32(), gemm_bits(c)), y = mf_unpack(r->fmt, s);
+    struct mf_num x = mf_unpack(mf_fp32(), bits_of(c)), y = mf_unpack(r->fmt, s);
     if (x.kind != MF_FINITE || y.kind != MF_FINITE)
         return mf_pack(r->fmt, mf_sum(x, y), MF_NEAREST, r->overflow, 0);
     if (x.sig == 0 || y.sig == 0) /* a sum s is never -0 */
@@ -125,7 +112,7 @@ static inline float slow_dot(const struct gemm_rule *r, const struct gemm_shape 
         sum = t;
     }
     const uint32_t code = s->add ? slow_last(r, old, sum) : sum, bits = mf_dec(f, code, 0);
-    return gemm_float((bits & 0x7fffffff) > 0x7f800000 ? 0x7fffffff : bits);
+    return float_of((bits & 0x7fffffff) > 0x7f800000 ? 0x7fffffff : bits);
 }
 
 static inline void slow_gemm(const struct gemm_rule *r, const struct gemm_shape *s, float *c)
@@ -141,7 +128,7 @@ static inline void gemm_compare(const char *what, const struct gemm_rule *r,
                                 const struct gemm_shape *s, const float *got, const float *want)
 {
     for (int i = 0; i < GEMM_MAX; i++)
-        CHECK(gemm_bits(got[i]) == gemm_bits(want[i]),
+        CHECK(bits_of(got[i]) == bits_of(want[i]),
               "%s: e%um%u fn %u overflow %d kahan %d, %d x %d x %d, ta %d tb %d add %d: [%d] = %a, "
               "want %a",
               what, r->fmt.e, r->fmt.m, r->fmt.flavour, (int)r->overflow, r->kahan, s->m, s->n,

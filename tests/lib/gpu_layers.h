@@ -3,6 +3,7 @@
  * same numbers. */
 #ifndef GPU_LAYERS_H
 #define GPU_LAYERS_H
+#include "base/bits.h"
 #include "check.h"
 #include "gpu_fixture.h"
 #include "hls/arith/mf.h"
@@ -77,13 +78,6 @@ static inline void *layers_memory(size_t bytes)
     return p;
 }
 
-static inline uint32_t layers_bits(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 static inline struct mf_fmt layers_format(enum nn_math math)
 {
     return math == NN_FP16 || math == NN_FP16_PURE ? mf_half()
@@ -94,7 +88,7 @@ static inline struct mf_fmt layers_format(enum nn_math math)
 static inline float layers_round(enum nn_math math, float x)
 {
     const struct mf_fmt f = layers_format(math);
-    const uint32_t bits = mf_dec(f, mf_enc(f, layers_bits(x), 0, MF_NEAREST, MF_INF, 0), 0);
+    const uint32_t bits = mf_dec(f, mf_enc(f, bits_of(x), 0, MF_NEAREST, MF_INF, 0), 0);
     float y;
     memcpy(&y, &bits, sizeof y);
     return y;
@@ -142,7 +136,7 @@ static inline void *layers_put(struct layers *g, const float *x, size_t n)
     uint16_t *codes = layers_memory(n * sizeof *codes);
     for (size_t i = 0; i < n; i++)
         codes[i] =
-            (uint16_t)mf_enc(layers_format(g->math), layers_bits(x[i]), 0, MF_NEAREST, MF_INF, 0);
+            (uint16_t)mf_enc(layers_format(g->math), bits_of(x[i]), 0, MF_NEAREST, MF_INF, 0);
     void *p = layers_hold(g, codes, g->skew * sizeof *codes, n * sizeof *codes);
     free(codes);
     return p;
@@ -233,8 +227,7 @@ static inline void layers_same_floats(struct layers *g, const char *what, float 
 {
     size_t bad = 0, first = 0;
     for (size_t i = 0; i < n; i++)
-        if (layers_bits(got[i]) != layers_bits(want[i]) && !(isnan(got[i]) && isnan(want[i])) &&
-            bad++ == 0)
+        if (bits_of(got[i]) != bits_of(want[i]) && !(isnan(got[i]) && isnan(want[i])) && bad++ == 0)
             first = i;
     CHECK(bad == 0, "%s %s skew %zu: %zu of %zu differ, first [%zu] %.9g, want %.9g",
           layers_names[g->math], what, g->skew, bad, n, first, (double)got[first],

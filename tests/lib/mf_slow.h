@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/bits.h"
 #include "hls/arith/mf.h"
 
 _Static_assert(LDBL_MANT_DIG >= 64, "the slow reference needs a long double of 64 bits");
@@ -24,20 +25,6 @@ struct slow {
     /* slow_find()'s last result; the next value is often near */
     uint32_t at;
 };
-
-static inline float slow_float(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-static inline uint32_t slow_bits(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
 
 /* Exponent of the smallest normal, or of the only binade if e = 1. */
 static inline int slow_lowest(struct mf_fmt f)

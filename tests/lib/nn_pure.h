@@ -2,6 +2,7 @@
 #ifndef NN_PURE_H
 #define NN_PURE_H
 #include <string.h>
+#include "base/bits.h"
 #include "hls/arith/mf.h"
 #include "hls/arith/philox.h"
 #include "nn/round/round_ops.h"
@@ -22,13 +23,7 @@ static inline struct round_setup pure_setup(void)
 static inline float half_of(double x)
 {
     const struct mf_fmt fmt = {5, 10, 0};
-    const float single = (float)x;
-    uint32_t bits;
-    float y;
-    memcpy(&bits, &single, sizeof bits);
-    bits = mf_dec(fmt, mf_enc(fmt, bits, 0, MF_NEAREST, MF_INF, 0), 0);
-    memcpy(&y, &bits, sizeof y);
-    return y;
+    return float_of(mf_dec(fmt, mf_enc(fmt, bits_of((float)x), 0, MF_NEAREST, MF_INF, 0), 0));
 }
 
 #endif

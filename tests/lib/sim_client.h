@@ -1,6 +1,7 @@
 /* sim_client.h : minimal controller and ranks for a card on a network. */
 #ifndef SIM_CLIENT_H
 #define SIM_CLIENT_H
+#include "base/bits.h"
 #include "base/inet.h"
 #include "card_frames.h"
 #include "check.h"
@@ -198,9 +199,8 @@ static inline int client_check(const struct client_job *j, uint32_t rank, const 
         float sum = 0;
         for (uint32_t r = 0; r < CLIENT_RANKS; r++)
             sum += values[client_code(r, h.slot - j->base, h.chunk, i)];
-        uint32_t bits;
-        memcpy(&bits, &sum, sizeof bits);
-        const uint32_t want = mf_enc((struct mf_fmt){4, 3, 0}, bits, 0, MF_NEAREST, MF_INF, 0);
+        const uint32_t want =
+            mf_enc((struct mf_fmt){4, 3, 0}, bits_of(sum), 0, MF_NEAREST, MF_INF, 0);
         CHECK(bytes[PKT_HEADER_BYTES + i] == want, "element %zu is %02x, not %02x", i,
               bytes[PKT_HEADER_BYTES + i], want);
     }

@@ -1,6 +1,7 @@
 /* vec_inputs.h : makes guarded memory and fp32 inputs that are hard to cast. */
 #ifndef VEC_INPUTS_H
 #define VEC_INPUTS_H
+#include "base/bits.h"
 #include "hls/arith/philox.h"
 #include "vec/vec_isa.h"
 #include <math.h>
@@ -8,20 +9,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-static inline float float_of(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-static inline uint32_t bits_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
 
 enum { VEC_TABLES = VEC_ISAS + 1 };
 

@@ -36,15 +36,15 @@ static void check_rounding(struct mf_fmt f, enum mf_overflow overflow)
         for (int i = -2; i <= 2; i++) {
             const uint32_t low = mf_dec(f, code, 0), high = mf_dec(f, code + 1, 0);
             const double tie = code == mf_max(f)
-                                   ? 1.5 * (double)gemm_float(low)
-                                   : ((double)gemm_float(low) + (double)gemm_float(high)) / 2;
-            const float x = gemm_float(gemm_bits((float)tie) + (uint32_t)i), one = i % 2 ? -1 : 1;
-            if (gemm_bits((float)tie) < 2)
+                                   ? 1.5 * (double)float_of(low)
+                                   : ((double)float_of(low) + (double)float_of(high)) / 2;
+            const float x = float_of(bits_of((float)tie) + (uint32_t)i), one = i % 2 ? -1 : 1;
+            if (bits_of((float)tie) < 2)
                 continue;
             float c = 0;
             gemm_low(&r, false, false, 1, 1, 1, &x, 1, &one, 1, false, &c, 1);
             const uint32_t want = mf_dec(f, mf_add(f, 0, slow_product(&r, x, one), overflow), 0);
-            CHECK(gemm_bits(c) == want || (c != c && (want & 0x7fffffff) > 0x7f800000),
+            CHECK(bits_of(c) == want || (c != c && (want & 0x7fffffff) > 0x7f800000),
                   "e%um%u: r(%a) = %a", f.e, f.m, (double)(x * one), (double)c);
         }
 }

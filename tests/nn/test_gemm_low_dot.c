@@ -1,5 +1,6 @@
 /* test_gemm_low_dot.c : rounding each step of a dot product differs from rounding its end (APS
  * paper, Fig. 12); Kahan's sum is near fp64's. */
+#include "base/bits.h"
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "nn/cpu/gemm_low.h"
@@ -17,11 +18,7 @@ static float dot_low(const struct gemm_rule *r, const float *a, const float *b, 
 
 static float cast(struct mf_fmt f, float x)
 {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    bits = mf_dec(f, mf_enc(f, bits, 0, MF_NEAREST, MF_SATURATE, 0), 0);
-    memcpy(&x, &bits, sizeof x);
-    return x;
+    return float_of(mf_dec(f, mf_enc(f, bits_of(x), 0, MF_NEAREST, MF_SATURATE, 0), 0));
 }
 
 /* Fig. 12: 3 bits, 2 of them exponent; the only magnitudes are 0, 1 and 2. */

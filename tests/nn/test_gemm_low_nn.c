@@ -8,8 +8,8 @@ static const struct gemm_rule rules[] = {{{5, 2, 0}, MF_SATURATE, false},
 
 static bool in_format(struct mf_fmt f, float x)
 {
-    const uint32_t code = mf_enc(f, gemm_bits(x), 0, MF_NEAREST, MF_INF, 0);
-    return mf_dec(f, code, 0) == gemm_bits(x);
+    const uint32_t code = mf_enc(f, bits_of(x), 0, MF_NEAREST, MF_INF, 0);
+    return mf_dec(f, code, 0) == bits_of(x);
 }
 
 static int n_outside(struct mf_fmt f, const float *x, int n)

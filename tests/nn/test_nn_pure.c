@@ -1,5 +1,6 @@
 /* test_nn_pure.c : pure fp16 on the CPU: all numbers are e5m10 after every slot
  * (nn/round/round_ops.h); gradients equal those of a network that only rounds tensors. */
+#include "base/bits.h"
 #include "check.h"
 #include "nn/data/feed.h"
 #include "nn/model_graph.h"
@@ -15,9 +16,7 @@ enum { BATCH = 4, SIDE = 28, CLASSES = 10 };
 /* By the bits of an fp32, without mf.h. */
 static bool is_half(float x)
 {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    const uint32_t exponent = bits >> 23 & 255, mantissa = bits & 0x7fffff;
+    const uint32_t bits = bits_of(x), exponent = bits >> 23 & 255, mantissa = bits & 0x7fffff;
     if (exponent == 255 || bits << 1 == 0)
         return true;
     if (exponent > 127 + 15 || exponent < 127 - 24)

@@ -1,5 +1,6 @@
 /* test_nn_round.c : narrow numbers between layers (nn/round/round_ops.h) give the bits of a slow
  * pass that rounds tensors with mf.h. */
+#include "base/bits.h"
 #include "gpu_models.h"
 #include "hls/arith/mf.h"
 #include "nn/round/round_ops.h"
@@ -8,11 +9,8 @@ enum { BATCH = 6 };
 
 static float slow_round(const struct round_rule *r, float x)
 {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    bits = mf_dec(r->fmt, mf_enc(r->fmt, bits, r->shift, MF_NEAREST, r->overflow, 0), -r->shift);
-    memcpy(&x, &bits, sizeof x);
-    return x;
+    const uint32_t code = mf_enc(r->fmt, bits_of(x), r->shift, MF_NEAREST, r->overflow, 0);
+    return float_of(mf_dec(r->fmt, code, -r->shift));
 }
 
 static void round_all(const struct round_setup *s, enum round_what what, real *x, size_t n)

@@ -1,5 +1,6 @@
 /* test_vec_accumulate.c : the plain backend's sums equal the rules written over mf.h; wide
  * partial sums lose nothing. */
+#include "base/bits.h"
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec/pack.h"
@@ -12,17 +13,9 @@ enum { N = 777, MAX_P = 9, GUARD = 16, SEED = 3 };
 static uint32_t fp32_sum(const struct vec_sum *s, const uint32_t *codes, int p, struct mf_fmt out)
 {
     float acc = 0;
-    for (int r = 0; r < p; r++) {
-        uint32_t bits = mf_dec(s->in, codes[r], 0);
-        float x;
-        memcpy(&x, &bits, sizeof x);
-        acc += x;
-    }
-    uint32_t bits;
-    memcpy(&bits, &acc, sizeof bits);
-    if (isnan(acc))
-        bits = 0x7fc00000;
-    return mf_enc(out, bits, 0, MF_NEAREST, s->overflow, 0);
+    for (int r = 0; r < p; r++)
+        acc += float_of(mf_dec(s->in, codes[r], 0));
+    return mf_enc(out, isnan(acc) ? 0x7fc00000 : bits_of(acc), 0, MF_NEAREST, s->overflow, 0);
 }
 
 static uint32_t negated(struct mf_fmt f, uint32_t code)

@@ -1,5 +1,6 @@
 /* test_vec_plain.c : the plain backend's casts equal mf.h, at any length, alignment and
  * chunking. */
+#include "base/bits.h"
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec/pack.h"
@@ -20,19 +21,6 @@ enum { N_LENGTHS = sizeof lengths / sizeof lengths[0] };
 static const int shifts[] = {0, 3, -7, 141, -149, 300, -300};
 enum { N_SHIFTS = sizeof shifts / sizeof shifts[0] };
 
-static float from_bits(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-static uint32_t to_bits(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 /* Every fourth is near 1, every sixteenth inf, nan, zero or a boundary of the subnormals. */
 static float any_float(uint64_t i)
 {
@@ -40,23 +28,23 @@ static float any_float(uint64_t i)
                                        0x7fc00001, 0xffffffff, 1,          0x007fffff};
     uint32_t r = philox_u32(SEED, i);
     if (i % 16 == 5)
-        return from_bits(corners[r % 8]);
-    return i % 4 == 0 ? from_bits(r) : from_bits((r & 0x83ffffff) | 0x3c000000);
+        return float_of(corners[r % 8]);
+    return i % 4 == 0 ? float_of(r) : float_of((r & 0x83ffffff) | 0x3c000000);
 }
 
 /* code * 2^shift / divisor in fp64. It has more than twice fp32's bits, so a normal's second
  * rounding is harmless. Small products may become subnormals and are rounded as in vec.h. */
 static float quotient(struct mf_fmt f, uint32_t code, int shift, float divisor)
 {
-    const double product = ldexp((double)from_bits(mf_dec(f, code, 0)), shift);
-    return fabs(product) < 1 ? from_bits(mf_dec(f, code, shift)) / divisor
+    const double product = ldexp((double)float_of(mf_dec(f, code, 0)), shift);
+    return fabs(product) < 1 ? float_of(mf_dec(f, code, shift)) / divisor
                              : (float)(product / (double)divisor);
 }
 
 static void check_value(struct mf_fmt f, uint32_t code, int shift, float divisor, float got)
 {
     const float want = quotient(f, code, shift, divisor);
-    CHECK(to_bits(got) == to_bits(want) || (isnan(got) && isnan(want)),
+    CHECK(bits_of(got) == bits_of(want) || (isnan(got) && isnan(want)),
           "e%um%u%s: code %x * 2^%d / %g is %a, want %a", f.e, f.m, mf_suffix(f), code, shift,
           (double)divisor, (double)got, (double)want);
 }
@@ -77,8 +65,8 @@ static void check_cast(struct vec_cast cast, size_t n, int shift)
     for (size_t i = 0; i < n; i++) {
         uint32_t want =
             cast.trunc
-                ? mf_e5m2_trunc_enc(to_bits(x[i]), shift)
-                : mf_enc(cast.fmt, to_bits(x[i]), shift, cast.round, cast.overflow,
+                ? mf_e5m2_trunc_enc(bits_of(x[i]), shift)
+                : mf_enc(cast.fmt, bits_of(x[i]), shift, cast.round, cast.overflow,
                          cast.round == MF_STOCHASTIC ? philox_round_u32(cast.key, at + i) : 0);
         CHECK(codes[i] == want, "e%um%u round %d shift %d n %zu: code %zu of %a is %x, want %x",
               cast.fmt.e, cast.fmt.m, (int)cast.round, shift, n, i, (double)x[i], codes[i], want);
@@ -186,11 +174,11 @@ static void check_absmax(void)
             for (size_t i = 0; i < n; i++)
                 x[i] = i % 2 ? -1.5f : -0.0f;
             x[at] = at % 2 ? -2.5f : 2.5f;
-            CHECK(vec_plain.absmax(x, n) == to_bits(2.5f), "absmax n %zu at %zu", n, at);
-            x[at] = at % 2 ? -INFINITY : from_bits(0xff800001);
+            CHECK(vec_plain.absmax(x, n) == bits_of(2.5f), "absmax n %zu at %zu", n, at);
+            x[at] = at % 2 ? -INFINITY : float_of(0xff800001);
             CHECK(vec_plain.absmax(x, n) >= 0x7f800000, "absmax: not finite at %zu", at);
         }
-    x[0] = from_bits(0x80000001);
+    x[0] = float_of(0x80000001);
     CHECK(vec_plain.absmax(x, 1) == 1, "absmax of a subnormal");
     x[0] = -0.0f;
     CHECK(vec_plain.absmax(x, 1) == 0, "absmax of -0");

@@ -1,5 +1,6 @@
 /* test_vec_ratio.c : relative gradients, and values restored from their sums, have the bits of
  * the paper's expressions. */
+#include "base/bits.h"
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "vec/fp_mode.h"
@@ -11,21 +12,14 @@
 enum { N = 5003, SEED = 23 };
 static float x[N], w[N], out[N + 1], want[N];
 
-static float from_bits(uint32_t bits)
-{
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
 static void make_inputs(void)
 {
     static const float edges[] = {0, -0.0f, 0x1p-149f, -0x1p-127f, 0x1p-126f, 0x1.fffffep127f, 1};
     const uint64_t key = philox_key(SEED, 0, 0, 0, 0);
     for (size_t i = 0; i < N; i++) {
         const uint32_t a = philox_u32(key, 2 * i), b = philox_u32(key, 2 * i + 1);
-        x[i] = i % 9 ? from_bits(a % 0x7f800000 | (b & 0x80000000)) : edges[i / 9 % 7];
-        w[i] = i % 11 ? from_bits(b % 0x40000000 | (a & 0x80000000)) : edges[i / 11 % 7];
+        x[i] = i % 9 ? float_of(a % 0x7f800000 | (b & 0x80000000)) : edges[i / 9 % 7];
+        w[i] = i % 11 ? float_of(b % 0x40000000 | (a & 0x80000000)) : edges[i / 11 % 7];
     }
 }
 

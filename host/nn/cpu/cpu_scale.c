@@ -1,5 +1,6 @@
 /* cpu_scale.c : scales gradients by powers of two, and computes their moments and histograms. */
 #include <string.h>
+#include "base/bits.h"
 #include "nn/cpu/cpu_ops.h"
 
 enum { LANES = 8 };
@@ -90,10 +91,7 @@ void cpu_tally(void *ctx, size_t n, const real *x, struct scale_tally *to)
     (void)ctx;
     *to = (struct scale_tally){.zero = 0};
     for (size_t i = 0; i < n; i++) {
-        const float v = (float)x[i];
-        uint32_t bits;
-        memcpy(&bits, &v, sizeof bits);
-        const int bin = tally_bin(bits);
+        const int bin = tally_bin(bits_of((float)x[i]));
         if (bin < 0)
             to->zero++;
         else

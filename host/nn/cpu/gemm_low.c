@@ -4,6 +4,7 @@
  * rounding innocuous?, 1995). Subnormal results are rounded by adding and subtracting a large power
  * of two. Loops run along rows of b to vectorise. */
 #include "nn/cpu/gemm_low.h"
+#include "base/bits.h"
 #include "base/err.h"
 #include "codec/codec.h"
 #include "nn/cpu/cpu_ops.h"
@@ -45,27 +46,11 @@ struct rounding {
     int64_t beyond, nan; /* magnitudes of an overflow's result and of nan */
 };
 
-static double as_double(uint64_t bits)
-{
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-static uint64_t as_bits(double x)
-{
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 static const uint64_t SIGN = 1ull << 63, INF = 0x7ffull << 52, QUIET = 0x7ff8ull << 48;
 
 static int64_t value_bits(struct mf_fmt f, uint32_t code)
 {
-    const uint32_t bits = mf_dec(f, code, 0);
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return (int64_t)as_bits(x);
+    return (int64_t)double_bits((double)float_of(mf_dec(f, code, 0)));
 }
 
 /* code: inf or nan, or what they become (hls/arith/mf.h) */
@@ -86,7 +71,7 @@ static struct rounding rounding_of(const struct gemm_rule *rule)
         .keep = ~((1ull << drop) - 1),
         .odd = f.m == 0,
         .drop = drop,
-        .magic = as_double((uint64_t)(1023 + 52 + lowest - f.m) << 52 | 1ull << 51),
+        .magic = double_of((uint64_t)(1023 + 52 + lowest - f.m) << 52 | 1ull << 51),
         .small = (int64_t)(1023 + lowest) << 52,
         .max = value_bits(f, mf_max(f)),
         .beyond = rule->overflow == MF_SATURATE ? value_bits(f, mf_max(f)) : special(f, mf_inf(f)),
@@ -96,13 +81,13 @@ static struct rounding rounding_of(const struct gemm_rule *rule)
 
 static inline double round_to(const struct rounding *k, double x)
 {
-    const uint64_t bits = as_bits(x), mag = bits & ~SIGN, even = (mag >> k->drop & 1) | k->odd;
+    const uint64_t bits = double_bits(x), mag = bits & ~SIGN, even = (mag >> k->drop & 1) | k->odd;
     const int64_t normal = (int64_t)((mag + k->half + even) & k->keep);
-    const int64_t tiny = (int64_t)as_bits((as_double(mag) + k->magic) - k->magic);
+    const int64_t tiny = (int64_t)double_bits((double_of(mag) + k->magic) - k->magic);
     int64_t r = (int64_t)mag < k->small ? tiny : normal;
     r = r > k->max ? k->beyond : r;
     r |= (int64_t)(bits & SIGN);
-    return as_double((uint64_t)((int64_t)mag > (int64_t)INF ? k->nan : r));
+    return double_of((uint64_t)((int64_t)mag > (int64_t)INF ? k->nan : r));
 }
 
 /* Return x + y "rounded to odd": the last bit is set if anything was lost, so rounding it to 24
@@ -111,20 +96,15 @@ static inline double round_to(const struct rounding *k, double x)
 static double odd_sum(double x, double y)
 {
     const double s = x + y, back = s - x, lost = (x - (s - back)) + (y - back);
-    const uint64_t bits = as_bits(s);
+    const uint64_t bits = double_bits(s);
     if ((bits & INF) == INF || lost == 0 || (bits & 1) != 0)
         return s;
-    return as_double((lost > 0) == (s > 0) ? bits + 1 : bits - 1);
+    return double_of((lost > 0) == (s > 0) ? bits + 1 : bits - 1);
 }
 
 static float as_float(double x)
 {
-    if ((as_bits(x) & ~SIGN) <= INF)
-        return (float)x;
-    const uint32_t bits = 0x7fffffff;
-    float nan;
-    memcpy(&nan, &bits, sizeof nan);
-    return nan;
+    return (double_bits(x) & ~SIGN) <= INF ? (float)x : float_of(0x7fffffff);
 }
 
 CPU_HOT static void step_plain(const struct rounding *rounding, int n, double a,

@@ -2,6 +2,7 @@
  *
  * Choices use masks, because compilers do not vectorise a choice between an integer and a float
  * sum. */
+#include "base/bits.h"
 #include "hls/arith/philox.h"
 #include "vec/cast/cast_drive.h"
 #include "vec/pack.h"
@@ -13,20 +14,6 @@ enum { BLOCK = 256 };
 static size_t block_at(size_t i, size_t n)
 {
     return n - i < BLOCK ? n - i : BLOCK;
-}
-
-static float float_of(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-static uint32_t bits_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
 }
 
 static uint32_t choose(uint32_t mask, uint32_t yes, uint32_t no)

@@ -1,4 +1,5 @@
 /* ratio_each.c : Scales and casts lists of vectors on a CPU, one by one, in blocks. */
+#include "base/bits.h"
 #include "vec/fp_mode.h"
 #include "vec/vec.h"
 #include "vec/list/vec_ratio.h"
@@ -23,9 +24,7 @@ sample(const struct relative_rule *r, const struct vec_span *s, const float *w, 
     for (uint32_t k = 0; k < n; k++) {
         const size_t i = relative_sampled(key, s->n, r->samples, k);
         const float d = w ? x[i] / relative_to(w[i], r->eps) : x[i];
-        uint32_t bits;
-        memcpy(&bits, &d, sizeof bits);
-        sizes[k] = relative_magnitude(bits);
+        sizes[k] = relative_magnitude(bits_of(d));
     }
     return n ? relative_smallest(sizes, n, rank) : 0;
 }

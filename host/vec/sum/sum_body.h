@@ -106,7 +106,7 @@ BODY_INLINE void body_load_fp32(unsigned width, const uint8_t *codes, size_t n, 
     uint16_t halves[BODY_BLOCK];
     memcpy(width == 16 ? (void *)halves : (void *)x, codes, n * width / 8);
     for (size_t j = 0; j < n && width == 16; j++)
-        x[j] = lane_f32((uint32_t)halves[j] << 16);
+        x[j] = float_of((uint32_t)halves[j] << 16);
 }
 
 /* No sum is -0. A bf16 is the upper half of an fp32; a carry out of its mantissa gives the next
@@ -119,7 +119,7 @@ BODY_INLINE void body_store_fp32(unsigned width, uint32_t beyond, const float *s
     uint32_t words[BODY_BLOCK];
     uint16_t halves[BODY_BLOCK];
     for (size_t j = 0; j < n; j++) {
-        const uint32_t bits = lane_u32(sums[j]), mag = bits & 0x7fffffff;
+        const uint32_t bits = bits_of(sums[j]), mag = bits & 0x7fffffff;
         const uint32_t up = width == 16 ? half + (mag >> drop & 1) : 0, r = (mag + up) >> drop;
         const uint32_t over = lane_above32(r, (0x7f800000u >> drop) - 1);
         const uint32_t kept = lane_pick32(over, beyond, r);
@@ -260,9 +260,9 @@ static void body_accumulate_fp32(const struct vec_sum *sum, float *restrict acc,
     const uint32_t wide = sum->in.e == 8 ? UINT32_MAX : 0;
     for (size_t i = 0; i < n; i++) {
         const uint32_t mag = codes[i] & k.all, sign = (codes[i] >> k.sign & 1) << 31;
-        const uint32_t finite = lane_pick32(wide, mag << k.drop, lane_u32(lane_value32(&k, mag)));
+        const uint32_t finite = lane_pick32(wide, mag << k.drop, bits_of(lane_value32(&k, mag)));
         const uint32_t special = 0x7f800000 | (lane_above32(mag, k.nan_above) & 0x00400000);
-        acc[i] += lane_f32(lane_pick32(lane_above32(mag, k.special - 1), special, finite) | sign);
+        acc[i] += float_of(lane_pick32(lane_above32(mag, k.special - 1), special, finite) | sign);
     }
 }
 

@@ -1,15 +1,13 @@
 /* sum_exact.c : Decides whether an exact sum can use fp32 or fp64, and computes the constants. */
 #include "vec/sum/sum_exact.h"
+#include "base/bits.h"
 #include <string.h>
 
 enum { FP32_BITS = 24, FP64_BITS = 53, HALF_BIAS = 15, HALF_M = 10, SCALE_MAX = 60 };
 
 static float power_of_two(int exp)
 {
-    const uint32_t bits = (uint32_t)(127 + exp) << 23;
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
+    return float_of((uint32_t)(127 + exp) << 23);
 }
 
 static int log2_up(int n)

@@ -10,34 +10,10 @@
  * these to zero. */
 #ifndef SUM_LANES_H
 #define SUM_LANES_H
+#include "base/bits.h"
 #include "hls/arith/mf.h"
 #include <stdbool.h>
 #include <string.h>
-
-static inline float lane_f32(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-static inline uint32_t lane_u32(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-static inline double lane_f64(uint64_t bits)
-{
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-static inline uint64_t lane_u64(double x)
-{
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
 
 /* Choices use masks of all ones or zero: compilers vectorise neither `condition ? a : b` around
  * arithmetic nor, before AVX-512, comparisons. Subtractions make the masks. Compared numbers are
@@ -166,15 +142,15 @@ static inline float lane_value32(const struct lane_fmt *k, uint32_t code)
     const uint32_t mag = code & k->all, bias = (uint32_t)k->bias, one = 1u << 23;
     const uint32_t small = lane_above32(k->normal, mag);
     const float x =
-        lane_f32((mag << k->drop) + bias + (small & one)) - lane_f32(small & (bias + one));
-    return lane_f32(lane_u32(x) | (code >> k->sign & 1) << 31);
+        float_of((mag << k->drop) + bias + (small & one)) - float_of(small & (bias + one));
+    return float_of(bits_of(x) | (code >> k->sign & 1) << 31);
 }
 static inline double lane_value64(const struct lane_fmt *k, uint32_t code)
 {
     const uint64_t mag = code & k->all, one = 1ull << 52, small = lane_above64(k->normal, mag);
     const double x =
-        lane_f64((mag << k->drop) + k->bias + (small & one)) - lane_f64(small & (k->bias + one));
-    return lane_f64(lane_u64(x) | (uint64_t)(code >> k->sign & 1) << 63);
+        double_of((mag << k->drop) + k->bias + (small & one)) - double_of(small & (k->bias + one));
+    return double_of(double_bits(x) | (uint64_t)(code >> k->sign & 1) << 63);
 }
 
 static inline uint32_t lane_nearest32(const struct lane_fmt *k, uint32_t mag)
@@ -182,7 +158,7 @@ static inline uint32_t lane_nearest32(const struct lane_fmt *k, uint32_t mag)
     const uint32_t even = (mag >> k->drop & 1) | k->odd, bias = (uint32_t)k->bias,
                    low = (uint32_t)k->low;
     const uint32_t normal = ((mag + (uint32_t)k->half + even) >> k->drop) - (bias >> k->drop);
-    const uint32_t units = lane_u32(lane_f32(mag) + lane_f32(low)) - low,
+    const uint32_t units = bits_of(float_of(mag) + float_of(low)) - low,
                    small = lane_above32(bias + (1u << 23), mag);
     return lane_pick32(small, units, normal);
 }
@@ -190,7 +166,7 @@ static inline uint32_t lane_nearest64(const struct lane_fmt *k, uint64_t mag)
 {
     const uint64_t even = (mag >> k->drop & 1) | k->odd;
     const uint64_t normal = ((mag + k->half + even) >> k->drop) - (k->bias >> k->drop);
-    const uint64_t units = lane_u64(lane_f64(mag) + lane_f64(k->low)) - k->low;
+    const uint64_t units = double_bits(double_of(mag) + double_of(k->low)) - k->low;
     const uint64_t small = lane_above64(k->bias + (1ull << 52), mag);
     return (uint32_t)lane_pick64(small, units, normal);
 }
@@ -198,22 +174,22 @@ static inline uint32_t lane_nearest64(const struct lane_fmt *k, uint64_t mag)
 /* Returns a + b, as mf_add(). */
 static inline uint32_t lane_add32(const struct lane_fmt *k, uint32_t a, uint32_t b)
 {
-    const uint32_t bits = lane_u32(lane_value32(k, a) + lane_value32(k, b));
+    const uint32_t bits = bits_of(lane_value32(k, a) + lane_value32(k, b));
     return lane_special(k, a, b, lane_nearest32(k, bits & 0x7fffffff), bits >> 31);
 }
 static inline uint32_t lane_add64(const struct lane_fmt *k, uint32_t a, uint32_t b)
 {
-    const uint64_t bits = lane_u64(lane_value64(k, a) + lane_value64(k, b));
+    const uint64_t bits = double_bits(lane_value64(k, a) + lane_value64(k, b));
     return lane_special(k, a, b, lane_nearest64(k, bits & ~(1ull << 63)), (uint32_t)(bits >> 63));
 }
 /* Returns the value of a code with fp32's exponents, where inf and nan need no care. */
 static inline float lane_value_fp32(const struct lane_fmt *k, uint32_t code)
 {
-    return lane_f32((code & k->all) << k->drop | (code >> k->sign & 1) << 31);
+    return float_of((code & k->all) << k->drop | (code >> k->sign & 1) << 31);
 }
 static inline uint32_t lane_add_fp32(const struct lane_fmt *k, uint32_t a, uint32_t b)
 {
-    const uint32_t bits = lane_u32(lane_value_fp32(k, a) + lane_value_fp32(k, b));
+    const uint32_t bits = bits_of(lane_value_fp32(k, a) + lane_value_fp32(k, b));
     const uint32_t mag = bits & 0x7fffffff, even = (mag >> k->drop & 1) | k->odd;
     const uint32_t r = (mag + (uint32_t)k->half + even) >> k->drop;
     return lane_code(k, r, 0, lane_above32(mag, 0x7f800000), bits >> 31);
@@ -223,13 +199,13 @@ static inline uint32_t lane_add_fp32(const struct lane_fmt *k, uint32_t a, uint3
 static inline uint32_t lane_add_to32(const struct lane_fmt *k, const struct lane_fmt *from,
                                      uint32_t a, uint32_t b)
 {
-    const uint32_t bits = lane_u32(lane_value32(k, a) + lane_value32(from, b));
+    const uint32_t bits = bits_of(lane_value32(k, a) + lane_value32(from, b));
     return lane_special_to(k, from, a, b, lane_nearest32(k, bits & 0x7fffffff), bits >> 31);
 }
 static inline uint32_t lane_add_to64(const struct lane_fmt *k, const struct lane_fmt *from,
                                      uint32_t a, uint32_t b)
 {
-    const uint64_t bits = lane_u64(lane_value64(k, a) + lane_value64(from, b));
+    const uint64_t bits = double_bits(lane_value64(k, a) + lane_value64(from, b));
     return lane_special_to(k, from, a, b, lane_nearest64(k, bits & ~(1ull << 63)),
                            (uint32_t)(bits >> 63));
 }
@@ -238,10 +214,9 @@ static inline uint32_t lane_add_to64(const struct lane_fmt *k, const struct lane
  * so the fp32 sum rounds to the same half as the exact sum. */
 static inline uint32_t lane_trunc_add(const struct lane_fmt *k, uint32_t a, uint32_t b)
 {
-    const uint32_t bits = lane_u32(lane_value32(k, a) + lane_value32(k, b)),
-                   mag = bits & 0x7fffffff;
+    const uint32_t bits = bits_of(lane_value32(k, a) + lane_value32(k, b)), mag = bits & 0x7fffffff;
     const uint32_t normal = ((mag + 0xfff + (mag >> 13 & 1)) >> 13) - (112u << 10);
-    const uint32_t units = lane_u32(lane_f32(mag) + 0.5f) - 0x3f000000; /* of 2^-24 */
+    const uint32_t units = bits_of(float_of(mag) + 0.5f) - 0x3f000000; /* of 2^-24 */
     const uint32_t half = lane_pick32(lane_above32(113u << 23, mag), units, normal);
     const uint32_t code = lane_special(k, a, b, half >> 8, bits >> 31);
     /* trunc's nan is one less */
@@ -290,9 +265,9 @@ static inline uint32_t lane_round(const struct lane_out *o, uint64_t units, uint
                    sticky = lane_above64(units & 1023, 0) & 1;
     const uint64_t u = lane_pick64(is_long, units >> 10 | sticky, units);
     /* high = 2^84 + (u's upper 32 bits) * 2^32, low = 2^52 + (u's lower 32 bits), both exact */
-    const double high = lane_f64(u >> 32 | 0x4530000000000000ull);
-    const double low = lane_f64((u & 0xffffffff) | 0x4330000000000000ull);
-    const uint64_t bits = lane_u64((high - 0x1.00000001p84) + low);
+    const double high = double_of(u >> 32 | 0x4530000000000000ull);
+    const double low = double_of((u & 0xffffffff) | 0x4330000000000000ull);
+    const uint64_t bits = double_bits((high - 0x1.00000001p84) + low);
     const uint64_t up = (bits >> 52) - 1023 + (is_long & 10) + exp - o->lowest,
                    under = 0ull - (up >> 63);
     const uint64_t above = up & ~under, below = (0 - up) & under;
