@@ -2,17 +2,11 @@
  * clock. */
 #include "check.h"
 #include "hls/card/regs.h"
+#include "rtl_rand.h"
 #include "sim/rtl/verilated_model.h"
 #include <string.h>
 
 static uint64_t seed = 0xc0;
-static uint32_t rnd(void)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (uint32_t)(seed * 0x2545f4914f6cdd1du >> 32);
-}
 
 static struct model *m;
 static uint8_t *rst, *snapshot, *busy, *at;
@@ -23,7 +17,7 @@ static void clock_once(unsigned rate, int snap)
 {
     *pulses = 0;
     for (int i = 0; i < REG_COUNTERS; i++)
-        *pulses |= (uint32_t)(rnd() % 8 < rate) << i;
+        *pulses |= (uint32_t)(rtl_rand(&seed) % 8 < rate) << i;
     *snapshot = (uint8_t)snap;
     for (int i = 0; i < REG_COUNTERS; i++)
         live[i] += *pulses >> i & 1;
@@ -68,18 +62,18 @@ int main(int argc, char **argv)
             clock_once(8, 0);
         check_copies(8);
         for (int i = 0; i < 1500; i++) {
-            unsigned rate = i % 3 ? rnd() % 9 : 8;
-            for (unsigned n = rnd() % 100; n; n--)
+            unsigned rate = i % 3 ? rtl_rand(&seed) % 9 : 8;
+            for (unsigned n = rtl_rand(&seed) % 100; n; n--)
                 clock_once(rate, 0);
             clock_once(rate, 1);
-            while (rnd() % 2) {
-                for (unsigned n = rnd() % 40; n; n--)
+            while (rtl_rand(&seed) % 2) {
+                for (unsigned n = rtl_rand(&seed) % 40; n; n--)
                     clock_once(rate, 0);
                 clock_once(rate, 1);
             }
             if (i % 50 == 0)
                 for (int n = 0; n < 300; n++)
-                    clock_once(8, rnd() % 8 < (unsigned)i / 50 % 9);
+                    clock_once(8, rtl_rand(&seed) % 8 < (unsigned)i / 50 % 9);
             check_copies(rate);
         }
     }

@@ -3,6 +3,7 @@
 #define MODEL_PREFIX mm_
 #include "check.h"
 #include "hls/core/reduce.h"
+#include "rtl_rand.h"
 #include "sim/rtl/verilated_model.h"
 #include <string.h>
 
@@ -14,13 +15,6 @@ enum {
 };
 
 static uint64_t seed = 0x33;
-static uint32_t rnd(void)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (uint32_t)(seed * 0x2545f4914f6cdd1du >> 32);
-}
 
 struct burst {
     uint32_t at, beats;
@@ -58,7 +52,7 @@ static void take_burst(struct queue *q, uint64_t address, unsigned len)
 
 static int chance(void)
 {
-    return !stall || rnd() % stall == 0;
+    return !stall || rtl_rand(&seed) % stall == 0;
 }
 
 static void clock_once(void)
@@ -259,20 +253,20 @@ int main(int argc, char **argv)
     *rst = 0;
     for (int i = 0; i < MEM_BEATS; i++)
         for (int w = 0; w < 16; w++) {
-            uint32_t r = rnd();
+            uint32_t r = rtl_rand(&seed);
             memcpy(mem[i] + 4 * w, &r, 4);
         }
 
     for (int i = 0; i < FORMATS * FORMATS * 2; i++) {
         struct job j = {.fmt = formats[i % FORMATS], .out_fmt = formats[i / FORMATS % FORMATS]};
-        j.parts = 1 + rnd() % (rnd() % 4 ? 4 : 20);
-        j.beats = 1 + rnd() % (rnd() % 4 ? 40 : 150);
-        j.stride = j.beats + rnd() % 50;
-        j.in = rnd() % (IN_END - j.parts * j.stride);
-        j.out = IN_END + rnd() % 4096;
-        j.shift = rnd() % 7;
-        j.saturate = rnd() & 1;
-        stall = rnd() % 3 ? 1 + rnd() % 5 : 0;
+        j.parts = 1 + rtl_rand(&seed) % (rtl_rand(&seed) % 4 ? 4 : 20);
+        j.beats = 1 + rtl_rand(&seed) % (rtl_rand(&seed) % 4 ? 40 : 150);
+        j.stride = j.beats + rtl_rand(&seed) % 50;
+        j.in = rtl_rand(&seed) % (IN_END - j.parts * j.stride);
+        j.out = IN_END + rtl_rand(&seed) % 4096;
+        j.shift = rtl_rand(&seed) % 7;
+        j.saturate = rtl_rand(&seed) & 1;
+        stall = rtl_rand(&seed) % 3 ? 1 + rtl_rand(&seed) % 5 : 0;
         check_run(j);
     }
 

@@ -1,17 +1,11 @@
 /* test_regs_rtl.c : tests every register of regs.def in rtl/regs.sv over AXI-Lite. */
 #include "check.h"
 #include "hls/card/regs.h"
+#include "rtl_rand.h"
 #include "sim/rtl/verilated_model.h"
 #include <string.h>
 
 static uint64_t seed = 0x5e95;
-static uint32_t rnd(void)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (uint32_t)(seed * 0x2545f4914f6cdd1du >> 32);
-}
 
 enum access { RO, RW, WO };
 static const struct reg {
@@ -52,7 +46,7 @@ static void step(void)
     seed_writes += *seed_write;
     if (*snapshot) {
         snapshots++;
-        busy_for = 1 + (int)(rnd() % 40);
+        busy_for = 1 + (int)(rtl_rand(&seed) % 40);
     }
     model_tick(m);
     *counter_value = counter_at(index);
@@ -65,13 +59,13 @@ static void step(void)
 
 static unsigned wait_of(void)
 {
-    return stalls ? rnd() % 4 * (rnd() % 4) : 0;
+    return stalls ? rtl_rand(&seed) % 4 * (rtl_rand(&seed) % 4) : 0;
 }
 
 static unsigned write_reg(uint32_t at, uint32_t value, unsigned strobes)
 {
     unsigned aw_in = wait_of(), w_in = wait_of(), b_in = wait_of();
-    int aw_done = 0, w_done = 0, early = stalls && rnd() % 2;
+    int aw_done = 0, w_done = 0, early = stalls && rtl_rand(&seed) % 2;
     for (int t = 0; t < 200; t++) {
         *awvalid = !aw_done && aw_in == 0;
         *awaddr = (uint16_t)at;
@@ -103,7 +97,7 @@ static unsigned write_reg(uint32_t at, uint32_t value, unsigned strobes)
 static unsigned read_reg(uint32_t at, uint32_t *value)
 {
     unsigned ar_in = wait_of(), r_in = wait_of();
-    int done = 0, early = stalls && rnd() % 2;
+    int done = 0, early = stalls && rtl_rand(&seed) % 2;
     for (int t = 0; t < 200; t++) {
         *arvalid = !done && ar_in == 0;
         *araddr = (uint16_t)at;
@@ -174,9 +168,9 @@ static uint32_t expected(const struct reg *r)
 
 static void write_one(void)
 {
-    uint32_t at = rnd() % 8 ? list[rnd() % N_REGS].at : rnd() & 0xfff;
-    uint32_t value = rnd() % 4 ? rnd() : rnd() % 64;
-    unsigned strobes = rnd() % 4 ? 15u : rnd() & 15u;
+    uint32_t at = rtl_rand(&seed) % 8 ? list[rtl_rand(&seed) % N_REGS].at : rtl_rand(&seed) & 0xfff;
+    uint32_t value = rtl_rand(&seed) % 4 ? rtl_rand(&seed) : rtl_rand(&seed) % 64;
+    unsigned strobes = rtl_rand(&seed) % 4 ? 15u : rtl_rand(&seed) & 15u;
     const struct reg *r = find(at);
     unsigned resp = write_reg(at, value, strobes);
     CHECK(resp == (r ? 0u : 2u), "write of 0x%x answers %u", at, resp);
@@ -206,7 +200,8 @@ static void write_one(void)
 
 static void read_one(void)
 {
-    uint32_t at = rnd() % 8 ? list[rnd() % N_REGS].at : rnd() & 0xfff, value;
+    uint32_t at = rtl_rand(&seed) % 8 ? list[rtl_rand(&seed) % N_REGS].at : rtl_rand(&seed) & 0xfff,
+             value;
     const struct reg *r = find(at);
     unsigned resp = read_reg(at, &value);
     CHECK(resp == (r ? 0u : 2u), "read of 0x%x answers %u", at, resp);
@@ -290,17 +285,17 @@ int main(int argc, char **argv)
     *rst = 0;
     for (stalls = 0; stalls < 2; stalls++)
         for (int i = 0; i < 20000; i++) {
-            if (rnd() % 50 == 0) {
-                held_status = rnd() & 3;
+            if (rtl_rand(&seed) % 50 == 0) {
+                held_status = rtl_rand(&seed) & 3;
                 *busy = held_status & 1;
                 *refused = (uint8_t)(held_status >> 1);
                 for (int s = 0; s < 3; s++)
-                    seen[s] = s == 2 ? rnd() & 0xffff : rnd();
+                    seen[s] = s == 2 ? rtl_rand(&seed) & 0xffff : rtl_rand(&seed);
                 *(uint32_t *)model_port(m, "seen_rank_i", NULL) = seen[0];
                 *(uint32_t *)model_port(m, "seen_ip_i", NULL) = seen[1];
                 *(uint16_t *)model_port(m, "seen_port_i", NULL) = (uint16_t)seen[2];
             }
-            if (rnd() & 1)
+            if (rtl_rand(&seed) & 1)
                 write_one();
             else
                 read_one();
