@@ -214,12 +214,7 @@ static void check_refusals(void)
 
 int main(void)
 {
-    if (comm_open(60, &t.c) < 0)
-        return 1;
-    t.n_ranks = comm_n_ranks(t.c);
-    t.rank = comm_rank(t.c);
-    if (t.rank == 0)
-        printf("seed %d\n", SEED);
+    t.c = open_ranks(SEED, &t.n_ranks, &t.rank);
     open_memory();
     if (t.rank == 0)
         check_refusals();

@@ -31,14 +31,6 @@ static struct {
     float *all[MAX_RANKS][N_LAYERS], *want[N_LAYERS], *got[N_LAYERS];
 } t;
 
-static float *floats(size_t n)
-{
-    float *x = calloc(n, sizeof *x);
-    if (!x)
-        abort();
-    return x;
-}
-
 static void make_grads(void)
 {
     for (uint32_t l = 0; l < N_LAYERS; l++) {
@@ -144,12 +136,7 @@ static void check_refusals(void)
 int main(void)
 {
     static const size_t messages[] = {300, 20000, 1 << 20};
-    if (comm_open(60, &t.c) < 0)
-        return 1;
-    t.n_ranks = comm_n_ranks(t.c);
-    t.rank = comm_rank(t.c);
-    if (t.rank == 0)
-        printf("seed %d\n", SEED);
+    t.c = open_ranks(SEED, &t.n_ranks, &t.rank);
     make_grads();
     check_formula();
     if (t.rank == 0)

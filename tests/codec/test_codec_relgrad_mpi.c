@@ -19,14 +19,6 @@ static struct {
     int left[N_LAYERS];
 } t;
 
-static float *floats(size_t n)
-{
-    float *x = calloc(n, sizeof *x);
-    if (!x)
-        abort();
-    return x;
-}
-
 static float draw(uint32_t step, uint32_t layer, uint32_t who, size_t i)
 {
     const double u =
@@ -90,13 +82,13 @@ static struct reducer *open_reducer(const char *word, const char *algo_word, con
 {
     const struct reducer_words words = {
         {.codec = word, .sum = sum}, algo_word, bucket_bytes, overlap, SEED};
-    int group;
+    const char *group = strchr(algo_word, ':');
     struct reducer_layer layers[N_LAYERS];
     for (int l = 0; l < N_LAYERS; l++)
         layers[l] = (struct reducer_layer){.name = "layer", .n = sizes[l]};
-    struct reducer *r = open_reducer_of(t.c, &words, layers, N_LAYERS, &group);
+    struct reducer *r = open_reducer_of(t.c, &words, layers, N_LAYERS, NULL);
     reducer_set_weights(r, (const float *const *)t.weights);
-    *node = group ? group : t.n_ranks;
+    *node = group ? atoi(group + 1) : t.n_ranks;
     return r;
 }
 
@@ -182,12 +174,7 @@ static void check_refusals(void)
 
 int main(void)
 {
-    if (comm_open(60, &t.c) < 0)
-        return 1;
-    t.n_ranks = comm_n_ranks(t.c);
-    t.rank = comm_rank(t.c);
-    if (t.rank == 0)
-        printf("seed %d\n", SEED);
+    t.c = open_ranks(SEED, &t.n_ranks, &t.rank);
     for (uint32_t l = 0; l < N_LAYERS; l++) {
         t.got[l] = floats(sizes[l]);
         t.weights[l] = floats(sizes[l]);

@@ -5,7 +5,7 @@
 #include "check.h"
 #include "codec/codec_kind.h"
 #include "hls/arith/philox.h"
-#include "reduce/reducer.h"
+#include "open_reducer.h"
 #include <math.h>
 #include <string.h>
 
@@ -275,12 +275,7 @@ static void check_refusals(void)
 
 int main(void)
 {
-    if (comm_open(60, &t.c) < 0)
-        return 1;
-    t.n_ranks = comm_n_ranks(t.c);
-    t.rank = comm_rank(t.c);
-    if (t.rank == 0)
-        printf("seed %d\n", SEED);
+    t.c = open_ranks(SEED, &t.n_ranks, &t.rank);
     make_grads(0);
     check_refusals();
     check_run("direct", "direct");

@@ -4,7 +4,7 @@
 #define OVERLAP_FIXTURE_H
 #include "check.h"
 #include "fake_card_path.h"
-#include "reduce/reducer.h"
+#include "open_reducer.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -216,12 +216,7 @@ static inline struct reducer_step run_early(struct reducer *r, uint32_t step, bo
 
 static inline void overlap_fixture_open(void)
 {
-    if (comm_open(60, &t.c) < 0)
-        exit(1);
-    t.n_ranks = comm_n_ranks(t.c);
-    t.rank = comm_rank(t.c);
-    if (t.rank == 0)
-        printf("seed %d\n", SEED);
+    t.c = open_ranks(SEED, &t.n_ranks, &t.rank);
     for (int l = 0; l < N_LAYERS; l++)
         t.layers[l] =
             (struct reducer_layer){.name = "layer", .n = sizes[l], .fp32 = l == 4 || l == 8};

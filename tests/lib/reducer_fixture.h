@@ -4,13 +4,13 @@
 #define REDUCER_FIXTURE_H
 #include "check.h"
 #include "hls/arith/philox.h"
-#include "reduce/reducer.h"
+#include "open_reducer.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_RANKS = 8, N_LAYERS = 10, N_MAX = 700 };
-static const uint64_t seed = 31337;
+enum { SEED = 31337 };
 
 /* ZERO: two layers; ONE_RANK: zero on the others; SUBNORMAL: of fp32 (f > 127); HUGE_VALUES: near
  * the top of fp32. */
@@ -38,7 +38,7 @@ static inline void make_grads(uint32_t step, bool tame)
 {
     for (int r = 0; r < t.n_ranks; r++)
         for (int l = 0; l < N_LAYERS; l++) {
-            const uint64_t key = philox_key(seed, step, (uint32_t)l, (uint32_t)r, 1);
+            const uint64_t key = philox_key(SEED, step, (uint32_t)l, (uint32_t)r, 1);
             const bool zero =
                 shape[l].kind == ZERO || (shape[l].kind == ONE_RANK && r != t.n_ranks / 2);
             const double size = zero ? 0 : tame ? 1 : shape[l].size;
@@ -67,16 +67,9 @@ static inline bool mine_unchanged(void)
 static inline struct reducer *open_reducer(const struct codec_spec *spec, const char *algo_word,
                                            size_t bucket_bytes, struct codec *codec)
 {
-    const struct algo *algo;
-    int group;
-    struct reducer *r = NULL;
-    if (codec_parse(spec, codec) < 0 || algo_find(algo_word, t.n_ranks, &algo, &group) < 0 ||
-        algo_settle(algo, group, t.n_ranks, codec) < 0 ||
-        reducer_open(t.c, codec, algo, group, bucket_bytes, t.layers, N_LAYERS, &r) < 0) {
-        fprintf(stderr, "cannot open %s\n", spec->format);
-        exit(1);
-    }
-    return r;
+    const struct reducer_words words = {
+        .codec = *spec, .algo = algo_word, .bucket_bytes = bucket_bytes};
+    return open_reducer_of(t.c, &words, t.layers, N_LAYERS, codec);
 }
 
 static inline struct reducer_step run(struct reducer *r, uint64_t step)
@@ -91,12 +84,7 @@ static inline struct reducer_step run(struct reducer *r, uint64_t step)
 
 static inline void reducer_fixture_open(void)
 {
-    if (comm_open(120, &t.c) < 0)
-        exit(1);
-    t.n_ranks = comm_n_ranks(t.c);
-    t.rank = comm_rank(t.c);
-    if (t.rank == 0)
-        printf("seed %llu\n", (unsigned long long)seed);
+    t.c = open_ranks(SEED, &t.n_ranks, &t.rank);
     for (int l = 0; l < N_LAYERS; l++) {
         t.layers[l] = (struct reducer_layer){.name = "layer", .n = shape[l].n};
         t.at[l] = t.mine[l];

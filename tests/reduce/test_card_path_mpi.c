@@ -1,7 +1,7 @@
 /* test_card_path_mpi.c : a transport that fails in mid-step changes no bit. */
 /* RANKS: 1 2 3 5 */
 #include "check.h"
-#include "reduce/reducer.h"
+#include "open_reducer.h"
 #include "fake_card_path.h"
 #include <math.h>
 #include <stdlib.h>
@@ -35,15 +35,11 @@ static void make_grads(uint32_t step)
 
 static struct reducer *open_reducer(const struct codec_spec *spec, struct codec *codec)
 {
-    const struct algo *algo;
-    int group;
-    struct reducer *r = NULL;
-    if (codec_parse(spec, codec) < 0 || algo_find("auto", t.n_ranks, &algo, &group) < 0 ||
-        algo_settle(algo, group, t.n_ranks, codec) < 0 ||
-        reducer_open(t.c, codec, algo, group, codec_sum(codec) ? BUCKET_BYTES : BUCKET_BYTES / 4,
-                     t.layers, N_LAYERS, &r) < 0)
-        exit(1);
-    return r;
+    const bool ternary = spec->codec && !strcmp(spec->codec, "ternary");
+    const struct reducer_words words = {.codec = *spec,
+                                        .algo = "auto",
+                                        .bucket_bytes = ternary ? BUCKET_BYTES / 4 : BUCKET_BYTES};
+    return open_reducer_of(t.c, &words, t.layers, N_LAYERS, codec);
 }
 
 static struct reducer_step run(struct reducer *r, uint64_t step, float grads[N_LAYERS][N_MAX])
@@ -97,12 +93,7 @@ static void check_steps(const struct codec_spec *spec)
 
 int main(void)
 {
-    if (comm_open(60, &t.c) < 0)
-        return 1;
-    t.n_ranks = comm_n_ranks(t.c);
-    t.rank = comm_rank(t.c);
-    if (t.rank == 0)
-        printf("seed %d\n", SEED);
+    t.c = open_ranks(SEED, &t.n_ranks, &t.rank);
     for (int l = 0; l < N_LAYERS; l++)
         t.layers[l] = (struct reducer_layer){.name = "layer", .n = sizes[l], .fp32 = l == 6};
     check_steps(&(struct codec_spec){.format = "e4m3", .scale = "aps"});

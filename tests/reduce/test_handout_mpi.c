@@ -3,7 +3,7 @@
 /* RANKS: 1 2 3 */
 #include "base/err.h"
 #include "check.h"
-#include "reduce/reducer.h"
+#include "open_reducer.h"
 #include "hls/arith/philox.h"
 #include <math.h>
 #include <semaphore.h>
@@ -195,12 +195,7 @@ static void check_failure(bool overlap)
 
 int main(void)
 {
-    if (comm_open(60, &t.c) < 0)
-        return 1;
-    t.n_ranks = comm_n_ranks(t.c);
-    t.rank = comm_rank(t.c);
-    if (t.rank == 0)
-        printf("seed %d\n", SEED);
+    t.c = open_ranks(SEED, &t.n_ranks, &t.rank);
     for (int fp32 = 0; fp32 < 2; fp32++)
         for (int nan_rank = -1; nan_rank < t.n_ranks; nan_rank++)
             check_handout(nan_rank, fp32);

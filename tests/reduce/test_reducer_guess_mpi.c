@@ -1,7 +1,7 @@
 /* test_reducer_guess_mpi.c : guessing shifts from the previous step changes no bit. */
 /* RANKS: 1 2 3 4 */
 #include "check.h"
-#include "reduce/reducer.h"
+#include "open_reducer.h"
 #include "hls/arith/philox.h"
 #include <math.h>
 #include <stdlib.h>
@@ -36,14 +36,8 @@ static void make_grads(uint32_t step)
 static struct reducer *open_reducer(const struct codec_spec *spec, const char *algo_word,
                                     struct codec *codec)
 {
-    const struct algo *algo;
-    int group;
-    struct reducer *r = NULL;
-    if (codec_parse(spec, codec) < 0 || algo_find(algo_word, t.n_ranks, &algo, &group) < 0 ||
-        algo_settle(algo, group, t.n_ranks, codec) < 0 ||
-        reducer_open(t.c, codec, algo, group, 1000, t.layers, N_LAYERS, &r) < 0)
-        exit(1);
-    return r;
+    const struct reducer_words words = {.codec = *spec, .algo = algo_word, .bucket_bytes = 1000};
+    return open_reducer_of(t.c, &words, t.layers, N_LAYERS, codec);
 }
 
 static struct reducer_step run(struct reducer *r, uint64_t step, float grads[N_LAYERS][N_MAX])
@@ -204,12 +198,7 @@ static void check_tiny(void)
 
 int main(void)
 {
-    if (comm_open(120, &t.c) < 0)
-        return 1;
-    t.n_ranks = comm_n_ranks(t.c);
-    t.rank = comm_rank(t.c);
-    if (t.rank == 0)
-        printf("seed %d\n", SEED);
+    t.c = open_ranks(SEED, &t.n_ranks, &t.rank);
     for (int l = 0; l < N_LAYERS; l++)
         t.layers[l] = (struct reducer_layer){.name = "layer", .n = sizes[l]};
     static const char *const scales[] = {"aps", "aps-tight", "none", "const:8"};
