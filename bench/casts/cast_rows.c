@@ -1,6 +1,5 @@
 /* cast_rows.c : lists the rows of bench_cast, with functions that return the counted bytes. */
 #include "cast_rows.h"
-#include "codec/codec.h"
 #include "vec/list/vec_levels.h"
 #include "vec/list/vec_signs.h"
 

@@ -13,7 +13,6 @@
 #include "vec/gpu/gpu.h"
 #include "gpu_rows.h"
 #include "bench/measure.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -17,7 +17,6 @@
 #include "base/opt/opt.h"
 #include "bench/measure.h"
 #include "base/progress.h"
-#include "hls/arith/philox.h"
 #include "nn/cpu/blas.h"
 #include "nn/data/dataset.h"
 #include "nn/model_graph.h"

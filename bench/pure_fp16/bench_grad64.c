@@ -8,7 +8,6 @@
 #include "base/opt/opt.h"
 #include "bench/measure.h"
 #include "nn/data/dataset.h"
-#include "nn/data/sample_images.h"
 #include "bench/codecs/dump.h"
 
 struct options {

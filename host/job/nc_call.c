@@ -1,7 +1,6 @@
 /* nc_call.c : checks, begins and ends calls of the public interface. */
 #include "job/nc_inside.h"
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 static _Thread_local char open_error[512]; /* of this thread's last nc_open */

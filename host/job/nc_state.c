@@ -5,7 +5,6 @@
  *
  * After this head come `size` bytes, the codec's state of all layers. With blocks, each block of a
  * process has its own head and state; ranks counts blocks, and rank is the block's index. */
-#include "base/buf.h"
 #include "base/crc.h"
 #include "job/nc_inside.h"
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* test_codec_qsgd_mpi.c : compares QSGD through the reducer with plain loops. */
 /* RANKS: 1 2 3 5 8 */
-#include "base/err.h"
 #include "codec_refused.h"
 #include "check.h"
 #include "codec/codec_kind.h"

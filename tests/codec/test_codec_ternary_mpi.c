@@ -1,6 +1,5 @@
 /* test_codec_ternary_mpi.c : compares TernGrad through the reducer with plain loops. */
 /* RANKS: 1 2 4 6 */
-#include "base/err.h"
 #include "codec_refused.h"
 #include "check.h"
 #include "codec/codec_kind.h"

@@ -1,7 +1,6 @@
 /* test_algo_phases.c : an algorithm's phases state its bytes, messages and rounds for 1 to 256
  * ranks. The numbers of the APS paper's section 4.2 follow. */
 #include "algo_check.h"
-#include "comm/algo/algo_step.h"
 #include "comm/virtual/comm_virtual.h"
 
 struct counted {

@@ -1,7 +1,6 @@
 /* test_comm_over.c : ranks over the caller's transport, and errors when ranks die, stay silent
  * or fail. */
 #include "base/clock.h"
-#include "base/err.h"
 #include "capture.h"
 #include "comm/over/comm_over.h"
 #include "comm_check.h"

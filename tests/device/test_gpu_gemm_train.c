@@ -2,7 +2,6 @@
  * nn_cpu's bits on the GPU. */
 #include "gpu_layers.h"
 #include "gpu_models.h"
-#include "nn/cpu/gemm_low.h"
 #include "nn/round/round_ops.h"
 #include <string.h>
 

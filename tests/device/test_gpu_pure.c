@@ -1,7 +1,6 @@
 /* test_gpu_pure.c : in pure fp16, the GPU's weights, gradients, velocities, statistics and
  * activations have 2 bytes; other allocations are named temporaries. Libraries add halves, except
  * the emulated cuDNN with badly aligned tensors. Needs the emulator: EMU_LOG. */
-#include "device/nn/dev_nn.h"
 #include "gpu_fixture.h"
 #include "gpu_models.h"
 #include "nn/optim/optim.h"

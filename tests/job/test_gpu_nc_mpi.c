@@ -1,7 +1,6 @@
 /* test_gpu_nc_mpi.c : the public interface gives the same means on GPUs as on the CPU. */
 /* RANKS: 1 2 4 */
 #include <narrowcast.h>
-#include "base/buf.h"
 #include "check.h"
 #include "gpu_fixture.h"
 #include "hls/arith/philox.h"

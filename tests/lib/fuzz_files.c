@@ -22,7 +22,6 @@
  *     SOUND       the file */
 #include "app/train/checkpoint_file.h"
 #include "app/files/codes_in.h"
-#include "base/buf.h"
 #include "base/err.h"
 #include "nn/data/picture.h"
 #include "nn/data/sources.h"
@@ -32,7 +31,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 

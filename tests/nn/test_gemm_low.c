@@ -1,7 +1,6 @@
 /* test_gemm_low.c : the CPU's products with a narrow accumulator equal mf.h, operation by
  * operation. */
 #include "gemm_fixture.h"
-#include "codec/codec.h"
 
 static const struct mf_fmt formats[] = {{5, 2, 0},  {4, 3, 0},  {5, 10, 0}, {8, 7, 0}, {6, 9, 0},
                                         {4, 3, 1},  {3, 0, 0},  {8, 0, 0},  {1, 3, 0}, {2, 1, 0},

@@ -2,7 +2,6 @@
 #include <string.h>
 #include "check.h"
 #include "nn/data/feed.h"
-#include "nn/optim/optim.h"
 
 enum { BATCH = 24, STEPS = 5 };
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include "base/buf.h"
 #include "capture.h"
 #include "check.h"
 #include "hls/arith/philox.h"

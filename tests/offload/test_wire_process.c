@@ -9,7 +9,6 @@
 #include "offload/wire/wire_process.h"
 #include <libgen.h>
 #include <limits.h>
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "check.h"
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "hls/card/regs.h"
 #include "rtl_rand.h"
 #include "sim/rtl/verilated_model.h"
-#include <string.h>
 
 static uint64_t seed = 0x5e95;
 

@@ -3,7 +3,6 @@
 #include "base/err.h"
 #include "job/job.h"
 #include <stdio.h>
-#include <string.h>
 
 enum { ELEMENTS = 4096 };
 

@@ -3,7 +3,6 @@
 #include "base/crc.h"
 #include "base/text.h"
 #include "comm/mpi/comm_library.h"
-#include "nn/cpu/blas.h"
 #include "offload/wire/wire_socket.h"
 #include "vec/vec_isa.h"
 #include <sched.h>

@@ -1,7 +1,6 @@
 /* info_gpu.c : adds facts of the GPU and its libraries. */
 #include "app/doctor/info.h"
 #include "comm/comm.h"
-#include "device/run/dev_nccl.h"
 #include "device/nn/dev_nn.h"
 #include "vec/gpu/gpu.h"
 #include <dlfcn.h>

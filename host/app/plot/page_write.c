@@ -3,7 +3,6 @@
 #include "app/app.h"
 #include "base/err.h"
 #include <stdlib.h>
-#include <string.h>
 
 enum { POINTS_MAX = 500 }; /* per series */
 

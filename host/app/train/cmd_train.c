@@ -7,7 +7,6 @@
 #include "comm/virtual/comm_virtual.h"
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 static const double DEADLINE_S = 60; /* until the options are read */

@@ -5,7 +5,6 @@
 #include "app/train/train.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include <string.h>
 
 /* Keeps the first failure that only this rank knows. */
 static void note(struct train *t, int rc)

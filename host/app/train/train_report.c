@@ -1,11 +1,9 @@
 /* train_report.c : prints the progress line and the final table. */
-#include "app/app.h"
 #include "app/train/train.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include <math.h>
-#include <string.h>
 
 static double reduce_percent(const struct report_time *time)
 {

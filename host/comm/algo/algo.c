@@ -4,7 +4,6 @@
 #include "base/opt/opt.h"
 #include "base/text.h"
 #include "codec/codec_kind.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
 /* cpu_scale.c : scales gradients by powers of two, and computes their moments and histograms. */
-#include <string.h>
 #include "base/bits.h"
 #include "nn/cpu/cpu_ops.h"
 

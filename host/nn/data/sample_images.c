@@ -2,7 +2,6 @@
 #include "base/err.h"
 #include "hls/nn/bilinear.h"
 #include "nn/data/sample_images.h"
-#include "nn/model.h"
 #include "nn/nn_ops.h"
 #include <math.h>
 #include <stdlib.h>

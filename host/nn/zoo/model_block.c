@@ -2,7 +2,6 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "nn/model_graph.h"
-#include <string.h>
 
 static const struct {
     const char *name;

@@ -1,7 +1,6 @@
 /* cast_plan.c : Selects the way of a cast and computes its constants. */
 #include "vec/cast/cast_plan.h"
 #include <math.h>
-#include <string.h>
 
 static int clamp(int x, int limit)
 {

@@ -1,11 +1,9 @@
 /* vec_cuda.c : Implements the table of vec.h on the GPU. */
 #include "vec/gpu/vec_cuda.h"
-#include "base/err.h"
 #include "device/vec/dev_vec.h"
 #include "vec/gpu/gpu.h"
 #include "vec/gpu/gpu_lane.h"
 #include "vec/gpu/lists_cuda.h"
-#include <string.h>
 
 enum { NOT_FINITE = 0x7fc00000 };
 

@@ -1,7 +1,6 @@
 /* levels_c.c : Converts buckets of levels in plain C. */
 #include "hls/arith/philox.h"
 #include "vec/list/levels_body.h"
-#include "vec/vec_isa.h"
 
 static void levels_random(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words)
 {

@@ -1,7 +1,6 @@
 /* sum_exact.c : Decides whether an exact sum can use fp32 or fp64, and computes the constants. */
 #include "vec/sum/sum_exact.h"
 #include "base/bits.h"
-#include <string.h>
 
 enum { FP32_BITS = 24, FP64_BITS = 53, HALF_BIAS = 15, HALF_M = 10, SCALE_MAX = 60 };
 
