@@ -5,6 +5,7 @@
 # places buffers, ranks and cards anew.
 set -eu
 . "$(dirname "$0")/usage.sh"
+cd "$OLDPWD"
 [ $# -ge 2 ] || { echo 'usage: median.sh RUNS COMMAND...' >&2; exit 2; }
 runs=$1
 whole RUNS "$runs" 'a number of runs'

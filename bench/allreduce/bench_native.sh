@@ -5,7 +5,6 @@
 # Environment: B, the build folder; ROUNDS of trials [3].
 set -eu
 . "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.."
 ranks=${1:-2}
 shift $(($# > 0))
 whole RANKS "$ranks" 'a number of ranks'
@@ -16,13 +15,13 @@ unset OMPI_MCA_pml OMPI_MCA_btl OMPI_MCA_btl_tcp_if_include OMPI_MCA_btl_vader_s
 unset OMPI_MCA_hwloc_base_binding_policy PRTE_MCA_hwloc_default_binding_policy
 
 with() {  # with ALGORITHM OPTION...: bench_native; ignore: Open MPI's own choice
-    OMPI_MCA_coll_libnbc_iallreduce_algorithm=$1 mpirun -np "$ranks" "${B:-build}/bench_native" "${@:2}"
+    OMPI_MCA_coll_libnbc_iallreduce_algorithm=$1 mpirun -np "$ranks" "$B/bench_native" "${@:2}"
 }
 for _ in $(seq "${ROUNDS:-3}"); do
     for algorithm in ignore ring binomial rabenseifner recursive_doubling; do
         with "$algorithm" "$@" --json --only 'MPI_Iallreduce fp32' | sed -n "s/.*\"ms\":\([0-9.]*\).*/\1 $algorithm/p"
     done
-done | sort -n | awk '!seen[$2]++ { printf "%-28s %9.2f ms\n", $2, $1 }' >"${B:-build}/bench_native.algorithms"
+done | sort -n | awk '!seen[$2]++ { printf "%-28s %9.2f ms\n", $2, $1 }' >"$B/bench_native.algorithms"
 echo "MPI_Iallreduce fp32 by algorithm, the best of ${ROUNDS:-3} runs (ignore: what Open MPI takes by itself)"
-cat "${B:-build}/bench_native.algorithms"
-with "$(sed 's/ .*//;q' "${B:-build}/bench_native.algorithms")" "$@"
+cat "$B/bench_native.algorithms"
+with "$(sed 's/ .*//;q' "$B/bench_native.algorithms")" "$@"

@@ -11,8 +11,6 @@
 #   waited   from the end of the backward pass to the means
 set -eu
 . "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.."
-B=${B:-build}
 ranks=${1:-4}
 shift $(($# > 0))
 whole RANKS "$ranks" 'a number of ranks'

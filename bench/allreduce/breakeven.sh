@@ -6,7 +6,6 @@
 # port without limit.
 set -eu
 . "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.."
 size=${1:-16M}
 shift $(($# > 0))
 export B=${B:-build} NODES

@@ -6,7 +6,6 @@
 # root, like netlab.sh.
 set -eu
 . "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.."
 B=$(realpath "${B:-build}")
 export PYTHON=${PYTHON:-/usr/bin/python3} NARROWCAST_LIBRARY=$B/libnarrowcast.so.0 OMP_NUM_THREADS=1
 nodes=${1:-4} rate=${2:-1gbit}

@@ -17,7 +17,6 @@
 # Environment: B; LINKS [1gbit 2.5gbit]; RUNS [3]; NODES [4]; CAST, options of bench_cast.
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.."
 export B=${B:-build} NODES=${NODES:-4} RUNS=${RUNS:-3}
 rates=$B/predict_rates.json points=$B/predict_points.json asked=$B/predict_asked.json
 links=${LINKS:-1gbit 2.5gbit}

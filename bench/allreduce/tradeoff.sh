@@ -8,8 +8,6 @@
 # rows [$B/tradeoff.tsv]. --table prints it and draws the chart.
 set -eu
 . "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.."
-B=${B:-build}
 tsv=${TABLE:-$B/tradeoff.tsv}
 steps=${STEPS:-12} batch=${BATCH:-64} nodes=4
 whole STEPS "$steps" 'a number of steps'

@@ -6,8 +6,6 @@
 # (bench/data); --table prints it.
 set -eu
 . "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.."
-B=${B:-build}
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 seeds=${1:-1 2 3}

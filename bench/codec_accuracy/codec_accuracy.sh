@@ -8,8 +8,6 @@
 # (MODEL-steps.tsv). "relgrad,rate" has the other rows' rate divided by 0.76.
 set -eu
 . "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.."
-B=${B:-build}
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 model=${1:-resnet8}

@@ -8,8 +8,6 @@
 # into caffenet-shares.md; they take 730 MB in $B.
 set -eu
 . "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.."
-B=${B:-build}
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 seeds=${1:-1 2}

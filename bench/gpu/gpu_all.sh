@@ -19,7 +19,6 @@
 # shorten arrays and PyTorch's runs; EMULATED=1 tries the script without a GPU.
 set -u
 . "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.." || exit 1
 export B=${B:-build}
 OUT=${OUT:-$B/gpu_all}
 PYTHON=${PYTHON:-python3}

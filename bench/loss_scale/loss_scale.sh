@@ -14,8 +14,6 @@
 # With TABLES, another folder: SAMPLES, EPOCHS, RATE.
 set -eu
 . "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.."
-B=${B:-build}
 tables=${TABLES:-bench/data}
 only=''
 case ${1-} in

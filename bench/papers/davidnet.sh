@@ -8,8 +8,6 @@
 # gather --sum nearest.
 set -eu
 . "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.."
-B=${B:-build}
 tsv=$B/davidnet.tsv
 DEVICE=${DEVICE:-cuda}
 [ "$DEVICE" != cuda ] || JOBS=${JOBS:-1} # one GPU

@@ -12,7 +12,6 @@
 #   oyama11         fp8 paper, Fig. 11: one all-reduce in trunc instead of two stages, 2 and 8 nodes
 set -eu
 . "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.."
 table=''
 [ "${1-}" != --table ] || { table=--table && shift; }
 case ${1-} in

@@ -8,7 +8,6 @@
 # --table prints them.
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.."
 export B=${B:-build} NODES=${NODES:-4} REPS=${REPS:-5} LINK=${LINK:-1gbit} RUNS=${RUNS:-9}
 export TABLES=${TABLES:-bench/data}
 only=''

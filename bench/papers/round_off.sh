@@ -7,8 +7,6 @@
 # of the elements' relative errors. The gradients take 5.6 GB in $B.
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.."
-B=${B:-build}
 tables=${TABLES:-bench/data}
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }

@@ -9,8 +9,6 @@
 # results.
 set -eu
 . "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.."
-B=${B:-build}
 TABLES=${TABLES:-bench/data}
 networks=${NETWORKS:-mlp lenet5 resnet8 resnet20 davidnet resnet18 resnet50 caffenet}
 deep=${DEEP:-resnet50}

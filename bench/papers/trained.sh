@@ -7,8 +7,6 @@
 # divides before it casts), and their overflow to inf.
 set -eu
 . "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.."
-B=${B:-build}
 tables=${TABLES:-bench/data}
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }

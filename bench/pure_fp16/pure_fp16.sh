@@ -11,8 +11,6 @@
 # another folder: EPOCHS, and RATE instead of 0.1 (not for batches).
 set -eu
 . "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.."
-B=${B:-build}
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 which=${1:-resnet8}

@@ -5,8 +5,6 @@
 # Appends to $TABLES/shapes-N.tsv (bench/data); --table prints it.
 set -eu
 . "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.."
-B=${B:-build}
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 seeds=${1:-1 2 3}

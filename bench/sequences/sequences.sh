@@ -6,8 +6,6 @@
 # text.tsv (bench/data); --table prints it. With TABLES, another folder: EPOCHS instead of 20 and 8.
 set -eu
 . "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.."
-B=${B:-build}
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 kind=${1:-an4} seeds=${2:-1}

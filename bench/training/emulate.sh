@@ -4,13 +4,13 @@
 # OPTIONs are those of train, for both. Each rank has 32 images.
 set -eu
 . "$(dirname "$0")/../usage.sh"
+cd "$OLDPWD"
 runs=5
 [ "${1-}" != -n ] || { runs=${2-} && shift $(($# < 2 ? $# : 2)); }
 [ $# -ge 1 ] || { echo "usage: bench/training/emulate.sh [-n RUNS] RANKS [OPTION...]" >&2; exit 2; }
 ranks=$1 && shift
 whole RUNS "$runs" 'a number of runs'
 whole RANKS "$ranks" 'a number of ranks'
-B=${B:-build}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 each=32

@@ -5,8 +5,6 @@
 # Skips a missing GPU or PyTorch.
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.."
-B=${B:-build}
 PYTHON=${PYTHON:-python3}
 field() { sed -n "s/.*\"$1\": *\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
 
