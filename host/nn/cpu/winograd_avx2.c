@@ -32,14 +32,5 @@ static void multiply_add(int rows, int m, int n, const float *a, const float *b,
             add_4x2(rows, m, n, a + r, b, o + (ptrdiff_t)r * n);
 }
 
-const struct winograd_kernels winograd_avx2 = {
-    .name = "avx2",
-    .spread = spread,
-    .spread_own = spread_own,
-    .gather = gather,
-    .filters = filters,
-    .weights = weights,
-    .multiply = multiply,
-    .multiply_add = multiply_add,
-};
+WINOGRAD_KERNELS(avx2)
 #endif

@@ -49,14 +49,5 @@ static void multiply_add(int rows, int m, int n, const float *a, const float *b,
     }
 }
 
-const struct winograd_kernels winograd_avx512 = {
-    .name = "avx512",
-    .spread = spread,
-    .spread_own = spread_own,
-    .gather = gather,
-    .filters = filters,
-    .weights = weights,
-    .multiply = multiply,
-    .multiply_add = multiply_add,
-};
+WINOGRAD_KERNELS(avx512)
 #endif

@@ -350,4 +350,17 @@ static void weights(int in, int out, const float *sums, float *dw)
             vec_store(o + (ptrdiff_t)r * pitch + c * LANES,                                    \
                       vec_add(vec_load(o + (ptrdiff_t)r * pitch + c * LANES), sum[r][c]));     \
     }
+
+/* for the end of the including file */
+#define WINOGRAD_KERNELS(isa)                        \
+    const struct winograd_kernels winograd_##isa = { \
+        .name = #isa,                                \
+        .spread = spread,                            \
+        .spread_own = spread_own,                    \
+        .gather = gather,                            \
+        .filters = filters,                          \
+        .weights = weights,                          \
+        .multiply = multiply,                        \
+        .multiply_add = multiply_add,                \
+    };
 #endif

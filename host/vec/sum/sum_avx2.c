@@ -140,40 +140,7 @@ static void add_nibbles(struct sum_step_fmt f, uint8_t *acc, const uint8_t *code
         acc[n_bytes - 1] &= 15;
 }
 
-static void avx2_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
-{
-    struct sum_step_fmt f;
-    struct sum_exact exact;
-    if (sum_exact_add_plan(sum, &exact))
-        sum_exact_avx2(&exact, (const uint8_t *const[]){acc, codes}, 2, n, acc);
-    else if (!sum_step_fmt(sum, &f))
-        body_add_packed(sum, acc, codes, n);
-    else if (mf_width(sum->in) == 4)
-        add_nibbles(f, acc, codes, n);
-    else if (sum->rule == VEC_TRUNC)
-        add_bytes(f, true, acc, codes, n);
-    else
-        add_bytes(f, false, acc, codes, n);
-}
-
-static void avx2_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
-                     struct mf_fmt out, int shift, uint8_t *codes)
-{
-    struct sum_exact plan;
-    if (sum_exact_plan(sum, n_parts, out, shift, &plan))
-        sum_exact_avx2(&plan, parts, n_parts, n, codes);
-    else if (sum_packs(sum, out, shift))
-        sum_packed(avx2_add, sum, parts, n_parts, n, codes);
-    else
-        body_sum(sum, parts, n_parts, n, out, shift, codes);
-}
-
-void sum_avx2_fill(struct vec_ops *ops)
-{
-    body_fill(ops);
-    ops->sum_to_wide = sum_to_wide_avx2;
-    ops->sum_of_wide = sum_of_wide_avx2;
-    ops->add = avx2_add;
-    ops->sum = avx2_sum;
-}
+#define SUM_NAME(what) sum_avx2_##what
+#define SUM_EXACT      sum_exact_avx2
+#include "vec/sum/sum_x86_body.h"
 #endif

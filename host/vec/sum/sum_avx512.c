@@ -122,40 +122,7 @@ static void add_nibbles(struct sum_step_fmt f, uint8_t *acc, const uint8_t *code
     }
 }
 
-void sum_avx512_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
-{
-    struct sum_step_fmt f;
-    struct sum_exact exact;
-    if (sum_exact_add_plan(sum, &exact))
-        sum_exact_avx512(&exact, (const uint8_t *const[]){acc, codes}, 2, n, acc);
-    else if (!sum_step_fmt(sum, &f))
-        body_add_packed(sum, acc, codes, n);
-    else if (mf_width(sum->in) == 4)
-        add_nibbles(f, acc, codes, n);
-    else if (sum->rule == VEC_TRUNC)
-        add_bytes(f, true, acc, codes, n);
-    else
-        add_bytes(f, false, acc, codes, n);
-}
-
-void sum_avx512_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
-                    struct mf_fmt out, int shift, uint8_t *codes)
-{
-    struct sum_exact plan;
-    if (sum_exact_plan(sum, n_parts, out, shift, &plan))
-        sum_exact_avx512(&plan, parts, n_parts, n, codes);
-    else if (sum_packs(sum, out, shift))
-        sum_packed(sum_avx512_add, sum, parts, n_parts, n, codes);
-    else
-        body_sum(sum, parts, n_parts, n, out, shift, codes);
-}
-
-void sum_avx512_fill(struct vec_ops *ops)
-{
-    body_fill(ops);
-    ops->sum_to_wide = sum_to_wide_avx2;
-    ops->sum_of_wide = sum_of_wide_avx2;
-    ops->add = sum_avx512_add;
-    ops->sum = sum_avx512_sum;
-}
+#define SUM_NAME(what) sum_avx512_##what
+#define SUM_EXACT      sum_exact_avx512
+#include "vec/sum/sum_x86_body.h"
 #endif

@@ -41,7 +41,7 @@ static struct lane_fmt body_fmt(const struct vec_sum *sum, enum body_adder adder
                             : lane_fmt32(sum->in, sum->overflow);
 }
 
-/* ---- accumulators of another format (vec_sum.acc), whose values include those of the codes ---- */
+/* ---- accumulators of another format (vec_sum.acc): its values include those of the codes ---- */
 
 BODY_INLINE uint32_t body_add_to(enum body_adder adder, const struct lane_fmt *k,
                                  const struct lane_fmt *from, uint32_t a, uint32_t b)

@@ -4,8 +4,8 @@
 #include "vec/fp_mode.h"
 #include "vec/sum/sum_exact_avx2.h"
 
-EXACT_INLINE void sum32(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
-                        size_t i, size_t n, uint8_t *codes)
+EXACT_INLINE void sum_block(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
+                            size_t i, size_t n, uint8_t *codes)
 {
     __m256 low[4], high[4];
     __m256i c[4];
@@ -35,8 +35,8 @@ EXACT_INLINE __m256d add_wide(__m256d sum, __m256 x, int upper)
         sum, _mm256_cvtps_pd(upper ? _mm256_extractf128_ps(x, 1) : _mm256_castps256_ps128(x)));
 }
 
-EXACT_INLINE void sum16(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
-                        size_t i, size_t n, uint8_t *codes)
+EXACT_INLINE void sum_block_halves(const struct sum_exact *p, const uint8_t *const *parts,
+                                   int n_parts, size_t i, size_t n, uint8_t *codes)
 {
     uint8_t rest[LANES] = {0};
     uint8_t *to = n < LANES / 2 ? rest : codes + i * p->out_width / 8;
@@ -67,42 +67,7 @@ EXACT_INLINE void sum16(const struct sum_exact *p, const uint8_t *const *parts, 
         memcpy(codes + i * p->out_width / 8, rest, n * p->out_width / 8);
 }
 
-static void sum_halves(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
-                       size_t n, uint8_t *codes)
-{
-    size_t i = 0;
-    for (; i + LANES / 2 <= n; i += LANES / 2)
-        sum16(plan, parts, n_parts, i, LANES / 2, codes);
-    if (i < n)
-        sum16(plan, parts, n_parts, i, n - i, codes);
-}
-
-/* Constant arguments give each of the three kinds of codes its own loop. */
-EXACT_INLINE void sum_all(struct sum_exact plan, bool two, bool nibbles,
-                          const uint8_t *const *parts, int n_parts, size_t n, uint8_t *codes)
-{
-    plan.two = two;
-    plan.nibbles = nibbles;
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        sum32(&plan, parts, n_parts, i, LANES, codes);
-    if (i < n)
-        sum32(&plan, parts, n_parts, i, n - i, codes);
-}
-
-static __attribute__((noinline)) void sum_in_ieee(const struct sum_exact *plan,
-                                                  const uint8_t *const *parts, int n_parts,
-                                                  size_t n, uint8_t *codes)
-{
-    if (plan->halves)
-        sum_halves(plan, parts, n_parts, n, codes);
-    else if (plan->two)
-        sum_all(*plan, true, false, parts, n_parts, n, codes);
-    else if (plan->nibbles)
-        sum_all(*plan, false, true, parts, n_parts, n, codes);
-    else
-        sum_all(*plan, false, false, parts, n_parts, n, codes);
-}
+#include "vec/sum/sum_exact_body.h"
 
 void sum_exact_avx2(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
                     size_t n, uint8_t *codes)

@@ -7,7 +7,9 @@
 
 #define EXACT_INLINE static inline __attribute__((always_inline))
 
-/* 64 elements, in the order of _mm512_unpack*_epi8 */
+enum { LANES = 64 };
+
+/* LANES elements, in the order of _mm512_unpack*_epi8 */
 struct floats {
     __m512 x[4];
 };
@@ -129,8 +131,8 @@ EXACT_INLINE void store_codes(const struct sum_exact *p, const struct floats *su
                             _mm512_cvtepi16_epi8(pairs));
 }
 
-EXACT_INLINE void sum64(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
-                        size_t i, size_t n, uint8_t *codes)
+EXACT_INLINE void sum_block(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
+                            size_t i, size_t n, uint8_t *codes)
 {
     const size_t at = p->nibbles ? i / 2 : i;
     struct floats low, high;
@@ -171,8 +173,8 @@ EXACT_INLINE void add_wide(__m512d *sums, __m256i halves)
     sums[1] = _mm512_add_pd(sums[1], _mm512_cvtps_pd(high));
 }
 
-EXACT_INLINE void sum32(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
-                        size_t i, size_t n, uint8_t *codes)
+EXACT_INLINE void sum_block_halves(const struct sum_exact *p, const uint8_t *const *parts,
+                                   int n_parts, size_t i, size_t n, uint8_t *codes)
 {
     const __mmask32 in = (__mmask32)first_bytes(n);
     __m512d sum[4];
@@ -191,41 +193,7 @@ EXACT_INLINE void sum32(const struct sum_exact *p, const uint8_t *const *parts, 
         _mm256_mask_storeu_epi8(codes + i, in, _mm512_cvtepi16_epi8(words));
 }
 
-static void sum_halves(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
-                       size_t n, uint8_t *codes)
-{
-    size_t i = 0;
-    for (; i + 32 <= n; i += 32)
-        sum32(plan, parts, n_parts, i, 32, codes);
-    if (i < n)
-        sum32(plan, parts, n_parts, i, n - i, codes);
-}
-
-EXACT_INLINE void sum_all(struct sum_exact plan, bool two, bool nibbles,
-                          const uint8_t *const *parts, int n_parts, size_t n, uint8_t *codes)
-{
-    plan.two = two;
-    plan.nibbles = nibbles;
-    size_t i = 0;
-    for (; i + 64 <= n; i += 64)
-        sum64(&plan, parts, n_parts, i, 64, codes);
-    if (i < n)
-        sum64(&plan, parts, n_parts, i, n - i, codes);
-}
-
-static __attribute__((noinline)) void sum_in_ieee(const struct sum_exact *plan,
-                                                  const uint8_t *const *parts, int n_parts,
-                                                  size_t n, uint8_t *codes)
-{
-    if (plan->halves)
-        sum_halves(plan, parts, n_parts, n, codes);
-    else if (plan->two)
-        sum_all(*plan, true, false, parts, n_parts, n, codes);
-    else if (plan->nibbles)
-        sum_all(*plan, false, true, parts, n_parts, n, codes);
-    else
-        sum_all(*plan, false, false, parts, n_parts, n, codes);
-}
+#include "vec/sum/sum_exact_body.h"
 
 void sum_exact_avx512(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
                       size_t n, uint8_t *codes)

@@ -1,0 +1,43 @@
+/* sum_x86_body.h : Chooses how the including file, by its add_bytes(), add_nibbles() and SUM_EXACT,
+ * adds two vectors and sums many. */
+#ifndef SUM_X86_BODY_H
+#define SUM_X86_BODY_H
+
+void SUM_NAME(add)(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
+{
+    struct sum_step_fmt f;
+    struct sum_exact exact;
+    if (sum_exact_add_plan(sum, &exact))
+        SUM_EXACT(&exact, (const uint8_t *const[]){acc, codes}, 2, n, acc);
+    else if (!sum_step_fmt(sum, &f))
+        body_add_packed(sum, acc, codes, n);
+    else if (mf_width(sum->in) == 4)
+        add_nibbles(f, acc, codes, n);
+    else if (sum->rule == VEC_TRUNC)
+        add_bytes(f, true, acc, codes, n);
+    else
+        add_bytes(f, false, acc, codes, n);
+}
+
+void SUM_NAME(sum)(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                   struct mf_fmt out, int shift, uint8_t *codes)
+{
+    struct sum_exact plan;
+    if (sum_exact_plan(sum, n_parts, out, shift, &plan))
+        SUM_EXACT(&plan, parts, n_parts, n, codes);
+    else if (sum_packs(sum, out, shift))
+        sum_packed(SUM_NAME(add), sum, parts, n_parts, n, codes);
+    else
+        body_sum(sum, parts, n_parts, n, out, shift, codes);
+}
+
+void SUM_NAME(fill)(struct vec_ops *ops)
+{
+    body_fill(ops);
+    ops->sum_to_wide = sum_to_wide_avx2;
+    ops->sum_of_wide = sum_of_wide_avx2;
+    ops->add = SUM_NAME(add);
+    ops->sum = SUM_NAME(sum);
+}
+
+#endif
