@@ -7,8 +7,8 @@
 #               gpu_pack/go bench/gpu/gpu_all.sh 1                 a part
 #               gpu_pack/go host/ranks.sh 2 build/narrowcast train --device cuda
 set -eu
-out=${1:+$(realpath -m "$1")} # relative to where it is called
 . "$(dirname "$0")/../usage.sh"
+out=${1:+$(cd "$OLDPWD" && realpath -m "$1")} # relative to where it is called
 out=${out:-$B/gpu_pack.tar.xz}
 if [ -d "$out" ] || [ ! -d "$(dirname "$out")" ]; then echo "gpu_pack.sh: '$out': must be a file in a folder that is there" >&2 && exit 2; fi
 library=$B/libnarrowcast_cuda.so
