@@ -117,7 +117,7 @@ END
 
 build()
 {
-    ${CC:-cc} -std=c11 -O0 -w -D_GNU_SOURCE -I"$1" -I. -Itests/lib tests/*/"$2.c" -o "$1/$2" -lm
+    ${CC:-cc} -std=c11 -O0 -w -D_GNU_SOURCE -I"$1" -I. -Ihost -Itests/lib tests/*/"$2.c" -o "$1/$2" -lm
 }
 
 mkdir -p "$dir/hls/arith" "$dir/sound" || exit 1
