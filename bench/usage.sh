@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034 # B is for those who source this
-# usage.sh : prints the sourcing script's head comment for --help, moves it to the top folder, sets B
-# (the build), and rejects invalid arguments.
+# usage.sh : prints the sourcing script's head comment for --help, moves it to the top folder, sets
+# B (the build), and rejects invalid arguments.
 case ${1-} in
 -h | --help)
     sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" | grep -v '^shellcheck '

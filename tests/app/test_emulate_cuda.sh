@@ -2,14 +2,8 @@
 # test_emulate_cuda.sh : compares checkpoints of `emulate --device cuda` with those of real ranks,
 # and of blocks in 3 processes, that share a GPU or the emulator.
 set -u
-. "$(dirname "$0")/../../host/ranks.sh"
-. "$(dirname "$0")/../lib/same_state.sh"
-cd "$(dirname "$0")/../.." || exit 1
-B=${B:-build}
-dir=$(mktemp -d "${TMPDIR:-/tmp}/emulate_cuda.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-bad=0
-. tests/lib/cuda_library.sh
+. "$(dirname "$0")/../lib/in_folder.sh"
+. "$here/lib/cuda_library.sh"
 export NARROWCAST_CONV=first # plans chosen by their speed may round differently
 common="--data synthetic:240,3 --batch 24 --lr 0.05 --device cuda --warmup 0"
 

@@ -1,17 +1,9 @@
 #!/bin/bash
 # test_train_cuda.sh : tests `narrowcast train --device cuda`, on a GPU or the emulator.
 set -u
-. "$(dirname "$0")/../../host/ranks.sh"
-cd "$(dirname "$0")/../.." || exit 1
-B=${B:-build}
+. "$(dirname "$0")/../lib/in_folder.sh"
 emu=$B/emu/libnarrowcast_cuda.so
-program=$B/narrowcast
-dir=$(mktemp -d "${TMPDIR:-/tmp}/train_cuda.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() { echo "FAIL $*"; bad=1; }
-
-. tests/lib/cuda_library.sh
+. "$here/lib/cuda_library.sh"
 
 export NARROWCAST_CONV=first  # plans chosen by their speed may round differently
 small="--data synthetic:400,1 --model lenet5 --batch 20 --steps 6 --lr 0.05 --warmup 0"
@@ -19,7 +11,7 @@ train() {
     local label=$1 ranks=$2
     shift 2
     # shellcheck disable=SC2086  # options are words
-    mpirun -np "$ranks" "$program" train $small "$@" >"$dir/$label.out" 2>"$dir/$label.err"
+    mpirun -np "$ranks" "$n" train $small "$@" >"$dir/$label.out" 2>"$dir/$label.err"
 }
 sum() { sed -n 's/^weights checksum //p' "$dir/$1.out"; }
 loss() { sed -n 's/^loss *\([0-9.]*\) .*/\1/p' "$dir/$1.out"; }

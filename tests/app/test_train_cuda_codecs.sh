@@ -1,23 +1,14 @@
 #!/bin/bash
 # test_train_cuda_codecs.sh : trains with `--device cuda --codec`, on a GPU or the emulator.
 set -u
-. "$(dirname "$0")/../../host/ranks.sh"
-. "$(dirname "$0")/../lib/same_state.sh"
-cd "$(dirname "$0")/../.." || exit 1
-B=${B:-build}
-program=$B/narrowcast
-dir=$(mktemp -d "${TMPDIR:-/tmp}/train_cuda_codecs.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() { echo "FAIL $*"; bad=1; }
-
-. tests/lib/cuda_library.sh
+. "$(dirname "$0")/../lib/in_folder.sh"
+. "$here/lib/cuda_library.sh"
 
 export NARROWCAST_CONV=first # plans chosen by their speed may round differently
 on() {
     local device=$1 ranks=$2 label=$3
     shift 3
-    timeout 120 mpirun -np "$ranks" "$program" train --device "$device" --data synthetic:160,1 --model lenet5 --batch 12 --steps 5 --lr 0.02 --warmup 0 \
+    timeout 120 mpirun -np "$ranks" "$n" train --device "$device" --data synthetic:160,1 --model lenet5 --batch 12 --steps 5 --lr 0.02 --warmup 0 \
         --schedule const "$@" >"$dir/$label.out" 2>"$dir/$label.err" || fail "$label $*: $(tail -n 1 "$dir/$label.err")"
 }
 loss() { sed -n 's/^loss *\([0-9.]*\) .*/\1/p' "$dir/$1.out"; }

@@ -1,17 +1,11 @@
-#!/bin/sh
+#!/bin/bash
 # test_bench_accuracy.sh : tests the accuracy scripts and papers.sh with a fake narrowcast: crashes
 # are not accuracies, finished rows do not run again, tables without rows leave no file.
 set -eu
-cd "$(dirname "$0")/../.."
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. "$(dirname "$0")/../lib/script.sh"
+cd "$here/.."
 export B="$dir/build" NARROWCAST_DATA="$dir" TABLES="$dir/build"
 mkdir "$B"
-bad=0
-fail() {
-    echo "test_bench_accuracy.sh: $*" >&2
-    bad=1
-}
 # A file "crash" makes e5m2 crash; e4m3 without APS diverges; others end with 90 % plus the seed in
 # points, after the seconds in a file "slow".
 cat >"$B/narrowcast" <<'END'

@@ -1,20 +1,11 @@
-#!/bin/sh
+#!/bin/bash
 # test_bench_allreduce.sh : tests bench_allreduce.
 set -eu
 . "$(dirname "$0")/../../host/ranks.sh"
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-here=$(cd "$(dirname "$0")/.." && pwd)
-dir=$(mktemp -d)
+. "$(dirname "$0")/../lib/script.sh"
 trap 'code=$?; [ $code -eq 0 ] || tail -n 20 "$dir/said" >&2; rm -rf "$dir"' EXIT
 cd "$dir"
 : >said
-bad=0
-
-fail() {
-    echo "test_bench_allreduce.sh: $*" >&2
-    bad=1
-}
 bench() {
     ranks=$1
     shift
@@ -121,7 +112,8 @@ else
     # MPI.
     through() {
         line=$(grep "\"algo\":\"offload\",\"type\":\"$1\"" card | grep '"wrong":0,') || fail "$1: no row of right sums: $(cat card card.said)"
-        wire=$(echo "$line" | sed 's/.*"wire_bytes":\([0-9]*\),.*/\1/') port=$(echo "$line" | sed 's/.*"port_bytes":\([0-9]*\),.*/\1/')
+        wire=${line#*'"wire_bytes":'} port=${line#*'"port_bytes":'}
+        wire=${wire%%,*} port=${port%%,*}
         if [ "$wire" -lt $(($2 * 1045 / 1000)) ] || [ "$wire" -gt $(($2 * 12 / 10)) ]; then fail "$1: $2 bytes of codes, $wire sent"; fi
         if [ "$port" -lt "$wire" ] || [ "$port" -gt $((wire * 11 / 10)) ]; then fail "$1: $wire bytes sent, $port through the port"; fi
     }

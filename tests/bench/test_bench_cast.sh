@@ -1,16 +1,9 @@
-#!/bin/sh
+#!/bin/bash
 # test_bench_cast.sh : tests bench_cast, whose baselines are the fastest copy and memcpy.
 set -eu
-cd "$(dirname "$0")/../.."
-B=${B:-build}
+. "$(dirname "$0")/../lib/script.sh"
+cd "$here/.."
 [ -x "$B/bench_cast" ] || { echo 'skip  bench_cast is not built'; exit 77; }
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() {
-    echo "test_bench_cast.sh: $*" >&2
-    bad=1
-}
 field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
 
 # Ratios and speeds are of one run.

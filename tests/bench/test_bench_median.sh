@@ -1,14 +1,8 @@
-#!/bin/sh
+#!/bin/bash
 # test_bench_median.sh : tests median.sh.
 set -eu
-cd "$(dirname "$0")/../.."
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() {
-    echo "test_bench_median.sh: $*" >&2
-    bad=1
-}
+. "$(dirname "$0")/../lib/script.sh"
+cd "$here/.."
 # Run i prints word i of $dir/ratios; "bad" fails.
 cat >"$dir/bench" <<'END'
 #!/bin/sh

@@ -2,16 +2,9 @@
 # test_bench_model_check.sh : predict_check.sh must find a time a third off and a point that the
 # model lacks.
 set -u
-cd "$(dirname "$0")/../.." || exit 1
-program=$(realpath "${B:-build}")/narrowcast
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() {
-    echo "test_bench_model_check.sh: $*" >&2
-    bad=1
-}
-ln -s "$program" "$dir/narrowcast"
+. "$(dirname "$0")/../lib/script.sh"
+cd "$here/.." || exit 1
+ln -s "$n" "$dir/narrowcast"
 export B=$dir
 check() { bench/allreduce/predict_check.sh --table >"$dir/out" 2>&1; }
 

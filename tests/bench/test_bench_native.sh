@@ -1,16 +1,9 @@
-#!/bin/sh
+#!/bin/bash
 # test_bench_native.sh : tests bench_native and bench_native.sh. The baseline is MPI's faster
 # all-reduce.
 set -eu
-cd "$(dirname "$0")/../.."
-B=${B:-build}
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() {
-    echo "test_bench_native.sh: $*" >&2
-    bad=1
-}
+. "$(dirname "$0")/../lib/script.sh"
+cd "$here/.."
 
 mkdir "$dir/bin"
 cat >"$dir/bin/mpirun" <<'END'

@@ -2,18 +2,12 @@
 # test_bench_tradeoff.sh : tests tradeoff.sh with a fake training and bench_train. Finished rows
 # do not run again; failed ones give no row.
 set -eu
-cd "$(dirname "$0")/../.."
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. "$(dirname "$0")/../lib/script.sh"
+cd "$here/.."
 export B="$dir/build" PATH="$dir/bin:$PATH" NETLAB_MPI=--lab
 mkdir "$B" "$dir/bin"
-bad=0
-fail() {
-    echo "test_bench_tradeoff.sh: $*" >&2
-    bad=1
-}
 cat >"$dir/bin/mpirun" <<'END'
-#!/bin/sh
+#!/bin/bash
 while [ "$1" != -np ]; do shift; done
 shift 2
 exec "$@"

@@ -1,14 +1,8 @@
 #!/bin/bash
 # test_bench_words.sh : no script of bench/ runs a command hidden in an argument or variable.
 set -eu
-cd "$(dirname "$0")/../.."
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() {
-    echo "test_bench_words.sh: $*" >&2
-    bad=1
-}
+. "$(dirname "$0")/../lib/script.sh"
+cd "$here/.."
 # Fakes of this tree's and the system's programs: scripts only read their arguments.
 mkdir "$dir/build" "$dir/bin"
 printf '#!/bin/sh\necho "{}"\n' >"$dir/bin/nothing"

@@ -3,14 +3,9 @@
 # --device cuda ends.
 set -u
 . "$(dirname "$0")/../../host/ranks.sh"
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-n=$B/narrowcast
+. "$(dirname "$0")/../lib/script.sh"
 emulated=$B/emu/libnarrowcast_cuda.so
-work=$(mktemp -d) && cd "$work" || exit 1
-trap 'rm -rf "$work"' EXIT
-bad=0
-fail() { echo "FAIL: $*"; bad=1; }
+cd "$dir" || exit 1
 export -n NARROWCAST_CUDA
 train=(train --data 'synthetic:240,3' --batch 24 --model mlp --steps 2)
 
@@ -30,31 +25,31 @@ none() {
 
 none "no such file" 'NARROWCAST_CUDA names "/no/where.so"' NARROWCAST_CUDA=/no/where.so
 echo text >text.so
-none "no library" 'text.so" does not load: .*' NARROWCAST_CUDA="$work/text.so"
+none "no library" 'text.so" does not load: .*' NARROWCAST_CUDA="$dir/text.so"
 cc -shared -fPIC -x c - -o other.so <<<'const int other = 1;' 2>/dev/null &&
-    none "another library" 'other.so" belongs to another build (version 0' NARROWCAST_CUDA="$work/other.so"
+    none "another library" 'other.so" belongs to another build (version 0' NARROWCAST_CUDA="$dir/other.so"
 cc -shared -fPIC -x c - -o old.so <<<'const struct { int version; void *tables[5]; } narrowcast_cuda = {999, {0}};' &&
-    none "another version" 'old.so" belongs to another build (version 999' NARROWCAST_CUDA="$work/old.so"
+    none "another version" 'old.so" belongs to another build (version 999' NARROWCAST_CUDA="$dir/old.so"
 if cc -shared -fPIC -x c - -o libgone.so -Wl,-soname,libgone.so <<<'int gone(void) { return 1; }' &&
     cc -shared -fPIC -x c - -o libalso.so -Wl,-soname,libalso.so <<<'int also(void) { return 1; }' &&
     cc -shared -fPIC -x c - -o libold.so -Wl,-soname,libneeds.so <<<'int older(void) { return 1; }' &&
     cc -shared -fPIC -x c - -o libneeds.so -Wl,-soname,libneeds.so -L. -lgone -lalso <<<'int gone(void), also(void); int needs(void) { return gone() + also(); }' &&
     cc -shared -fPIC -x c - -o lacks.so -Wl,--no-as-needed -L. -lneeds -lgone <<<'int needs(void); int (*uses)(void) = needs;'; then
-    site=$work/home/.local/lib/python3.11/site-packages/nvidia
+    site=$dir/home/.local/lib/python3.11/site-packages/nvidia
     mkdir -p "$site/needs/lib" "$site/gone/lib" && mv libneeds.so "$site/needs/lib" && mv libgone.so libalso.so "$site/gone/lib"
-    none "a library lacks another" 'lacks.so" does not load: libneeds.so' NARROWCAST_CUDA="$work/lacks.so" HOME=/none
+    none "a library lacks another" 'lacks.so" does not load: libneeds.so' NARROWCAST_CUDA="$dir/lacks.so" HOME=/none
     # the loaded file is Python's, not ours
-    none "the user's packages" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME="$work/home"
-    none "PYTHONPATH" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none PYTHONPATH="/none::${site%/nvidia}"
-    none "an environment" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none VIRTUAL_ENV="$work/home/.local"
+    none "the user's packages" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$dir/lacks.so" HOME="$dir/home"
+    none "PYTHONPATH" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$dir/lacks.so" HOME=/none PYTHONPATH="/none::${site%/nvidia}"
+    none "an environment" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$dir/lacks.so" HOME=/none VIRTUAL_ENV="$dir/home/.local"
     mkdir -p 'own [1]/lib/python3.9/site-packages/nvidia/needs/lib' 'own [1]/lib/python3.12/site-packages/nvidia/needs/lib'
     cp -r home/.local/lib/python3.11 'own [1]/lib' && cp libold.so 'own [1]/lib/python3.9/site-packages/nvidia/needs/lib/libneeds.so'
     mkfifo 'own [1]/lib/python3.12/site-packages/nvidia/needs/lib/libneeds.so'
-    none "several Pythons" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none VIRTUAL_ENV="$work/own [1]"
-    mv "$site/gone" "$work"
-    none "half of them" 'lacks.so" does not load: libneeds.so' NARROWCAST_CUDA="$work/lacks.so" HOME="$work/home"
+    none "several Pythons" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$dir/lacks.so" HOME=/none VIRTUAL_ENV="$dir/own [1]"
+    mv "$site/gone" "$dir"
+    none "half of them" 'lacks.so" does not load: libneeds.so' NARROWCAST_CUDA="$dir/lacks.so" HOME="$dir/home"
     mkdir -p "$site/gone/lib" && echo damaged >"$site/gone/lib/libgone.so"
-    none "a damaged one" 'lacks.so" does not load: libneeds.so' NARROWCAST_CUDA="$work/lacks.so" HOME="$work/home"
+    none "a damaged one" 'lacks.so" does not load: libneeds.so' NARROWCAST_CUDA="$dir/lacks.so" HOME="$dir/home"
 fi
 if [ ! -f "$B/libnarrowcast_cuda.so" ]; then # an empty value counts as unset
     none "not built" 'no libnarrowcast_cuda.so beside this program' NARROWCAST_CUDA=

@@ -4,17 +4,9 @@
 # reject the input.
 # shellcheck disable=SC2016 # what stand-ins do is not for this shell
 set -eu
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../lib/script.sh"
+cd "$here/.."
 tree=$PWD
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() {
-    echo "test_vitis.sh: $*" >&2
-    bad=1
-}
 cfg=hls/core/vitis/u55c.cfg
 make -s B="$B" "$B/rtl/nc_pkg.sv"
 

@@ -2,19 +2,9 @@
 # test_machines.sh : without --algo, ranks of a machine add their codes first if there are several
 # machines, with the checksum of `direct` (bench/netlab.sh: 1, 2 and 4 machines of 1, 2 and 4 ranks).
 set -eu
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-here=$(cd "$(dirname "$0")/.." && pwd)
-if [ -z "${NETLAB_HOSTS-}" ]; then
-    B=$B exec "$here/../bench/netlab.sh" -n 4 -r none -- bash "$here/job/test_machines.sh" "$@"
-fi
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() {
-    echo "test_machines.sh: $*: $(tail -n 20 "$dir/out" "$dir/err")" >&2
-    bad=1
-}
+. "$(dirname "$0")/../lib/script.sh"
+in_netlab -n 4 -r none
+says="$dir/out $dir/err"
 
 # on MACHINES RANKS OPTION...: trains on MACHINES * RANKS ranks, in order of machines
 on() {

@@ -3,10 +3,7 @@
 # thread. The job's error must name the missing rank.
 set -u
 . "$(dirname "$0")/../../host/ranks.sh"
-B=${B:-build}
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-bad=0
+. "$(dirname "$0")/../lib/script.sh"
 ends() {
     local start=$SECONDS rc=0
     timeout -k 2 60 mpirun -np 3 "$B/tests/test_nc_fault_mpi" "$1" >"$dir/log" 2>&1 </dev/null || rc=$?

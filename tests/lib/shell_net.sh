@@ -1,12 +1,10 @@
 # shell_net.sh : runs trainings through the card with LiteEth. Network namespaces and the card's
 # TAP interface share one switch (bench/netlab.sh). Source it first, under `set -eu`; skips the
-# script where this is impossible. Provides n, dir, fail and bad like in_folder.sh, at (the card's
+# script where this is impossible. Provides script.sh's names, at (the card's
 # address) and head (this end's).
 # shellcheck shell=bash disable=SC2034  # some names are for those who source this
 
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+. "$(dirname "${BASH_SOURCE[0]}")/script.sh"
 skip() {
     echo "skip: $*"
     exit 77
@@ -16,16 +14,10 @@ if [ -z "${NETLAB_HOSTS-}" ]; then
     [ -c /dev/net/tun ] || skip 'no /dev/net/tun'
     [ -n "$(command -v pgrep)" ] || skip 'no pgrep (Debian: procps)'
     ! grep -q 'cannot simulate the card behind LiteEth' "$B/narrowcast-sim" || skip 'built without LiteEth (make shell)'
-    B=$B exec "$here/../bench/netlab.sh" -n 4 -r none -- bash "$here/rtl/$(basename "$0")" "$@"
 fi
-n=$B/narrowcast
-bad=0 card=''
-dir=$(mktemp -d)
+in_netlab -n 4 -r none
+card='' says="$dir/out* $dir/err* $dir/card"
 trap 'kill -CONT $card 2>/dev/null || true; kill $card $(jobs -p) 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
-fail() {
-    echo "$(basename "$0"): $*: $(tail -n 20 "$dir"/out* "$dir"/err* "$dir/card")" >&2
-    bad=1
-}
 at=10.77.0.99 head=10.77.0.254
 
 card() {

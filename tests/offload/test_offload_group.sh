@@ -3,19 +3,11 @@
 # and on a small Ethernet (bench/netlab.sh); weights must equal those over MPI. If the group fails,
 # the run prints one line and each rank gets its own frames.
 set -eu
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-here=$(cd "$(dirname "$0")/.." && pwd)
-n=$B/narrowcast
-bad=0 cards='' group=239.255.77.2
+. "$(dirname "$0")/../lib/script.sh"
+cards='' says="$dir/out $dir/err $dir/*.card" group=239.255.77.2
 [ -n "${NETLAB_HOSTS-}" ] || . "$here/../host/ranks.sh" # netlab.sh has its own
-dir=$(mktemp -d)
 # shellcheck disable=SC2086  # numbers
 trap 'kill $cards $(jobs -p) 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
-fail() {
-    echo "test_offload_group.sh: $*: $(tail -n 5 "$dir"/out "$dir"/err "$dir"/*.card)" >&2
-    bad=1
-}
 
 # card ADDRESS OPTIONS...: port 0: any; address in $at
 card() {

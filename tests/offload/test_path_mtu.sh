@@ -2,20 +2,10 @@
 # test_path_mtu.sh : trains through a card on paths with a small, a large and a shrinking MTU
 # (bench/netlab.sh). `long`: more widths.
 set -eu
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-here=$(cd "$(dirname "$0")/.." && pwd)
-if [ -z "${NETLAB_HOSTS-}" ]; then
-    B=$B exec "$here/../bench/netlab.sh" -n 2 -r none -m 9000 -- bash "$here/offload/test_path_mtu.sh" "$@"
-fi
-n=$B/narrowcast
-bad=0 card=
-dir=$(mktemp -d)
+. "$(dirname "$0")/../lib/script.sh"
+in_netlab -n 2 -r none -m 9000
+card='' says="$dir/out $dir/err"
 trap 'kill $card 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
-fail() {
-    echo "test_path_mtu.sh: $*: $(tail -n 20 "$dir/out" "$dir/err")" >&2
-    bad=1
-}
 
 width() {
     for i in 1 2; do

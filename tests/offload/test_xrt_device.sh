@@ -2,16 +2,12 @@
 # test_xrt_device.sh : tests the simulated card as a device of the Xilinx runtime (sim/xrt),
 # through build/xrt/try, which uses only XRT's C API.
 set -eu
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
+. "$(dirname "$0")/../lib/script.sh"
 try=$B/xrt/try xclbin=$B/narrowcast.sim.xclbin
 [ -x "$try" ] || { echo 'skip: no simulated XRT device in this build (libxrt-dev)'; exit 77; }
-dir=$(mktemp -d)
 export XILINX_XRT=$B/xrt NARROWCAST_SIM_ENGINE=c TMPDIR=$dir
 unset NARROWCAST_SIM_LISTEN NARROWCAST_SIM_CARDS NARROWCAST_SIM_FAULT XCL_EMULATION_MODE
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
-bad=0
-fail() { echo "test_xrt_device.sh: $*" >&2; bad=1; }
 
 # sees RC LINE ARGUMENTS...: `try ARGUMENTS` must end with RC in time and print LINE (for grep)
 sees() {

@@ -2,24 +2,14 @@
 # test_xrt_hosts.sh : `narrowcast card` serves a job on its host and one with ranks in network
 # namespaces (bench/netlab.sh). Weights equal those over MPI.
 set -eu
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-here=$(cd "$(dirname "$0")/.." && pwd)
+. "$(dirname "$0")/../lib/script.sh"
 . "$here/lib/ranks_in.sh"
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build (libxrt-dev)'; exit 77; }
-if [ -z "${NETLAB_HOSTS-}" ]; then
-    B=$B exec "$here/../bench/netlab.sh" -n 2 -r none -- bash "$here/offload/test_xrt_hosts.sh" "$@"
-fi
+in_netlab -n 2 -r none
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_LISTEN=10.77.0.254:4000
-n=$B/narrowcast
-bad=0 card=
-dir=$(mktemp -d)
+card='' says="$dir/*.out $dir/*.err"
 ranks_in "$dir" # the simulated card, used only here, records its owner there
 trap 'kill $card 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
-fail() {
-    echo "test_xrt_hosts.sh: $*: $(tail -n 20 "$dir"/*.out "$dir"/*.err)" >&2
-    bad=1
-}
 on() {
     local name=$1 ranks=$2
     shift 2
