@@ -38,6 +38,10 @@ MF_FN size_t shape_elements(struct nn_shape s)
 {
     return (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
+MF_FN size_t batch_elements(struct nn_shape s, int batch)
+{
+    return (size_t)batch * shape_elements(s);
+}
 
 /* A k*k window that slides over an image, for conv2d (out.c filters) or pooling (out.c = in.c). The
  * last windows of pooling may reach over the image's end. */

@@ -67,7 +67,7 @@ static void card_dies(struct drive *d)
         CHECK(ranks_wait(d, requests[k], NULL) == NCCL_SUCCESS, "request %d: %s", k, said());
     for (int k = 0; k < AT_ONCE; k++)
         check_sums(k);
-    CHECK(ranks_own ? !*said() : ranks_lines(said()) == 1 && strstr(said(), "offload abandoned"),
+    CHECK(ranks_own ? !*said() : capture_lines(said()) == 1 && strstr(said(), "offload abandoned"),
           "%s", said());
     must_close(d, comm, 8);
 }
@@ -77,7 +77,7 @@ static void no_card_answers(struct drive *d)
 {
     void *comm = NULL;
     CHECK(ranks_connect(d, &comm) != NCCL_SUCCESS && !comm, "connects without a card");
-    CHECK(ranks_own ? !*said() : ranks_lines(said()) == 1 && strstr(said(), "needs every card"),
+    CHECK(ranks_own ? !*said() : capture_lines(said()) == 1 && strstr(said(), "needs every card"),
           "%s", said());
 }
 
@@ -94,7 +94,8 @@ static void rank_dies(struct drive *d)
     for (int k = 0; k < AT_ONCE && comm; k++)
         CHECK(ranks_wait(d, requests[k], NULL) == NCCL_REMOTE_ERROR, "request %d succeeds", k);
     CHECK(clock_s() - start < 5, "takes %g s", clock_s() - start);
-    CHECK(ranks_own ? !*said() : ranks_lines(said()) == 1 && strstr(said(), "rank 1 of 3 is gone"),
+    CHECK(ranks_own ? !*said()
+                    : capture_lines(said()) == 1 && strstr(said(), "rank 1 of 3 is gone"),
           "%s", said());
     must_close(d, comm, 8);
 }
@@ -129,7 +130,8 @@ static void rank_stays_away(struct drive *d)
                   NCCL_REMOTE_ERROR &&
               !comm,
           "connects to nobody");
-    CHECK(ranks_lines(said()) == 1 && strstr(said(), "1 of 2 ranks did not connect"), "%s", said());
+    CHECK(capture_lines(said()) == 1 && strstr(said(), "1 of 2 ranks did not connect"), "%s",
+          said());
     ranks_meet();
     DRIVE_SAME(d, DRIVE_COLL, close_listen(listening));
 }
@@ -256,7 +258,8 @@ static void nothing_offered(struct drive *d)
               "init");
     CHECK(drive_devices(d, &coll, &net) == NCCL_SUCCESS && !coll && !net, "%d, %d devices", coll,
           net);
-    CHECK(ranks_lines(said()) == 1 && strstr(said(), wanted), "wanted \"%s\": %s", wanted, said());
+    CHECK(capture_lines(said()) == 1 && strstr(said(), wanted), "wanted \"%s\": %s", wanted,
+          said());
     CHECK(drive_listen(d, false, handle, &listening) != NCCL_SUCCESS && !listening, "listens");
     CHECK(DRIVE_SAME(d, DRIVE_COLL, takes(NCCL_FP32, NCCL_SUM, &yes)) == NCCL_SUCCESS && !yes,
           "takes fp32");

@@ -18,15 +18,6 @@ static int run(int n_ranks, size_t n_most, int (*body)(struct comm *c, void *ctx
     return rc;
 }
 
-static int as_real(struct comm *c, void *world)
-{
-    const struct algo_rank t = algo_rank_of(c, world);
-    test_combinations(&t);
-    test_partials(&t);
-    test_long_and_chunked(&t);
-    return 0;
-}
-
 static size_t longest(int n_ranks)
 {
     return 8 * (size_t)(n_ranks + 3);
@@ -134,7 +125,7 @@ int main(void)
 {
     printf("seed %llu\n", (unsigned long long)algo_check_seed);
     for (int p = 1; p <= 8; p++)
-        CHECK(run(p, 49160, as_real) == 0, "%d ranks", p);
+        CHECK(run(p, 49160, check_algorithms) == 0, "%d ranks", p);
     for (int p = 1; p <= 256; p = p < 64 ? p + 1 : p == 64 ? 100 : p + 156)
         CHECK(run(p, longest(p), sweep) == 0, "%d ranks", p);
     test_native();

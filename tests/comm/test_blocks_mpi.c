@@ -32,15 +32,6 @@ static int as_real(struct comm *c, void *ctx)
     return 0;
 }
 
-static int algorithms(struct comm *c, void *world)
-{
-    const struct algo_rank t = algo_rank_of(c, world);
-    test_combinations(&t);
-    test_partials(&t);
-    test_long_and_chunked(&t);
-    return 0;
-}
-
 static void check_ranks(int n_ranks, bool algos)
 {
     struct comm_virtual *v;
@@ -49,7 +40,7 @@ static void check_ranks(int n_ranks, bool algos)
         exit(1);
     CHECK(comm_virtual_run(v, as_real, NULL) == 0, "%d ranks", n_ranks);
     world_open(&world, true, n_ranks, 5000);
-    CHECK(!algos || comm_virtual_run(v, algorithms, &world) == 0, "%d ranks", n_ranks);
+    CHECK(!algos || comm_virtual_run(v, check_algorithms, &world) == 0, "%d ranks", n_ranks);
     world_close(&world);
     const uint64_t sent = comm_counted(processes).sent_bytes;
     CHECK(sent > 0 || processes->n_ranks == 1, "nothing travels");

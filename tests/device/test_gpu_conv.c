@@ -99,11 +99,6 @@ static void flat_close(struct flat *f)
     free(f->w), free(f->bias), free(f->abs_w);
 }
 
-static size_t size_of(struct nn_shape s, int batch)
-{
-    return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
-}
-
 struct conv_case {
     struct nn_window g;
     struct nn_window w;
@@ -212,7 +207,7 @@ static void check_dilated(struct passes *t, struct nn_shape in, int out_c, int k
     c.w = c.g;
     CHECK(g->nn->conv_plan(g->d, &c.w, true, true, 4, &c.scratch) == 0, "k %d", k);
     for (c.batch = 4; c.batch >= 1; c.batch -= 3) {
-        c.n_x = size_of(in, c.batch), c.n_y = size_of(out, c.batch);
+        c.n_x = batch_elements(in, c.batch), c.n_y = batch_elements(out, c.batch);
         snprintf(c.name, sizeof c.name,
                  "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d, groups %d, dilation %d", c.batch,
                  in.h, in.w, in.c, out_c, k, stride, pad, groups, dilation);

@@ -89,11 +89,6 @@ static void check_conversion(struct layers *g, size_t n)
     free(x);
 }
 
-static size_t size_of(struct nn_shape s, int batch)
-{
-    return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
-}
-
 /* levels: number of values of x; few make windows with several maxima. up: windows reach past
  * the edge. */
 static void check_pool(struct layers *g, struct nn_window w, int batch, int levels, bool up)
@@ -101,7 +96,7 @@ static void check_pool(struct layers *g, struct nn_window w, int batch, int leve
     const int more = up ? w.stride - 1 : 0;
     w.out = (struct nn_shape){(w.in.h + 2 * w.pad - w.k + more) / w.stride + 1,
                               (w.in.w + 2 * w.pad - w.k + more) / w.stride + 1, w.in.c};
-    const size_t n_in = size_of(w.in, batch), n_out = size_of(w.out, batch);
+    const size_t n_in = batch_elements(w.in, batch), n_out = batch_elements(w.out, batch);
     float *x = layers_random(g, n_in), *dy = layers_random(g, n_out);
     float *y = layers_memory(n_out * sizeof *y), *dx = layers_memory(n_in * sizeof *dx);
     for (size_t i = 0; levels && i < n_in; i++)
@@ -195,7 +190,7 @@ static void check_mean(struct layers *g, int batch, int pixels, int c)
 static void check_shortcut(struct layers *g, struct nn_shape in, int out_c, int batch)
 {
     const struct nn_shape out = {(in.h + 1) / 2, (in.w + 1) / 2, out_c};
-    const size_t n = size_of(in, batch), n_out = size_of(out, batch);
+    const size_t n = batch_elements(in, batch), n_out = batch_elements(out, batch);
     float *x = layers_random(g, n), *dy = layers_random(g, n_out),
           *y = layers_memory(n_out * sizeof *y);
     void *px = layers_put(g, x, n), *pdy = layers_put(g, dy, n_out);
@@ -231,7 +226,7 @@ static void check_concat(struct layers *g, size_t n, int c, int at, int all)
 static void check_bilinear(struct layers *g, struct nn_shape in, int h, int w, int batch)
 {
     const struct nn_shape out = {h, w, in.c};
-    const size_t n = size_of(in, batch), n_out = size_of(out, batch);
+    const size_t n = batch_elements(in, batch), n_out = batch_elements(out, batch);
     float *x = layers_random(g, n), *dy = layers_random(g, n_out),
           *y = layers_memory(n_out * sizeof *y);
     void *px = layers_put(g, x, n), *pdy = layers_put(g, dy, n_out);

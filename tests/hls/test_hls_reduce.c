@@ -1,20 +1,14 @@
 /* test_hls_reduce.c : compares the HLS k-way sum with the plain backend's exact sum in every
  * format of the card. */
 #include "check.h"
-#include "hls/arith/philox.h"
 #include "hls/core/reduce.h"
 #include "vec/vec.h"
 #include <string.h>
 
 enum { SEED = 6, MAX_N = 70, PARTS = 64, CANARY = 0xa5 };
-static uint64_t drawn;
+#include "seeded.h"
 static struct beat in[PARTS * (MAX_N + 3)], out[4 * MAX_N + 4];
 static uint8_t parts[PARTS][MAX_N * 64], want[4 * MAX_N * 64], got[sizeof out];
-
-static uint32_t draw(uint32_t below)
-{
-    return philox_u32(SEED, drawn++) % below;
-}
 
 static void store(void)
 {

@@ -1,11 +1,11 @@
 /* test_slot.c : checks the slot machine's decision table, and ranks that meet over a bad
  * network. */
 #include "check.h"
-#include "hls/arith/philox.h"
 #include "hls/card/slot.h"
 #include <string.h>
 
 enum { SEED = 5 };
+#include "seeded.h"
 static const struct slot_desc desc = {0x1234567890abcdefu, 0xfedcba0987654321u};
 
 /* Four ranks at chunk c; if filling, ranks 1 and 3 are in. */
@@ -108,12 +108,7 @@ struct frame {
     uint32_t chunk, content;
 };
 enum { IN_FLIGHT = 12, CHUNKS = 40 };
-static uint64_t drawn;
 
-static uint32_t draw(uint32_t below)
-{
-    return philox_u32(SEED, drawn++) % below;
-}
 static uint32_t term(unsigned rank, uint32_t chunk)
 {
     return (chunk * 4 + rank) * 2654435761u;

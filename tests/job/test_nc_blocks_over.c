@@ -6,13 +6,6 @@
 #include <signal.h>
 #include <time.h>
 
-static int n_lines;
-static void count_line(void *arg, int level, const char *line)
-{
-    (void)arg, (void)level, (void)line;
-    n_lines++;
-}
-
 static struct nc_options options(int blocks)
 {
     struct nc_options o = nc_options_default();

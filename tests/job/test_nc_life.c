@@ -7,13 +7,6 @@
 #include <xmmintrin.h>
 #endif
 
-static int n_lines;
-static void count_line(void *arg, int level, const char *line)
-{
-    (void)arg, (void)level, (void)line;
-    n_lines++;
-}
-
 static void live(const char *codec, const char *type)
 {
     static double x[N_ALL];

@@ -4,13 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int n_lines;
-static void count_line(void *arg, int level, const char *line)
-{
-    (void)arg, (void)level, (void)line;
-    n_lines++;
-}
-
 static int no_send(void *arg, int to, int tag, const void *buf, size_t bytes, void **request)
 {
     (void)arg, (void)to, (void)tag, (void)buf, (void)bytes, (void)request;

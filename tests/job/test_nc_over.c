@@ -12,13 +12,6 @@
 #include <xmmintrin.h>
 #endif
 
-static int n_lines;
-static void count_line(void *arg, int level, const char *line)
-{
-    (void)arg, (void)level, (void)line;
-    n_lines++;
-}
-
 static struct nc_options options(const char *codec)
 {
     struct nc_options o = nc_options_default();

@@ -304,4 +304,13 @@ static inline void test_long_and_chunked(const struct algo_rank *t)
     }
 }
 
+static inline int check_algorithms(struct comm *c, void *world)
+{
+    const struct algo_rank t = algo_rank_of(c, world);
+    test_combinations(&t);
+    test_partials(&t);
+    test_long_and_chunked(&t);
+    return 0;
+}
+
 #endif

@@ -2,6 +2,7 @@
  * card. Shared memory replaces NCCL's bootstrap. */
 #ifndef COLLNET_RANKS_H
 #define COLLNET_RANKS_H
+#include "capture.h"
 #include "check.h"
 #include "collnet/nccl_abi.h"
 #include <dlfcn.h>
@@ -210,14 +211,6 @@ static inline void ranks_log(int level, unsigned long about, const char *file, i
     vsnprintf(to + n, RANKS_TEXT - 2 - n, format, ap);
     va_end(ap);
     strcat(to, "\n");
-}
-
-static inline int ranks_lines(const char *text)
-{
-    int n = 0;
-    for (; *text; text++)
-        n += *text == '\n';
-    return n;
 }
 
 static inline void ranks_nap(void)

@@ -18,6 +18,14 @@ struct reached {
     struct pkt_header h;
 };
 
+static inline int reached_order(const void *a, const void *b)
+{
+    const struct reached *x = a, *y = b;
+    if (x->ip != y->ip)
+        return x->ip < y->ip ? -1 : 1;
+    return x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
 static struct {
     void *shell;
     struct frame_queue in;

@@ -36,4 +36,11 @@ static inline void fill_grads(int rank, uint64_t step, float x[N_ALL])
         x[i] = grad_of(rank, step, i);
 }
 
+static int n_lines;
+static inline void count_line(void *arg, int level, const char *line)
+{
+    (void)arg, (void)level, (void)line;
+    n_lines++;
+}
+
 #endif

@@ -126,11 +126,6 @@ static inline struct nn_window window(struct nn_shape in, int out_c, int k, int 
     };
 }
 
-static inline size_t elements(struct nn_shape s, int batch)
-{
-    return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
-}
-
 static inline void *open_cpu(void)
 {
     void *ctx;

@@ -2,6 +2,7 @@
 #ifndef SIM_CLIENT_H
 #define SIM_CLIENT_H
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/inet.h"
 #include "card_frames.h"
 #include "check.h"
@@ -14,13 +15,6 @@
 #include <unistd.h>
 
 enum { CLIENT_RANKS = 3, CLIENT_MAX = 2176 };
-
-static inline double client_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static inline struct sockaddr_in client_at(uint32_t ip, uint16_t port)
 {
@@ -212,7 +206,7 @@ static inline int client_check(const struct client_job *j, uint32_t rank, const 
 static inline int client_chunk(struct client_job *j, uint32_t beats, double again_s)
 {
     uint64_t got[CLIENT_RANKS] = {0}, all = ((uint64_t)1 << j->slots) - 1;
-    const double start = client_s();
+    const double start = clock_s();
     double next = start;
     for (;;) {
         int left = 0;
@@ -220,16 +214,16 @@ static inline int client_chunk(struct client_job *j, uint32_t beats, double agai
             left += got[r] != all;
         if (!left)
             break;
-        if (client_s() > start + 20)
+        if (clock_s() > start + 20)
             return -1;
-        if (client_s() >= next) {
+        if (clock_s() >= next) {
             for (uint32_t s = 0; s < j->slots; s++)
                 for (uint32_t r = 0; r < CLIENT_RANKS; r++)
                     if (!(got[r] >> s & 1)) {
                         client_send(j, r, s, beats);
                         j->resent += next > start;
                     }
-            next = client_s() + again_s;
+            next = clock_s() + again_s;
         }
         struct pollfd p[CLIENT_RANKS];
         for (int r = 0; r < CLIENT_RANKS; r++)

@@ -1,21 +1,9 @@
 /* test_nn_bilinear.c : compares bilinear upsampling with its definition in double. */
 #include <math.h>
 #include <string.h>
-#include "base/buf.h"
 #include "check.h"
 #include "hls/nn/bilinear.h"
-#include "hls/arith/philox.h"
-#include "nn/nn_ops.h"
-
-static real *uniforms(size_t n, uint64_t key)
-{
-    real *x = buf_alloc((n + 1) * sizeof *x);
-    if (!x)
-        exit(1);
-    for (size_t i = 0; i < n; i++)
-        x[i] = (real)((double)philox_u32(key, i) * 0x1p-31 - 1);
-    return x;
-}
+#include "nn_inputs.h"
 
 static double weight(int to, int from, int n_from, int n_to)
 {

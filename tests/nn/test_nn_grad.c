@@ -42,11 +42,11 @@ static void check_window(void *ctx, int batch, struct nn_window g, bool bias)
              bias ? ", bias" : "");
     nn_cpu.conv_plan(ctx, &l.g, true, true, batch, &bytes);
     l.scratch = buf_alloc(bytes);
-    add_var(&l, elements(in, batch), 1);
+    add_var(&l, batch_elements(in, batch), 1);
     add_var(&l, (size_t)(out_c * k * k * in.c / g.groups), 2);
     if (bias)
         add_var(&l, (size_t)out_c, 3);
-    set_output(&l, elements(l.g.out, batch));
+    set_output(&l, batch_elements(l.g.out, batch));
     check_layer(&l);
     close_layer(&l);
 }

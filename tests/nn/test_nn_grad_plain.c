@@ -43,8 +43,8 @@ static void check_weightless(void *ctx, const char *name, void (*forward)(struct
         .batch = batch, .ctx = ctx, .g = g, .forward = forward, .backward = backward, .p = 0.4};
     snprintf(l.name, sizeof l.name, "%s %dx%dx%dx%d -> %d, k %d, stride %d, pad %d", name, batch,
              g.in.h, g.in.w, g.in.c, g.out.c, g.k, g.stride, g.pad);
-    add_var(&l, elements(g.in, batch), 1);
-    set_output(&l, elements(g.out, batch));
+    add_var(&l, batch_elements(g.in, batch), 1);
+    set_output(&l, batch_elements(g.out, batch));
     l.bends = forward == relu_y;
     for (size_t i = 0; forward == max_y && i < l.vars[0].n; i++) /* distinct, 1/n apart */
         l.vars[0].v[i] = (double)((i * 7919) % 10007) / 10007;

@@ -1,10 +1,8 @@
 /* test_nn_ops.c : compares the CPU's layers in float with plain loops in double. */
 #include <math.h>
 #include <string.h>
-#include "base/buf.h"
 #include "check.h"
-#include "hls/arith/philox.h"
-#include "nn/nn_ops.h"
+#include "nn_inputs.h"
 
 /* n roundings of partial sums of about sqrt(n) add up like a random walk to n * 2^-24; 4 is a
  * margin. */
@@ -13,27 +11,12 @@ static double sum_bound(size_t n)
     return 4 * (double)n * 0x1p-24;
 }
 
-static real *uniforms(size_t n, uint64_t key)
-{
-    real *x = buf_alloc((n + 1) * sizeof *x);
-    if (!x)
-        exit(1);
-    for (size_t i = 0; i < n; i++)
-        x[i] = (real)((double)philox_u32(key, i) * 0x1p-31 - 1);
-    return x;
-}
-
 static double *zeros(size_t n)
 {
     double *x = buf_alloc((n + 1) * sizeof *x);
     if (!x)
         exit(1);
     return x;
-}
-
-static size_t elements(struct nn_shape s, int batch)
-{
-    return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
 static void check_near(const char *what, const real *x, const double *want, size_t n, double bound)
@@ -102,7 +85,7 @@ static void check_dilated(void *ctx, int batch, struct nn_shape in, int out_c, i
         groups,
         groups > 1 ? 40 : 0,
         dilation};
-    size_t n_x = elements(in, batch), n_y = elements(g.out, batch),
+    size_t n_x = batch_elements(in, batch), n_y = batch_elements(g.out, batch),
            n_w = (size_t)(out_c * k * k * in.c / groups), bytes;
     real *x = uniforms(n_x, 1), *w = uniforms(n_w, 2), *bias = uniforms((size_t)out_c, 3),
          *dy = uniforms(n_y, 4);
@@ -117,7 +100,7 @@ static void check_dilated(void *ctx, int batch, struct nn_shape in, int out_c, i
     nn_cpu.conv_forward(ctx, &g, batch, x, w, bias, y, scratch);
     nn_cpu.conv_backward(ctx, &g, batch, x, w, dy, dx, false, dw, dbias, scratch);
     size_t per_y = (size_t)(k * k * in.c), per_x = (size_t)(k * k * out_c),
-           per_w = elements(g.out, batch) / (size_t)out_c;
+           per_w = batch_elements(g.out, batch) / (size_t)out_c;
     snprintf(name, sizeof name,
              "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d, groups %d, dilation %d", batch, in.h,
              in.w, in.c, out_c, k, stride, pad, groups, dilation);

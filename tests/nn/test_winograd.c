@@ -2,26 +2,9 @@
  * most three times GEMM's. */
 #include <math.h>
 #include <string.h>
-#include "base/buf.h"
 #include "check.h"
-#include "hls/arith/philox.h"
-#include "nn/nn_ops.h"
+#include "nn_inputs.h"
 #include "nn/cpu/winograd_kernels.h"
-
-static float *uniforms(size_t n, uint64_t key)
-{
-    float *x = buf_alloc((n + 1) * sizeof *x);
-    if (!x)
-        exit(1);
-    for (size_t i = 0; i < n; i++)
-        x[i] = (float)((double)philox_u32(key, i) * 0x1p-31 - 1);
-    return x;
-}
-
-static size_t elements(struct nn_shape s, int batch)
-{
-    return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
-}
 
 struct pass {
     struct nn_window g;
@@ -155,7 +138,7 @@ static void check(int batch, int h, int w, int in, int out, bool bias, bool add)
 {
     struct pass p = {.g = {.in = {h, w, in}, .out = {h, w, out}, .k = 3, .stride = 1, .pad = 1},
                      .batch = batch};
-    p.n_x = elements(p.g.in, batch), p.n_y = elements(p.g.out, batch),
+    p.n_x = batch_elements(p.g.in, batch), p.n_y = batch_elements(p.g.out, batch),
     p.n_w = (size_t)in * (size_t)out * 9;
     float *x = uniforms(p.n_x, 1), *weights = uniforms(p.n_w, 2), *dy = uniforms(p.n_y, 3),
           *biases = uniforms((size_t)out, 4);

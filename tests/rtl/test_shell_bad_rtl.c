@@ -2,18 +2,12 @@
  * LiteEth, in the middle of a chunk. Only ARP and ping are answered. Results equal a C model's
  * without faults. */
 #include "eth_hosts.h"
-#include "hls/arith/philox.h"
 #include "sim/card_model.h"
 
 enum { SEED = 78, SLOTS = 4, RANKS = 3, BATCH = 250, MAX_N = 64 * 33 };
+#include "seeded.h"
 static const uint8_t slot_beats[SLOTS] = {1, 2, 4, 22};
 static const struct frame_job job = {1, RANKS, 4, SLOTS, 0, 0xfeedface01234567u};
-static uint64_t drawn;
-static uint32_t draw(uint32_t below)
-{
-    return philox_u32(SEED, drawn++) % below;
-}
-
 static struct card *model;
 static int n_model;
 static struct reached of_model[SLOTS * RANKS];
@@ -221,14 +215,6 @@ static size_t wrong(unsigned kind, uint32_t chunk, uint8_t *frame, unsigned *how
     return n;
 }
 
-static int by_ip(const void *a, const void *b)
-{
-    const struct reached *x = a, *y = b;
-    if (x->ip != y->ip)
-        return x->ip < y->ip ? -1 : 1;
-    return x->hash < y->hash ? -1 : x->hash > y->hash;
-}
-
 static void batch(uint32_t chunk, uint64_t *sent)
 {
     static uint8_t frame[ETHER_MAX];
@@ -257,8 +243,8 @@ static void batch(uint32_t chunk, uint64_t *sent)
             contribute(r, slot, chunk);
     net_run();
     CHECK(net.n_echo == echoes + 1, "chunk %u: no answer to a ping", chunk);
-    qsort(net.of, (size_t)net.n, sizeof *net.of, by_ip);
-    qsort(of_model, (size_t)n_model, sizeof *of_model, by_ip);
+    qsort(net.of, (size_t)net.n, sizeof *net.of, reached_order);
+    qsort(of_model, (size_t)n_model, sizeof *of_model, reached_order);
     int bad = net.n != n_model;
     for (int i = 0; i < net.n && i < n_model; i++)
         bad += net.of[i].ip != of_model[i].ip || net.of[i].port != of_model[i].port ||

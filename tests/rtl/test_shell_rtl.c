@@ -1,16 +1,10 @@
 /* test_shell_rtl.c : tests the card with LiteEth by Ethernet frames. Prints clocks per frame,
  * waits of core and shell, and the savings of multicast. */
 #include "eth_hosts.h"
-#include "hls/arith/philox.h"
 #include "sim/card_model.h"
 
 enum { SEED = 77, BEATS = 22, MAX_N = 64 * 33, SILENT = 3 };
-static uint64_t drawn;
-static uint32_t draw(uint32_t below)
-{
-    return philox_u32(SEED, drawn++) % below;
-}
-
+#include "seeded.h"
 static struct {
     struct card *card;
     int n;
@@ -55,18 +49,10 @@ static void contribute(const struct frame_job *job, uint32_t rank, uint32_t slot
     net_put(frame, all, 0);
 }
 
-static int by_hash(const void *a, const void *b)
-{
-    const struct reached *x = a, *y = b;
-    if (x->ip != y->ip)
-        return x->ip < y->ip ? -1 : 1;
-    return x->hash < y->hash ? -1 : x->hash > y->hash;
-}
-
 static void same_frames(const char *what)
 {
-    qsort(net.of, (size_t)net.n, sizeof *net.of, by_hash);
-    qsort(model.of, (size_t)model.n, sizeof *model.of, by_hash);
+    qsort(net.of, (size_t)net.n, sizeof *net.of, reached_order);
+    qsort(model.of, (size_t)model.n, sizeof *model.of, reached_order);
     CHECK(net.n == model.n, "%s: %d datagrams, %d of the C model", what, net.n, model.n);
     int bad = 0;
     for (int i = 0; i < net.n && i < model.n; i++)

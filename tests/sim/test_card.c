@@ -1,16 +1,10 @@
 /* test_card.c : compares sums of the card's C model with vec_plain. */
 #include "card_fixture.h"
 #include "hls/core/beat.h"
-#include "hls/arith/philox.h"
 #include "vec/vec.h"
 
 enum { SEED = 21 };
-static uint64_t drawn;
-
-static uint32_t draw(uint32_t below)
-{
-    return philox_u32(SEED, drawn++) % below;
-}
+#include "seeded.h"
 
 static uint8_t parts[64][CARD_BEATS * 64];
 

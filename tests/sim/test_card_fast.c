@@ -3,11 +3,11 @@
 #include "card_frames.h"
 #include "check.h"
 #include "hls/core/beat.h"
-#include "hls/arith/philox.h"
 #include "sim/card_model.h"
 #include <time.h>
 
 enum { SEED = 77, MAX_OUT = 64 };
+#include "seeded.h"
 static const uint8_t formats[] = {0x12, 0x21, 0x30, 0x16, 0x25, 0x34, 0x43, 0x52, 0xc3, 0x5a};
 enum { N_FORMATS = sizeof formats };
 
@@ -19,13 +19,7 @@ struct side {
     uint8_t frame[MAX_OUT][CARD_FRAME_BYTES];
 };
 static struct side plain, fast;
-static uint64_t drawn;
 static unsigned statuses;
-
-static uint32_t draw(uint32_t below)
-{
-    return philox_u32(SEED, drawn++) % below;
-}
 
 static void take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {

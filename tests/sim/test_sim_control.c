@@ -3,9 +3,9 @@
 #include "base/err.h"
 #include "check.h"
 #include "fuzz_control.c"
-#include "hls/arith/philox.h"
 
 enum { SEED = 5, INPUT_MAX = 700 };
+#include "seeded.h"
 
 static uint8_t answer_body[SIMLINK_MAX];
 
@@ -202,13 +202,6 @@ static void nonsense(void)
     CHECK(a == -EAGAIN && n_all == CONTROL_PEERS - 1, "%d peers", n_all);
     while (n_all)
         MUST(control_leave(fuzz.control, all[--n_all]) == 0);
-}
-
-static uint64_t drawn;
-
-static uint32_t draw(uint32_t below)
-{
-    return philox_u32(SEED, drawn++) % below;
 }
 
 static size_t message(uint8_t *to)

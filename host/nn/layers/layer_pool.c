@@ -81,11 +81,6 @@ static struct patch patch_of(const struct nn_window *g, int oy, int ox)
     };
 }
 
-static size_t size_of(struct nn_shape s)
-{
-    return (size_t)s.h * (size_t)s.w * (size_t)s.c;
-}
-
 static size_t at(struct nn_shape s, int y, int x)
 {
     return ((size_t)y * (size_t)s.w + (size_t)x) * (size_t)s.c;
@@ -104,7 +99,7 @@ void cpu_pool_max_forward(void *ctx, const struct nn_window *g, int batch, const
 {
     (void)ctx;
     int c = g->in.c;
-    for (int b = 0; b < batch; b++, x += size_of(g->in), y += size_of(g->out))
+    for (int b = 0; b < batch; b++, x += shape_elements(g->in), y += shape_elements(g->out))
         EACH_PIXEL(g, {
             memcpy(y + o, x + at(g->in, p.y0, p.x0), (size_t)c * sizeof *y);
             for (int iy = p.y0; iy < p.y1; iy++)
@@ -140,9 +135,9 @@ void cpu_pool_max_backward(void *ctx, const struct nn_window *g, int batch, cons
                            const real *y, const real *dy, real *dx)
 {
     (void)ctx;
-    memset(dx, 0, (size_t)batch * size_of(g->in) * sizeof *dx);
-    for (int b = 0; b < batch; b++, x += size_of(g->in), dx += size_of(g->in), y += size_of(g->out),
-             dy += size_of(g->out))
+    memset(dx, 0, (size_t)batch * shape_elements(g->in) * sizeof *dx);
+    for (int b = 0; b < batch; b++, x += shape_elements(g->in), dx += shape_elements(g->in),
+             y += shape_elements(g->out), dy += shape_elements(g->out))
         EACH_PIXEL(g, {
             for (int c = 0; c < g->in.c; c += POOL_LANES)
                 max_back(g, p, c, x, y + o + c, dy + o + c, dx);
@@ -153,8 +148,8 @@ void cpu_pool_avg_forward(void *ctx, const struct nn_window *g, int batch, const
 {
     (void)ctx;
     real share = (real)1 / (real)(g->k * g->k);
-    memset(y, 0, (size_t)batch * size_of(g->out) * sizeof *y);
-    for (int b = 0; b < batch; b++, x += size_of(g->in), y += size_of(g->out))
+    memset(y, 0, (size_t)batch * shape_elements(g->out) * sizeof *y);
+    for (int b = 0; b < batch; b++, x += shape_elements(g->in), y += shape_elements(g->out))
         EACH_PIXEL(g, {
             for (int iy = p.y0; iy < p.y1; iy++)
                 for (int ix = p.x0; ix < p.x1; ix++)
@@ -171,8 +166,8 @@ void cpu_pool_avg_backward(void *ctx, const struct nn_window *g, int batch, cons
     (void)ctx;
     real share = (real)1 / (real)(g->k * g->k);
     if (!add)
-        memset(dx, 0, (size_t)batch * size_of(g->in) * sizeof *dx);
-    for (int b = 0; b < batch; b++, dx += size_of(g->in), dy += size_of(g->out))
+        memset(dx, 0, (size_t)batch * shape_elements(g->in) * sizeof *dx);
+    for (int b = 0; b < batch; b++, dx += shape_elements(g->in), dy += shape_elements(g->out))
         EACH_PIXEL(g, {
             for (int iy = p.y0; iy < p.y1; iy++)
                 for (int ix = p.x0; ix < p.x1; ix++)

@@ -1,0 +1,19 @@
+/* nn_inputs.h : makes random inputs of layers. */
+#ifndef NN_INPUTS_H
+#define NN_INPUTS_H
+#include "base/buf.h"
+#include "hls/arith/philox.h"
+#include "nn/nn_ops.h"
+#include <stdlib.h>
+
+static inline real *uniforms(size_t n, uint64_t key)
+{
+    real *x = buf_alloc((n + 1) * sizeof *x);
+    if (!x)
+        exit(1);
+    for (size_t i = 0; i < n; i++)
+        x[i] = (real)((double)philox_u32(key, i) * 0x1p-31 - 1);
+    return x;
+}
+
+#endif
