@@ -8,6 +8,7 @@
  * has the card's result overwrites it with an equal one. All other messages follow the vote,
  * because ranks with different results must not enter different collectives. A group with inf or
  * nan ends the step; a rank that missed its exponents learns this in their repetition. */
+#include "base/bits.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
@@ -46,13 +47,6 @@ static uint32_t tag_of(const struct reducing *s, uint32_t exponents, uint32_t bu
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)(words[i / 8] >> i % 8 * 8);
     return crc32c_more(exponents, bytes, sizeof bytes);
-}
-
-static uint32_t bits_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
 }
 
 /* message: 0 for exponents */

@@ -36,9 +36,8 @@ static void make_grads(uint32_t step)
 static struct reducer *open_reducer(const struct codec_spec *spec, struct codec *codec)
 {
     const bool ternary = spec->codec && !strcmp(spec->codec, "ternary");
-    const struct reducer_words words = {.codec = *spec,
-                                        .algo = "auto",
-                                        .bucket_bytes = ternary ? BUCKET_BYTES / 4 : BUCKET_BYTES};
+    const struct reducer_words words = {
+        .codec = *spec, .algo = "auto", .bucket_bytes = ternary ? BUCKET_BYTES / 4 : BUCKET_BYTES};
     return open_reducer_of(t.c, &words, t.layers, N_LAYERS, codec);
 }
 

@@ -171,9 +171,10 @@ static const struct opt opts[] = {
      "Seconds of silence after which a card's step is repeated over MPI. At the start the limit is "
      "at least 2 seconds; then the run begins without the card.",
      REAL_AT(card_deadline, 0.05, 1e4)},
-    {TEXT("fabric", "NAME", "socket", fabric, 0,
-          "How packets reach cards: socket (UDP of the system, many packets per call), or a "
-          "libfabric provider with datagrams. Cards answer plain UDP: udp, neither verbs nor efa.")},
+    {TEXT(
+        "fabric", "NAME", "socket", fabric, 0,
+        "How packets reach cards: socket (UDP of the system, many packets per call), or a "
+        "libfabric provider with datagrams. Cards answer plain UDP: udp, neither verbs nor efa.")},
     {TEXT("fabric-address", "A", NULL, fabric_address, 0,
           "IPv4 address or interface that packets leave from. Default: the one that routes to the "
           "card.")},
