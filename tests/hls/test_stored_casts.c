@@ -1,4 +1,5 @@
 /* test_stored_casts.c : compares values and casts with those of ml_dtypes (stored_casts.py). */
+#include "base/bits.h"
 #include "check.h"
 #include "codec/codec.h"
 #include "mf_slow.h"
@@ -9,7 +10,7 @@ static void check_value(struct mf_fmt f, uint32_t code, const char *word)
 {
     const uint32_t bits = mf_dec(f, code, 0);
     if (!strcmp(word, "nan"))
-        CHECK(isnan(slow_float(bits)), "code %x is %08x, not nan", code, bits);
+        CHECK(isnan(float_of(bits)), "code %x is %08x, not nan", code, bits);
     else
         CHECK(bits == strtoul(word, NULL, 16), "code %x is %08x, not %s", code, bits, word);
 }
