@@ -1,0 +1,107 @@
+// unquant_lane: converts codes times 2^shift to fp32, like mf_dec() of hls/arith/mf.h, in four
+// registered steps. Exact, except that a subnormal fp32 is rounded to nearest even and a value that
+// is too large becomes inf. The terms are those of quant_lane.
+module unquant_lane #(
+  parameter int Lanes = 1
+) (
+  input  logic                clk_i,
+  input  logic                go_i,          // all steps advance
+  input  logic [16*Lanes-1:0] codes_i,       // each in the low bits; bits above count nothing
+  input  logic [7:0]          fmt_i,         // these stay, from a clock before the first code on
+  input  logic [9:0]          shift_i,       // two's complement
+  output logic [32*Lanes-1:0] x_o
+);
+  localparam int S1 = 11 + 6 + 4, S2 = 11 + 6 + 9 + 3, S3 = 26 + 9 + 3;
+  logic [S1-1:0] one_q [Lanes];
+  logic [S2-1:0] two_q [Lanes];
+  logic [S3-1:0] three_q [Lanes];
+
+  // --- the format ---
+  logic [2:0]  e;
+  logic [3:0]  places, drop_q;
+  logic        fn_q;
+  logic [4:0]  above_e_q;                    // bits of `field` that a code lacks
+  logic [10:0] offset_q;
+  logic [14:0] mask_q;
+  assign e      = fmt_i[6:4];
+  assign places = 4'(e) + fmt_i[3:0];
+  always_ff @(posedge clk_i) begin
+    drop_q   <= 4'd10 - fmt_i[3:0];
+    fn_q     <= fmt_i[7];
+    mask_q   <= 15'h7fff >> (4'd15 - places);
+    offset_q <= {shift_i[9], shift_i} + 11'd127 - ((11'd1 << e) >> 1);
+    for (int i = 0; i < 5; i++) above_e_q[i] <= 3'(i) >= e;
+  end
+
+  function automatic logic [S1-1:0] normalise(input logic [15:0] code);
+    logic        sign, normal, special;
+    logic [3:0]  zeros;
+    logic [10:0] sig;
+    logic [14:0] mag;
+    sign     = mask_q[14] ? code[15] : mask_q[6] ? code[7] : code[3];
+    mag      = (code[14:0] & mask_q) << drop_q;  // field, fraction of 10 bits
+    normal   = mag[14:10] != '0;
+    special  = (mag[14:10] | above_e_q) == '1 && (!fn_q || mag[9:7] == '1);
+    sig      = {normal, mag[9:0]};
+    zeros[3] = sig[10-:8] == '0;
+    if (zeros[3]) sig = sig << 8;
+    zeros[2] = sig[10-:4] == '0;
+    if (zeros[2]) sig = sig << 4;
+    zeros[1] = sig[10-:2] == '0;
+    if (zeros[1]) sig = sig << 2;
+    zeros[0] = !sig[10];
+    if (zeros[0]) sig = sig << 1;
+    normalise = {sig, {1'b0, mag[14:11], mag[10] | !normal} - 6'(zeros), mag == '0, sign, special,
+                 fn_q || mag[9:0] != '0};
+  endfunction
+
+  // The shift is less + 1. With less = 31 all bits are in `rest`.
+  function automatic logic [S2-1:0] place(input logic [S1-1:0] one);
+    logic        zero, below, far;
+    logic [2:0]  flags;
+    logic [5:0]  field;
+    logic [10:0] sig, above;
+    logic [4:0]  less;
+    {sig, field, zero, flags} = one;
+    above = {{5{field[5]}}, field} + offset_q;
+    below = above[10];
+    less  = above[9:5] == '1 ? ~above[4:0] : '1;
+    far   = above[9:8] != '0 || above[7:1] == '1;  // 254 and more
+    place = {sig, below, less, below || zero ? 9'd0 : {far, above[7:0]}, flags};
+  endfunction
+
+  function automatic logic [S3-1:0] move(input logic [S2-1:0] two);
+    logic        below;
+    logic [2:0]  flags;
+    logic [8:0]  above;
+    logic [4:0]  less;
+    logic [10:0] sig;
+    logic [42:0] y;
+    {sig, below, less, above, flags} = two;
+    y = {sig, 32'd0};
+    if (below) y = {1'b0, y[42:1]} >> less;
+    move = {y[42:18], y[17:0] != '0, above, flags};
+  endfunction
+
+  function automatic logic [31:0] value(input logic [S3-1:0] three);
+    logic        rest, guard, far, sign, special, frac_set;
+    logic [7:0]  above;
+    logic [23:0] y;
+    logic [30:0] plain;
+    {y, guard, rest, far, above, sign, special, frac_set} = three;
+    plain = {above, y[22:0]} + {7'd0, y[23], 23'd0} + 31'(guard && (y[0] || rest));
+    value = {sign, special || far ? {8'hff, {23{special && frac_set}}} : plain};
+  endfunction
+
+  // Arrays and the order of the statements: see acc_lane.
+  // verilator lint_off BLKSEQ
+  always_ff @(posedge clk_i) begin
+    if (go_i) begin
+      for (int i = 0; i < Lanes; i++) x_o[32*i+:32] <= value(three_q[i]);
+      for (int i = 0; i < Lanes; i++) three_q[i] = move(two_q[i]);
+      for (int i = 0; i < Lanes; i++) two_q[i] = place(one_q[i]);
+      for (int i = 0; i < Lanes; i++) one_q[i] = normalise(codes_i[16*i+:16]);
+    end
+  end
+  // verilator lint_on BLKSEQ
+endmodule
