@@ -1,7 +1,6 @@
 // format_check: checks whether card and job allow a header's operation. The answer comes one clock
 // after the header's fields, which must stay. The job's values count only in that second clock.
-// Legal formats: 1 + e + m in {4, 8, 16} with e 1..5 and m 0..10; fn only with e4m3. A code of
-// e5m10 takes 41 bits of the sum word, which leaves room for fewer ranks.
+// A code of e5m10 takes 41 bits of the sum word, which leaves room for fewer ranks.
 // `beats` counts the beats of the contribution or the result, whichever is wider. The other has
 // as many, half or a quarter.
 module format_check #(
@@ -22,28 +21,17 @@ module format_check #(
   output logic        ok_o,
   output logic [7:0]  result_beats_o         // of the result's payload
 );
-  // 4 bits 1, 8 bits 2, 16 bits 3; 0: no format of this card.
-  function automatic logic [1:0] width(input logic [7:0] fmt);
-    width = 2'd0;
-    if (fmt[6:4] >= 3'd1 && fmt[6:4] <= 3'd5 && fmt[3:0] <= 4'd10) begin
-      unique case ({1'b0, fmt[6:4]} + fmt[3:0])
-        4'd3:    width = 2'd1;
-        4'd7:    width = 2'd2;
-        4'd15:   width = 2'd3;
-        default: width = 2'd0;
-      endcase
-    end
-    if (fmt[7] && fmt[6:0] != 7'h43) width = 2'd0;
-    if (Wide == 0 && width != 2'd2) width = 2'd0;
-  endfunction
+  logic [1:0] in_w, out_w;
+  code_width #(.Wide(Wide)) u_in (.fmt_i(in_fmt_i), .width_o(in_w));
+  code_width #(.Wide(Wide)) u_out (.fmt_i(out_fmt_i), .width_o(out_w));
 
   // First clock: checks that need no other field.
   logic [1:0] in_w_q, out_w_q;
   logic       max_q, alone_ok_q;
   always_ff @(posedge clk_i) begin
     max_q      <= max_i;
-    in_w_q     <= width(in_fmt_i);
-    out_w_q    <= width(out_fmt_i);
+    in_w_q     <= in_w;
+    out_w_q    <= out_w;
     alone_ok_q <= zeros_i && beats_i != '0 && beats_i <= 8'(MaxBeats)
                   && (max_i ? {in_fmt_i, out_fmt_i, out_shift_i} == '0
                             : out_shift_i <= 8'(nc_pkg::PKT_MAX_SHIFT));

@@ -1,6 +1,8 @@
-// mm_kernel: wraps reduce_mm as a Vitis kernel: renames ports and adds constant AXI4 signals.
+// mm_kernel: wraps reduce_mm or cast_mm as a Vitis kernel: renames ports and adds constant AXI4
+// signals.
 module mm_kernel #(
-  parameter int Wide = 1
+  parameter int Kernel = nc_pkg::KERNEL_REDUCE_MM,
+  parameter int Wide = 1                     // only of reduce_mm
 ) (
   input  logic         ap_clk,
   input  logic         ap_rst_n,
@@ -33,7 +35,7 @@ module mm_kernel #(
   input  logic [511:0] m_axi_gmem_rdata,
   input  logic [1:0]   m_axi_gmem_rresp,
   /* verilator lint_off UNUSEDSIGNAL */
-  input  logic         m_axi_gmem_rlast,     // unused: reduce_mm knows its bursts' length
+  input  logic         m_axi_gmem_rlast,     // unused: kernels know their bursts' length
   /* verilator lint_on UNUSEDSIGNAL */
   input  logic         m_axi_gmem_rvalid,
   output logic         m_axi_gmem_rready,
@@ -59,27 +61,50 @@ module mm_kernel #(
   assign m_axi_gmem_awsize  = 3'd6;
   assign m_axi_gmem_arburst = 2'd1;          // INCR
   assign m_axi_gmem_awburst = 2'd1;
-  assign m_axi_gmem_wstrb   = '1;
 
-  reduce_mm #(.Wide(Wide)) u_reduce (
-    .clk_i(ap_clk), .rst_i(rst_q),
-    .s_awaddr_i(s_axi_control_awaddr), .s_awvalid_i(s_axi_control_awvalid),
-    .s_awready_o(s_axi_control_awready),
-    .s_wdata_i(s_axi_control_wdata), .s_wstrb_i(s_axi_control_wstrb),
-    .s_wvalid_i(s_axi_control_wvalid), .s_wready_o(s_axi_control_wready),
-    .s_bresp_o(s_axi_control_bresp), .s_bvalid_o(s_axi_control_bvalid),
-    .s_bready_i(s_axi_control_bready),
-    .s_araddr_i(s_axi_control_araddr), .s_arvalid_i(s_axi_control_arvalid),
-    .s_arready_o(s_axi_control_arready),
-    .s_rdata_o(s_axi_control_rdata), .s_rresp_o(s_axi_control_rresp),
-    .s_rvalid_o(s_axi_control_rvalid), .s_rready_i(s_axi_control_rready), .interrupt_o(interrupt),
-    .m_araddr_o(m_axi_gmem_araddr), .m_arlen_o(m_axi_gmem_arlen), .m_arvalid_o(m_axi_gmem_arvalid),
-    .m_arready_i(m_axi_gmem_arready),
-    .m_rdata_i(m_axi_gmem_rdata), .m_rresp_i(m_axi_gmem_rresp), .m_rvalid_i(m_axi_gmem_rvalid),
-    .m_rready_o(m_axi_gmem_rready),
-    .m_awaddr_o(m_axi_gmem_awaddr), .m_awlen_o(m_axi_gmem_awlen), .m_awvalid_o(m_axi_gmem_awvalid),
-    .m_awready_i(m_axi_gmem_awready),
-    .m_wdata_o(m_axi_gmem_wdata), .m_wlast_o(m_axi_gmem_wlast), .m_wvalid_o(m_axi_gmem_wvalid),
-    .m_wready_i(m_axi_gmem_wready),
-    .m_bresp_i(m_axi_gmem_bresp), .m_bvalid_i(m_axi_gmem_bvalid), .m_bready_o(m_axi_gmem_bready));
+  if (Kernel == nc_pkg::KERNEL_REDUCE_MM) begin : g_reduce
+    reduce_mm #(.Wide(Wide)) u_kernel (
+      .clk_i(ap_clk), .rst_i(rst_q),
+      .s_awaddr_i(s_axi_control_awaddr), .s_awvalid_i(s_axi_control_awvalid),
+      .s_awready_o(s_axi_control_awready),
+      .s_wdata_i(s_axi_control_wdata), .s_wstrb_i(s_axi_control_wstrb),
+      .s_wvalid_i(s_axi_control_wvalid), .s_wready_o(s_axi_control_wready),
+      .s_bresp_o(s_axi_control_bresp), .s_bvalid_o(s_axi_control_bvalid),
+      .s_bready_i(s_axi_control_bready),
+      .s_araddr_i(s_axi_control_araddr), .s_arvalid_i(s_axi_control_arvalid),
+      .s_arready_o(s_axi_control_arready),
+      .s_rdata_o(s_axi_control_rdata), .s_rresp_o(s_axi_control_rresp),
+      .s_rvalid_o(s_axi_control_rvalid), .s_rready_i(s_axi_control_rready), .interrupt_o(interrupt),
+      .m_araddr_o(m_axi_gmem_araddr), .m_arlen_o(m_axi_gmem_arlen),
+      .m_arvalid_o(m_axi_gmem_arvalid), .m_arready_i(m_axi_gmem_arready),
+      .m_rdata_i(m_axi_gmem_rdata), .m_rresp_i(m_axi_gmem_rresp), .m_rvalid_i(m_axi_gmem_rvalid),
+      .m_rready_o(m_axi_gmem_rready),
+      .m_awaddr_o(m_axi_gmem_awaddr), .m_awlen_o(m_axi_gmem_awlen),
+      .m_awvalid_o(m_axi_gmem_awvalid), .m_awready_i(m_axi_gmem_awready),
+      .m_wdata_o(m_axi_gmem_wdata), .m_wstrb_o(m_axi_gmem_wstrb), .m_wlast_o(m_axi_gmem_wlast),
+      .m_wvalid_o(m_axi_gmem_wvalid), .m_wready_i(m_axi_gmem_wready),
+      .m_bresp_i(m_axi_gmem_bresp), .m_bvalid_i(m_axi_gmem_bvalid), .m_bready_o(m_axi_gmem_bready));
+  end else begin : g_cast
+    cast_mm #(.Kernel(Kernel)) u_kernel (
+      .clk_i(ap_clk), .rst_i(rst_q),
+      .s_awaddr_i(s_axi_control_awaddr), .s_awvalid_i(s_axi_control_awvalid),
+      .s_awready_o(s_axi_control_awready),
+      .s_wdata_i(s_axi_control_wdata), .s_wstrb_i(s_axi_control_wstrb),
+      .s_wvalid_i(s_axi_control_wvalid), .s_wready_o(s_axi_control_wready),
+      .s_bresp_o(s_axi_control_bresp), .s_bvalid_o(s_axi_control_bvalid),
+      .s_bready_i(s_axi_control_bready),
+      .s_araddr_i(s_axi_control_araddr), .s_arvalid_i(s_axi_control_arvalid),
+      .s_arready_o(s_axi_control_arready),
+      .s_rdata_o(s_axi_control_rdata), .s_rresp_o(s_axi_control_rresp),
+      .s_rvalid_o(s_axi_control_rvalid), .s_rready_i(s_axi_control_rready), .interrupt_o(interrupt),
+      .m_araddr_o(m_axi_gmem_araddr), .m_arlen_o(m_axi_gmem_arlen),
+      .m_arvalid_o(m_axi_gmem_arvalid), .m_arready_i(m_axi_gmem_arready),
+      .m_rdata_i(m_axi_gmem_rdata), .m_rresp_i(m_axi_gmem_rresp), .m_rvalid_i(m_axi_gmem_rvalid),
+      .m_rready_o(m_axi_gmem_rready),
+      .m_awaddr_o(m_axi_gmem_awaddr), .m_awlen_o(m_axi_gmem_awlen),
+      .m_awvalid_o(m_axi_gmem_awvalid), .m_awready_i(m_axi_gmem_awready),
+      .m_wdata_o(m_axi_gmem_wdata), .m_wstrb_o(m_axi_gmem_wstrb), .m_wlast_o(m_axi_gmem_wlast),
+      .m_wvalid_o(m_axi_gmem_wvalid), .m_wready_i(m_axi_gmem_wready),
+      .m_bresp_i(m_axi_gmem_bresp), .m_bvalid_i(m_axi_gmem_bvalid), .m_bready_o(m_axi_gmem_bready));
+  end
 endmodule

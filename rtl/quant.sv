@@ -2,7 +2,7 @@
 // takes a beat every clock and packs 2, 4 or 8 of them (codes of 16, 8 or 4 bits) into one. Takes
 // every format of the card (hls/core/beat.h). A beat is 32 * Lanes bits.
 //
-//    x, zeros after the last value -> quant_lane, 5 clocks -> held_q: part 0, 1, .. -> skid -> codes
+//    x, zeros after the last -> quant_lane, 5 clocks -> held_q: part 0, 1, .. -> skid -> codes
 module quant #(
   parameter int Lanes = 16,
   localparam int W = 32 * Lanes, CountW = $clog2(Lanes + 1)

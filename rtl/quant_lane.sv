@@ -3,7 +3,7 @@
 //
 //    sig     1.frac of |x|, 24 bits, a subnormal shifted up         field  its exponent, as in fp32
 //    above   field + offset: binades above the code's smallest normal
-//    y       sig; if above < 0, shifted right by -above. What is shifted out counts as `rest`
+//    y       sig; if above < 0, shifted right by -above. The lost bits count as `rest`
 //    value   {above, at least 0; fraction of y} + {leading bit of y, 0} + up
 //
 // Bits below the code's unit (lost_q) are set before this addition, so `up` carries through them.

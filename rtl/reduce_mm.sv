@@ -41,7 +41,8 @@ module reduce_mm #(
   output logic [7:0]   m_awlen_o,
   output logic         m_awvalid_o,
   input  logic         m_awready_i,
-  output logic [511:0] m_wdata_o,            // all 64 bytes
+  output logic [511:0] m_wdata_o,
+  output logic [63:0]  m_wstrb_o,            // all 64 bytes
   output logic         m_wlast_o,
   output logic         m_wvalid_o,
   input  logic         m_wready_i,
@@ -53,35 +54,32 @@ module reduce_mm #(
   logic        start, done_q;
   logic [63:0] in, out;
   logic [31:0] parts, stride, beats, fmt, out_fmt, out_shift, saturate, status_q;
-  reduce_mm_regs u_regs (
+  /* verilator lint_off UNUSEDSIGNAL */
+  logic [1023:0] args;                       // words without argument are unused
+  /* verilator lint_on UNUSEDSIGNAL */
+  kernel_regs u_regs (
     .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o,
     .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o, .s_bvalid_o, .s_bready_i,
     .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,
-    .interrupt_o, .start_o(start), .done_i(done_q), .status_i(status_q), .in_o(in), .out_o(out),
-    .parts_o(parts), .stride_o(stride), .beats_o(beats), .fmt_o(fmt),
-    .out_fmt_o(out_fmt), .out_shift_o(out_shift), .saturate_o(saturate));
+    .interrupt_o, .start_o(start), .done_i(done_q), .status_i(status_q), .args_o(args));
+  assign in        = args[8*nc_pkg::ARG_REDUCE_MM_in+:64];
+  assign out       = args[8*nc_pkg::ARG_REDUCE_MM_out+:64];
+  assign parts     = args[8*nc_pkg::ARG_REDUCE_MM_parts+:32];
+  assign stride    = args[8*nc_pkg::ARG_REDUCE_MM_stride+:32];
+  assign beats     = args[8*nc_pkg::ARG_REDUCE_MM_beats+:32];
+  assign fmt       = args[8*nc_pkg::ARG_REDUCE_MM_fmt+:32];
+  assign out_fmt   = args[8*nc_pkg::ARG_REDUCE_MM_out_fmt+:32];
+  assign out_shift = args[8*nc_pkg::ARG_REDUCE_MM_out_shift+:32];
+  assign saturate  = args[8*nc_pkg::ARG_REDUCE_MM_saturate+:32];
 
   // --- the request ---
-  // 4 bits 1, 8 bits 2, 16 bits 3; 0: no format of this card
-  function automatic logic [1:0] width(input logic [31:0] f);
-    width = 2'd0;
-    if (f[31:8] == '0 && f[6:4] >= 3'd1 && f[6:4] <= 3'd5 && f[3:0] <= 4'd10
-        && (!f[7] || f[6:0] == 7'h43)) begin
-      case (4'(f[6:4]) + f[3:0])
-        4'd3:    width = Wide != 0 ? 2'd1 : 2'd0;
-        4'd7:    width = 2'd2;
-        4'd15:   width = Wide != 0 ? 2'd3 : 2'd0;
-        default: width = 2'd0;
-      endcase
-    end
-  endfunction
   logic [1:0]  in_w, out_w;
   logic [33:0] out_beats;                    // of all sums
   logic        good;
   logic [4:0]  cost;                         // quarters of a beat of sums per beat of codes
-  assign in_w  = width(fmt);
-  assign out_w = width(out_fmt);
-  assign good  = in_w != '0 && out_w != '0 && parts != '0
+  code_width #(.Wide(Wide)) u_in_w (.fmt_i(fmt[7:0]), .width_o(in_w));
+  code_width #(.Wide(Wide)) u_out_w (.fmt_i(out_fmt[7:0]), .width_o(out_w));
+  assign good  = in_w != '0 && out_w != '0 && fmt[31:8] == '0 && out_fmt[31:8] == '0 && parts != '0
               && parts <= (in_w == 2'd3 ? 32'd32 : 32'd64)
               && out_shift <= nc_pkg::PKT_MAX_SHIFT && saturate < 32'd2
               && in[5:0] == '0 && out[5:0] == '0 && out_beats[33:32] == '0;
@@ -103,8 +101,8 @@ module reduce_mm #(
   assign ask           = run_q && ask_left_q != '0;
   assign ask_rows      = ask_left_q < 32'(Rows) ? ask_left_q : 32'(Rows);
   assign ask_last_part = ask_part_q == parts - 1;
-  logic [57:0] ar_beat, aw_beat;
-  logic [6:0]  ar_beats, aw_beats;
+  logic [57:0] ar_beat;
+  logic [6:0]  ar_beats;
   axi_bursts u_ar (
     .clk_i, .rst_i,
     .in_beat_i(part_q), .in_beats_i(ask_rows), .in_valid_i(ask), .in_ready_o(ask_ready),
@@ -147,8 +145,8 @@ module reduce_mm #(
 
   // --- sums: quarters to beats, into the output FIFO ---
   localparam int Depth = 64;
-  logic [511:0] gather_q, gathered;
-  logic         sum_put, fifo_valid, fifo_take;
+  logic [511:0] gather_q, gathered, sums;
+  logic         sum_put, sums_valid, sums_ready, idle, write_error;
   always_comb begin
     gathered = gather_q;
     for (int q = 0; q < 4; q++) if (kept_en[q]) gathered[128*q +: 128] = kept_data[128*q +: 128];
@@ -157,30 +155,14 @@ module reduce_mm #(
   /* verilator lint_off PINCONNECTEMPTY */
   fifo #(.W(512), .Depth(Depth)) u_sums (
     .clk_i, .rst_i, .in_data_i(gathered), .in_valid_i(sum_put), .in_ready_o(),
-    .out_data_o(m_wdata_o), .out_valid_o(fifo_valid), .out_ready_i(fifo_take));
+    .out_data_o(sums), .out_valid_o(sums_valid), .out_ready_i(sums_ready));
+  axi_write u_write (
+    .clk_i, .rst_i, .range_beat_i(out[63:6]), .range_beats_i(out_beats[31:0]),
+    .range_valid_i(begins && good), .range_ready_o(), .data_i(sums), .strb_i({64{1'b1}}),
+    .valid_i(sums_valid), .ready_o(sums_ready), .idle_o(idle), .error_o(write_error),
+    .m_awaddr_o, .m_awlen_o, .m_awvalid_o, .m_awready_i, .m_wdata_o, .m_wstrb_o, .m_wlast_o,
+    .m_wvalid_o, .m_wready_i, .m_bresp_i, .m_bvalid_i, .m_bready_o);
   /* verilator lint_on PINCONNECTEMPTY */
-
-  logic        aw_valid, aw_take, len_ready, len_valid, w_take;
-  logic [6:0]  len, sent_q;
-  logic [31:0] write_left_q, unanswered_q;
-  /* verilator lint_off PINCONNECTEMPTY */
-  axi_bursts u_aw (
-    .clk_i, .rst_i,
-    .in_beat_i(out[63:6]), .in_beats_i(out_beats[31:0]), .in_valid_i(begins && good), .in_ready_o(),
-    .out_beat_o(aw_beat), .out_beats_o(aw_beats), .out_valid_o(aw_valid), .out_ready_i(aw_take));
-  /* verilator lint_on PINCONNECTEMPTY */
-  assign m_awaddr_o  = {aw_beat, 6'd0};
-  assign m_awlen_o   = 8'(aw_beats) - 8'd1;
-  assign m_awvalid_o = aw_valid && len_ready;
-  assign aw_take     = m_awready_i && len_ready;
-  fifo #(.W(7), .Depth(4)) u_lens (
-    .clk_i, .rst_i, .in_data_i(aw_beats), .in_valid_i(aw_valid && aw_take), .in_ready_o(len_ready),
-    .out_data_o(len), .out_valid_o(len_valid), .out_ready_i(w_take && m_wlast_o));
-  assign m_wvalid_o = fifo_valid && len_valid;
-  assign m_wlast_o  = sent_q + 7'd1 == len;
-  assign w_take     = m_wvalid_o && m_wready_i;
-  assign fifo_take  = len_valid && m_wready_i;
-  assign m_bready_o = 1'b1;
 
   always_ff @(posedge clk_i) begin
     if (ask && ask_ready) begin
@@ -199,39 +181,32 @@ module reduce_mm #(
       end
       if (code_error) status_q[31] <= 1'b1;
     end
-    free_q <= free_q - (code_valid && code_take && emit ? 10'(cost) : '0) + (w_take ? 10'd4 : '0);
+    free_q <= free_q - (code_valid && code_take && emit ? 10'(cost) : '0)
+            + (sums_valid && sums_ready ? 10'd4 : '0);
     if (kept_valid) begin
       gather_q <= sum_put ? '0 : gathered;
       status_q <= status_q | 32'(kept_status);
     end
-    if (w_take) begin
-      sent_q       <= m_wlast_o ? '0 : sent_q + 1'b1;
-      write_left_q <= write_left_q - 1;
-    end
-    unanswered_q <= unanswered_q + 32'(aw_valid && aw_take) - 32'(m_bvalid_i);
-    if (m_bvalid_i && m_bresp_i != '0) status_q[31] <= 1'b1;
+    if (write_error) status_q[31] <= 1'b1;
 
-    done_q <= run_q && !done_q && write_left_q == '0 && unanswered_q == '0;
+    done_q <= run_q && !done_q && idle;
     if (done_q) run_q <= 1'b0;
     if (begins) begin
-      run_q        <= 1'b1;
-      status_q     <= good ? '0 : 32'h4000_0000;
-      block_q      <= in[63:6];
-      part_q       <= in[63:6];
-      ask_left_q   <= good ? beats : '0;
-      ask_part_q   <= '0;
-      left_q       <= beats;
-      add_q        <= '0;
-      row_q        <= '0;
-      free_q       <= 10'(4 * Depth);
-      gather_q     <= '0;
-      sent_q       <= '0;
-      write_left_q <= good ? out_beats[31:0] : '0;
+      run_q      <= 1'b1;
+      status_q   <= good ? '0 : 32'h4000_0000;
+      block_q    <= in[63:6];
+      part_q     <= in[63:6];
+      ask_left_q <= good ? beats : '0;
+      ask_part_q <= '0;
+      left_q     <= beats;
+      add_q      <= '0;
+      row_q      <= '0;
+      free_q     <= 10'(4 * Depth);
+      gather_q   <= '0;
     end
     if (rst_i) begin
-      run_q        <= 1'b0;
-      done_q       <= 1'b0;
-      unanswered_q <= '0;
+      run_q  <= 1'b0;
+      done_q <= 1'b0;
     end
   end
 endmodule
