@@ -5,7 +5,7 @@
 #include "sim/shell.h"
 
 /* Serves socket fd. Returns 0 when the program ends the session, or a negative errno after
- * reporting. mm: implements reduce_mm. */
+ * reporting. mm: implements the kernels on memory. */
 int drive(const struct shell_ops *ops, const struct kernel_ops *mm, const char *wave, int fd);
 
 #endif

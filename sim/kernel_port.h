@@ -37,12 +37,10 @@ struct kernel_ops {
 
 extern const struct kernel_ops kernel_c, mm_rtl;
 
-/* A run of reduce_mm. mm_check() returns 0, or the status REDUCE_REFUSED or KERNEL_NO_MEMORY with
- * which the run must end at once. */
+/* The arguments of reduce_mm. */
 struct mm_run {
     uint64_t in, out;
     uint32_t parts, stride, beats, fmt, out_fmt, out_shift, saturate;
 };
-uint32_t mm_check(const struct bank *bank, const struct mm_run *run);
 
 #endif

@@ -48,9 +48,13 @@ static uint64_t beats_of(uint32_t n, uint32_t width)
     return ((uint64_t)n * width + 511) / 512;
 }
 
-static bool ends(const struct kernel_run *r, int status_arg, uint32_t status)
+/* reduce_mm writes no status word. */
+static bool ends(const struct kernel_run *r, uint32_t status)
 {
-    uint32_t *to = word_at(r, status_arg);
+    static const int args[N_KERNELS] = {[KERNEL_EXPMAX] = ARG_EXPMAX_status,
+                                        [KERNEL_QUANT] = ARG_QUANT_status,
+                                        [KERNEL_UNQUANT] = ARG_UNQUANT_status};
+    uint32_t *to = args[r->which] ? word_at(r, args[r->which]) : NULL;
     if (to)
         *to = status;
     return false;
@@ -71,8 +75,9 @@ static struct mm_run mm_run_of(const struct kernel_run *r)
     };
 }
 
-uint32_t mm_check(const struct bank *bank, const struct mm_run *run)
+static uint32_t reduce_check(const struct kernel_run *r)
 {
+    const struct mm_run got = mm_run_of(r), *run = &got;
     const uint32_t in_width = beat_format(run->fmt).width,
                    out_width = beat_format(run->out_fmt).width;
     struct beat none = beat_zero();
@@ -85,17 +90,10 @@ uint32_t mm_check(const struct bank *bank, const struct mm_run *run)
                    in_beats = (uint64_t)(run->parts - 1) * run->stride + run->beats;
     if (run->in % BEAT_SIZE || run->out % BEAT_SIZE || out_beats >> 32)
         return REDUCE_REFUSED;
-    if (run->beats && !(bank_at(bank, run->in, in_beats * BEAT_SIZE) &&
-                        bank_at(bank, run->out, out_beats * BEAT_SIZE)))
+    if (run->beats &&
+        !(beats_at(r, ARG_REDUCE_MM_in, in_beats) && beats_at(r, ARG_REDUCE_MM_out, out_beats)))
         return KERNEL_NO_MEMORY;
     return 0;
-}
-
-static bool reduce_start(struct kernel_run *r)
-{
-    const struct mm_run run = mm_run_of(r);
-    r->status = mm_check(r->bank, &run);
-    return !r->status && run.beats;
 }
 
 static bool reduce_step(struct kernel_run *r)
@@ -121,18 +119,18 @@ static bool expmax_ends(const struct kernel_run *r)
     expmax_kernel(&most, 1, value(r, ARG_EXPMAX_n_ranks), &exponent, &absmax, &status);
     *word_at(r, ARG_EXPMAX_exponent) = (uint32_t)exponent;
     *word_at(r, ARG_EXPMAX_absmax) = absmax;
-    return ends(r, ARG_EXPMAX_status, status);
+    return ends(r, status);
 }
 
-static bool expmax_start(struct kernel_run *r)
+static uint32_t expmax_check(const struct kernel_run *r)
 {
     const uint32_t n = value(r, ARG_EXPMAX_n);
     if (!is_aligned(r, ARG_EXPMAX_x))
-        return ends(r, ARG_EXPMAX_status, EXPMAX_REFUSED);
+        return EXPMAX_REFUSED;
     if (!word_at(r, ARG_EXPMAX_exponent) || !word_at(r, ARG_EXPMAX_absmax) ||
         (n && !beats_at(r, ARG_EXPMAX_x, beats_of(n, 32))))
-        return ends(r, ARG_EXPMAX_status, KERNEL_NO_MEMORY);
-    return n ? true : expmax_ends(r);
+        return KERNEL_NO_MEMORY;
+    return 0;
 }
 
 static bool expmax_step(struct kernel_run *r)
@@ -146,7 +144,7 @@ static bool expmax_step(struct kernel_run *r)
     return r->at < n ? true : expmax_ends(r);
 }
 
-static bool quant_start(struct kernel_run *r)
+static uint32_t quant_check(const struct kernel_run *r)
 {
     const uint32_t n = value(r, ARG_QUANT_n), fmt = value(r, ARG_QUANT_fmt);
     struct beat none = beat_zero();
@@ -154,11 +152,11 @@ static bool quant_start(struct kernel_run *r)
     quant_kernel(&none, &none, 0, fmt, (int32_t)value(r, ARG_QUANT_shift),
                  value(r, ARG_QUANT_saturate), &status);
     if (status || !is_aligned(r, ARG_QUANT_x) || !is_aligned(r, ARG_QUANT_codes))
-        return ends(r, ARG_QUANT_status, QUANT_REFUSED);
+        return QUANT_REFUSED;
     if (n && !(beats_at(r, ARG_QUANT_x, beats_of(n, 32)) &&
                beats_at(r, ARG_QUANT_codes, beats_of(n, beat_format(fmt).width))))
-        return ends(r, ARG_QUANT_status, KERNEL_NO_MEMORY);
-    return n ? true : ends(r, ARG_QUANT_status, 0);
+        return KERNEL_NO_MEMORY;
+    return 0;
 }
 
 static bool quant_step(struct kernel_run *r)
@@ -169,21 +167,21 @@ static bool quant_step(struct kernel_run *r)
                  beats_at(r, ARG_QUANT_codes, 0) + beats_of(r->at, beat_format(fmt).width), some,
                  fmt, (int32_t)value(r, ARG_QUANT_shift), value(r, ARG_QUANT_saturate), &status);
     r->at += some;
-    return r->at < n ? true : ends(r, ARG_QUANT_status, 0);
+    return r->at < n ? true : ends(r, 0);
 }
 
-static bool unquant_start(struct kernel_run *r)
+static uint32_t unquant_check(const struct kernel_run *r)
 {
     const uint32_t n = value(r, ARG_UNQUANT_n), fmt = value(r, ARG_UNQUANT_fmt);
     struct beat none = beat_zero();
     uint32_t status;
     unquant_kernel(&none, &none, 0, fmt, (int32_t)value(r, ARG_UNQUANT_shift), &status);
     if (status || !is_aligned(r, ARG_UNQUANT_codes) || !is_aligned(r, ARG_UNQUANT_x))
-        return ends(r, ARG_UNQUANT_status, QUANT_REFUSED);
+        return QUANT_REFUSED;
     if (n && !(beats_at(r, ARG_UNQUANT_x, beats_of(n, 32)) &&
                beats_at(r, ARG_UNQUANT_codes, beats_of(n, beat_format(fmt).width))))
-        return ends(r, ARG_UNQUANT_status, KERNEL_NO_MEMORY);
-    return n ? true : ends(r, ARG_UNQUANT_status, 0);
+        return KERNEL_NO_MEMORY;
+    return 0;
 }
 
 static bool unquant_step(struct kernel_run *r)
@@ -194,23 +192,34 @@ static bool unquant_step(struct kernel_run *r)
                    beats_at(r, ARG_UNQUANT_x, 0) + r->at / 16, some, fmt,
                    (int32_t)value(r, ARG_UNQUANT_shift), &status);
     r->at += some;
-    return r->at < n ? true : ends(r, ARG_UNQUANT_status, 0);
+    return r->at < n ? true : ends(r, 0);
 }
 
 static const struct {
-    bool (*start)(struct kernel_run *r);
+    uint32_t (*check)(const struct kernel_run *r);
     bool (*step)(struct kernel_run *r);
+    int count; /* argument: number of beats or values */
 } runs[N_KERNELS] = {
-    [KERNEL_REDUCE_MM] = {reduce_start, reduce_step},
-    [KERNEL_EXPMAX] = {expmax_start, expmax_step},
-    [KERNEL_QUANT] = {quant_start, quant_step},
-    [KERNEL_UNQUANT] = {unquant_start, unquant_step},
+    [KERNEL_REDUCE_MM] = {reduce_check, reduce_step, ARG_REDUCE_MM_beats},
+    [KERNEL_EXPMAX] = {expmax_check, expmax_step, ARG_EXPMAX_n},
+    [KERNEL_QUANT] = {quant_check, quant_step, ARG_QUANT_n},
+    [KERNEL_UNQUANT] = {unquant_check, unquant_step, ARG_UNQUANT_n},
 };
+
+uint32_t kernel_run_check(const struct kernel_run *r)
+{
+    return runs[r->which].check(r);
+}
 
 bool kernel_run_start(struct kernel_run *r)
 {
-    r->at = r->absmax = r->status = 0;
-    return runs[r->which].start(r);
+    r->at = r->absmax = 0;
+    r->status = kernel_run_check(r);
+    if (r->status)
+        return ends(r, r->status);
+    if (value(r, runs[r->which].count))
+        return true;
+    return r->which == KERNEL_EXPMAX ? expmax_ends(r) : ends(r, 0);
 }
 
 bool kernel_run_step(struct kernel_run *r)

@@ -14,6 +14,10 @@ struct kernel_run {
     uint32_t status;                /* only REDUCE_MM */
 };
 
+/* Returns 0, or the status with which a run must end at once: KERNEL_NO_MEMORY, or refused as in
+ * hls/. */
+uint32_t kernel_run_check(const struct kernel_run *run);
+
 /* Start and continue a run. Return true if there is more to do; else status and written memory are
  * complete. */
 bool kernel_run_start(struct kernel_run *run);

@@ -37,7 +37,7 @@ static int show(struct pcie *p)
         return 0;
     TRY(bank_open(&p->bank));
     for (int i = 0; i < N_KERNELS; i++) {
-        p->ops[i] = i == KERNEL_NIC_CORE ? NULL : i == KERNEL_REDUCE_MM ? p->mm : &kernel_c;
+        p->ops[i] = i == KERNEL_NIC_CORE ? NULL : p->mm;
         if (p->ops[i])
             TRY(p->ops[i]->open((enum kernel)i, &p->bank, &p->kernel[i]));
     }

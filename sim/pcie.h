@@ -17,7 +17,7 @@ struct pcie {
     bool listens;
 };
 
-/* mm: implements reduce_mm. ip, port: where the card accepts frames; port 0: nowhere. */
+/* mm: implements the other kernels. ip, port: where the card accepts frames; port 0: nowhere. */
 void pcie_init(struct pcie *p, struct control *control, int peer, const struct kernel_ops *mm,
                uint32_t ip, uint16_t port);
 void pcie_fini(struct pcie *p); /* legal when zeroed */

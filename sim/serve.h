@@ -14,7 +14,7 @@ struct serve_options {
     const char *tap, *ip, *mac;
     int control; /* UDP port of control; 0: any; -1: TCP control */
     /* fd: socket of the program that started the card and has it on its bus; -1: none. mm:
-     * reduce_mm of that bus. */
+     * the kernels of that bus. */
     int fd;
     const struct kernel_ops *mm;
     struct netfault_rates rates;

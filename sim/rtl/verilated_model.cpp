@@ -121,3 +121,14 @@ int model_wave(struct model *m, const char *path)
     return -1;
 #endif
 }
+
+#ifdef MODEL_PREFIX
+extern "C" const struct model_ops MODEL_NAMED(MODEL_PREFIX, model_ops);
+const struct model_ops MODEL_NAMED(MODEL_PREFIX, model_ops) = {
+    [](int argc, char **argv) -> void * { return model_open(argc, argv); },
+    [](void *m) { model_close(static_cast<model *>(m)); },
+    [](void *m, const char *name) { return model_port(static_cast<model *>(m), name, nullptr); },
+    [](void *m) { model_eval(static_cast<model *>(m)); },
+    [](void *m) { model_tick(static_cast<model *>(m)); },
+};
+#endif

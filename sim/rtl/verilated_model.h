@@ -32,6 +32,16 @@
 extern "C" {
 #endif
 
+/* The functions below, for a program that chooses among modules: mm_model_ops has those with prefix
+ * mm_. */
+struct model_ops {
+    void *(*open)(int argc, char **argv);
+    void (*close)(void *model);
+    void *(*port)(void *model, const char *name);
+    void (*eval)(void *model);
+    void (*tick)(void *model);
+};
+
 struct model;
 
 /* Makes a model with inputs 0. argc, argv: the program's, for Verilator's +options. Ends the
