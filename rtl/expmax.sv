@@ -1,6 +1,6 @@
 // expmax: finds the largest magnitude of a block of fp32 and the exponent of n_ranks times it, like
 // expmax_kernel of hls/core/expmax.c. Takes a beat every clock; after the last one it takes none
-// until the result has left, at most 94 clocks later if it is taken at once.
+// until the result has left, at most 95 clocks later if it is taken at once.
 //
 //    magnitudes -> tree of maxima, a level per clock -> max_q -> * n_ranks, a bit per clock
 //      -> shifted up, a bit per clock -> exponent
@@ -22,7 +22,7 @@ module expmax #(
   input  logic                out_ready_i
 );
   localparam int Levels = $clog2(Lanes);
-  typedef enum logic [2:0] {Take, Drain, Multiply, Shift, Give} state_t;
+  typedef enum logic [2:0] {Take, Drain, Multiply, Shift, Clamp, Give} state_t;
   state_t      state_q;
   logic [5:0]  left_q;                       // Drain, Multiply: clocks left; Shift: bit 55's weight
   // 31 bits per node: node k has children 2k and 2k + 1, the last Lanes are the input's
@@ -31,7 +31,7 @@ module expmax #(
   logic [30:0]         max_q;                // of the block so far
   logic [31:0]         ranks_q;
   logic [55:0]         product_q;
-  logic [9:0]          exponent;
+  logic [9:0]          exponent_q;
   logic [23:0]         sig;
   logic                special;
   assign in_ready_o  = state_q == Take;
@@ -50,10 +50,8 @@ module expmax #(
         nodes[31*(Lanes+i)+:31] = in_data_i[32*i+:31];
   end
 
-  assign special  = max_q[30:23] == '1;
-  assign sig      = {max_q[30:23] != '0, max_q[22:0]};
-  assign exponent = 10'(left_q) + 10'(product_q[54:0] != '0)
-                  + {2'd0, max_q[30:24], max_q[23] || !sig[23]} - 10'd150;
+  assign special = max_q[30:23] == '1;
+  assign sig     = {max_q[30:23] != '0, max_q[22:0]};
   always_ff @(posedge clk_i) begin
     for (int k = 1; k < Lanes; k++)
       tree_q[31*k+:31] <= larger(nodes[31*2*k+:31], nodes[31*(2*k+1)+:31]);
@@ -82,13 +80,18 @@ module expmax #(
       end
       Shift:
         if (product_q[55]) begin
-          exponent_o <= $signed(exponent) > 10'sd126 ? 8'd126
-                      : $signed(exponent) < -10'sd126 ? -8'd126 : exponent[7:0];
-          state_q    <= Give;
+          exponent_q <= 10'(left_q) + 10'(product_q[54:0] != '0)
+                      + {2'd0, max_q[30:24], max_q[23] || !sig[23]} - 10'd150;
+          state_q    <= Clamp;
         end else begin
           product_q <= product_q << 1;
           left_q    <= left_q - 1'b1;
         end
+      Clamp: begin
+        exponent_o <= $signed(exponent_q) > 10'sd126 ? 8'd126
+                    : $signed(exponent_q) < -10'sd126 ? -8'd126 : exponent_q[7:0];
+        state_q    <= Give;
+      end
       default:
         if (out_ready_i) begin
           max_q   <= '0;
@@ -101,4 +104,43 @@ module expmax #(
       max_q   <= '0;
     end
   end
+
+`ifdef FORMAL
+  // Every block has one result, with its largest magnitude; it waits unchanged. The exponent is
+  // simulated.
+  logic        past_q = 1'b0, open_q;        // open_q: the last beat has not come
+  logic [30:0] most_q, most;                 // of the block's values
+  logic        in_tree;                      // a node has the largest one
+  always_comb begin
+    in_tree = most_q == max_q;
+    for (int k = 1; k < Lanes; k++) in_tree = in_tree || tree_q[31*k+:31] == most_q;
+    most = most_q;
+    for (int i = 0; i < Lanes; i++)
+      if (in_valid_i && in_ready_o && 32'(i) < 32'(in_values_i) && in_data_i[32*i+:31] > most)
+        most = in_data_i[32*i+:31];
+  end
+  always_ff @(posedge clk_i) begin
+    past_q <= 1'b1;
+    most_q <= out_valid_o && out_ready_i ? '0 : most;
+    if (in_valid_i && in_ready_o) open_q <= !in_last_i;
+    if (out_valid_o && out_ready_i) open_q <= 1'b1;
+    if (rst_i) {open_q, most_q} <= {1'b1, 31'd0};
+    if (!past_q) assume (rst_i);
+    if (past_q) begin
+      assert (in_ready_o == open_q && state_q <= Give);
+      assert (state_q != Drain || left_q <= 6'(Levels));
+      assert (max_q <= most_q);
+      for (int k = 1; k < Lanes; k++) begin
+        assert (tree_q[31*k+:31] <= most_q);
+        // empty once the last beat's maximum has passed
+        assert (tree_q[31*k+:31] == '0 || state_q == Take
+                || (state_q == Drain && 32'(left_q) > $clog2(k + 1) - 1));
+      end
+      assert (in_tree);
+      if (out_valid_o) assert (absmax_o == {1'b0, most_q});
+      if (!$past(rst_i) && $past(out_valid_o && !out_ready_i))
+        assert (out_valid_o && $stable({exponent_o, absmax_o}));
+    end
+  end
+`endif
 endmodule

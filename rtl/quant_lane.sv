@@ -31,7 +31,7 @@ module quant_lane #(
   logic [9:0]  lost_q;
   logic [10:0] unit_q;                       // one-hot
   logic [5:1]  over_q;                       // bits of `field` that a code lacks
-  logic [10:0] offset_q;
+  logic [10:0] offset_q, low_offset_q;       // low_: for subnormals, whose exponent is ~field + 2
   logic [14:0] nan, inf, nan_q, beyond_q;
   assign e      = fmt_i[6:4];
   assign drop   = 4'd10 - fmt_i[3:0];
@@ -39,13 +39,14 @@ module quant_lane #(
   assign nan    = 15'h7fff >> (4'd15 - places);
   assign inf    = fmt_i[7] ? nan : nan & 15'h7fff << fmt_i[3:0];
   always_ff @(posedge clk_i) begin
-    drop_q   <= drop;
-    fn_q     <= fmt_i[7];
-    is4_q    <= places == 4'd3;
-    is8_q    <= places == 4'd7;
-    offset_q <= {shift_i[9], shift_i} - 11'd129 + ((11'd1 << e) >> 1);
-    nan_q    <= nan;
-    beyond_q <= inf - 15'(saturate_i);
+    drop_q       <= drop;
+    fn_q         <= fmt_i[7];
+    is4_q        <= places == 4'd3;
+    is8_q        <= places == 4'd7;
+    offset_q     <= {shift_i[9], shift_i} - 11'd129 + ((11'd1 << e) >> 1);
+    low_offset_q <= {shift_i[9], shift_i} - 11'd127 + ((11'd1 << e) >> 1);
+    nan_q        <= nan;
+    beyond_q     <= inf - 15'(saturate_i);
     for (int i = 0; i < 11; i++) unit_q[i] <= 4'(i) == drop;
     for (int i = 0; i < 10; i++) lost_q[i] <= 4'(i) < drop;
     for (int i = 1; i < 6; i++) over_q[i] <= 3'(i) >= e;
@@ -65,7 +66,7 @@ module quant_lane #(
     if (zeros[1]) sig = sig << 2;
     zeros[0] = !sig[23];
     if (zeros[0]) sig = sig << 1;
-    normalise = {sig, {1'b0, x[30:24], x[23] | (x[30:23] == '0)} - 9'(zeros), x[30:0] == '0, x[31],
+    normalise = {sig, x[30:23] != '0 ? {1'b0, x[30:23]} : {4'd15, ~zeros}, x[30:0] == '0, x[31],
                  x[30:23] == '1, x[22:0] != '0};
   endfunction
 
@@ -78,7 +79,7 @@ module quant_lane #(
     logic [10:0] above;
     logic [3:0]  less;
     {sig, field, zero, flags} = one;
-    above = {{2{field[8]}}, field} + offset_q;
+    above = {{2{field[8]}}, field} + (field[8] ? low_offset_q : offset_q);
     below = above[10];
     less  = above[9:4] == '1 ? ~above[3:0] : '1;
     place = {sig, below, less, below || zero ? 6'd0 : {above[9:5] != '0, above[4:0]}, flags};
@@ -136,4 +137,45 @@ module quant_lane #(
     end
   end
   // verilator lint_on BLKSEQ
+
+`ifdef FORMAL
+  // The proof computes the code of lane 0 like mf_pack(), from sig * 2^exp. x is five clocks old.
+  logic [31:0]        x1_q, x2_q, x3_q, x4_q, x5_q;
+  logic [23:0]        sig;
+  logic signed [11:0] exp, top, lowest, from, cut;   // cut: bits of sig that the code lacks
+  logic [31:0]        kept, lost, mag, most, want;
+  logic               up, is_nan;
+  always_ff @(posedge clk_i) {x5_q, x4_q, x3_q, x2_q, x1_q} <= {x4_q, x3_q, x2_q, x1_q, x_i[31:0]};
+  always_comb begin
+    sig = {x5_q[30:23] != '0, x5_q[22:0]};
+    exp = 12'($signed({1'b0, x5_q[30:23]})) + (sig[23] ? -12'sd150 : -12'sd149)
+        + 12'($signed(shift_i));
+    top = exp;
+    for (int i = 0; i < 24; i++) if (sig[i]) top = exp + 12'(i);
+    lowest = 12'sd2 - (12'sd1 << (e - 1));
+    from   = top > lowest ? top : lowest;
+    cut    = from - 12'($signed({1'b0, fmt_i[3:0]})) - exp;
+    kept   = cut < 0 ? 32'(sig) << -cut : 32'(sig) >> cut;
+    lost   = 32'(sig) & ~(32'hffffffff << cut);
+    up     = cut > 0 && cut < 26
+             && (lost > 32'd1 << (cut - 1) || (lost == 32'd1 << (cut - 1) && kept[0]));
+    mag    = (32'(from - lowest) << fmt_i[3:0]) + kept + 32'(up);
+    most   = 32'(inf) - 1;
+    is_nan = x5_q[30:23] == '1 && x5_q[22:0] != '0;
+    if (sig == '0) mag = '0;
+    if (mag > most || x5_q[30:23] == '1) mag = 32'(inf) - 32'(saturate_i);
+    if (is_nan) mag = 32'(nan);
+    want = mag | 32'(x5_q[31]) << places;
+  end
+
+  logic past_q = 1'b0;
+  always_ff @(posedge clk_i) begin
+    past_q <= 1'b1;
+    assume (go_i && e >= 3'd1 && e <= 3'd5 && fmt_i[3:0] <= 4'd10
+            && (places == 4'd3 || places == 4'd7 || places == 4'd15)
+            && (!fmt_i[7] || fmt_i[6:0] == 7'h43));
+    if (past_q) assume ($stable({fmt_i, shift_i, saturate_i}));
+    assert ((codes_o[15:0] & 16'((17'd2 << places) - 17'd1)) == want[15:0]);
+  end
+`endif
 endmodule

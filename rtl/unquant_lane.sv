@@ -21,15 +21,16 @@ module unquant_lane #(
   logic [3:0]  places, drop_q;
   logic        fn_q;
   logic [4:0]  above_e_q;                    // bits of `field` that a code lacks
-  logic [10:0] offset_q;
+  logic [10:0] offset_q, low_offset_q;
   logic [14:0] mask_q;
   assign e      = fmt_i[6:4];
   assign places = 4'(e) + fmt_i[3:0];
   always_ff @(posedge clk_i) begin
-    drop_q   <= 4'd10 - fmt_i[3:0];
-    fn_q     <= fmt_i[7];
-    mask_q   <= 15'h7fff >> (4'd15 - places);
-    offset_q <= {shift_i[9], shift_i} + 11'd127 - ((11'd1 << e) >> 1);
+    drop_q       <= 4'd10 - fmt_i[3:0];
+    fn_q         <= fmt_i[7];
+    mask_q       <= 15'h7fff >> (4'd15 - places);
+    offset_q     <= {shift_i[9], shift_i} + 11'd127 - ((11'd1 << e) >> 1);
+    low_offset_q <= {shift_i[9], shift_i} + 11'd129 - ((11'd1 << e) >> 1);
     for (int i = 0; i < 5; i++) above_e_q[i] <= 3'(i) >= e;
   end
 
@@ -51,8 +52,8 @@ module unquant_lane #(
     if (zeros[1]) sig = sig << 2;
     zeros[0] = !sig[10];
     if (zeros[0]) sig = sig << 1;
-    normalise = {sig, {1'b0, mag[14:11], mag[10] | !normal} - 6'(zeros), mag == '0, sign, special,
-                 fn_q || mag[9:0] != '0};
+    normalise = {sig, normal ? {1'b0, mag[14:10]} : {2'd3, ~zeros}, mag == '0, sign, special,
+                 mag[9:0] != '0};
   endfunction
 
   // The shift is less + 1. With less = 31 all bits are in `rest`.
@@ -63,7 +64,7 @@ module unquant_lane #(
     logic [10:0] sig, above;
     logic [4:0]  less;
     {sig, field, zero, flags} = one;
-    above = {{5{field[5]}}, field} + offset_q;
+    above = {{5{field[5]}}, field} + (field[5] ? low_offset_q : offset_q);
     below = above[10];
     less  = above[9:5] == '1 ? ~above[4:0] : '1;
     far   = above[9:8] != '0 || above[7:1] == '1;  // 254 and more
@@ -104,4 +105,49 @@ module unquant_lane #(
     end
   end
   // verilator lint_on BLKSEQ
+
+`ifdef FORMAL
+  // The proof computes the value of lane 0 like mf_pack(), from sig * 2^exp. The code is four clocks
+  // old.
+  logic [15:0]        c1_q, c2_q, c3_q, c4_q;
+  logic [10:0]        sig;
+  logic [31:0]        mag, kept, lost, want;
+  logic [4:0]         field;
+  logic signed [11:0] exp, top, from, cut;   // cut: bits of sig that fp32 lacks
+  logic               up, is_nan, is_inf;
+  always_ff @(posedge clk_i) {c4_q, c3_q, c2_q, c1_q} <= {c3_q, c2_q, c1_q, codes_i[15:0]};
+  always_comb begin
+    mag    = 32'(c4_q) & ((32'd1 << places) - 1);
+    field  = 5'(mag >> fmt_i[3:0]);
+    sig    = 11'(mag & ((32'd1 << fmt_i[3:0]) - 1)) | 11'(field != '0) << fmt_i[3:0];
+    exp    = 12'($signed({1'b0, field})) + 12'(field == '0) - (12'sd1 << (e - 1)) + 12'sd1
+           - 12'($signed({1'b0, fmt_i[3:0]})) + 12'($signed(shift_i));
+    is_nan = fmt_i[7] ? mag == 32'h7f : mag > ((32'd1 << e) - 1) << fmt_i[3:0];
+    is_inf = !fmt_i[7] && mag == ((32'd1 << e) - 1) << fmt_i[3:0];
+    top = exp;
+    for (int i = 0; i < 11; i++) if (sig[i]) top = exp + 12'(i);
+    from = top > -12'sd126 ? top : -12'sd126;
+    cut  = from - 12'sd23 - exp;
+    kept = cut < 0 ? 32'(sig) << -cut : 32'(sig) >> cut;
+    lost = 32'(sig) & ~(32'hffffffff << cut);
+    up   = cut > 0 && cut < 13
+           && (lost > 32'd1 << (cut - 1) || (lost == 32'd1 << (cut - 1) && kept[0]));
+    want = (32'(from + 12'sd126) << 23) + kept + 32'(up);
+    if (from > 12'sd127) want = 32'h7f800000;
+    if (sig == '0) want = '0;
+    if (is_inf) want = 32'h7f800000;
+    if (is_nan) want = 32'h7fffffff;
+    want[31] = (c4_q >> places) & 1'b1;
+  end
+
+  logic past_q = 1'b0;
+  always_ff @(posedge clk_i) begin
+    past_q <= 1'b1;
+    assume (go_i && e >= 3'd1 && e <= 3'd5 && fmt_i[3:0] <= 4'd10
+            && (places == 4'd3 || places == 4'd7 || places == 4'd15)
+            && (!fmt_i[7] || fmt_i[6:0] == 7'h43));
+    if (past_q) assume ($stable({fmt_i, shift_i}));
+    assert (x_o[31:0] == want);
+  end
+`endif
 endmodule

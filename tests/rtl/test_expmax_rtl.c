@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { MAX_N = 16 * 1000, MAX_WAIT = 94 };
+enum { MAX_N = 16 * 1000, MAX_WAIT = 95 };
 
 static struct {
     struct model *m;
