@@ -139,7 +139,8 @@ module quant_lane #(
   // verilator lint_on BLKSEQ
 
 `ifdef FORMAL
-  // The proof computes the code of lane 0 like mf_pack(), from sig * 2^exp. x is five clocks old.
+  // The proof computes the code of lane 0 like mf_pack(), from sig * 2^exp, of an x five clocks
+  // old.
   logic [31:0]        x1_q, x2_q, x3_q, x4_q, x5_q;
   logic [23:0]        sig;
   logic signed [11:0] exp, top, lowest, from, cut;   // cut: bits of sig that the code lacks

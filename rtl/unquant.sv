@@ -19,13 +19,13 @@ module unquant #(
   output logic              out_valid_o,
   input  logic              out_ready_i
 );
-  localparam int Steps = 5;                  // a register, and those of the lane
+  localparam int Steps = 5;
   logic                go, is_last;
   logic [1:0]          width_q;              // 4 bits 0, 8 bits 1, 16 bits 2
   logic [W-1:0]        held_q, x;            // held_q: the next code is the lowest
   logic [CountW-1:0]   left_q;               // codes in held_q
   logic                last_beat_q;
-  logic [16*Lanes-1:0] codes, codes_q;
+  logic [16*Lanes-1:0] codes;
   logic [Steps-1:0]    valid_q, last_q;
   assign is_last    = left_q <= CountW'(Lanes);
   assign in_ready_o = go && is_last;
@@ -36,7 +36,7 @@ module unquant #(
                       : width_q == 2'd0 ? 16'(held_q[4*i+:4])
                       : width_q == 2'd1 ? 16'(held_q[8*i+:8]) : held_q[16*i+:16];
   unquant_lane #(.Lanes(Lanes)) u_lane (
-    .clk_i, .go_i(go), .codes_i(codes_q), .fmt_i, .shift_i, .x_o(x));
+    .clk_i, .go_i(go), .codes_i(codes), .fmt_i, .shift_i, .x_o(x));
 
   always_ff @(posedge clk_i) begin
     width_q <= 2'({1'b0, fmt_i[6:4]} + fmt_i[3:0] >= 4'd7) + 2'(&({1'b0, fmt_i[6:4]} + fmt_i[3:0]));
@@ -45,7 +45,6 @@ module unquant #(
       last_q  <= {last_q[Steps-2:0], last_beat_q && is_last};
       held_q  <= width_q == 2'd0 ? held_q >> 4 * Lanes
                : width_q == 2'd1 ? held_q >> 8 * Lanes : held_q >> 16 * Lanes;
-      codes_q <= codes;
       left_q  <= is_last ? '0 : left_q - CountW'(Lanes);
       if (in_valid_i && is_last) begin
         held_q      <= in_data_i;

@@ -1,4 +1,4 @@
-// unquant_lane: converts codes times 2^shift to fp32, like mf_dec() of hls/arith/mf.h, in four
+// unquant_lane: converts codes times 2^shift to fp32, like mf_dec() of hls/arith/mf.h, in five
 // registered steps. Exact, except that a subnormal fp32 is rounded to nearest even and a value that
 // is too large becomes inf. The terms are those of quant_lane.
 module unquant_lane #(
@@ -12,6 +12,7 @@ module unquant_lane #(
   output logic [32*Lanes-1:0] x_o
 );
   localparam int S1 = 11 + 6 + 4, S2 = 11 + 6 + 9 + 3, S3 = 26 + 9 + 3;
+  logic [16:0]   aligned_q [Lanes];
   logic [S1-1:0] one_q [Lanes];
   logic [S2-1:0] two_q [Lanes];
   logic [S3-1:0] three_q [Lanes];
@@ -34,16 +35,24 @@ module unquant_lane #(
     for (int i = 0; i < 5; i++) above_e_q[i] <= 3'(i) >= e;
   end
 
-  function automatic logic [S1-1:0] normalise(input logic [15:0] code);
-    logic        sign, normal, special;
-    logic [3:0]  zeros;
-    logic [10:0] sig;
+  // {sign, special, exponent field of 5 bits, fraction of 10}
+  function automatic logic [16:0] align(input logic [15:0] code);
+    logic        sign, special;
     logic [14:0] mag;
-    sign     = mask_q[14] ? code[15] : mask_q[6] ? code[7] : code[3];
-    mag      = (code[14:0] & mask_q) << drop_q;  // field, fraction of 10 bits
-    normal   = mag[14:10] != '0;
-    special  = (mag[14:10] | above_e_q) == '1 && (!fn_q || mag[9:7] == '1);
-    sig      = {normal, mag[9:0]};
+    sign    = mask_q[14] ? code[15] : mask_q[6] ? code[7] : code[3];
+    mag     = (code[14:0] & mask_q) << drop_q;
+    special = (mag[14:10] | above_e_q) == '1 && (!fn_q || mag[9:7] == '1);
+    align   = {sign, special, mag};
+  endfunction
+
+  function automatic logic [S1-1:0] normalise(input logic [16:0] aligned);
+    logic        sign, special;
+    logic [3:0]  zeros;
+    logic [4:0]  field;
+    logic [9:0]  frac;
+    logic [10:0] sig;
+    {sign, special, field, frac} = aligned;
+    sig      = {field != '0, frac};
     zeros[3] = sig[10-:8] == '0;
     if (zeros[3]) sig = sig << 8;
     zeros[2] = sig[10-:4] == '0;
@@ -52,8 +61,8 @@ module unquant_lane #(
     if (zeros[1]) sig = sig << 2;
     zeros[0] = !sig[10];
     if (zeros[0]) sig = sig << 1;
-    normalise = {sig, normal ? {1'b0, mag[14:10]} : {2'd3, ~zeros}, mag == '0, sign, special,
-                 mag[9:0] != '0};
+    normalise = {sig, field != '0 ? {1'b0, field} : {2'd3, ~zeros}, {field, frac} == '0, sign,
+                 special, frac != '0};
   endfunction
 
   // The shift is less + 1. With less = 31 all bits are in `rest`.
@@ -101,23 +110,25 @@ module unquant_lane #(
       for (int i = 0; i < Lanes; i++) x_o[32*i+:32] <= value(three_q[i]);
       for (int i = 0; i < Lanes; i++) three_q[i] = move(two_q[i]);
       for (int i = 0; i < Lanes; i++) two_q[i] = place(one_q[i]);
-      for (int i = 0; i < Lanes; i++) one_q[i] = normalise(codes_i[16*i+:16]);
+      for (int i = 0; i < Lanes; i++) one_q[i] = normalise(aligned_q[i]);
+      for (int i = 0; i < Lanes; i++) aligned_q[i] = align(codes_i[16*i+:16]);
     end
   end
   // verilator lint_on BLKSEQ
 
 `ifdef FORMAL
-  // The proof computes the value of lane 0 like mf_pack(), from sig * 2^exp. The code is four clocks
+  // The proof computes the value of lane 0 like mf_pack(), from sig * 2^exp, of a code five clocks
   // old.
-  logic [15:0]        c1_q, c2_q, c3_q, c4_q;
+  logic [15:0]        c1_q, c2_q, c3_q, c4_q, c5_q;
   logic [10:0]        sig;
   logic [31:0]        mag, kept, lost, want;
   logic [4:0]         field;
   logic signed [11:0] exp, top, from, cut;   // cut: bits of sig that fp32 lacks
   logic               up, is_nan, is_inf;
-  always_ff @(posedge clk_i) {c4_q, c3_q, c2_q, c1_q} <= {c3_q, c2_q, c1_q, codes_i[15:0]};
+  always_ff @(posedge clk_i)
+    {c5_q, c4_q, c3_q, c2_q, c1_q} <= {c4_q, c3_q, c2_q, c1_q, codes_i[15:0]};
   always_comb begin
-    mag    = 32'(c4_q) & ((32'd1 << places) - 1);
+    mag    = 32'(c5_q) & ((32'd1 << places) - 1);
     field  = 5'(mag >> fmt_i[3:0]);
     sig    = 11'(mag & ((32'd1 << fmt_i[3:0]) - 1)) | 11'(field != '0) << fmt_i[3:0];
     exp    = 12'($signed({1'b0, field})) + 12'(field == '0) - (12'sd1 << (e - 1)) + 12'sd1
@@ -137,7 +148,7 @@ module unquant_lane #(
     if (sig == '0) want = '0;
     if (is_inf) want = 32'h7f800000;
     if (is_nan) want = 32'h7fffffff;
-    want[31] = (c4_q >> places) & 1'b1;
+    want[31] = (c5_q >> places) & 1'b1;
   end
 
   logic past_q = 1'b0;

@@ -1,5 +1,5 @@
-/* rtl_memory.h : provides the registers of a Verilated kernel and an AXI4 memory with random stalls,
- * and checks the rules for bursts. */
+/* rtl_memory.h : drives a kernel's registers, provides an AXI4 memory with random stalls, and
+ * checks the rules for bursts. */
 #ifndef RTL_MEMORY_H
 #define RTL_MEMORY_H
 #include "check.h"
