@@ -54,7 +54,7 @@ module cast_mm #(
   localparam bit [1:0] Words = Max ? 2'd3 : 2'd1;  // exponent and absmax; status
   localparam int StatusAt = Max ? nc_pkg::ARG_EXPMAX_status
                           : Quant ? nc_pkg::ARG_QUANT_status : nc_pkg::ARG_UNQUANT_status;
-  typedef enum logic [2:0] {Idle, Check, Stream, Put, Done} state_t;
+  typedef enum logic [2:0] {Idle, Width, Check, Stream, Put, Done} state_t;
   state_t state_q;
 
   // --- registers; their values at the start ---
@@ -78,7 +78,7 @@ module cast_mm #(
   assign saturate = Quant ? args_q[8*nc_pkg::ARG_QUANT_saturate+:32] : '0;
 
   // --- the request ---
-  logic [1:0]  width;
+  logic [1:0]  width, width_q;
   logic        good;
   logic [2:0]  code_log2, in_log2;           // of the values in a beat
   logic [31:0] in_beats, out_beats;
@@ -89,12 +89,12 @@ module cast_mm #(
     beats = (values >> log2) + 32'((values & ~(32'hffff_ffff << log2)) != '0);
   endfunction
   code_width u_width (.fmt_i(fmt[7:0]), .width_o(width));
-  assign code_log2  = 3'd0 - {1'b0, width};  // 8 - width
+  assign code_log2  = 3'd0 - {1'b0, width_q};  // 8 - width
   assign in_log2    = Max || Quant ? 3'd4 : code_log2;
   assign in_beats   = beats(n, in_log2);
   assign out_beats  = Max ? '0 : beats(n, Quant ? code_log2 : 3'd4);
   assign near_shift = shift[31:9] == {23{shift[31]}} ? shift[9:0] : {shift[31], {9{!shift[31]}}};
-  assign good       = width != '0 && fmt[31:8] == '0 && saturate < 32'd2
+  assign good       = width_q != '0 && fmt[31:8] == '0 && saturate < 32'd2
                    && $signed(shift) <= 32'sh0010_0000 && $signed(shift) >= -32'sh0010_0000
                    && in[5:0] == '0 && out[5:0] == '0;
 
@@ -178,6 +178,7 @@ module cast_mm #(
     .m_wvalid_o, .m_wready_i, .m_bresp_i, .m_bvalid_i, .m_bready_o);
 
   always_ff @(posedge clk_i) begin
+    width_q <= width;
     if (in_valid && in_ready) begin
       left_q  <= left_q - 32'(values);
       empty_q <= 1'b0;
@@ -190,8 +191,9 @@ module cast_mm #(
       Idle:
         if (start) begin
           args_q  <= args;
-          state_q <= Check;
+          state_q <= Width;
         end
+      Width:   state_q <= Check;
       Check: begin
         status_q <= 32'(!good || n_ranks == '0);
         asked_q  <= good ? '0 : Words - 2'd1;

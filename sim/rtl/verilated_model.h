@@ -10,7 +10,7 @@
  * one thread may use a model.
  *
  * A second module in a program needs a prefix: -DMODEL_PREFIX=mm_ in its line of sim/rtl/models.
- * Define the same macro where this file is included; names stay as below. */
+ * Call it through mm_model_ops, or define the same macro where this file is included. */
 #ifndef MODEL_H
 #define MODEL_H
 #include <stdint.h>
@@ -32,8 +32,7 @@
 extern "C" {
 #endif
 
-/* The functions below, for a program that chooses among modules: mm_model_ops has those with prefix
- * mm_. */
+/* The functions below. */
 struct model_ops {
     void *(*open)(int argc, char **argv);
     void (*close)(void *model);
