@@ -57,6 +57,9 @@ for file in "${1:-rtl}"/*.sv "${1:-rtl}"/shell/*.sv; do
 done
 lint "${1:-rtl}" tile Wide=0 || bad=$((bad + 1))
 lint "${1:-rtl}" nic_core Ultra=0 || bad=$((bad + 1))
+lint "${1:-rtl}" mm_kernel Kernel=2 || bad=$((bad + 1))
+lint "${1:-rtl}" mm_kernel Kernel=3 || bad=$((bad + 1))
+lint "${1:-rtl}" mm_kernel Kernel=4 || bad=$((bad + 1))
 have_y=$(command -v yosys)
 [ -n "$have_y" ] || echo "skip: no yosys"
 size() {
@@ -72,7 +75,7 @@ size() {
     bad=$((bad + 1))
 }
 folder=${1:-rtl}
-for what in 'kept_mem Rows' 'reduce_mm Rows' 'frame_fifo Depth' 'sockets N' 'job_table Ranks'; do
+for what in 'kept_mem Rows' 'reduce_mm Rows' 'frame_fifo Depth' 'sockets N' 'job_table Ranks' 'expmax Lanes'; do
     # shellcheck disable=SC2086  # two words
     size refused $what 12
 done
