@@ -146,6 +146,18 @@ static inline uint32_t read_reg(uint32_t at)
     return value;
 }
 
+static inline void wait_done(void)
+{
+    for (int i = 0; i < 200000; i++) {
+        const uint32_t control = read_reg(MM_CTRL);
+        CHECK(!*interrupt, "an interrupt that was not asked for");
+        if (control & 2)
+            return;
+    }
+    fprintf(stderr, "it never ends\n");
+    exit(1);
+}
+
 /* Runs the kernel twice, first with an interrupt. Returns the first run's STATUS (reduce_mm). */
 static uint32_t run_twice(uint64_t *clocks)
 {
@@ -157,7 +169,10 @@ static uint32_t run_twice(uint64_t *clocks)
     for (int i = 0; i < 1000000 && !*interrupt; i++)
         clock_once();
     *clocks = model_cycles(m) - from;
-    CHECK(*interrupt, "it never ends");
+    if (!*interrupt) {
+        fprintf(stderr, "it never ends\n");
+        exit(1);
+    }
     write_reg(MM_ISR, 1);
     CHECK(!*interrupt, "the interrupt stays");
     CHECK((read_reg(MM_CTRL) & 15) == 14, "done, idle and ready are not shown");
@@ -166,8 +181,7 @@ static uint32_t run_twice(uint64_t *clocks)
     const uint32_t status = read_reg(MM_STATUS);
     write_reg(MM_IER, 0);
     write_reg(MM_CTRL, 1);
-    for (int i = 0; i < 1000000 && !(read_reg(MM_CTRL) & 2); i++)
-        CHECK(!*interrupt, "an interrupt that was not asked for");
+    wait_done();
     CHECK(!*interrupt && read_reg(MM_ISR) == 0, "an interrupt that was not asked for");
     return status;
 }

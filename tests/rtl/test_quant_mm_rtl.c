@@ -84,8 +84,7 @@ int main(int argc, char **argv)
     write_reg(ARG_QUANT_n, 1);
     write_reg(ARG_QUANT_shift, 5);
     write_reg(ARG_QUANT_status, 64);
-    while (!(read_reg(MM_CTRL) & 2))
-        ;
+    wait_done();
     CHECK(!memcmp(mem, want, sizeof mem), "arguments changed during a run");
 
     for (int i = 0; i < 2; i++) {
@@ -94,8 +93,7 @@ int main(int argc, char **argv)
         fail_read = i == 0 ? 100 : 0;
         fail_write = i == 1 ? 2 : 0;
         write_reg(MM_CTRL, 1);
-        while (!(read_reg(MM_CTRL) & 2))
-            ;
+        wait_done();
         CHECK(mem[WORDS_AT][3] == 0x80, "an error of the memory is not told");
     }
     fail_read = 0;
