@@ -3,11 +3,11 @@
 # usage: build.sh LIBRARY.so FILE.cu...     links these files and the emulator; objects stay in
 #                                           LIBRARY.so.d/
 #        build.sh OBJECT.o FILE.cu          compiles one file as a check
-# Environment: CXX, SAN=address,undefined (sanitizers), JOBS (parallel compilers, 1), V=1 (shows the
-# commands), OBJECTS (a folder instead of LIBRARY.so.d/).
+# Environment: CXX, SAN=address,undefined (sanitizers), JOBS (parallel compilers, 1), LEVEL (of
+# optimisation, 1), V=1 (shows the commands), OBJECTS (a folder instead of LIBRARY.so.d/).
 set -euo pipefail
 CXX=${CXX:-g++}
-flags=(-DHAVE_NCCL -std=c++17 -O1 -g -fPIC -ffp-contract=off -fno-math-errno -Wall -Werror -Wno-unknown-pragmas -Wno-unused-label -Wno-sign-compare -Wno-parentheses
+flags=(-DHAVE_NCCL -std=c++17 "-O${LEVEL-1}" -g -fPIC -ffp-contract=off -fno-math-errno -Wall -Werror -Wno-unknown-pragmas -Wno-unused-label -Wno-sign-compare -Wno-parentheses
     -Wno-format-truncation -Wno-unused-function -Wno-unused-variable -D_GNU_SOURCE -DNARROWCAST_EMULATED)
 [[ $CXX != *clang* ]] || flags+=(-Wno-unknown-warning-option -Wno-pass-failed)
 # Unaligned addresses trap and emu_chip.cpp reports them.
