@@ -186,8 +186,8 @@ static int open_block(struct nc *nc, struct nc_block *b)
     err_hold();
     TRY(comm_agree(b->comm, o->count_lost ? reducer_count_lost(b->job.reducer) : 0));
     reducer_set_weights(b->job.reducer, a->weights);
-    if (b != nc->blocks)
-        reducer_discard_means(b->job.reducer);
+    if (nc->virtual)
+        reducer_set_once(b->job.reducer);
     return 0;
 }
 

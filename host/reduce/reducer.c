@@ -232,9 +232,9 @@ void reducer_set_means(struct reducer *r, float *const *means)
     r->means = means;
 }
 
-void reducer_discard_means(struct reducer *r)
+void reducer_set_once(struct reducer *r)
 {
-    r->discards_means = true;
+    r->once = true;
 }
 
 void reducer_set_trace(struct reducer *r, struct trace *trace)

@@ -142,8 +142,9 @@ int reducer_state_put(struct reducer *r, const void *from);
  * type, then stay unchanged. NULL: means replace the gradients. Call it between steps. */
 void reducer_set_means(struct reducer *r, float *const *means);
 
-/* Write no means: gradients stay unchanged. */
-void reducer_discard_means(struct reducer *r);
+/* Write means only on the lowest rank of each process: other ranks' gradients stay unchanged. All
+ * ranks call it. */
+void reducer_set_once(struct reducer *r);
 
 /* Add the parts of later steps to the timeline. NULL ends this. */
 void reducer_set_trace(struct reducer *r, struct trace *trace);

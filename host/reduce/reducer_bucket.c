@@ -70,7 +70,7 @@ static void decode(struct bucket_flow *f, size_t at, size_t n)
     const struct codec *codec = &r->codecs[b->fp32];
     const double start = clock_s();
     int n_spans = 0;
-    if (r->discards_means)
+    if (r->once && comm_lowest_here(r->comm, comm_rank(r->comm)) != comm_rank(r->comm))
         return;
     for (int k = 0; k < b->n_layers; k++) {
         const int i = (int)b->call.layers[k].index;
@@ -155,6 +155,7 @@ int reducer_bucket_mpi(const struct reducing *s, int i)
                                    .n = b->n,
                                    .codes = r->codes + r->plans[r->force_fp32].places[b->last],
                                    .result = r->result,
+                                   .once = r->once,
                                    .scratch = r->scratch,
                                    .group = r->group,
                                    .flow = whole ? NULL : &flow,

@@ -82,7 +82,7 @@ struct reducer {
     uint64_t step; /* from reducer_begin() to reducer_finish() */
     float *const *grads;
     float *const *means; /* NULL: means replace the gradients */
-    bool discards_means;
+    bool once;           /* reducer_set_once() */
     struct reducer_step done;
     double max_s;    /* this step's time in messages of exponents */
     double waited_s; /* the caller's wait in this step */

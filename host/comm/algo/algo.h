@@ -56,6 +56,9 @@ struct algo_call {
     const uint8_t *codes; /* [in_bytes(n)] this rank's codes, 64-byte aligned */
     /* [out_bytes(n)] out: the sum, the same bytes on every rank; 64-byte aligned */
     uint8_t *result;
+    /* Only the lowest rank of each process needs `result`; other ranks' may stay incomplete. Equal
+     * on all ranks. */
+    bool once;
     void *scratch;                /* [scratch_bytes], 64-byte aligned */
     int group;                    /* K of group-*:K, otherwise 0 */
     const struct algo_flow *flow; /* or NULL */

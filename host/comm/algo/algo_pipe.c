@@ -196,6 +196,11 @@ static bool does(const struct pipe *p, int kind)
     return p->halves & (kind == RESULTS ? ALGO_PIPE_GATHER : ALGO_PIPE_REDUCE);
 }
 
+static bool wants_results(const struct pipe *p, int rank)
+{
+    return !p->call->once || comm_lowest_here(p->comm, rank) == rank;
+}
+
 static int receive(struct pipe *p, size_t s, int kind, int by)
 {
     const struct algo_set *set = &p->level[level_of[kind]].set;
@@ -244,6 +249,8 @@ static int post(struct pipe *p, size_t s)
 {
     for (int kind = 0; kind < KINDS; kind++) {
         p->mem.slots[s % WINDOW].in[kind].used = 0;
+        if (kind == RESULTS && !wants_results(p, p->comm->rank))
+            continue;
         for (int by = 1; by < p->level[level_of[kind]].set.n && does(p, kind); by++)
             TRY(receive(p, s, kind, by));
     }
@@ -429,11 +436,14 @@ static void lay_out_host_scratch(struct pipe *p)
     size_t *counts = (size_t *)p->comm->host_scratch + n_ranks;
     p->parts = p->comm->host_scratch;
     for (int kind = 0; kind < KINDS; kind++) {
-        const size_t others = (size_t)p->level[level_of[kind]].set.n - 1;
+        const struct algo_set *set = &p->level[level_of[kind]].set;
         p->sent[kind] = counts;
-        counts += others;
-        for (size_t i = 0; i < others; i++)
-            p->sent[kind][i] = does(p, kind) ? 0 : p->n_segments;
+        counts += set->n - 1;
+        for (int by = 1; by < set->n; by++) {
+            const int to = algo_rank(set, algo_around(set, by));
+            const bool sends = does(p, kind) && (kind != RESULTS || wants_results(p, to));
+            p->sent[kind][by - 1] = sends ? 0 : p->n_segments;
+        }
     }
     /* P pointers, and 2 (K - 1) + 2 (P/K - 1) < 2 P counters */
     static_assert(COMM_HOST_SCRATCH >= sizeof(uint8_t *) + 2 * sizeof(size_t),
