@@ -71,7 +71,6 @@ struct reduce_op algo_pipe_op(const struct reduce_op *f, int group)
     op.wide_addends = group;
     return op;
 }
-
 enum algo_form algo_pipe_form(const struct reduce_op *f)
 {
     return algo_is_wide(f) ? ALGO_WIDE : ALGO_PART;
@@ -92,7 +91,6 @@ static size_t count_segments(size_t n, size_t each)
 {
     return n > each ? (n + each - 1) / each : 1;
 }
-
 static struct algo_range slice(struct algo_range r, size_t s, size_t each)
 {
     const size_t skip = s * each < r.n ? s * each : r.n, left = r.n - skip;
@@ -113,7 +111,6 @@ static struct algo_range range_of(const struct pipe *p, size_t s, int j)
 {
     return algo_part(part_of(p, s, p->level[NODE].set.me), p->op.unit, p->level[ACROSS].set.n, j);
 }
-
 static size_t bytes_of(const struct pipe *p, enum algo_form form, struct algo_range r)
 {
     return algo_place(&p->op, form, r.at + r.n) - algo_place(&p->op, form, r.at);
@@ -195,10 +192,10 @@ static bool does(const struct pipe *p, int kind)
 {
     return p->halves & (kind == RESULTS ? ALGO_PIPE_GATHER : ALGO_PIPE_REDUCE);
 }
-
-static bool wants_results(const struct pipe *p, int rank)
+static bool gets(const struct pipe *p, int kind, int rank)
 {
-    return !p->call->once || comm_lowest_here(p->comm, rank) == rank;
+    return does(p, kind) &&
+           (kind != RESULTS || !p->call->once || comm_lowest_here(p->comm, rank) == rank);
 }
 
 static int receive(struct pipe *p, size_t s, int kind, int by)
@@ -249,9 +246,7 @@ static int post(struct pipe *p, size_t s)
 {
     for (int kind = 0; kind < KINDS; kind++) {
         p->mem.slots[s % WINDOW].in[kind].used = 0;
-        if (kind == RESULTS && !wants_results(p, p->comm->rank))
-            continue;
-        for (int by = 1; by < p->level[level_of[kind]].set.n && does(p, kind); by++)
+        for (int by = 1; by < p->level[level_of[kind]].set.n && gets(p, kind, p->comm->rank); by++)
             TRY(receive(p, s, kind, by));
     }
     return 0;
@@ -432,8 +427,7 @@ static bool all_sent(const struct pipe *p)
 /* call->scratch may be on a GPU. */
 static void lay_out_host_scratch(struct pipe *p)
 {
-    const size_t n_ranks = (size_t)p->comm->n_ranks;
-    size_t *counts = (size_t *)p->comm->host_scratch + n_ranks;
+    size_t *counts = (size_t *)p->comm->host_scratch + p->comm->n_ranks;
     p->parts = p->comm->host_scratch;
     for (int kind = 0; kind < KINDS; kind++) {
         const struct algo_set *set = &p->level[level_of[kind]].set;
@@ -441,8 +435,7 @@ static void lay_out_host_scratch(struct pipe *p)
         counts += set->n - 1;
         for (int by = 1; by < set->n; by++) {
             const int to = algo_rank(set, algo_around(set, by));
-            const bool sends = does(p, kind) && (kind != RESULTS || wants_results(p, to));
-            p->sent[kind][by - 1] = sends ? 0 : p->n_segments;
+            p->sent[kind][by - 1] = gets(p, kind, to) ? 0 : p->n_segments;
         }
     }
     /* P pointers, and 2 (K - 1) + 2 (P/K - 1) < 2 P counters */
