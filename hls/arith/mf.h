@@ -94,7 +94,7 @@ MF_FN uint32_t mf_max(struct mf_fmt f)
     return mf_special(f) - 1u;
 }
 
-/* What inf becomes: inf, else nan, else the largest number. */
+/* The code of inf. MF_NO_INF: of nan. MF_NUMBERS: of the largest number. */
 MF_FN uint32_t mf_inf(struct mf_fmt f)
 {
     return f.flavour == MF_IEEE ? mf_special(f) : mf_nan(f);

@@ -83,7 +83,7 @@ static size_t answer_to(const struct lease_message *m, uint8_t *to)
         memcpy(to, fake.last, fake.last_n);
         return fake.last_n;
     }
-    CHECK(!sequenced || m->sequence == fake.sequence + 1, "number %u behind %u", m->sequence,
+    CHECK(!sequenced || m->sequence == fake.sequence + 1, "number %u after %u", m->sequence,
           fake.sequence);
     if (m->kind == LEASE_DO && !out.status) {
         out.n = m->n;
