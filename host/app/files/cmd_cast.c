@@ -106,7 +106,7 @@ static int find_shift(struct cast_job *j, int *shift)
         TRY(file_in_rewind(&j->in));
     }
     if (largest >= 0x7f800000 && fmt.flavour == MF_NUMBERS)
-        return ERR(-EINVAL, "cannot cast '%s' to %s, which has no inf and no nan: the file has",
+        return ERR(-EINVAL, "cannot cast '%s' to %s, which has no inf and no nan: the file has one",
                    j->in.path, codec_format_name(fmt, name));
     return cast_in_shift(&j->codec, j->in.path, largest, shift);
 }
