@@ -73,8 +73,8 @@ static int maxima_by_card(const struct reducing *s, const struct group *g, int k
         if (rc)
             return rc;
         for (int i = g->first; i < g->first + g->n_layers; i++) {
-            const uint32_t bits = bits_of(r->maxima[i]) | (uint32_t)(r->max_bytes[i] + 128) << at;
-            memcpy(&r->maxima[i], &bits, sizeof bits);
+            const uint32_t byte = (uint32_t)(r->max_bytes[i] + 128);
+            r->maxima[i] = float_of(bits_of(r->maxima[i]) | byte << at);
         }
     }
     reducer_take_maxima(r, g);
