@@ -93,7 +93,7 @@ struct dev_nn_ops;   /* dev_nn.h */
 struct dev_gemm_ops; /* dev_gemm.h */
 struct dev_nccl_ops; /* dev_nccl.h */
 
-enum { DEV_VERSION = 9 };
+enum { DEV_VERSION = 10 };
 struct dev_library {
     int version; /* DEV_VERSION; the host refuses any other */
     const struct dev_run_ops *run;

@@ -40,6 +40,24 @@ struct dev_vec_ops {
     int (*decode_all)(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans,
                       size_t n_elems, struct dev_stream *s);
 
+    /* ---- exponents of groups of elements, and of blocks of results ---- */
+
+    /* As encode() and decode_all() for spans with groups (decode_groups), with blocks and perhaps
+     * groups (decode_blocks), and as exponents_all, sum_blocks and finish_blocks of vec.h. All
+     * spans of a list have groups (blocks) or none has. Exponents are reachable memory. */
+    int (*exponents)(const struct vec_scale *scale, const struct vec_span *spans, int n_spans,
+                     size_t n_elems, struct dev_stream *s);
+    int (*encode_groups)(const struct vec_cast *cast, struct vec_span *spans, int n_spans,
+                         size_t n_elems, struct dev_stream *s);
+    int (*decode_groups)(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans,
+                         size_t n_elems, struct dev_stream *s);
+    int (*decode_blocks)(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans,
+                         size_t n_elems, struct dev_stream *s);
+    int (*sum_blocks)(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                      uint8_t *blocks, struct dev_stream *s);
+    int (*finish_blocks)(const struct vec_sum *sum, const uint64_t *acc, size_t n, uint8_t *blocks,
+                         struct dev_stream *s);
+
     /* accumulate to hop, spill and accumulate_wide are those of vec.h. parts: n_parts vectors in
      * reachable memory. */
     int (*accumulate)(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,

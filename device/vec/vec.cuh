@@ -16,6 +16,19 @@ int vec_gpu_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift,
 int vec_gpu_decode_all(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans,
                        size_t n_elems, struct dev_stream *s);
 
+int vec_gpu_exponents(const struct vec_scale *scale, const struct vec_span *spans, int n_spans,
+                      size_t n_elems, struct dev_stream *s);
+int vec_gpu_encode_groups(const struct vec_cast *cast, struct vec_span *spans, int n_spans,
+                          size_t n_elems, struct dev_stream *s);
+int vec_gpu_decode_groups(struct mf_fmt fmt, float divisor, const struct vec_out *spans,
+                          int n_spans, size_t n_elems, struct dev_stream *s);
+int vec_gpu_decode_blocks(struct mf_fmt fmt, float divisor, const struct vec_out *spans,
+                          int n_spans, size_t n_elems, struct dev_stream *s);
+int vec_gpu_sum_blocks(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
+                       size_t n, uint8_t *blocks, struct dev_stream *s);
+int vec_gpu_finish_blocks(const struct vec_sum *sum, const uint64_t *acc, size_t n, uint8_t *blocks,
+                          struct dev_stream *s);
+
 int vec_gpu_accumulate(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
                        bool first, struct dev_stream *s);
 int vec_gpu_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,

@@ -22,7 +22,10 @@ struct vec_sum {
     struct mf_fmt in;  /* format of the addends */
     struct mf_fmt out; /* format of the result */
     int out_shift;     /* VEC_EXACT: divides the sum by 2^out_shift before its one rounding */
-    int n_ranks;       /* largest number of addends; gives the width of wide words (mf_wide_bits) */
+    /* VEC_EXACT: if not 0, the result is in blocks of so many elements, each divided by a power of
+     * two of its own: | codes of `out` | int8 exponent |. out_shift is then 0. */
+    uint32_t out_group;
+    int n_ranks; /* largest number of addends; gives the width of wide words (mf_wide_bits) */
     /* VEC_NEAREST, VEC_KAHAN: format of partial sums, including those that are sent. It must hold
      * all numbers of `in` (mf_holds()). e = 0: the format `in`. */
     struct mf_fmt acc;
@@ -44,6 +47,65 @@ MF_FN const char *mf_suffix(struct mf_fmt f)
 MF_FN int vec_aps_top(struct mf_fmt f, bool tight)
 {
     return mf_bias(f) + (tight || f.flavour == MF_NUMBERS ? mf_uses_top(f) : 0);
+}
+
+/* Exponents of groups: one for every `group` elements of a layer, the last for the rest. */
+enum { VEC_GROUP_MIN = 16, VEC_GROUP_MAX = 128, VEC_GROUP_E = 6 };
+struct vec_scale {
+    struct mf_fmt fmt; /* of the codes */
+    bool tight;        /* as codec aps-tight, else aps */
+    uint32_t times;    /* aps: the sum of so many elements fits */
+    uint32_t group;    /* 16, 32, 64 or 128; 0: no groups */
+};
+
+/* Reserved exponents. */
+enum { VEC_ALL_ZERO = -128, VEC_NOT_FINITE = 127, VEC_EXPONENT_MAX = 126 };
+
+/* Return the exponent of elements whose largest magnitude has these fp32 bits: reserved, or clamped
+ * to +-VEC_EXPONENT_MAX. */
+MF_FN int8_t vec_exponent(const struct vec_scale *s, uint32_t absmax_bits)
+{
+    if (absmax_bits == 0)
+        return VEC_ALL_ZERO;
+    if (absmax_bits >= 0x7f800000)
+        return VEC_NOT_FINITE;
+    const int e =
+        s->tight ? mf_exp_tight(s->fmt, absmax_bits) : mf_exp_up_times(absmax_bits, s->times);
+    return (int8_t)(e > VEC_EXPONENT_MAX    ? VEC_EXPONENT_MAX
+                    : e < -VEC_EXPONENT_MAX ? -VEC_EXPONENT_MAX
+                                            : e);
+}
+
+/* Return 2^exponent or 1 for a reserved exponent, as fp32 bits. Down: 2^-exponent. */
+MF_FN uint32_t vec_group_factor(int8_t exponent, bool down)
+{
+    if (exponent == VEC_ALL_ZERO || exponent == VEC_NOT_FINITE)
+        return 0x3f800000;
+    return (uint32_t)(127 + (down ? -exponent : exponent)) << 23;
+}
+
+/* Return the exponent of a block of exact sums: the smallest r such that no sum / 2^r exceeds the
+ * largest number of `out`. acc_max: the largest magnitude, in units of the smallest subnormal of
+ * `in`; 0 gives 0. */
+MF_FN int8_t vec_block_exponent(struct mf_fmt in, uint64_t acc_max, struct mf_fmt out)
+{
+    struct mf_num v, largest = mf_normalise(mf_unpack(out, mf_max(out)));
+    if (acc_max == 0)
+        return 0;
+    v.sig = acc_max;
+    v.exp = 1 - mf_bias(in) - in.m;
+    v.negative = 0;
+    v.kind = MF_FINITE;
+    v = mf_normalise(v);
+    return (int8_t)(v.exp - largest.exp + (v.sig > largest.sig ? 1 : 0));
+}
+
+/* Return the magnitude of an exact sum (mf_acc_add()); 0 if it is inf or nan. */
+MF_FN uint64_t vec_acc_magnitude(uint64_t acc)
+{
+    if ((acc & ~MF_ACC_SUM) != 0u)
+        return 0;
+    return ((acc >> 61 & 1u) != 0u ? 0u - acc : acc) & MF_ACC_SUM;
 }
 
 /* (code * 2^shift) / divisor */
@@ -111,6 +173,11 @@ struct vec_span {
     uint64_t key;     /* for stochastic rounding, instead of the key in vec_cast */
     int32_t shift;    /* codes = cast(x * 2^shift) */
     uint32_t absmax;  /* out: as vec_ops.absmax */
+    /* If not 0, elements per exponent: codes = cast(x * 2^-exponent * 2^shift), which loses nothing
+     * for formats of at most VEC_GROUP_E exponent bits. Groups begin at multiples of it in the
+     * layer. */
+    uint32_t group;
+    int8_t *exponents; /* from the group of x[0] on; out: by exponents_all */
 };
 
 /* a layer to decode */
@@ -120,6 +187,13 @@ struct vec_out {
     const uint8_t *codes; /* of n elements */
     size_t n;
     int32_t shift;
+    /* If not 0, elements per exponent: the quotient is multiplied by 2^exponent. */
+    uint32_t group;
+    uint32_t lead;           /* elements of the first group before x[0]; a multiple of 8 */
+    const int8_t *exponents; /* from the group of x[0] on */
+    /* If not 0, codes are blocks of so many elements, as vec_sum.out_group. The quotient is first
+     * multiplied by 2^exponent of its block. x[0] begins a block; the last one is whole. */
+    uint32_t block;
 };
 
 #endif

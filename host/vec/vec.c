@@ -1,5 +1,6 @@
 /* vec.c : Implements functions that all tables of operations share. */
 #include "vec/vec.h"
+#include "vec/vec_groups.h"
 #include "vec/vec_isa.h"
 #include <assert.h>
 #include <string.h>
@@ -43,7 +44,10 @@ void vec_encode_each(const struct vec_ops *ops, const struct vec_cast *cast, str
 {
     for (int i = 0; i < n_spans; i++) {
         const struct vec_cast own = cast_of(cast, &spans[i]);
-        ops->encode(&own, spans[i].x, spans[i].n, spans[i].at, spans[i].shift, spans[i].codes);
+        if (spans[i].group)
+            vec_groups_encode(ops, &own, &spans[i]);
+        else
+            ops->encode(&own, spans[i].x, spans[i].n, spans[i].at, spans[i].shift, spans[i].codes);
         pad(cast->fmt, &spans[i]);
     }
 }
@@ -53,6 +57,7 @@ void vec_scan_encode_each(const struct vec_ops *ops, const struct vec_cast *cast
 {
     for (int i = 0; i < n_spans; i++) {
         const struct vec_cast own = cast_of(cast, &spans[i]);
+        assert(!spans[i].group);
         spans[i].absmax = ops->scan_encode(&own, spans[i].x, spans[i].n, spans[i].at,
                                            spans[i].shift, spans[i].codes);
         pad(cast->fmt, &spans[i]);
@@ -64,7 +69,10 @@ void vec_decode_each(const struct vec_ops *ops, struct mf_fmt fmt, const struct 
 {
     for (int i = 0; i < n_spans; i++) {
         assert(spans[i].type == VEC_FLOAT);
-        ops->decode(fmt, spans[i].codes, spans[i].n, spans[i].shift, divisor, spans[i].x);
+        if (spans[i].group || spans[i].block)
+            vec_groups_decode(ops, fmt, &spans[i], divisor);
+        else
+            ops->decode(fmt, spans[i].codes, spans[i].n, spans[i].shift, divisor, spans[i].x);
     }
 }
 

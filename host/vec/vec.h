@@ -31,6 +31,12 @@ static inline size_t vec_wide_bytes(const struct vec_sum *sum, size_t n)
     return (n * (size_t)mf_wide_bits(sum->in, (unsigned)sum->n_ranks) + 7) / 8;
 }
 
+/* Returns the bytes of n results: with blocks, n is a multiple of their length. */
+static inline size_t vec_result_bytes(const struct vec_sum *sum, size_t n)
+{
+    return vec_bytes(sum->out, n) + (sum->out_group ? n / sum->out_group : 0);
+}
+
 struct vec_levels;
 struct vec_signs;
 struct vec_ratio;
@@ -89,6 +95,12 @@ struct vec_ops {
     void (*sum)(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                 struct mf_fmt out, int shift, uint8_t *codes);
 
+    /* finish() and sum() with results in blocks (sum->out_group). n: whole blocks. */
+    void (*finish_blocks)(const struct vec_ops *ops, const struct vec_sum *sum, const uint64_t *acc,
+                          size_t n, uint8_t *blocks);
+    void (*sum_blocks)(const struct vec_ops *ops, const struct vec_sum *sum,
+                       const uint8_t *const *parts, int n_parts, size_t n, uint8_t *blocks);
+
     /* Returns the largest magnitude among codes, as a code without its sign; 0 for n == 0. */
     uint32_t (*peak)(struct mf_fmt fmt, const uint8_t *codes, size_t n);
 
@@ -125,6 +137,12 @@ struct vec_ops {
     void (*decode_all)(const struct vec_ops *ops, struct mf_fmt fmt, const struct vec_out *spans,
                        int n_spans, float divisor);
 
+    /* Finds the exponents of all groups of the spans (vec_exponent()). scale->group is theirs. Each
+     * span begins a group. The exponents are in CPU memory, also on a GPU. encode_all and
+     * decode_all read them there. */
+    void (*exponents_all)(const struct vec_ops *ops, const struct vec_scale *scale,
+                          struct vec_span *spans, int n_spans);
+
     /* For other codecs: vec_levels.h, vec_signs.h, vec_counts.h, vec_ratio.h. Their lists handle
      * many vectors, on a GPU in one launch per call; ops: this table. */
     const struct vec_level_lists *level_lists;
@@ -148,7 +166,7 @@ struct vec_ops {
     void (*copy)(void *to, const void *from, size_t bytes);
 };
 
-/* Implement the *_all slots by loops over the other slots of ops. */
+/* Implement the *_all slots by loops over the other slots of ops (with groups: vec_groups.c). */
 void vec_absmax_each(const struct vec_ops *ops, struct vec_span *spans, int n_spans);
 void vec_encode_each(const struct vec_ops *ops, const struct vec_cast *cast, struct vec_span *spans,
                      int n_spans);
@@ -156,6 +174,20 @@ void vec_scan_encode_each(const struct vec_ops *ops, const struct vec_cast *cast
                           struct vec_span *spans, int n_spans);
 void vec_decode_each(const struct vec_ops *ops, struct mf_fmt fmt, const struct vec_out *spans,
                      int n_spans, float divisor);
+void vec_exponents_each(const struct vec_ops *ops, const struct vec_scale *scale,
+                        struct vec_span *spans, int n_spans);
+
+/* Implement finish_blocks and sum_blocks by accumulate and finish of ops. */
+void vec_finish_blocks_each(const struct vec_ops *ops, const struct vec_sum *sum,
+                            const uint64_t *acc, size_t n, uint8_t *blocks);
+void vec_sum_blocks_each(const struct vec_ops *ops, const struct vec_sum *sum,
+                         const uint8_t *const *parts, int n_parts, size_t n, uint8_t *blocks);
+
+/* Exponents of n elements in groups of this length. */
+static inline size_t vec_n_groups(size_t n, uint32_t group)
+{
+    return (n + group - 1) / group;
+}
 
 /* The plain backend: loops over hls/arith/mf.h. All other backends give its bits. */
 extern const struct vec_ops vec_plain;

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "vec/gpu/gpu.h"
+#include "vec/vec.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ static void free_lane(struct gpu_lane *lane)
     free_list(&lane->outs);
     free_list(&lane->parts);
     free_list(&lane->items);
+    free_list(&lane->exponents);
     lanes.run->free_pinned(lane->flag);
     free(lane);
 }
@@ -128,17 +130,79 @@ static void *sent(struct gpu_lane *lane, const struct gpu_list *list)
     return list->device;
 }
 
+/* The place of the next `bytes` exponents. at: of the last ones; increased. */
+static int8_t *attach(const struct gpu_list *list, const int8_t *exponents, size_t bytes,
+                      size_t *at)
+{
+    int8_t *to = (int8_t *)list->device + *at;
+    memcpy((int8_t *)list->pinned + *at, exponents, bytes);
+    *at += bytes;
+    return to;
+}
+
+/* Makes room for that many exponents, if any. */
+static bool has_room(struct gpu_lane *lane, size_t bytes)
+{
+    const int rc = bytes ? grow(&lane->exponents, bytes) : 0;
+    if (rc < 0)
+        gpu_note(rc);
+    lane->exponents.bytes = bytes;
+    return rc == 0;
+}
+
+static size_t n_exponents(size_t n, uint32_t group, size_t lead)
+{
+    return group ? vec_n_groups(n + lead, group) : 0;
+}
+static size_t span_exponents(const struct vec_span *s)
+{
+    return n_exponents(s->n, s->group, s->group ? s->at % s->group : 0);
+}
+static size_t out_exponents(const struct vec_out *o)
+{
+    return n_exponents(o->n, o->group, o->lead);
+}
+
+static bool attach_spans(struct gpu_lane *lane, struct vec_span *list, int n)
+{
+    size_t bytes = 0, at = 0;
+    for (int i = 0; i < n; i++)
+        bytes += span_exponents(&list[i]);
+    if (!has_room(lane, bytes))
+        return false;
+    for (int i = 0; i < n; i++)
+        if (list[i].group)
+            list[i].exponents =
+                attach(&lane->exponents, list[i].exponents, span_exponents(&list[i]), &at);
+    return !bytes || sent(lane, &lane->exponents);
+}
+
+static bool attach_outs(struct gpu_lane *lane, struct vec_out *list, int n)
+{
+    size_t bytes = 0, at = 0;
+    for (int i = 0; i < n; i++)
+        bytes += out_exponents(&list[i]);
+    if (!has_room(lane, bytes))
+        return false;
+    for (int i = 0; i < n; i++)
+        if (list[i].group)
+            list[i].exponents =
+                attach(&lane->exponents, list[i].exponents, out_exponents(&list[i]), &at);
+    return !bytes || sent(lane, &lane->exponents);
+}
+
 struct vec_span *gpu_lane_spans(struct gpu_lane *lane, const struct vec_span *spans, int n)
 {
     struct vec_span *list = filled(&lane->spans, spans, n, sizeof *spans);
     for (int i = 0; list && i < n; i++)
         list[i].absmax = 0;
-    return list ? sent(lane, &lane->spans) : NULL;
+    return list && attach_spans(lane, list, n) ? sent(lane, &lane->spans) : NULL;
 }
 
 struct vec_out *gpu_lane_outs(struct gpu_lane *lane, const struct vec_out *outs, int n)
 {
-    return filled(&lane->outs, outs, n, sizeof *outs) ? sent(lane, &lane->outs) : NULL;
+    struct vec_out *list = filled(&lane->outs, outs, n, sizeof *outs);
+    return list && attach_outs(lane, list, n) ? sent(lane, &lane->outs) : NULL;
 }
 
 const uint8_t **gpu_lane_parts(struct gpu_lane *lane, const uint8_t *const *parts, int n)

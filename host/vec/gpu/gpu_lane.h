@@ -19,7 +19,7 @@ struct gpu_list {
 
 struct gpu_lane {
     struct dev_stream *stream; /* urgent: runs before the backward pass's kernels */
-    struct gpu_list spans, outs, parts, items;
+    struct gpu_list spans, outs, parts, items, exponents;
     uint32_t *flag;        /* pinned, [1], for run->signal() */
     struct gpu_lane *next; /* in the registry */
 };
@@ -29,7 +29,8 @@ struct gpu_lane {
 struct gpu_lane *gpu_lane(void);
 
 /* Copy a list to device memory for the lane's next launch, and return the copy, with absmax 0,
- * which kernels raise. Return NULL as gpu_lane() does. */
+ * which kernels raise. Exponents of groups are copied to lane->exponents, one span's after the
+ * other's, and the copy of the list points there. Return NULL as gpu_lane() does. */
 struct vec_span *gpu_lane_spans(struct gpu_lane *lane, const struct vec_span *spans, int n);
 struct vec_out *gpu_lane_outs(struct gpu_lane *lane, const struct vec_out *outs, int n);
 const uint8_t **gpu_lane_parts(struct gpu_lane *lane, const uint8_t *const *parts, int n);

@@ -4,18 +4,21 @@
 #include "vec/gpu/gpu.h"
 #include "vec/gpu/gpu_lane.h"
 #include "vec/gpu/lists_cuda.h"
+#include <string.h>
 
 enum { NOT_FINITE = 0x7fc00000 };
 
 enum pass { ABSMAX, ENCODE, SCAN_ENCODE };
 
-static int launch(enum pass pass, const struct vec_cast *cast, struct vec_span *spans, int n_spans,
-                  size_t n_elems, struct dev_stream *s)
+static int launch(enum pass pass, bool grouped, const struct vec_cast *cast, struct vec_span *spans,
+                  int n_spans, size_t n_elems, struct dev_stream *s)
 {
     const struct dev_vec_ops *vec = gpu()->vec;
     if (pass == ABSMAX)
         return vec->absmax(spans, n_spans, n_elems, s);
-    return (pass == ENCODE ? vec->encode : vec->scan_encode)(cast, spans, n_spans, n_elems, s);
+    return (pass == SCAN_ENCODE ? vec->scan_encode
+            : grouped           ? vec->encode_groups
+                                : vec->encode)(cast, spans, n_spans, n_elems, s);
 }
 
 static void all_spans(enum pass pass, const struct vec_cast *cast, struct vec_span *spans,
@@ -26,7 +29,8 @@ static void all_spans(enum pass pass, const struct vec_cast *cast, struct vec_sp
     size_t n_elems = 0;
     for (int i = 0; i < n_spans; i++)
         n_elems += pass == ABSMAX ? spans[i].n : spans[i].padded;
-    const int rc = list ? launch(pass, cast, list, n_spans, n_elems, lane->stream) : 0;
+    const int rc =
+        list ? launch(pass, spans[0].group, cast, list, n_spans, n_elems, lane->stream) : 0;
     if (pass == ENCODE) {
         if (list)
             (void)gpu_lane_done(lane, rc);
@@ -103,8 +107,30 @@ static void cuda_decode_all(const struct vec_ops *ops, struct mf_fmt fmt,
     for (int i = 0; i < n_spans; i++)
         n_elems += spans[i].n;
     if (list)
-        (void)gpu_lane_done(
-            lane, gpu()->vec->decode_all(fmt, divisor, list, n_spans, n_elems, lane->stream));
+        (void)gpu_lane_done(lane, (spans[0].block   ? gpu()->vec->decode_blocks
+                                   : spans[0].group ? gpu()->vec->decode_groups
+                                                    : gpu()->vec->decode_all)(
+                                      fmt, divisor, list, n_spans, n_elems, lane->stream));
+}
+
+static void cuda_exponents_all(const struct vec_ops *ops, const struct vec_scale *scale,
+                               struct vec_span *spans, int n_spans)
+{
+    (void)ops;
+    struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
+    const struct vec_span *list = lane ? gpu_lane_spans(lane, spans, n_spans) : NULL;
+    size_t n_elems = 0;
+    for (int i = 0; i < n_spans; i++)
+        n_elems += spans[i].n;
+    const int rc = list ? gpu()->vec->exponents(scale, list, n_spans, n_elems, lane->stream) : 0;
+    const int8_t *found = list ? gpu_lane_answer(lane, &lane->exponents, rc) : NULL;
+    for (int i = 0; i < n_spans; i++) {
+        const size_t n = vec_n_groups(spans[i].n, scale->group);
+        if (found)
+            memcpy(spans[i].exponents, found, n), found += n;
+        else
+            memset(spans[i].exponents, VEC_NOT_FINITE, n);
+    }
 }
 
 /* ---- sums, always on the GPU ---- */
@@ -140,6 +166,26 @@ static void cuda_sum(const struct vec_sum *sum, const uint8_t *const *parts, int
     if (list)
         (void)gpu_lane_done(
             lane, gpu()->vec->sum(sum, list, n_parts, n, out, shift, codes, lane->stream));
+}
+
+static void cuda_finish_blocks(const struct vec_ops *ops, const struct vec_sum *sum,
+                               const uint64_t *acc, size_t n, uint8_t *blocks)
+{
+    (void)ops;
+    struct gpu_lane *lane = gpu_lane();
+    if (lane)
+        (void)gpu_lane_done(lane, gpu()->vec->finish_blocks(sum, acc, n, blocks, lane->stream));
+}
+
+static void cuda_sum_blocks(const struct vec_ops *ops, const struct vec_sum *sum,
+                            const uint8_t *const *parts, int n_parts, size_t n, uint8_t *blocks)
+{
+    (void)ops;
+    struct gpu_lane *lane = gpu_lane();
+    const uint8_t **list = lane ? gpu_lane_parts(lane, parts, n_parts) : NULL;
+    if (list)
+        (void)gpu_lane_done(lane,
+                            gpu()->vec->sum_blocks(sum, list, n_parts, n, blocks, lane->stream));
 }
 
 static void cuda_hop(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends,
@@ -210,6 +256,24 @@ static void pinned_sum(const struct vec_sum *sum, const uint8_t *const *parts, i
     (cpu ? vec_best()->sum : cuda_sum)(sum, parts, n_parts, n, out, shift, codes);
 }
 
+static void pinned_finish_blocks(const struct vec_ops *ops, const struct vec_sum *sum,
+                                 const uint64_t *acc, size_t n, uint8_t *blocks)
+{
+    if (little(vec_acc_bytes(sum, n)))
+        vec_best()->finish_blocks(vec_best(), sum, acc, n, blocks);
+    else
+        cuda_finish_blocks(ops, sum, acc, n, blocks);
+}
+
+static void pinned_sum_blocks(const struct vec_ops *ops, const struct vec_sum *sum,
+                              const uint8_t *const *parts, int n_parts, size_t n, uint8_t *blocks)
+{
+    if (little((size_t)n_parts * vec_bytes(sum->in, n)))
+        vec_best()->sum_blocks(vec_best(), sum, parts, n_parts, n, blocks);
+    else
+        cuda_sum_blocks(ops, sum, parts, n_parts, n, blocks);
+}
+
 static void pinned_hop(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends,
                        size_t n, struct mf_fmt out, uint8_t *codes)
 {
@@ -263,7 +327,8 @@ static void cuda_copy(void *to, const void *from, size_t bytes)
 #define CASTS                                                                            \
     .absmax = cuda_absmax, .encode = cuda_encode, .scan_encode = cuda_scan_encode,       \
     .decode = cuda_decode, .absmax_all = cuda_absmax_all, .encode_all = cuda_encode_all, \
-    .scan_encode_all = cuda_scan_encode_all, .decode_all = cuda_decode_all
+    .scan_encode_all = cuda_scan_encode_all, .decode_all = cuda_decode_all,              \
+    .exponents_all = cuda_exponents_all
 
 #define FLOATS .alloc_floats = alloc_device, .free_floats = free_device
 
@@ -274,6 +339,8 @@ static const struct vec_ops pinned = {
     .finish = pinned_finish,
     .add = pinned_add,
     .sum = pinned_sum,
+    .finish_blocks = pinned_finish_blocks,
+    .sum_blocks = pinned_sum_blocks,
     .hop = pinned_hop,
     .peak = pinned_peak,
     .spill = pinned_spill,
@@ -295,6 +362,8 @@ static const struct vec_ops device = {
     .finish = cuda_finish,
     .add = cuda_add,
     .sum = cuda_sum,
+    .finish_blocks = cuda_finish_blocks,
+    .sum_blocks = cuda_sum_blocks,
     .hop = cuda_hop,
     .peak = cuda_peak,
     .spill = cuda_spill,
