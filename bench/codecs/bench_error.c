@@ -6,6 +6,7 @@
  * DIR is from `narrowcast train --dump-gradients DIR`. Inexact sums are added in rank order.
  * Columns:
  *     L2       sqrt(sum (x - ref)^2 / sum ref^2) over the whole gradient, mean over steps
+ *     slope    of the mean on ref, sum (x * ref) / sum ref^2, mean over steps; 1 keeps its length
  *     eq. 5    mean of |x - ref| / |ref| over ref != 0 of all steps (APS paper; heavy-tailed)
  *     median   of the same quotients, accurate to 0.4 % */
 #include "base/buf.h"
@@ -35,20 +36,38 @@ static const struct codec_spec spec[] = {
     {.format = "e4m3fn", .scale = "none"},
     {.format = "e4m3fn", .scale = "aps"},
     {.format = "e4m3fn", .scale = "aps-tight"},
+    {.format = "e4m3", .scale = "aps-tight:32"},
     {.format = "e3m4", .scale = "aps-tight"},
+    {.format = "e3m4", .scale = "aps-tight", .out_format = "e3m4:32"},
+    {.format = "e3m4", .scale = "aps-tight:32"},
     {.format = "e2m5f", .scale = "aps-tight"},
     {.format = "e2m5f", .scale = "aps-tight", .out_format = "fp32"},
+    {.format = "e2m5f", .scale = "aps-tight", .out_format = "e2m5f:32"},
+    {.format = "e2m5f", .scale = "aps-tight:32", .out_format = "e2m5f"},
+    {.format = "e2m5f", .scale = "aps-tight:16"},
+    {.format = "e2m5f", .scale = "aps-tight:32"},
+    {.format = "e2m5f", .scale = "aps-tight:64"},
+    {.format = "e2m5f", .scale = "aps-tight:128"},
+    {.format = "e2m5f", .scale = "aps:32"},
+    {.format = "e2m5f", .scale = "aps-tight:32", .out_format = "fp32"},
     {.format = "e2m3f", .scale = "aps-tight"},
     {.format = "e2m3f", .scale = "aps-tight", .out_format = "fp32"},
+    {.format = "e2m3f", .scale = "aps-tight:32"},
+    {.format = "e2m3f", .scale = "aps-tight:32", .out_format = "fp32"},
     {.format = "e2m1f", .scale = "aps-tight"},
     {.format = "e2m1f", .scale = "aps-tight", .out_format = "fp32"},
+    {.format = "e2m1f", .scale = "aps-tight:32"},
+    {.format = "e2m1f", .scale = "aps-tight:32", .out_format = "e2m1f:32"},
+    {.format = "e2m1f", .scale = "aps-tight:32", .out_format = "fp32"},
     {.format = "e3m0", .scale = "none"},
     {.format = "e3m0", .scale = "aps"},
     {.format = "e3m0", .scale = "aps", .out_format = "e3m0"},
     {.format = "e3m0", .scale = "aps-tight"},
     {.format = "e3m0", .scale = "aps-tight", .out_format = "e3m0"},
+    {.format = "e3m0", .scale = "aps-tight:32"},
+    {.format = "e3m0", .scale = "aps-tight:32", .out_format = "e3m0:32"},
 };
-enum { N_ROWS = sizeof spec / sizeof spec[0] };
+enum { N_ROWS = sizeof spec / sizeof spec[0], PADDING = VEC_GROUP_MAX };
 
 struct row {
     bool refused; /* by codec_settle(), for this number of ranks */
@@ -66,6 +85,7 @@ struct bench {
     uint32_t *absmax;     /* [n_layers] over all ranks */
     uint8_t *codes, *sum; /* of a layer */
     void *acc;
+    int8_t *exponents, *own; /* of a layer's groups, over all ranks and of one */
 };
 
 static int open_rows(struct bench *b)
@@ -91,10 +111,15 @@ static int bench_open(struct bench *b, const char *dir)
     b->ref = buf_alloc(d->n * sizeof *b->ref);
     b->mean = buf_alloc(d->n * sizeof *b->mean);
     b->absmax = buf_alloc((size_t)d->n_layers * sizeof *b->absmax);
-    b->codes = buf_alloc(d->n * 4);
-    b->sum = buf_alloc(d->n * 4);
-    b->acc = buf_alloc(d->n * 8);
-    return b->grads && b->ref && b->mean && b->absmax && b->codes && b->sum && b->acc ? 0 : -ENOMEM;
+    b->codes = buf_alloc((d->n + PADDING) * 4);
+    b->sum = buf_alloc((d->n + PADDING) * 5);
+    b->acc = buf_alloc((d->n + PADDING) * 8);
+    b->exponents = buf_alloc(d->n);
+    b->own = buf_alloc(d->n);
+    return b->grads && b->ref && b->mean && b->absmax && b->codes && b->sum && b->acc &&
+                   b->exponents && b->own
+               ? 0
+               : -ENOMEM;
 }
 
 static void bench_close(struct bench *b)
@@ -104,6 +129,7 @@ static void bench_close(struct bench *b)
     dump_close(&b->dump);
     free(b->grads);
     free(b->ref), free(b->mean), free(b->absmax), free(b->codes), free(b->sum), free(b->acc);
+    free(b->exponents), free(b->own);
 }
 
 /* Compute the fp64 mean and the layers' maxima. Returns false if training would skip the step for
@@ -130,20 +156,58 @@ static bool measure_step(struct bench *b)
     return true;
 }
 
-/* Reduce layer l into b->mean. */
-static void run_layer(struct bench *b, const struct codec *c, uint64_t step, int l)
+/* Return the layer on rank r as a span. */
+static struct vec_span span_of(struct bench *b, const struct codec *c, uint64_t step, int l, int r)
 {
     const struct dump *d = &b->dump;
     const struct dump_layer *layer = d->layers + l;
-    const struct reduce_op op = codec_reduce_op(&(struct codec_call){.codec = c});
-    const int shift = codec_shift(c, codec_exponent(c, b->absmax[l]));
-    for (int r = 0; r < d->n_ranks; r++) {
-        const float *x = b->grads + (size_t)r * d->n + layer->offset;
-        codec_encode(c, step, (uint32_t)l, (uint32_t)r, x, layer->n, shift, b->codes);
-        op.ops->add(&op, 0, b->acc, b->codes, layer->n, r == 0);
+    struct vec_scale scale = {.group = 0};
+    const bool groups = codec_groups(c, &scale);
+    return (struct vec_span){.x = b->grads + (size_t)r * d->n + layer->offset,
+                             .codes = b->codes,
+                             .n = layer->n,
+                             .padded = (layer->n + PADDING - 1) / PADDING * PADDING,
+                             .key = codec_key(c, step, (uint32_t)l, (uint32_t)r),
+                             .shift = codec_shift(c, groups ? 0 : codec_exponent(c, b->absmax[l])),
+                             .group = scale.group,
+                             .exponents = b->exponents};
+}
+
+/* Find the exponents of a layer's groups over all ranks. */
+static void agree(struct bench *b, const struct codec *c, int l)
+{
+    const size_t n = codec_n_exponents(c, b->dump.layers[l].n);
+    memset(b->exponents, CODEC_ALL_ZERO, n);
+    for (int r = 0; r < b->dump.n_ranks; r++) {
+        struct vec_span span = span_of(b, c, 0, l, r);
+        span.exponents = b->own;
+        codec_exponents_all(c, &span, 1);
+        for (size_t i = 0; i < n; i++)
+            b->exponents[i] = b->own[i] > b->exponents[i] ? b->own[i] : b->exponents[i];
     }
-    op.ops->done(&op, 0, b->acc, layer->n, b->sum);
-    codec_decode(c, b->sum, layer->n, shift, b->mean + layer->offset);
+}
+
+/* Reduce layer l into b->mean. */
+static void run_layer(struct bench *b, const struct codec *c, uint64_t step, int l)
+{
+    const struct dump_layer *layer = b->dump.layers + l;
+    const struct codec_layer whole = {.index = (uint32_t)l, .n = layer->n};
+    const struct codec_part part = {.layer = &whole};
+    const struct reduce_op op = codec_reduce_op(&(struct codec_call){.codec = c});
+    struct vec_span span = {.group = 0};
+    struct vec_scale scale;
+    if (codec_groups(c, &scale))
+        agree(b, c, l);
+    for (int r = 0; r < b->dump.n_ranks; r++) {
+        span = span_of(b, c, step, l, r);
+        codec_encode_all(c, &span, &part, 1);
+        op.ops->add(&op, 0, b->acc, b->codes, span.padded, r == 0);
+    }
+    op.ops->done(&op, 0, b->acc, span.padded, b->sum);
+    struct vec_out out = codec_out(c, b->sum, layer->n, span.shift, b->mean + layer->offset);
+    out.group = span.group;
+    out.exponents = span.exponents;
+    codec_decode_all(c, &out, &part, 1);
 }
 
 static int bench_run(struct bench *b)
@@ -184,18 +248,19 @@ static void show_table(const struct bench *b)
     printf("%d ranks, %d layers, %zu elements, %" PRIu64 " steps from %" PRIu64 " (%" PRIu64
            " skipped: inf or nan)\n",
            d->n_ranks, d->n_layers, d->n, b->n_steps, d->first, b->n_skipped);
-    printf("error of the mean, %%\n%-8s %-10s %-8s %-8s %12s %12s %12s\n", "format", "scale", "sum",
-           "result", "L2", "eq. 5", "median");
+    printf("error of the mean, %%\n%-8s %-13s %-8s %-9s %12s %9s %12s %12s\n", "format", "scale",
+           "sum", "result", "L2", "slope", "eq. 5", "median");
     for (int i = 0; i < N_ROWS; i++) {
         const struct row *r = b->rows + i;
-        printf("%-8s %-10s ", spec[i].format, spec[i].scale);
+        printf("%-8s %-13s ", spec[i].format, spec[i].scale);
         if (r->refused)
             printf("refused for %d ranks\n", d->n_ranks);
         else
-            printf("%-8s %-8s %12.4g %12.4g %12.4g\n", codec_rule_name(codec_sum(&r->codec)->rule),
-                   codec_format_name(codec_sum(&r->codec)->out, out),
-                   100 * tally_l2(&r->tally, b->n_steps), 100 * round_off_mean(&r->tally.off),
-                   100 * round_off_median(&r->tally.off));
+            printf("%-8s %-9s %12.4g %9.4f %12.4g %12.4g\n",
+                   codec_rule_name(codec_sum(&r->codec)->rule),
+                   codec_result_name(codec_sum(&r->codec), out),
+                   100 * tally_l2(&r->tally, b->n_steps), tally_slope(&r->tally, b->n_steps),
+                   100 * round_off_mean(&r->tally.off), 100 * round_off_median(&r->tally.off));
     }
 }
 
@@ -212,12 +277,13 @@ static int show_json(const struct bench *b)
         jsonl_text(&j, "format", spec[i].format);
         jsonl_text(&j, "scale", spec[i].scale);
         jsonl_text(&j, "sum", codec_rule_name(codec_sum(&r->codec)->rule));
-        jsonl_text(&j, "out_format", codec_format_name(codec_sum(&r->codec)->out, out));
+        jsonl_text(&j, "out_format", codec_result_name(codec_sum(&r->codec), out));
         jsonl_int(&j, "ranks", b->dump.n_ranks);
         jsonl_uint(&j, "elements", b->dump.n);
         jsonl_uint(&j, "steps", b->n_steps);
         jsonl_uint(&j, "skipped", b->n_skipped);
         jsonl_real(&j, "l2", tally_l2(&r->tally, b->n_steps));
+        jsonl_real(&j, "slope", tally_slope(&r->tally, b->n_steps));
         jsonl_real(&j, "mean", round_off_mean(&r->tally.off));
         jsonl_real(&j, "median", round_off_median(&r->tally.off));
         TRY(jsonl_end(&j));

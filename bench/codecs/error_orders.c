@@ -29,14 +29,21 @@ static void tally_clear(struct tally *t)
 
 void tally_add(struct tally *t, const double *ref, const float *mean, size_t n)
 {
-    t->off.diff2 = t->off.ref2 = 0; /* L2 is per step, quotients over all */
+    /* L2 and slope are per step, quotients over all */
+    t->off.diff2 = t->off.ref2 = t->off.dot = 0;
     round_off_add(&t->off, ref, mean, n);
     t->l2 += round_off_l2(&t->off);
+    t->slope += round_off_slope(&t->off);
 }
 
 double tally_l2(const struct tally *t, uint64_t n_steps)
 {
     return t->l2 / (double)n_steps;
+}
+
+double tally_slope(const struct tally *t, uint64_t n_steps)
+{
+    return t->slope / (double)n_steps;
 }
 
 struct orders_options {
@@ -51,7 +58,7 @@ static const struct opt orders_opts[] = {
      "Algorithms, with one table each: see narrowcast train --help (native is excluded).",
      TEXT_AT(algo)},
     {"format", "F", "e5m2", "Format of the codes.", TEXT_AT(format)},
-    {"scale", "S", "aps", "none, const:K, aps or aps-tight.", TEXT_AT(scale)},
+    {"scale", "S", "aps", "none, const:K, aps[:G] or aps-tight[:G].", TEXT_AT(scale)},
     {"sum", "RULE", "auto", "exact, fp32, nearest, kahan, trunc or auto.", TEXT_AT(sum)},
     {"acc-format", "F", "auto", "Format of partial sums with nearest and kahan.",
      TEXT_AT(acc_format)},

@@ -5,7 +5,7 @@
 #include "vec/round_off.h"
 
 struct tally {
-    double l2; /* sum over steps */
+    double l2, slope; /* sums over steps */
     struct round_off off;
 };
 
@@ -13,6 +13,7 @@ int tally_open(struct tally *t);
 void tally_close(struct tally *t);
 void tally_add(struct tally *t, const double *ref, const float *mean, size_t n);
 double tally_l2(const struct tally *t, uint64_t n_steps);
+double tally_slope(const struct tally *t, uint64_t n_steps);
 
 /* Prints the error of the mean by layer (`bench_error DIR --algo A,B,...`). argv: without the
  * program's name. Returns the exit status. */

@@ -132,6 +132,17 @@ int8_t codec_exponent(const struct codec *c, uint32_t absmax_bits)
     return (int8_t)(c->kind->exponent ? clamp126(c->kind->exponent(c, absmax_bits)) : 0);
 }
 
+bool codec_groups(const struct codec *c, struct vec_scale *out)
+{
+    return c->kind->groups && c->kind->groups(c, out);
+}
+
+size_t codec_n_exponents(const struct codec *c, size_t n)
+{
+    struct vec_scale scale;
+    return codec_groups(c, &scale) ? vec_n_groups(n, scale.group) : 1;
+}
+
 int codec_shift(const struct codec *c, int8_t exponent)
 {
     return c->kind->shift ? c->kind->shift(c, exponent) : 0;
@@ -173,6 +184,13 @@ void codec_absmax_all(const struct codec *c, struct vec_span *spans, const struc
     c->kind->absmax(c, spans, parts, n_spans);
 }
 
+void codec_exponents_all(const struct codec *c, struct vec_span *spans, int n_spans)
+{
+    struct vec_scale scale;
+    if (codec_groups(c, &scale))
+        c->ops->exponents_all(c->ops, &scale, spans, n_spans);
+}
+
 void codec_encode_all(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
                       int n_spans)
 {
@@ -192,7 +210,8 @@ struct vec_out codec_out(const struct codec *c, const uint8_t *codes, size_t n, 
                             .type = c->type,
                             .codes = codes,
                             .n = n,
-                            .shift = (sum ? sum->out_shift : 0) - shift};
+                            .shift = (sum ? sum->out_shift : 0) - shift,
+                            .block = sum ? sum->out_group : 0};
 }
 
 void codec_decode_all(const struct codec *c, const struct vec_out *outs,
@@ -259,4 +278,14 @@ void codec_lost_add(struct codec_lost *lost, const struct vec_cast *cast, int sh
                 cast->trunc ? ldexp(fabs((double)v), shift) >= TRUNC_BEYOND : !isfinite(y[j]);
         }
     }
+}
+
+void codec_lost_by(struct codec_lost *lost, const struct codec *c, const struct vec_cast *cast,
+                   const int8_t *exponents, const float *x, size_t n, size_t at)
+{
+    struct vec_scale scale;
+    const size_t step = codec_groups(c, &scale) ? scale.group : n;
+    for (size_t i = 0; i < n; i += step)
+        codec_lost_add(lost, cast, codec_shift(c, *exponents++), x + i, n - i < step ? n - i : step,
+                       at + i);
 }

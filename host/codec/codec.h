@@ -12,7 +12,7 @@
 
 /* Reserved exponents. A layer that needs codec_layer.max sends CODEC_MAX_FOLLOWS, and the maximum
  * follows in an fp32 message. For kinds that never need it, 126 is an ordinary exponent. */
-enum { CODEC_ALL_ZERO = -128, CODEC_NOT_FINITE = 127, CODEC_MAX_FOLLOWS = 126 };
+enum { CODEC_ALL_ZERO = VEC_ALL_ZERO, CODEC_NOT_FINITE = VEC_NOT_FINITE, CODEC_MAX_FOLLOWS = 126 };
 enum { CODEC_NO_GUESS = INT_MIN };
 enum { CODEC_OWN_BYTES = 96 };
 
@@ -129,6 +129,13 @@ struct codec_part {
  * CODEC_ALL_ZERO, CODEC_NOT_FINITE, or the kind's exponent clamped to +-126. */
 int8_t codec_exponent(const struct codec *c, uint32_t absmax_bits);
 
+/* Return true if each group of elements has its own exponent, with *out set to their rule. Spans
+ * and outs then have the shift codec_shift(c, 0) and their groups' exponents. */
+bool codec_groups(const struct codec *c, struct vec_scale *out);
+
+/* Return the number of exponents of a layer of n elements: 1 without groups. */
+size_t codec_n_exponents(const struct codec *c, size_t n);
+
 /* Return a layer's shift f from the exponent that all ranks agreed on: codes are cast(g * 2^f). */
 int codec_shift(const struct codec *c, int8_t exponent);
 
@@ -154,6 +161,8 @@ uint64_t codec_key(const struct codec *c, uint64_t step, uint32_t layer, uint32_
  * decode makes the mean over ranks, of outs filled by codec_out(). */
 void codec_absmax_all(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
                       int n_spans);
+/* Fill the exponents of spans with groups. Only if codec_groups(). */
+void codec_exponents_all(const struct codec *c, struct vec_span *spans, int n_spans);
 void codec_encode_all(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
                       int n_spans);
 void codec_scan_encode_all(const struct codec *c, struct vec_span *spans,
@@ -192,6 +201,9 @@ struct reduce_op codec_reduce_op(const struct codec_call *call);
 enum { CODEC_NAME_BYTES = 16 };
 const char *codec_format_name(struct mf_fmt fmt, char name[CODEC_NAME_BYTES]);
 
+/* As codec_format_name(), of a sum's result: with ":G" for exponents of groups. */
+const char *codec_result_name(const struct vec_sum *sum, char name[CODEC_NAME_BYTES]);
+
 /* Parse a format's name: one of hls/arith/formats.def, eXmY, eXmYfn, eXmYf or another program's.
  * Refuses formats whose only number is 0. option: its name, for the message. Reports -EINVAL. */
 int codec_format_parse(const char *option, const char *word, struct mf_fmt *out);
@@ -213,5 +225,9 @@ struct codec_lost {
  * them. x: CPU memory. */
 void codec_lost_add(struct codec_lost *lost, const struct vec_cast *cast, int shift, const float *x,
                     size_t n, size_t at);
+
+/* As codec_lost_add(), with the shifts of agreed exponents: those of x, [1] or one per group. */
+void codec_lost_by(struct codec_lost *lost, const struct codec *c, const struct vec_cast *cast,
+                   const int8_t *exponents, const float *x, size_t n, size_t at);
 
 #endif

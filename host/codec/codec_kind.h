@@ -51,6 +51,9 @@ struct codec_kind {
     int (*shift)(const struct codec *c, int8_t exponent);
     int (*guess)(const struct codec *c);
 
+    /* As codec_groups(). NULL: never. */
+    bool (*groups)(const struct codec *c, struct vec_scale *out);
+
     /* As codec_rescaled() and codec_rescales(). NULL: never. */
     int (*rescaled)(const struct codec *c, int8_t exponent);
     bool (*rescales)(const struct codec *c);

@@ -49,6 +49,16 @@ static int shift(const struct codec *c, int8_t e)
     return vec_aps_top(m->sum.in, m->scale == CODEC_APS_TIGHT) - e;
 }
 
+static bool groups(const struct codec *c, struct vec_scale *out)
+{
+    const struct minifloat *m = minifloat_of(c);
+    *out = (struct vec_scale){.fmt = m->sum.in,
+                              .tight = m->scale == CODEC_APS_TIGHT,
+                              .times = (uint32_t)m->share,
+                              .group = m->group};
+    return m->group;
+}
+
 static bool rescales(const struct codec *c)
 {
     return minifloat_of(c)->rescale;
@@ -65,11 +75,12 @@ static int guess(const struct codec *c)
     return scale == CODEC_APS || scale == CODEC_APS_TIGHT ? CODEC_NO_GUESS : shift(c, 0);
 }
 
-/* In every format, the codes of 8 elements are whole bytes. */
+/* In every format, the codes of 8 elements are whole bytes. Lengths of groups are powers of two. */
 static size_t unit(const struct codec *c, const struct codec_layer *layer)
 {
-    (void)c, (void)layer;
-    return 8;
+    (void)layer;
+    const uint32_t group = minifloat_of(c)->group, block = sum(c)->out_group;
+    return group > block ? group : block ? block : 8;
 }
 
 static bool by_quantile(const struct codec *c)
@@ -152,6 +163,7 @@ const struct codec_kind codec_minifloat = {
     .exponent = exponent,
     .shift = shift,
     .guess = guess,
+    .groups = groups,
     .rescaled = rescaled,
     .rescales = rescales,
     .unit = unit,

@@ -13,6 +13,7 @@ struct minifloat {
     bool out_auto, sum_auto;
     enum codec_scale scale;
     int const_shift; /* log2 K of const:K */
+    uint32_t group;  /* elements per exponent, with aps and aps-tight; 0: one per layer */
     enum mf_round round;
     struct quantile quantile; /* used with scale quantile */
     bool rescale;             /* sums of groups get their own exponent */

@@ -162,6 +162,26 @@ static int settle_groups(struct minifloat *m, const struct codec *c, const struc
     return 0;
 }
 
+/* Formats with few exponent bits have no binades to spare for the sum's head-room. */
+enum { BLOCKS_E = 3 };
+static int settle_out(struct minifloat *m)
+{
+    char name[CODEC_NAME_BYTES];
+    if (m->out_auto) {
+        m->sum.out = auto_out(&m->sum);
+        m->sum.out_group = m->sum.rule == VEC_EXACT && m->sum.out.e <= BLOCKS_E ? m->group : 0;
+    }
+    if (m->sum.out_group && m->sum.rule != VEC_EXACT)
+        return ERR(-EINVAL,
+                   "--out-format %s needs exact sums, which give its exponents: --sum %s is "
+                   "impossible",
+                   codec_result_name(&m->sum, name), codec_rule_name(m->sum.rule));
+    if (m->sum.out_group && m->scale == CODEC_QUANTILE)
+        return ERR(-EINVAL, "--out-format %s is impossible with --scale quantile",
+                   codec_result_name(&m->sum, name));
+    return 0;
+}
+
 int minifloat_settle(struct codec *c, const struct codec_adder *by)
 {
     struct minifloat m = *minifloat_of(c);
@@ -169,9 +189,8 @@ int minifloat_settle(struct codec *c, const struct codec_adder *by)
     TRY(settle_rule(&m, by));
     TRY(settle_groups(&m, c, by));
     TRY(check_scale(&m));
-    if (m.out_auto)
-        m.sum.out = auto_out(&m.sum);
-    m.sum.out_shift = m.scale == CODEC_APS_TIGHT ? log2_up(c->n_ranks) : 0;
+    TRY(settle_out(&m));
+    m.sum.out_shift = m.scale == CODEC_APS_TIGHT && !m.sum.out_group ? log2_up(c->n_ranks) : 0;
     if (m.scale == CODEC_QUANTILE)
         settle_quantile(&m, c, by);
     minifloat_set(c, &m);

@@ -49,6 +49,31 @@ static int read_quantile(const char *word, const char *rest, struct minifloat *m
     return 0;
 }
 
+/* word: of the option; rest: after its colon, or NULL */
+static int read_group(const char *option, const char *word, const char *rest, struct mf_fmt fmt,
+                      uint32_t *group)
+{
+    static const char *const lengths[] = {"16", "32", "64", "128"};
+    char name[CODEC_NAME_BYTES];
+    *group = 0;
+    if (!rest)
+        return 0;
+    for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+        if (strcmp(rest, lengths[i]) == 0)
+            *group = VEC_GROUP_MIN << i;
+    if (!*group)
+        return ERR(-EINVAL,
+                   "bad %s \"%s\": need 16, 32, 64 or 128 elements per exponent after the colon, "
+                   "such as %.*s:32",
+                   option, word, (int)(rest - word - 1), word);
+    if (fmt.e > VEC_GROUP_E)
+        return ERR(-EINVAL,
+                   "%s %s is impossible: format %s has more than the %d exponent bits that "
+                   "exponents of groups allow",
+                   option, word, codec_format_name(fmt, name), VEC_GROUP_E);
+    return 0;
+}
+
 static int read_scale(const char *word, struct minifloat *m)
 {
     const char *rest;
@@ -58,12 +83,14 @@ static int read_scale(const char *word, struct minifloat *m)
         m->scale = CODEC_CONST;
         return read_const(word, word + 6, &m->const_shift);
     }
-    for (unsigned i = 0; i < sizeof scales / sizeof scales[0]; i++)
-        if (scales[i] && strcmp(word, scales[i]) == 0) {
+    for (unsigned i = CODEC_APS; i <= CODEC_APS_TIGHT; i++)
+        if (word_has_name(word, scales[i], &rest)) {
             m->scale = (enum codec_scale)i;
-            return 0;
+            return read_group("--scale", word, rest, m->sum.in, &m->group);
         }
-    return refuse("scale", word, "none, const:K, aps, aps-tight or quantile");
+    if (strcmp(word, scales[CODEC_NONE]) == 0)
+        return 0;
+    return refuse("scale", word, "none, const:K, aps[:G], aps-tight[:G] or quantile");
 }
 
 static int read_sum(const char *word, struct minifloat *m)
@@ -105,9 +132,16 @@ static int read_acc(const char *word, struct minifloat *m)
 
 static int read_out(const char *word, struct minifloat *m)
 {
+    const char *colon = strchr(word, ':');
+    char name[CODEC_NAME_BYTES];
     m->sum.out = m->sum.in;
     m->out_auto = strcmp(word, "auto") == 0;
-    return m->out_auto ? 0 : codec_format_parse("--out-format", word, &m->sum.out);
+    if (m->out_auto)
+        return 0;
+    snprintf(name, sizeof name, "%.*s", (int)(colon ? colon - word : CODEC_NAME_BYTES), word);
+    TRY(codec_format_parse("--out-format", name, &m->sum.out));
+    return read_group("--out-format", word, colon ? colon + 1 : NULL, m->sum.out,
+                      &m->sum.out_group);
 }
 
 static int read_overflow(const char *word, struct minifloat *m)
@@ -142,6 +176,10 @@ int minifloat_parse(const struct codec_spec *spec, const char *rest, struct code
     TRY(read_overflow(spec->overflow ? spec->overflow : "saturate", &m));
     TRY(read_round(spec->round ? spec->round : "nearest", &m));
     m.rescale = spec->rescale;
+    if (m.rescale && m.group)
+        return ERR(-EINVAL,
+                   "--rescale is impossible with --scale %s: it adapts one exponent per layer",
+                   spec->scale);
     if (m.rescale && m.scale != CODEC_APS)
         return ERR(-EINVAL,
                    "--rescale needs --scale aps: --scale %s finds no exponent that it could adapt",
@@ -166,12 +204,14 @@ void minifloat_describe(const struct codec *c, struct text *to)
         text_add(to, "quantile:"), quantile_print(&m->quantile, to);
     else
         text_add(to, "%s", scales[m->scale]);
+    if (m->group)
+        text_add(to, ":%u", m->group);
     if (c->n_ranks)
         text_add(to, ", %s sums in %s", codec_rule_name(m->sum.rule),
-                 codec_format_name(m->sum.out, out));
+                 codec_result_name(&m->sum, out));
     else
         text_add(to, ", %s sums in %s", m->sum_auto ? "auto" : codec_rule_name(m->sum.rule),
-                 m->out_auto ? "auto" : codec_format_name(m->sum.out, out));
+                 m->out_auto ? "auto" : codec_result_name(&m->sum, out));
     if (m->sum.acc.e)
         text_add(to, ", partial ones in %s", codec_format_name(m->sum.acc, acc));
     if (m->rescale)
@@ -199,6 +239,14 @@ static const char *const format_names = ""
     ;
 
 static const char *const rules[VEC_RULES] = {"exact", "fp32", "nearest", "kahan", "trunc"};
+
+const char *codec_result_name(const struct vec_sum *sum, char name[CODEC_NAME_BYTES])
+{
+    codec_format_name(sum->out, name);
+    if (sum->out_group)
+        snprintf(name + strlen(name), CODEC_NAME_BYTES - strlen(name), ":%u", sum->out_group);
+    return name;
+}
 
 const char *codec_rule_name(enum vec_rule rule)
 {

@@ -23,7 +23,7 @@ static size_t part_bytes(const struct reduce_op *f, size_t n)
 }
 static size_t out_bytes(const struct reduce_op *f, size_t n)
 {
-    return vec_bytes(sum_of(f)->out, n);
+    return vec_result_bytes(sum_of(f), n);
 }
 static size_t acc_bytes(const struct reduce_op *f, size_t n)
 {
@@ -74,12 +74,19 @@ static void done(const struct reduce_op *f, size_t at, const void *acc, size_t n
 {
     (void)at;
     const struct vec_sum *sum = sum_of(f);
-    ops_of(f)->finish(sum, acc, n, sum->out, sum->out_shift, codes);
+    if (sum->out_group)
+        ops_of(f)->finish_blocks(ops_of(f), sum, acc, n, codes);
+    else
+        ops_of(f)->finish(sum, acc, n, sum->out, sum->out_shift, codes);
 }
 
 static void sum_by(const struct reduce_op *f, const struct vec_sum *sum,
                    const uint8_t *const *parts, int n_parts, size_t n, bool last, uint8_t *codes)
 {
+    if (last && sum->out_group) {
+        ops_of(f)->sum_blocks(ops_of(f), sum, parts, n_parts, n, codes);
+        return;
+    }
     ops_of(f)->sum(sum, parts, n_parts, n, last ? sum->out : vec_acc_fmt(sum),
                    last ? sum->out_shift : 0, codes);
     if (!last)
@@ -187,7 +194,7 @@ static bool sum_of_wide(const struct reduce_op *f, const uint8_t *const *wides, 
                         size_t n, uint8_t *codes)
 {
     const struct vec_sum sum = wide_of(f);
-    return ops_of(f)->sum_of_wide &&
+    return ops_of(f)->sum_of_wide && !sum.out_group &&
            ops_of(f)->sum_of_wide(&sum, wides, n_parts, n, sum.out, sum.out_shift, codes);
 }
 

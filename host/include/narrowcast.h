@@ -96,9 +96,9 @@ NC_API int nc_version_number(void);
 struct nc_options {
     size_t size;            /* sizeof(struct nc_options) in the caller's build */
     const char *format;     /* fp32 fp16 bf16 e5m2 e4m3 e4m3fn e3m0, eXmY, eXmYfn or eXmYf */
-    const char *scale;      /* none, const:K, aps, aps-tight, quantile */
+    const char *scale;      /* none, const:K, aps[:G], aps-tight[:G], quantile */
     const char *sum;        /* auto, exact, fp32, nearest, kahan, trunc */
-    const char *out_format; /* format of the sums sent back: auto or as above */
+    const char *out_format; /* format of the sums sent back: auto or as above, perhaps with :G */
     const char *overflow;   /* saturate, inf */
     const char *round;      /* nearest, stochastic, zero */
     /* auto (by the length of a step), offload, or an algorithm of `narrowcast train --help`, such

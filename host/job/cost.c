@@ -42,10 +42,15 @@ static double encode_s(const struct cost_job *job, const struct bucket *b)
     return 4 * (double)b->n * job->rates[b->fp32].encode_s;
 }
 
+/* of n buckets */
 static double exponents_s(const struct cost_job *job, const struct cost_cluster *cluster,
-                          int n_layers)
+                          const struct bucket *b, int n)
 {
-    return cost_collective_s(cluster, job->rates[0].message_s, (size_t)n_layers);
+    size_t exponents = 0;
+    for (int i = 0; i < n; i++)
+        for (int l = 0; l < b[i].n_layers; l++)
+            exponents += codec_n_exponents(&job->codecs[b[i].fp32], b[i].call.layers[l].n);
+    return cost_collective_s(cluster, job->rates[0].message_s, exponents);
 }
 
 static double vote_s(const struct cost_job *job, const struct cost_cluster *cluster,
@@ -97,7 +102,7 @@ static void one_after_the_other(const struct cost_job *job, const struct cost_cl
         bucket_cost(job, cluster, &cut->buckets[i], sum);
     }
     if (!message_bytes(job, cluster, job->algo, cut))
-        sum->exponent_s = exponents_s(job, cluster, job->n_layers);
+        sum->exponent_s = exponents_s(job, cluster, cut->buckets, cut->n);
     sum->cast_s += casts;
     sum->reduce_s += casts + sum->exponent_s;
     (void)vote_s(job, cluster, sum);
@@ -114,7 +119,7 @@ static void beside_backward(const struct cost_job *job, const struct cost_cluste
         all += (double)job->layers[i].n;
     for (int i = 0; i < cut->n; i++) {
         const struct bucket *b = &cut->buckets[i];
-        const double before = sum->reduce_s, exponents = exponents_s(job, cluster, b->n_layers);
+        const double before = sum->reduce_s, exponents = exponents_s(job, cluster, b, 1);
         double ready = 0;
         for (int l = b->first; l < job->n_layers; l++)
             ready += (double)job->layers[l].n / all * job->backward_s;

@@ -16,12 +16,14 @@ static const char *name_of(const struct reducer_layer *layer)
 static int copy_layers(struct reducer *r, const struct reducer_layer *layers)
 {
     const size_t n = (size_t)r->n_layers;
-    size_t names = 0;
-    for (size_t i = 0; i < n; i++)
+    size_t names = 0, n_exponents = 0;
+    for (size_t i = 0; i < n; i++) {
         names += strlen(name_of(&layers[i])) + 1;
+        n_exponents += codec_n_exponents(&r->codecs[NARROW], layers[i].n);
+    }
     r->layers = buf_alloc(n * sizeof *r->layers + names);
-    r->exponents = buf_alloc(n);
-    r->own_exponents = buf_alloc(n);
+    r->exponents = buf_alloc(n_exponents);
+    r->own_exponents = buf_alloc(n_exponents);
     r->own_maxima = buf_alloc(n * sizeof *r->own_maxima);
     r->maxima = buf_alloc(n * sizeof *r->maxima);
     r->max_bytes = buf_alloc(n);
@@ -182,6 +184,7 @@ void reducer_close(struct reducer *r)
         free(r->plans[i].bucket_of);
         free(r->plans[i].rank_of);
         free(r->plans[i].rescaled);
+        free(r->plans[i].exponent_at);
     }
     free(r->layers);
     free(r->exponents);

@@ -18,12 +18,18 @@ static bool part_of(const struct reducer *r, const struct bucket *b, int i, size
     return true;
 }
 
+static bool has_groups(const struct reducer *r, const struct bucket *b)
+{
+    struct vec_scale scale;
+    return codec_groups(&r->codecs[b->fp32], &scale);
+}
+
 /* True if codes are made: by reducer_scan(), or on a failed card path. */
-static bool guessed(const struct reducer *r, const struct bucket *b, int i)
+static bool are_coded(const struct reducer *r, const struct bucket *b, int i)
 {
     if (r->low || r->force_fp32)
         return false;
-    return codec_asks_max(&r->codecs[b->fp32], reducer_layer(r, i))
+    return has_groups(r, b) || codec_asks_max(&r->codecs[b->fp32], reducer_layer(r, i))
                ? b->coded
                : codec_shift(&r->codecs[b->fp32], reducer_exponent(r, i)) == r->guesses[i];
 }
@@ -53,9 +59,10 @@ static void encode(struct bucket_flow *f, size_t at, size_t n)
     for (int k = 0; k < b->n_layers; k++) {
         const int i = (int)b->call.layers[k].index;
         size_t from, to;
-        if (!part_of(r, b, i, at, n, &from, &to) || guessed(r, b, i))
+        if (!part_of(r, b, i, at, n, &from, &to) || are_coded(r, b, i))
             continue;
-        reducer_span(s, i, from, to, codec_shift(codec, reducer_exponent(r, i)), n_spans++);
+        reducer_span(s, i, from, to, codec_shift(codec, reducer_exponent(r, i)), r->exponents,
+                     n_spans++);
     }
     if (!n_spans)
         return;
@@ -69,6 +76,8 @@ static void decode(struct bucket_flow *f, size_t at, size_t n)
     const struct bucket *b = f->bucket;
     const struct codec *codec = &r->codecs[b->fp32];
     const double start = clock_s();
+    struct vec_scale scale = {.group = 0};
+    const bool groups = codec_groups(codec, &scale);
     int n_spans = 0;
     if (r->once && comm_lowest_here(r->comm, comm_rank(r->comm)) != comm_rank(r->comm))
         return;
@@ -79,8 +88,8 @@ static void decode(struct bucket_flow *f, size_t at, size_t n)
             continue;
         const struct codec_layer *layer = reducer_layer(r, i);
         const size_t end = to < layer->n ? to : layer->n;
-        const int shift =
-            codec_shift(codec, reducer_exponent(r, i)) + codec_rescaled(codec, b->call.rescaled[k]);
+        const int shift = codec_shift(codec, groups ? 0 : reducer_exponent(r, i)) +
+                          codec_rescaled(codec, b->call.rescaled[k]);
         const size_t place = reduce_op_out_at(&b->op, layer->at + from);
         r->parts[n_spans] = (struct codec_part){.layer = layer, .at = from};
         r->outs[n_spans] =
@@ -88,6 +97,10 @@ static void decode(struct bucket_flow *f, size_t at, size_t n)
                       r->means ? r->means[i] + from : codec_at(codec, f->step->grads[i], from));
         if (r->means)
             r->outs[n_spans].type = VEC_FLOAT;
+        r->outs[n_spans].group = scale.group;
+        r->outs[n_spans].lead = groups ? (uint32_t)(from % scale.group) : 0;
+        r->outs[n_spans].exponents =
+            groups ? r->exponents + reducer_exponent_at(r, i) + from / scale.group : NULL;
         n_spans++;
     }
     codec_decode_all(codec, r->outs, r->parts, n_spans);
@@ -120,9 +133,9 @@ void bucket_encoded(const struct bucket_flow *f)
 {
     struct reducer *r = f->step->r;
     struct bucket *b = &r->plans[r->force_fp32].buckets[number_of(f)];
-    for (int k = 0; k < b->n_layers && !r->force_fp32; k++) {
+    for (int k = 0; k < b->n_layers && !r->force_fp32 && !has_groups(r, b); k++) {
         const int i = (int)b->call.layers[k].index;
-        f->step->report->n_guessed += !f->step->report->n_redone && guessed(r, b, i);
+        f->step->report->n_guessed += !f->step->report->n_redone && are_coded(r, b, i);
         if (r->guesses[i] == CODEC_NO_GUESS || reducer_exponent(r, i) != CODEC_ALL_ZERO)
             r->guesses[i] = codec_shift(&r->codecs[b->fp32], reducer_exponent(r, i));
     }
@@ -181,7 +194,9 @@ int reducer_make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes)
     p->bucket_of = buf_alloc((size_t)r->n_layers * sizeof *p->bucket_of);
     p->rank_of = buf_alloc((size_t)r->n_layers * sizeof *p->rank_of);
     p->rescaled = buf_alloc((size_t)r->n_layers);
-    if (!p->rescaled || !p->buckets || !p->places || !p->placed || !p->bucket_of || !p->rank_of)
+    p->exponent_at = buf_alloc(((size_t)r->n_layers + 1) * sizeof *p->exponent_at);
+    if (!p->exponent_at || !p->rescaled || !p->buckets || !p->places || !p->placed ||
+        !p->bucket_of || !p->rank_of)
         return -ENOMEM;
     p->n_buckets = bucket_cut(r->layers, r->n_layers, r->codecs, all_fp32, bucket_bytes, p->buckets,
                               p->placed, p->bucket_of);
@@ -193,6 +208,9 @@ int reducer_make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes)
         for (int k = 0; k < b->n_layers; k++) {
             const struct codec_layer *layer = &b->call.layers[k];
             p->rank_of[layer->index] = (int)(layer - p->placed);
+            p->exponent_at[layer - p->placed + 1] =
+                p->exponent_at[layer - p->placed] +
+                codec_n_exponents(&r->codecs[b->fp32], layer->n);
             p->places[layer->index] = place + reduce_op_in_at(f, layer->at);
         }
         p->code_bytes += reduce_op_in_at(f, b->n);
@@ -200,13 +218,15 @@ int reducer_make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes)
     return 0;
 }
 
-void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int shift, int k)
+void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int shift,
+                  int8_t *exponents, int k)
 {
     struct reducer *r = s->r;
     const struct plan *plan = &r->plans[r->force_fp32];
     const struct bucket *b = &plan->buckets[plan->bucket_of[i]];
     const struct codec_layer *layer = reducer_layer(r, i);
     const size_t end = to < layer->n ? to : layer->n;
+    struct vec_scale scale;
     r->parts[k] = (struct codec_part){.layer = layer, .at = from};
     r->spans[k] = (struct vec_span){
         .x = codec_at(&r->codecs[b->fp32], s->grads[i], from),
@@ -218,6 +238,11 @@ void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int s
         .at = from,
         .key = codec_key(&r->codecs[b->fp32], s->step, layer->index, (uint32_t)comm_rank(r->comm)),
         .shift = shift};
+    if (codec_groups(&r->codecs[b->fp32], &scale)) {
+        r->spans[k].shift = codec_shift(&r->codecs[b->fp32], 0);
+        r->spans[k].group = scale.group;
+        r->spans[k].exponents = exponents + reducer_exponent_at(r, i) + from / scale.group;
+    }
 }
 
 int reducer_n_groups(const struct reducer *r)
@@ -229,12 +254,17 @@ struct group reducer_group(const struct reducer *r, int g)
 {
     const struct plan *p = &r->plans[r->force_fp32];
     if (!r->overlap)
-        return (struct group){.n_buckets = p->n_buckets, .n_layers = r->n_layers};
+        return (struct group){.n_buckets = p->n_buckets,
+                              .n_layers = r->n_layers,
+                              .n_exponents = p->exponent_at[r->n_layers]};
     const struct bucket *b = &p->buckets[g];
+    const int first = (int)(b->call.layers - p->placed), end = first + b->n_layers;
     return (struct group){.bucket = g,
                           .n_buckets = 1,
-                          .first = (int)(b->call.layers - p->placed),
-                          .n_layers = b->n_layers};
+                          .first = first,
+                          .n_layers = b->n_layers,
+                          .at = p->exponent_at[first],
+                          .n_exponents = p->exponent_at[end] - p->exponent_at[first]};
 }
 
 enum trace_row reducer_row(const struct reducer *r)

@@ -50,12 +50,10 @@ static uint32_t tag_of(const struct reducing *s, uint32_t exponents, uint32_t bu
 }
 
 /* message: 0 for exponents */
-static int max_of(const struct reducing *s, const struct group *g, int k, uint32_t message,
-                  int8_t *x)
+static int max_of(const struct reducing *s, int k, uint32_t message, int8_t *x, size_t n)
 {
-    const size_t n = (size_t)g->n_layers;
     return s->r->card_path->max(s->r->card_path_arg,
-                                tag_of(s, message, UINT32_MAX - (uint32_t)k, n), x + g->first, n);
+                                tag_of(s, message, UINT32_MAX - (uint32_t)k, n), x, n);
 }
 
 /* Cards compare int8: the highest byte first. Ranks below the maximum send the least. */
@@ -69,7 +67,7 @@ static int maxima_by_card(const struct reducing *s, const struct group *g, int k
             const bool leads = own >> (at + 8) == so_far >> (at + 8);
             r->max_bytes[i] = (int8_t)((leads ? (int)(own >> at & 255) : 0) - 128);
         }
-        const int rc = max_of(s, g, k, (uint32_t)at + 1, r->max_bytes);
+        const int rc = max_of(s, k, (uint32_t)at + 1, r->max_bytes + g->first, (size_t)g->n_layers);
         if (rc)
             return rc;
         for (int i = g->first; i < g->first + g->n_layers; i++) {
@@ -84,7 +82,7 @@ static int maxima_by_card(const struct reducing *s, const struct group *g, int k
 static int max_by_card(const struct reducing *s, const struct group *g, int k)
 {
     const double start = reducer_max_begin(s, g);
-    int rc = max_of(s, g, k, 0, s->r->exponents);
+    int rc = max_of(s, k, 0, s->r->exponents + g->at, g->n_exponents);
     if (!rc && reducer_maxima_follow(s->r, g))
         rc = maxima_by_card(s, g, k);
     reducer_max_end(s, g, start);
@@ -119,7 +117,7 @@ static int bucket_by_card(const struct reducing *s, int i, uint32_t exponents)
 static int buckets_by_card(const struct reducing *s, const struct group *g, int rc)
 {
     struct reducer *r = s->r;
-    const uint32_t exponents = crc32c(r->exponents + g->first, (size_t)g->n_layers);
+    const uint32_t exponents = crc32c((const uint8_t *)r->exponents + g->at, g->n_exponents);
     for (int i = g->bucket; i < g->bucket + g->n_buckets; i++) {
         if (r->plans[NARROW].buckets[i].fp32)
             continue;

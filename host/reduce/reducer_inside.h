@@ -16,7 +16,8 @@ struct plan {
     int *bucket_of;             /* [n_layers] index of a layer's bucket */
     int *rank_of;               /* [n_layers] index of a layer in `placed` */
     int8_t *rescaled;           /* [n_layers] in the order of placed, for codec_call.rescaled */
-    uint64_t code_bytes;        /* of all buckets */
+    size_t *exponent_at; /* [n_layers + 1] first exponent of a layer, in the order of placed */
+    uint64_t code_bytes; /* of all buckets */
 };
 
 enum { NARROW, FP32 }; /* format of a bucket, selected by bucket.fp32 */
@@ -24,7 +25,8 @@ enum { NARROW, FP32 }; /* format of a bucket, selected by bucket.fp32 */
 /* Buckets whose exponents go in one message: all of a step, or one with overlap. */
 struct group {
     int bucket, n_buckets;
-    int first, n_layers; /* a range in `placed` */
+    int first, n_layers;    /* a range in `placed` */
+    size_t at, n_exponents; /* a range of exponents */
 };
 
 struct overlap;
@@ -46,9 +48,10 @@ struct reducer {
     void *again_ctx;
     struct plan plans[2]; /* [NARROW] as configured, [FP32] all in fp32 */
     bool force_fp32;      /* index of the plan in use */
-    /* The next four are in the order of `placed`: a group is one range. */
-    int8_t *own_exponents; /* [n_layers] of this rank's gradients */
-    int8_t *exponents;     /* [n_layers] of this step, over all ranks */
+    /* The next four are in the order of `placed`: a group is one range. With codec_groups() a layer
+     * has many exponents. */
+    int8_t *own_exponents; /* of this rank's gradients */
+    int8_t *exponents;     /* of this step, over all ranks */
     float *own_maxima;     /* [n_layers] largest magnitudes on this rank */
     float *maxima;         /* [n_layers] over all ranks, if the codec asks */
     int8_t *max_bytes;     /* [n_layers] scratch: one byte of each maximum */
@@ -113,13 +116,23 @@ static inline const struct codec_layer *reducer_layer(const struct reducer *r, i
     return &p->placed[p->rank_of[i]];
 }
 
-static inline int8_t reducer_exponent(const struct reducer *r, int i)
+/* Where layer i's exponents begin. */
+static inline size_t reducer_exponent_at(const struct reducer *r, int i)
 {
-    return r->exponents[r->plans[r->force_fp32].rank_of[i]];
+    const struct plan *p = &r->plans[r->force_fp32];
+    return p->exponent_at[p->rank_of[i]];
 }
 
-/* Store elements [from, to) of layer i, including padding, as span k of the next call. */
-void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int shift, int k);
+/* The only exponent of a layer without groups. */
+static inline int8_t reducer_exponent(const struct reducer *r, int i)
+{
+    return r->exponents[reducer_exponent_at(r, i)];
+}
+
+/* Store elements [from, to) of layer i, including padding, as span k of the next call. Codecs
+ * with groups ignore shift, and read or write exponents: r->exponents or r->own_exponents. */
+void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int shift,
+                  int8_t *exponents, int k);
 
 /* ---- reducer_state.c ---- */
 

@@ -247,7 +247,8 @@ static void encode(const struct reducing *s, int i)
 {
     struct reducer *r = s->r;
     const double start = clock_s();
-    reducer_span(s, i, 0, bucket_padded(&bucket_of(r, i)->op, r->layers[i].n), shift_of(r, i), 0);
+    reducer_span(s, i, 0, bucket_padded(&bucket_of(r, i)->op, r->layers[i].n), shift_of(r, i),
+                 r->exponents, 0);
     codec_encode_all(&r->codecs[r->layers[i].fp32], r->spans, r->parts, 1);
     s->report->codec_s += clock_s() - start;
 }

@@ -5,6 +5,18 @@
 #include "reduce/reducer_inside.h"
 #include <string.h>
 
+/* Takes the exponent and the maximum of span `at`. */
+static void note_absmax(struct reducer *r, const struct codec *codec, int at)
+{
+    const struct plan *plan = &r->plans[r->force_fp32];
+    const ptrdiff_t i = r->parts[at].layer - plan->placed;
+    int8_t *to = &r->own_exponents[plan->exponent_at[i]];
+    *to = codec_exponent(codec, r->spans[at].absmax);
+    if (*to != CODEC_NOT_FINITE && codec_asks_max(codec, r->parts[at].layer))
+        *to = CODEC_MAX_FOLLOWS;
+    memcpy(&r->own_maxima[i], &r->spans[at].absmax, sizeof *r->own_maxima);
+}
+
 /* Spans with a guessed shift fill r->spans from the front, others from the end. */
 static void scan_kind(const struct reducing *s, const struct group *g, int kind)
 {
@@ -12,6 +24,8 @@ static void scan_kind(const struct reducing *s, const struct group *g, int kind)
     const struct codec *codec = &r->codecs[kind];
     const struct plan *plan = &r->plans[r->force_fp32];
     int n_guessed = 0, n_rest = 0;
+    struct vec_scale scale;
+    const bool groups = codec_groups(codec, &scale);
     for (int k = g->first; k < g->first + g->n_layers; k++) {
         const int i = (int)plan->placed[k].index;
         if ((r->force_fp32 || r->layers[i].fp32) != kind)
@@ -21,22 +35,19 @@ static void scan_kind(const struct reducing *s, const struct group *g, int kind)
                            r->guesses[i] != CODEC_NO_GUESS;
         const int at = guess ? n_guessed++ : r->n_layers - ++n_rest;
         const struct reduce_op *op = &plan->buckets[plan->bucket_of[i]].op;
-        reducer_span(s, i, 0, bucket_padded(op, r->layers[i].n), guess ? r->guesses[i] : 0, at);
+        reducer_span(s, i, 0, bucket_padded(op, r->layers[i].n), guess ? r->guesses[i] : 0,
+                     r->own_exponents, at);
     }
     const int first_rest = r->n_layers - n_rest;
+    if (groups)
+        codec_exponents_all(codec, r->spans + first_rest, n_rest);
     if (n_guessed)
         codec_scan_encode_all(codec, r->spans, r->parts, n_guessed);
-    if (n_rest)
+    if (n_rest && !groups)
         codec_absmax_all(codec, r->spans + first_rest, r->parts + first_rest, n_rest);
-    for (int at = 0; at < r->n_layers; at++)
-        if (at < n_guessed || at >= first_rest) {
-            const ptrdiff_t i = r->parts[at].layer - plan->placed;
-            r->own_exponents[i] = codec_exponent(codec, r->spans[at].absmax);
-            if (r->own_exponents[i] != CODEC_NOT_FINITE &&
-                codec_asks_max(codec, r->parts[at].layer))
-                r->own_exponents[i] = CODEC_MAX_FOLLOWS;
-            memcpy(&r->own_maxima[i], &r->spans[at].absmax, sizeof *r->own_maxima);
-        }
+    for (int at = 0; at < r->n_layers && !groups; at++)
+        if (at < n_guessed || at >= first_rest)
+            note_absmax(r, codec, at);
 }
 
 int reducer_scan(const struct reducing *s, const struct group *g)
@@ -55,7 +66,7 @@ double reducer_max_begin(const struct reducing *s, const struct group *g)
 {
     struct reducer *r = s->r;
     overlap_rest(r->overlap);
-    memcpy(r->exponents + g->first, r->own_exponents + g->first, (size_t)g->n_layers);
+    memcpy(r->exponents + g->at, r->own_exponents + g->at, g->n_exponents);
     return clock_s();
 }
 
@@ -73,7 +84,7 @@ void reducer_max_end(const struct reducing *s, const struct group *g, double sta
 bool reducer_maxima_follow(const struct reducer *r, const struct group *g)
 {
     return !r->force_fp32 && codec_asks_max(&r->codecs[NARROW], NULL) && reducer_all_finite(r, g) &&
-           memchr(r->exponents + g->first, CODEC_MAX_FOLLOWS, (size_t)g->n_layers);
+           memchr(r->exponents + g->at, CODEC_MAX_FOLLOWS, g->n_exponents);
 }
 
 void reducer_take_maxima(struct reducer *r, const struct group *g)
@@ -100,7 +111,7 @@ int reducer_max_mpi(const struct reducing *s, const struct group *g)
 {
     struct reducer *r = s->r;
     const double start = reducer_max_begin(s, g);
-    TRY(comm_max_i8(r->comm, r->exponents + g->first, (size_t)g->n_layers));
+    TRY(comm_max_i8(r->comm, r->exponents + g->at, g->n_exponents));
     TRY(share_maxima(r, g));
     reducer_max_end(s, g, start);
     return 0;
@@ -108,5 +119,5 @@ int reducer_max_mpi(const struct reducing *s, const struct group *g)
 
 bool reducer_all_finite(const struct reducer *r, const struct group *g)
 {
-    return memchr(r->exponents + g->first, CODEC_NOT_FINITE, (size_t)g->n_layers) == NULL;
+    return memchr(r->exponents + g->at, CODEC_NOT_FINITE, g->n_exponents) == NULL;
 }

@@ -154,8 +154,9 @@ void reducer_lost(const struct reducing *s, const struct group *g)
         if (r->layers[i].fp32)
             continue;
         cast.key = codec_key(codec, s->step, i, (uint32_t)comm_rank(r->comm));
-        codec_lost_add(&s->report->lost, &cast, codec_shift(codec, r->exponents[k]), s->grads[i],
-                       r->layers[i].n, 0);
+        codec_lost_by(&s->report->lost, codec, &cast,
+                      r->exponents + r->plans[NARROW].exponent_at[k], s->grads[i], r->layers[i].n,
+                      0);
     }
     s->report->codec_s += clock_s() - start;
 }

@@ -37,7 +37,7 @@ if [ "${1-}" = long ]; then
     for blocks in 8 12; do
         for data in '--model lenet5' '--model resnet8' '--model charlstm --data text:text --width 0.1'; do
             for codec in "$e5m2" '--format e5m2 --scale aps-tight' '--format e4m3 --scale aps' '--format e4m3 --scale aps-tight' '--format e3m4 --scale aps-tight' \
-                '--format e3m0 --scale aps' '--format e2m5f --scale aps-tight' '--codec ternary' '--codec onebit' '--codec qsgd:4'; do
+                '--format e3m0 --scale aps' '--format e2m5f --scale aps-tight' '--format e2m5f --scale aps-tight:32' '--codec ternary' '--codec onebit' '--codec qsgd:4'; do
                 for algo in auto direct gather-sum group-scatter:2 sim:c "$lossy"; do
                     case "$codec $algo" in *onebit*group* | *qsgd*group* | *onebit*sim* | *qsgd*sim* | *e2m5f*sim* | *onebit*udp* | *qsgd*udp* | *e2m5f*udp*) continue ;; esac
                     case $algo in sim:c | udp*) cards="--offload $algo" algo=auto ;; *) cards= ;; esac
@@ -64,6 +64,7 @@ else
     same 6 '4' --steps 3 --model mlp --algo ring --format e5m2 --sum nearest --scale const:4
     same 4 '3' --steps 3 --model mlp --codec onebit:column
     same 4 '3' --steps 3 --model mlp --codec qsgd:4
+    same 6 '4' --steps 3 --model resnet8 --format e2m5f --scale aps-tight:32
     same 4 '3' --steps 3 --model lenet5 --format e3m0 --scale aps --round stochastic --optimizer lars
     same 4 '3' --steps 3 --model mlp --codec relgrad
     same 4 '2' --steps 3 --model mlp --precision fp16-pure --loss-scale adaptive

@@ -49,6 +49,8 @@ else
     same 6 --model mlp --algo group-scatter:2 --format e5m2 --scale aps-tight --bucket-bytes 4k
     same 4 --model mlp --algo group-scatter:2 --format e2m5f --scale aps
     same 4 --model mlp --algo ring --format e2m1f --sum nearest --scale aps
+    same 6 --model resnet8 --algo direct --format e2m5f --scale aps-tight:32 --round stochastic --overlap on --bucket-bytes 8k
+    same 4 --model mlp --algo group-scatter:2 --format e2m1f --scale aps:16
     same 8 --model mlp --algo group-master:2 --format e5m2 --sum nearest --scale const:4
     same 6 --model mlp --algo gather --format e5m2 --sum kahan
     same 4 --model mlp --codec onebit:column
@@ -89,6 +91,7 @@ low() {
 low 6 --model resnet8 --format e5m2 --sum kahan --micro 2 --round stochastic --fp32-last-layer --first-steps-fp32 1
 low 8 --model mlp --format e4m3 --scale aps-tight --algo group-scatter:2
 low 4 --model mlp --codec relgrad
+low 4 --model mlp --format e2m3f --scale aps-tight:64
 if [ "${1-}" = long ]; then
     for sum in nearest trunc fp32 exact; do low 6 --model mlp --algo gather --format e5m2 --sum $sum --scale const:4; done
     low 4 --model mlp --codec ternary

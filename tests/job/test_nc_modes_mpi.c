@@ -77,6 +77,7 @@ static const struct words {
     {.format = "e3m0", .scale = "quantile:q=0.9973"},
     {.format = "e2m1", .scale = "aps", .algo = "group-scatter:2"},
     {.format = "e6m9", .scale = "aps", .sum = "fp32"},
+    {.format = "e2m5f", .scale = "aps-tight:32"},
     {.format = "e8m7", .scale = "aps", .sum = "kahan", .algo = "direct", .acc_format = "e8m9"},
     {.format = "e5m2", .sum = "trunc", .algo = "group-scatter:2"},
     {.format = "e4m3",

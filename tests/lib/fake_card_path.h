@@ -8,7 +8,7 @@
 #include "hls/arith/philox.h"
 #include <string.h>
 
-enum { FAKE_MAX_LAYERS = 64, FAKE_MAX_RANKS = 64 };
+enum { FAKE_MAX_EXPONENTS = 4096, FAKE_MAX_RANKS = 64 };
 
 /* Outcome of a stage (a max or sum of a bucket). LOST: some ranks miss the result. DEAD: all do.
  * Some ranks, never rank 0, may also get a wrong sum. */
@@ -88,7 +88,7 @@ static int fake_max(void *card_path, uint32_t tag, int8_t *x, size_t n)
     struct fake_card_path *f = card_path;
     if (!fake_begins(f))
         return fake_wait_for_word(f);
-    int8_t result[FAKE_MAX_LAYERS];
+    int8_t result[FAKE_MAX_EXPONENTS];
     uint32_t tags[2] = {tag, ~tag};
     MPI_Allreduce(MPI_IN_PLACE, tags, 2, MPI_UINT32_T, MPI_MAX, f->mpi);
     CHECK(tags[0] == tag && tags[1] == ~tag, "ranks look for the largest of different things");

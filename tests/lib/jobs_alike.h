@@ -113,7 +113,9 @@ static inline void check_jobs(struct comm *c)
         {{.format = "e5m2", .scale = "aps", .sum = "nearest"},
          {.format = "e3m0", .scale = "aps", .sum = "nearest", .round = "stochastic"},
          {.format = "e5m2", .scale = "const:2", .sum = "trunc"}},
-                                   exact[] = {{.format = "e4m3", .scale = "aps-tight"}},
+                                   exact[] = {{.format = "e4m3", .scale = "aps-tight"},
+                                              {.format = "e2m5f", .scale = "aps-tight:32"},
+                                              {.format = "e2m1f", .scale = "aps:16"}},
                                    in_order[] = {{.format = "e5m2", .sum = "kahan"},
                                                  {.format = "fp32"},
                                                  {.codec = "qsgd:4"},
@@ -129,7 +131,7 @@ static inline void check_jobs(struct comm *c)
         if (i < 3)
             try_codecs(c, spec[i], in_order, sizeof in_order / sizeof *in_order);
         if (i < 3 || i == 4 || i == 6)
-            try_codecs(c, spec[i], exact, 1);
+            try_codecs(c, spec[i], exact, sizeof exact / sizeof *exact);
     }
     static const struct codec_spec partial[] = {
         {.format = "e5m2", .scale = "aps", .sum = "nearest", .acc_format = "e6m9"},

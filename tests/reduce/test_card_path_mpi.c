@@ -98,6 +98,7 @@ int main(void)
     check_steps(&(struct codec_spec){.format = "e4m3", .scale = "aps"});
     check_steps(&(struct codec_spec){.format = "e5m2", .round = "stochastic"});
     check_steps(&(struct codec_spec){.format = "e3m0", .scale = "aps-tight"});
+    check_steps(&(struct codec_spec){.format = "e4m3", .scale = "aps:32", .out_format = "e4m3"});
     check_steps(&(struct codec_spec){.codec = "ternary"});
     check_steps(&(struct codec_spec){.format = "e4m3", .scale = "quantile:every=4"});
     check_steps(&(struct codec_spec){.codec = "relgrad:of=gradient,every=1", .sum = "exact"});

@@ -175,7 +175,10 @@ int main(void)
         {.codec = "relgrad:every=3,samples=64"},
         {.codec = "relgrad:every=2,of=gradient", .sum = "nearest"},
         {.codec = "relgrad:eps=1e-3,every=2", .sum = "exact"},
-        {.format = "e4m3", .scale = "quantile:every=3,q=0.5", .round = "stochastic"}};
+        {.format = "e4m3", .scale = "quantile:every=3,q=0.5", .round = "stochastic"},
+        {.format = "e2m5f", .scale = "aps-tight:32", .round = "stochastic"},
+        {.format = "e2m1f", .scale = "aps:16", .sum = "nearest"},
+        {.format = "e2m3f", .scale = "aps", .out_format = "e3m4:64"}};
     static const struct codec_spec nodes[] = {
         {.codec = "ternary"},
         {.codec = "relgrad:every=2"},

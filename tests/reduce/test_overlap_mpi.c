@@ -58,6 +58,8 @@ static void check_bits(void)
         {.spec = {.format = "fp32", .scale = "none"}, .algo = "native"},
         {.spec = {.codec = "ternary"}, .bucket_bytes = 175},
         {.spec = {.format = "e4m3", .scale = "quantile:every=3"}, .bucket_bytes = 700},
+        {.spec = {.format = "e2m5f", .scale = "aps-tight:32", .out_format = "e2m5f"},
+         .bucket_bytes = 700},
     };
     for (int i = 0; i < 6; i++)
         for (int b = 0; b < 4; b++) {
@@ -65,7 +67,7 @@ static void check_bits(void)
             s.bucket_bytes = buckets[b];
             check_setting(&s, false);
         }
-    for (int i = 0; i < 8; i = i == 2 ? 6 : i + 1) { /* exact sums, like a card's */
+    for (int i = 0; i < 9; i = i == 2 ? 6 : i + 1) { /* exact sums, like a card's */
         struct setting s = settings[i];
         s.algo = "auto";
         s.bucket_bytes = s.bucket_bytes ? s.bucket_bytes : 700;

@@ -156,6 +156,11 @@ static int settle(const struct cast_options *o, struct codec *codec)
                    "cast has no --scale %s: need none, const:K, aps or aps-tight, or --codec "
                    "relgrad:of=gradient",
                    o->scale);
+    if (codec_n_exponents(codec, VEC_GROUP_MAX + 1) > 1)
+        return ERR(
+            -EINVAL,
+            "cast has no --scale %s: a file of codes has one exponent; need aps or aps-tight",
+            o->scale);
     TRY(card_words_check(o->on, o->card, o->xclbin));
     return strcmp(o->on, "xrt") ? 0 : cast_xrt_check(codec, o->round);
 }

@@ -131,6 +131,10 @@ static int settle(const struct reduce_options *o, int n_in, struct vec_sum *sum)
         return ERR(-EINVAL, "--out-shift %lld needs --sum exact", (long long)o->out_shift);
     if (o->wave && strcmp(o->on, "rtl"))
         return ERR(-EINVAL, "--wave '%s' needs --on rtl", o->wave);
+    if (codec_sum(&codec)->out_group)
+        return ERR(-EINVAL,
+                   "reduce has no --out-format %s: a file of codes has no place for exponents",
+                   o->out_format);
     TRY(card_words_check(o->on, o->card, o->xclbin));
     *sum = *codec_sum(&codec);
     sum->out_shift = (int)o->out_shift;

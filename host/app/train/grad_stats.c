@@ -103,20 +103,37 @@ static int find_exponents(struct train *t, struct grad_stats *s)
     return comm_max_i8(t->comm, s->exponents, (size_t)t->n_params);
 }
 
-static int count_layer(struct train *t, struct grad_stats *s, int i)
+/* Counts what the cast of a piece loses. Ranks agree on the exponents of its groups, if any. */
+static int count_cast(struct train *t, struct grad_stats *s, int i, size_t k, size_t at)
 {
     const struct codec *codec = reducer_codec(t->job.reducer, i);
-    struct grad_counts *c = &s->counts;
+    int8_t exponents[PIECE / VEC_GROUP_MIN] = {s->exponents[i]};
+    struct codec_lost lost = {.underflow = 0};
+    struct vec_scale scale;
     struct vec_cast cast;
-    const bool casts = codec_cast(codec, &cast);
-    const int shift = codec_shift(codec, s->exponents[i]);
+    if (!codec_cast(codec, &cast))
+        return 0;
+    if (codec_groups(codec, &scale)) {
+        struct vec_span span = {
+            .x = s->piece, .n = k, .group = scale.group, .exponents = exponents};
+        vec_best()->exponents_all(vec_best(), &scale, &span, 1);
+        TRY(comm_max_i8(t->comm, exponents, codec_n_exponents(codec, k)));
+    }
     cast.key = codec_key(codec, t->state.step, (uint32_t)i, (uint32_t)t->rank);
+    codec_lost_by(&lost, codec, &cast, exponents, s->piece, k, at);
+    s->counts.underflow += (double)lost.underflow;
+    s->counts.saturate += (double)lost.saturated;
+    return 0;
+}
+
+static int count_layer(struct train *t, struct grad_stats *s, int i)
+{
+    struct grad_counts *c = &s->counts;
     *c = (struct grad_counts){0};
     for (size_t at = 0, k; at < t->params[i].n; at += k) {
         (void)fetch(t, t->grads, i, at, s->piece, &k);
         grad_counts_add(c, s->piece, k);
-        if (casts)
-            grad_counts_cast(c, &cast, shift, s->piece, k, at);
+        TRY(count_cast(t, s, i, k, at));
         for (size_t j = 0; j < k; j++)
             s->wide[j] = (double)s->piece[j];
         TRY(comm_sum_f64(t->comm, s->wide, k));
@@ -230,13 +247,4 @@ void grad_counts_add(struct grad_counts *c, const float *x, size_t n)
         else
             c->bins[ilogbf(x[i]) - GRAD_EXPONENT_MIN]++;
     }
-}
-
-void grad_counts_cast(struct grad_counts *c, const struct vec_cast *cast, int shift, const float *x,
-                      size_t n, size_t at)
-{
-    struct codec_lost lost = {.underflow = 0};
-    codec_lost_add(&lost, cast, shift, x, n, at);
-    c->underflow += (double)lost.underflow;
-    c->saturate += (double)lost.saturated;
 }

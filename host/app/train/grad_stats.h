@@ -38,8 +38,4 @@ enum { GRAD_COUNTS = GRAD_BINS + 4 }; /* doubles in struct grad_counts */
 
 void grad_counts_add(struct grad_counts *c, const float *x, size_t n);
 
-/* Adds underflow and saturation in the cast of x * 2^shift. at: index of x[0] in its layer. */
-void grad_counts_cast(struct grad_counts *c, const struct vec_cast *cast, int shift, const float *x,
-                      size_t n, size_t at);
-
 #endif

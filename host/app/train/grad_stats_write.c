@@ -65,6 +65,7 @@ int grad_stats_write_layer(struct train *t, struct grad_stats *s, int i, bool sk
     const double n = (double)t->params[i].n;
     struct jsonl *j = &s->file;
     struct vec_cast cast;
+    struct vec_scale scale;
     jsonl_begin(j, "stats");
     jsonl_uint(j, "step", t->state.step + 1);
     jsonl_int(j, "index", i);
@@ -78,6 +79,8 @@ int grad_stats_write_layer(struct train *t, struct grad_stats *s, int i, bool sk
         const int shift = codec_shift(codec, s->exponents[i]);
         jsonl_text(j, "format", codec_format_name(cast.fmt, name));
         jsonl_int(j, "exponent", s->exponents[i]);
+        if (codec_groups(codec, &scale))
+            jsonl_uint(j, "group", scale.group);
         jsonl_int(j, "shift", shift);
         jsonl_int(j, "first_scaled", first + shift);
         put_share(j, "underflow", own->underflow, all->underflow, n, t->n_ranks);

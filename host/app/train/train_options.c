@@ -94,9 +94,11 @@ static const struct opt opts[] = {
           "1+X+Y bits. eXmYfn has no inf, and eXmYf neither inf nor nan; both use these codes for "
           "larger numbers. e4m3 reaches 240; what others call fp8 or E4M3 is e4m3fn, up to 448. "
           "fp8_e5m2, fp6_e2m3 and fp4 mean e5m2, e2m3f and e2m1f.")},
-    {TEXT("scale", "none|const:K|aps|aps-tight|quantile", "aps", scale, TRAIN_BITS,
+    {TEXT("scale", "none|const:K|aps[:G]|aps-tight[:G]|quantile", "aps", scale, TRAIN_BITS,
           "Power of two that scales each layer before the cast. none: 1. const:K: K. aps: the "
           "largest that cannot overflow the sum. aps-tight: a tighter one that needs exact sums. "
+          "aps:G, aps-tight:G: one for each G = 16, 32, 64 or 128 elements, for formats with few "
+          "exponent bits, such as e2m5f with aps-tight:32. "
           "Gradients may reach 2^126 / ranks with aps and 2^126 with aps-tight. "
           "quantile[:q=X,every=N,samples=N]: map a quantile to the format's largest number, as in "
           "relgrad.")},
@@ -108,9 +110,12 @@ static const struct opt opts[] = {
           "--format e5m2. It must represent every number of --format. Partial sums also travel in "
           "it, so hops of ring and group-* become longer. auto: --format. Not for --algo native, "
           "where MPI and NCCL add.")},
-    {TEXT("out-format", "F", "auto", out_format, TRAIN_BITS,
-          "Format in which the sum is sent back. auto: --format, but e4m3 for formats of at most 4 "
-          "bits if partial sums are not rounded to them.")},
+    {TEXT(
+        "out-format", "F", "auto", out_format, TRAIN_BITS,
+        "Format in which the sum is sent back. auto: --format, but e4m3 for formats of at most 4 "
+        "bits if partial sums are not rounded to them. F:G gives each G = 16, 32, 64 or 128 exact "
+        "sums an exponent of their own; auto does so with aps-tight:G if F has at most 3 exponent "
+        "bits. Cards cannot.")},
     {FLAG("rescale", rescale, TRAIN_BITS,
           "With --scale aps, --sum nearest and --algo group-*:K: find a new exponent per layer for "
           "the groups' sums before these are cast again and added. Needs head-room for log2 K and "

@@ -65,7 +65,7 @@ static void put_used_sum(struct jsonl *log, const struct codec *codec)
     char name[CODEC_NAME_BYTES];
     jsonl_text(log, "used_sum", sum ? codec_rule_name(sum->rule) : NULL);
     jsonl_text(log, "used_acc_format", partial ? codec_format_name(vec_acc_fmt(sum), name) : NULL);
-    jsonl_text(log, "used_out_format", sum ? codec_format_name(sum->out, name) : NULL);
+    jsonl_text(log, "used_out_format", sum ? codec_result_name(sum, name) : NULL);
 }
 
 /* used_conv is null on a GPU, whose library chooses the algorithm. */

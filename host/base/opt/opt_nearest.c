@@ -57,11 +57,10 @@ const char *opt_guess(const char *word, const char *list, char to[OPT_GUESS])
     const char *names[GUESS_WORDS];
     int n = 0;
     for (const char *at = list + strspn(list, between); *at && n < GUESS_WORDS;) {
-        const size_t length = strcspn(at, between);
-        snprintf(words[n], sizeof words[n], "%.*s", (int)length, at);
+        snprintf(words[n], sizeof words[n], "%.*s", (int)strcspn(at, " ,|["), at); /* not [:G] */
         names[n] = words[n];
         n += strcmp(words[n], "or") != 0;
-        at += length;
+        at += strcspn(at, between);
         at += strspn(at, between);
     }
     const char *nearest = *word ? opt_nearest(word, names, n) : NULL;

@@ -83,6 +83,9 @@ int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_
     if (!sum)
         REFUSE("a card cannot add codes of this kind: each rank has scales of its own (qsgd, "
                "onebit), or codes have 2 bits (ternary, with --node-sum)");
+    if (sum->out_group)
+        REFUSE("a card gives results no exponents of groups: need --out-format %s",
+               codec_format_name(sum->out, name));
     TRY(check_format(sum->in, "add", why, size));
     TRY(check_format(sum->out, "make", why, size));
     if (sum->rule != VEC_EXACT)
