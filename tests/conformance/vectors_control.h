@@ -189,6 +189,12 @@ static void lease_script_close(void)
 static const uint32_t lease_job[][2] = {
     {REG_JOB_INDEX, 1}, {REG_JOB_RANKS, 2},  {REG_JOB_KEY_LO, 7},         {REG_JOB_SLOT_BASE, 8},
     {REG_JOB_SLOTS, 8}, {REG_JOB_COMMIT, 1}, {REG_STATUS | LEASE_READ, 0}};
+static const uint32_t lease_large[][2] = {
+    {REG_JOB_INDEX, 2},  {REG_JOB_RANKS, 2},  {REG_JOB_KEY_LO, 8},         {REG_JOB_SLOT_BASE, 16},
+    {REG_JOB_SLOTS, 61}, {REG_JOB_COMMIT, 1}, {REG_STATUS | LEASE_READ, 0}};
+static const uint32_t lease_most[][2] = {
+    {REG_JOB_INDEX, 2},  {REG_JOB_RANKS, 2},  {REG_JOB_KEY_LO, 8},         {REG_JOB_SLOT_BASE, 16},
+    {REG_JOB_SLOTS, 61}, {REG_JOB_COMMIT, 3}, {REG_STATUS | LEASE_READ, 0}};
 static const uint32_t lease_rank[][2] = {{REG_JOB_INDEX, 1},
                                          {REG_RANK_INDEX, 0},
                                          {REG_RANK_IP, 0x0a000001},
@@ -219,6 +225,9 @@ static void lease_lines(void)
     lease_give(LEASE_DO, 8, a, lease_reads, 3);
     lease_give(LEASE_OPEN, 1, b, NULL, 0);
     lease_give(LEASE_DO, 2, b, lease_stop, 2); /* another lease's job */
+    lease_give(LEASE_DO, 3, b, lease_rank, 5);
+    lease_give(LEASE_DO, 4, b, lease_large, 7); /* more than half of the free slots */
+    lease_give(LEASE_DO, 5, b, lease_most, 7);
     lease_give(LEASE_KEEP, 0, a, NULL, 0);
     lease_give(LEASE_DO, 9, a, lease_stop, 2);
     lease_give(LEASE_CLOSE, 0, a, NULL, 0);

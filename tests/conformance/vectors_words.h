@@ -112,6 +112,97 @@ static void root_line(void)
     line_close();
 }
 
+/* Numbers beside an integer: within the slack they become that integer, whatever the random bits. */
+static void draw_line(void)
+{
+    static const uint32_t random[] = {0, 0x7fffffff, 0x80000000, 0xffffff00, 0xffffffff};
+    struct floats at, slack;
+    uint32_t words[WORDS_MAX], codes[WORDS_MAX];
+    at.n = 0;
+    for (uint32_t i = 0; i < 60; i++) {
+        const float whole = (float)(1 + i % 7);
+        const uint32_t off = i / 5 % 6, bits = bits_of(whole);
+        at.x[at.n] = off < 3   ? float_of(bits + off)
+                     : off < 5 ? float_of(bits - off + 2)
+                               : whole + 0.5f;
+        slack.x[at.n] = level_times(at.x[at.n], 0x1p-22f);
+        words[at.n] = random[i % 5];
+        codes[at.n] = level_draw(at.x[at.n], slack.x[at.n], words[at.n]);
+        at.n++;
+    }
+    line_open("qsgd/draw", "draw", "R56");
+    line_floats("at", at.x, at.n);
+    line_floats("slack", slack.x, at.n);
+    line_words("random", words, at.n, 8);
+    line_words("codes", codes, at.n, 1);
+    line_close();
+}
+
+/* Scales at which a value's rounding errors would exceed the scale. */
+static void value_lines(void)
+{
+    static const struct level_scheme schemes[] = {{4, 0}, {8, 0}, {4, 1}};
+    char id[64];
+    for (size_t k = 0; k < 3; k++) {
+        struct floats scale, value;
+        const uint32_t code = k == 2 ? 15 : (1u << (schemes[k].bits - 1)) - 1;
+        scale.n = 0;
+        for (uint32_t i = 0; i < 100000 && scale.n < 8; i++) {
+            const float s = float_of((philox_u32(11 + k, i) & 0x7fffff) | 127u << 23);
+            const struct level_grid g = level_grid_of(schemes[k], s);
+            if (scale.n < 4 && level_times(g.half, g.step) <= g.most)
+                continue;
+            scale.x[scale.n] = s;
+            value.x[scale.n++] =
+                k == 2 ? level_value_even(g, code) : level_value_sign(schemes[k].bits, g, code);
+        }
+        snprintf(id, sizeof id, "qsgd/value-%zu", k);
+        line_open(id, "qsgd_value", "R53 R57");
+        line_int("bits", (long)schemes[k].bits);
+        line_text("levels", schemes[k].even ? "even" : "sign");
+        line_words("code", &code, 1, 2);
+        line_floats("scale", scale.x, scale.n);
+        line_floats("x", value.x, scale.n);
+        line_close();
+    }
+}
+
+/* Buckets whose norm depends on the order of additions, or would be below the largest number. */
+static void norm_lines(void)
+{
+    const struct levels_rule r = {{2, 0}, 32, true};
+    struct floats v;
+    uint8_t codes[64];
+    char id[64];
+    for (uint32_t k = 0, i = 0; k < 6 && i < 100000; i++) {
+        float plain = 0, scale;
+        if (k < 4) {
+            v.n = 32;
+            for (uint32_t j = 0; j < v.n; j++) {
+                v.x[j] = float_of((philox_u32(700 + i, j) & 0x807fffff) | 126u << 23);
+                plain += level_times(v.x[j], v.x[j]);
+            }
+            plain = level_sqrt(plain);
+        } else {
+            v.n = 1;
+            v.x[0] = float_of((philox_u32(15, i) & 0x7fffff) | 127u << 23);
+            plain = level_sqrt(level_times(v.x[0], v.x[0]));
+        }
+        levels_c.encode(&r, v.x, v.n, 0, 1, codes);
+        memcpy(&scale, codes, sizeof scale);
+        if (k < 4 ? plain == scale : plain >= scale)
+            continue;
+        snprintf(id, sizeof id, "qsgd/norm-%u", k++);
+        line_open(id, "qsgd_encode", "R52");
+        qsgd_rule(&r, v.n);
+        line_u64("key", 1);
+        line_int("at", 0);
+        line_floats("x", v.x, v.n);
+        line_bytes("codes", codes, levels_bytes(&r, v.n));
+        line_close();
+    }
+}
+
 static void qsgd_lines(void)
 {
     static const struct {
@@ -124,6 +215,9 @@ static void qsgd_lines(void)
                 {{{4, 0}, 32, true}, 41, -6},    {{{4, 0}, 32, true}, 41, -125},
                 {{{8, 1}, 32, true}, 41, 100},   {{{2, 0}, 32, true}, 41, -60}};
     root_line();
+    draw_line();
+    value_lines();
+    norm_lines();
     for (size_t k = 0; k < sizeof done / sizeof *done; k++)
         qsgd_line(k, &done[k].rule, done[k].n, done[k].low);
 }
