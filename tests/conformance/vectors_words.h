@@ -112,7 +112,7 @@ static void root_line(void)
     line_close();
 }
 
-/* Numbers beside an integer: within the slack they become that integer, whatever the random bits. */
+/* Numbers beside an integer: within the slack they become it, whatever the random bits. */
 static void draw_line(void)
 {
     static const uint32_t random[] = {0, 0x7fffffff, 0x80000000, 0xffffff00, 0xffffffff};
