@@ -77,11 +77,14 @@ static uint32_t bucket_tag(uint32_t start, uint64_t step, uint64_t bucket, uint6
     return crc32c_more(start, bytes, sizeof bytes);
 }
 
+static void maxima_lines(void);
+
 static void tag_lines(void)
 {
     static const uint64_t secret[4] = {0x1111111111111111u, 0x2222222222222222u, 3, 4};
     static const int8_t exponents[] = {-3, 0, -128, 5};
     char id[64];
+    maxima_lines();
     for (uint32_t k = 0; k < 4; k++) {
         const bool max = k % 2;
         const uint32_t start = max ? (k == 3 ? 25u : 0u) : crc32c(exponents, 4),
@@ -121,6 +124,44 @@ static void tag_lines(void)
         line_int("count", (long)count);
         line_words("tag", &secret_tag, 1, 8);
         line_close();
+    }
+}
+
+/* As maxima_by_card() of host/reduce/reducer_card_path.c: the int8 that three ranks send for a
+ * layer in four messages, and the results. */
+static void maxima_line(const char *id, const uint32_t *own)
+{
+    uint32_t found = 0, sent[12], results[4];
+    for (uint32_t k = 0; k < 4; k++) {
+        const uint32_t at = 24 - 8 * k;
+        uint32_t most = 0;
+        for (uint32_t r = 0; r < 3; r++) {
+            const bool leads = (uint64_t)own[r] >> (at + 8) == (uint64_t)found >> (at + 8);
+            const uint32_t byte = leads ? own[r] >> at & 255 : 0;
+            sent[3 * k + r] = (byte - 128) & 255;
+            most = byte > most ? byte : most;
+        }
+        results[k] = (most - 128) & 255;
+        found |= most << at;
+    }
+    line_open(id, "maxima", "R133");
+    line_words("of_ranks", own, 3, 8);
+    line_words("sent", sent, 12, 2);
+    line_words("results", results, 4, 2);
+    line_words("max", &found, 1, 8);
+    line_close();
+}
+
+static void maxima_lines(void)
+{
+    static const uint32_t own[][3] = {{0x3f800000, 0x3f000001, 0x3e9fffff},
+                                      {0x007fffff, 0x007ffffe, 0x00800000},
+                                      {0, 0, 0},
+                                      {0x7f7fffff, 0x7f7fff00, 0x00000001}};
+    char id[64];
+    for (size_t k = 0; k < sizeof own / sizeof *own; k++) {
+        snprintf(id, sizeof id, "tag/maxima-%zu", k);
+        maxima_line(id, own[k]);
     }
 }
 
