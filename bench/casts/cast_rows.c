@@ -3,7 +3,8 @@
 #include "vec/list/vec_levels.h"
 #include "vec/list/vec_signs.h"
 
-enum { RANKS = 8, SHIFT = 10, BLOCK = 1 << 18 };
+enum { RANKS = 8, SHIFT = 10, BLOCK = 1 << 18, GROUP = 32 };
+static int8_t exponents[BLOCK / GROUP];
 
 static struct vec_cast cast_of(const struct row *r)
 {
@@ -73,6 +74,65 @@ static size_t run_aps_guess(struct bench *b, const struct row *r)
     return 4 * b->n;
 }
 
+/* Exponents of groups, codes and values of the next BLOCK floats. */
+static struct vec_span span_at(const struct bench *b, const struct row *r, size_t i)
+{
+    const size_t n = b->n - i < BLOCK ? b->n - i : BLOCK;
+    return (struct vec_span){.x = b->x + i,
+                             .codes = b->copy + vec_bytes(r->fmt, i),
+                             .n = n,
+                             .padded = n,
+                             .shift = vec_aps_top(r->fmt, true),
+                             .group = GROUP,
+                             .exponents = exponents};
+}
+
+static size_t run_groups(struct bench *b, const struct row *r)
+{
+    const struct vec_cast cast = cast_of(r);
+    for (size_t i = 0; i < b->n; i += BLOCK) {
+        struct vec_span span = span_at(b, r, i);
+        b->ops.encode_all(&b->ops, &cast, &span, 1);
+    }
+    return 4 * b->n;
+}
+
+static size_t run_group_exponents(struct bench *b, const struct row *r)
+{
+    const struct vec_scale scale = {.fmt = r->fmt, .tight = true, .group = GROUP};
+    for (size_t i = 0; i < b->n; i += BLOCK) {
+        struct vec_span span = span_at(b, r, i);
+        b->ops.exponents_all(&b->ops, &scale, &span, 1);
+    }
+    return 4 * b->n;
+}
+
+static size_t run_group_values(struct bench *b, const struct row *r)
+{
+    for (size_t i = 0; i < b->n; i += BLOCK) {
+        const size_t n = b->n - i < BLOCK ? b->n - i : BLOCK;
+        const struct vec_out out = {.x = (float *)b->copy + i,
+                                    .codes = b->codes + vec_bytes(r->fmt, i),
+                                    .n = n,
+                                    .group = GROUP,
+                                    .exponents = exponents};
+        b->ops.decode_all(&b->ops, r->fmt, &out, 1, 1);
+    }
+    return 4 * b->n;
+}
+
+static size_t run_sum_blocks(struct bench *b, const struct row *r)
+{
+    const struct vec_sum sum = {
+        .rule = VEC_EXACT, .in = r->fmt, .out = r->fmt, .out_group = GROUP, .n_ranks = RANKS};
+    const size_t part = 4 * b->n / RANKS;
+    const uint8_t *parts[RANKS];
+    for (size_t p = 0; p < RANKS; p++)
+        parts[p] = b->codes + p * part;
+    b->ops.sum_blocks(&b->ops, &sum, parts, RANKS, part * 8 / mf_width(r->fmt), b->copy);
+    return RANKS * part;
+}
+
 static size_t run_add(struct bench *b, const struct row *r)
 {
     const struct vec_sum sum = {
@@ -128,6 +188,10 @@ static size_t run_signs(struct bench *b, const struct row *r)
     {           \
         5, 2, 0 \
     }
+#define E2M5F   \
+    {           \
+        2, 5, 2 \
+    }
 #define E4M3    \
     {           \
         4, 3, 0 \
@@ -139,6 +203,8 @@ const struct row cast_rows[] = {
     {"fp32 -> e4m3", run_encode, E4M3, MF_NEAREST, 0, 1},
     {"fp32 -> e4m3fn", run_encode, {4, 3, 1}, MF_NEAREST, 0, 1},
     {"fp32 -> e3m4", run_encode, {3, 4, 0}, MF_NEAREST, 0, 1},
+    {"fp32 -> e2m5f", run_encode, E2M5F, MF_NEAREST, 0, 1},
+    {"fp32 -> e2m5f:32", run_groups, E2M5F, MF_NEAREST, 0, 1},
     {"fp32 -> e5m10", run_encode, {5, 10, 0}, MF_NEAREST, 0, 1},
     {"fp32 -> e8m7", run_encode, {8, 7, 0}, MF_NEAREST, 0, 1},
     {"fp32 -> e6m9", run_encode, {6, 9, 0}, MF_NEAREST, 0, 1},
@@ -147,10 +213,12 @@ const struct row cast_rows[] = {
     {"fp32 -> e5m2 stochastic", run_encode, E5M2, MF_STOCHASTIC, 0, 1},
     {"shift + fp32 -> e5m2", run_encode, E5M2, MF_NEAREST, SHIFT, 1},
     {"e5m2 -> fp32", run_decode, E5M2, MF_NEAREST, 0, 1},
+    {"e2m5f:32 -> fp32", run_group_values, E2M5F, MF_NEAREST, 0, 1},
     {"e8m7 -> fp32", run_decode, {8, 7, 0}, MF_NEAREST, 0, 1},
     {"e3m0 -> fp32", run_decode, {3, 0, 0}, MF_NEAREST, 0, 1},
     {"e8m23 -> fp32", run_decode, {8, 23, 0}, MF_NEAREST, 0, 1},
     {"largest exponent", run_absmax, E5M2, MF_NEAREST, 0, 1},
+    {"exponents of 32", run_group_exponents, E2M5F, MF_NEAREST, 0, 1},
     {"APS e5m2, two passes", run_aps, E5M2, MF_NEAREST, 0, 1},
     {"APS e5m2, layers of 1 MiB", run_aps_blocks, E5M2, MF_NEAREST, 0, 1},
     {"APS e5m2, shift guessed", run_aps_guess, E5M2, MF_NEAREST, SHIFT, 1},
@@ -166,6 +234,8 @@ const struct row cast_rows[] = {
     {"e8m23 += e8m23 nearest", run_add, {8, 23, 0}, MF_NEAREST, 0, 2},
     {"8 ranks e5m2, exact -> e5m2", run_sum, E5M2, MF_NEAREST, 0, 1},
     {"8 ranks e4m3, exact -> e4m3", run_sum, E4M3, MF_NEAREST, 0, 1},
+    {"8 ranks e2m5f, exact -> e2m5f", run_sum, E2M5F, MF_NEAREST, 0, 1},
+    {"8 ranks e2m5f, exact -> e2m5f:32", run_sum_blocks, E2M5F, MF_NEAREST, 0, 1},
     {"8 ranks e3m0, exact -> e3m0", run_sum, {3, 0, 0}, MF_NEAREST, 0, 1},
     {"8 ranks e8m7, fp32 -> e8m7", run_sum, {8, 7, 0}, MF_NEAREST, 0, 1},
     {"8 ranks e5m10, exact -> e5m10", run_sum, {5, 10, 0}, MF_NEAREST, 0, 1},
@@ -175,5 +245,6 @@ const int n_cast_rows = sizeof cast_rows / sizeof *cast_rows;
 
 bool cast_row_decodes(const struct row *r)
 {
-    return r->run == run_add || r->run == run_sum || r->run == run_decode;
+    return r->run == run_add || r->run == run_sum || r->run == run_decode ||
+           r->run == run_sum_blocks || r->run == run_group_values;
 }

@@ -67,6 +67,9 @@ struct vec_ops {
     uint32_t (*scan_encode)(const struct vec_cast *cast, const float *x, size_t n, size_t at,
                             int shift, uint8_t *codes);
 
+    /* to[i] = x[i] * by[i / 8] in IEEE mode. x and to may be equal. */
+    void (*scale)(const float *x, size_t n, const float *by, float *to);
+
     /* x = code * 2^shift / divisor. The product is rounded to fp32, which changes only fp32
      * subnormals; then the quotient is rounded, unless the divisor is 1. If the product would
      * overflow, powers of two move from the divisor to the shift (vec_quotient_of()), so x is inf

@@ -20,21 +20,20 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* The factor is an argument so that the loop is vectorised. */
-static __attribute__((noinline)) void times(const float *x, size_t n, float factor, float *to)
-{
-    for (size_t i = 0; i < n; i++)
-        to[i] = x[i] * factor;
-}
+enum { PER_FACTOR = 8 };
 
-/* to = x * 2^exponent, or 2^-exponent if `down`. lead: elements of the first group before x[0] */
-static void scale(const float *x, size_t n, uint32_t group, uint32_t lead, const int8_t *exponents,
-                  bool down, float *to)
+/* Scales by the exponents of groups, or by their inverses if `down`. lead: elements of the first
+ * group before x[0]. n: at most BLOCK. x and to may be equal. */
+static void scale(const struct vec_ops *ops, const float *x, size_t n, uint32_t group,
+                  uint32_t lead, const int8_t *exponents, bool down, float *to)
 {
-    const uint64_t mode = fp_mode_ieee();
-    for (size_t i = 0, end = group - lead; i < n; i = end, end += group)
-        times(x + i, smaller(end, n) - i, float_of(vec_group_factor(*exponents++, down)), to + i);
-    fp_mode_back(mode);
+    float by[BLOCK / PER_FACTOR];
+    for (size_t i = 0, end = group - lead; i < n; end += group) {
+        const float factor = float_of(vec_group_factor(*exponents++, down));
+        for (; i < n && i < end; i += PER_FACTOR)
+            by[i / PER_FACTOR] = factor;
+    }
+    ops->scale(x, n, by, to);
 }
 
 void vec_groups_encode(const struct vec_ops *ops, const struct vec_cast *cast,
@@ -45,7 +44,7 @@ void vec_groups_encode(const struct vec_ops *ops, const struct vec_cast *cast,
     assert(cast->fmt.e <= VEC_GROUP_E);
     for (size_t i = 0; i < span->n; i += BLOCK) {
         const size_t k = smaller(BLOCK, span->n - i);
-        scale(x + i, k, span->group, (uint32_t)(span->at % span->group),
+        scale(ops, x + i, k, span->group, (uint32_t)(span->at % span->group),
               span->exponents + i / span->group, true, scaled);
         ops->encode(cast, scaled, k, span->at + i, span->shift,
                     span->codes + vec_bytes(cast->fmt, i));
@@ -78,9 +77,10 @@ void vec_groups_decode(const struct vec_ops *ops, struct mf_fmt fmt, const struc
         }
         ops->decode(fmt, codes, k, out->shift, divisor, x + i);
         if (out->block)
-            scale(x + i, k, out->block, 0, own, false, x + i);
+            scale(ops, x + i, k, out->block, 0, own, false, x + i);
         if (out->group)
-            scale(x + i, k, out->group, out->lead, out->exponents + i / out->group, false, x + i);
+            scale(ops, x + i, k, out->group, out->lead, out->exponents + i / out->group, false,
+                  x + i);
     }
 }
 
@@ -100,27 +100,101 @@ void vec_finish_blocks_each(const struct vec_ops *ops, const struct vec_sum *sum
     }
 }
 
+/* mf_exp_tight() for normal floats, from the largest number's exponent and fraction. */
+struct tight {
+    int top;
+    uint32_t fraction;
+};
+
+static struct tight tight_of(struct mf_fmt fmt)
+{
+    const uint32_t bits = mf_dec(fmt, mf_max(fmt), 0);
+    return (struct tight){(int)(bits >> 23) - 127, bits & 0x7fffff};
+}
+
+static int tight_exponent(const struct tight *t, uint32_t bits)
+{
+    return (int)(bits >> 23) - 127 + ((bits & 0x7fffff) > t->fraction);
+}
+
+/* Sums that round to zero become +0, as from mf_acc_round(). half: of the smallest number, as fp32
+ * bits. */
+static void drop_small(float *x, size_t n, int32_t half)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t bits = bits_of(x[i]);
+        x[i] = float_of(bits & -(uint32_t)((int32_t)(bits & 0x7fffffff) > half));
+    }
+}
+
+/* n: at most BLOCK. Returns false if a sum may have been inf or nan. */
+static bool blocks_of_floats(const struct vec_ops *ops, const struct vec_sum *sum, const float *x,
+                             size_t n, uint8_t *blocks)
+{
+    const struct mf_fmt out = sum->out;
+    const struct tight tight = tight_of(out);
+    const struct vec_cast cast = {.fmt = out, .overflow = sum->overflow};
+    const size_t block = sum->out_group, bytes = vec_bytes(out, block);
+    uint8_t codes[BLOCK * sizeof(uint32_t)], *from = codes;
+    int8_t own[BLOCK / VEC_GROUP_MIN], *exponent = own;
+    float scaled[BLOCK];
+    for (size_t i = 0; i < n; i += block) {
+        const uint32_t most = ops->absmax(x + i, block);
+        if (most >= 0x7f7fffff)
+            return false;
+        *exponent++ = (int8_t)(most ? tight_exponent(&tight, most) - tight.top : 0);
+    }
+    scale(ops, x, n, sum->out_group, 0, own, true, scaled);
+    drop_small(scaled, n, (127 - mf_bias(out) - out.m) << 23);
+    ops->encode(&cast, scaled, n, 0, 0, codes);
+    exponent = own;
+    for (size_t i = 0; i < n; i += block, blocks += bytes + 1, from += bytes) {
+        memcpy(blocks, from, bytes);
+        blocks[bytes] = (uint8_t)*exponent++;
+    }
+    return true;
+}
+
+enum { PARTS_MAX = 256 };
+
+/* Sums of up to 24 bits are exact as floats, whose loops are faster. */
 void vec_sum_blocks_each(const struct vec_ops *ops, const struct vec_sum *sum,
                          const uint8_t *const *parts, int n_parts, size_t n, uint8_t *blocks)
 {
+    const bool floats = mf_acc_bits(sum->in, (unsigned)n_parts) <= 24 && n_parts <= PARTS_MAX;
+    const uint8_t *at[PARTS_MAX];
     uint64_t acc[BLOCK];
+    float x[BLOCK];
     for (size_t i = 0; i < n; i += BLOCK) {
         const size_t k = smaller(BLOCK, n - i);
+        uint8_t *to = blocks + vec_result_bytes(sum, i);
+        for (int p = 0; floats && p < n_parts; p++)
+            at[p] = parts[p] + vec_bytes(sum->in, i);
+        if (floats) {
+            ops->sum(sum, at, n_parts, k, mf_fp32(), 0, (uint8_t *)x);
+            if (blocks_of_floats(ops, sum, x, k, to))
+                continue;
+        }
         for (int p = 0; p < n_parts; p++)
             ops->accumulate(sum, acc, parts[p] + vec_bytes(sum->in, i), k, p == 0);
-        vec_finish_blocks_each(ops, sum, acc, k, blocks + vec_result_bytes(sum, i));
+        vec_finish_blocks_each(ops, sum, acc, k, to);
     }
 }
 
 void vec_exponents_each(const struct vec_ops *ops, const struct vec_scale *scale,
                         struct vec_span *spans, int n_spans)
 {
+    const struct tight tight = tight_of(scale->fmt);
     for (int s = 0; s < n_spans; s++) {
         const struct vec_span *span = &spans[s];
         assert(span->type == VEC_FLOAT && span->group == scale->group &&
                span->at % span->group == 0);
-        for (size_t i = 0; i < span->n; i += span->group)
-            span->exponents[i / span->group] = vec_exponent(
-                scale, ops->absmax((const float *)span->x + i, smaller(span->group, span->n - i)));
+        for (size_t i = 0; i < span->n; i += span->group) {
+            const uint32_t most =
+                ops->absmax((const float *)span->x + i, smaller(span->group, span->n - i));
+            const bool plain = scale->tight && most >= 0x01000000 && most < 0x7e800000;
+            span->exponents[i / span->group] =
+                (int8_t)(plain ? tight_exponent(&tight, most) : vec_exponent(scale, most));
+        }
     }
 }

@@ -40,6 +40,20 @@ static uint32_t plain_absmax(const float *x, size_t n)
     return max;
 }
 
+static __attribute__((noinline)) void scale_in_ieee(const float *x, size_t n, const float *by,
+                                                    float *to)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = x[i] * by[i / 8];
+}
+
+static void plain_scale(const float *x, size_t n, const float *by, float *to)
+{
+    const uint64_t mode = fp_mode_ieee();
+    scale_in_ieee(x, n, by, to);
+    fp_mode_back(mode);
+}
+
 static void cast_block(const struct vec_cast *cast, size_t at, int shift, const uint32_t *x,
                        size_t n, uint32_t *codes)
 {
@@ -296,6 +310,7 @@ const struct vec_ops vec_plain = {
     .absmax = plain_absmax,
     .encode = plain_encode,
     .scan_encode = plain_scan_encode,
+    .scale = plain_scale,
     .decode = plain_decode,
     .accumulate = plain_accumulate,
     .finish = plain_finish,

@@ -2,6 +2,7 @@
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/cast/cast_avx2.h"
+#include "vec/fp_mode.h"
 
 #define VEC __m256i
 enum { STEP = 32 }; /* elements per step: a register of bytes */
@@ -121,6 +122,26 @@ static uint32_t avx2_absmax(const float *x, size_t n)
     return largest(larger(max[0], all(rest)));
 }
 
+static __attribute__((noinline)) void scale_in_ieee(const float *x, size_t n, const float *by,
+                                                    float *to)
+{
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        const __m256 low = _mm256_loadu_ps(x + i), high = _mm256_loadu_ps(x + i + 8);
+        _mm256_storeu_ps(to + i, _mm256_mul_ps(low, _mm256_set1_ps(by[i / 8])));
+        _mm256_storeu_ps(to + i + 8, _mm256_mul_ps(high, _mm256_set1_ps(by[i / 8 + 1])));
+    }
+    for (; i < n; i++)
+        to[i] = x[i] * by[i / 8];
+}
+
+static void avx2_scale(const float *x, size_t n, const float *by, float *to)
+{
+    const uint64_t mode = fp_mode_ieee();
+    scale_in_ieee(x, n, by, to);
+    fp_mode_back(mode);
+}
+
 static const struct cast_loops loops = {
     .encode = encode_loop,
     .decode = uncast_avx2,
@@ -154,5 +175,6 @@ void cast_avx2_fill(struct vec_ops *ops)
     ops->encode = avx2_encode;
     ops->scan_encode = avx2_scan_encode;
     ops->decode = avx2_decode;
+    ops->scale = avx2_scale;
 }
 #endif

@@ -122,7 +122,13 @@ static void add_nibbles(struct sum_step_fmt f, uint8_t *acc, const uint8_t *code
     }
 }
 
+static void sum_exact(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
+                      size_t n, uint8_t *codes)
+{
+    (plan->out_width == 32 ? sum_exact_avx2 : sum_exact_avx512)(plan, parts, n_parts, n, codes);
+}
+
 #define SUM_NAME(what) sum_avx512_##what
-#define SUM_EXACT      sum_exact_avx512
+#define SUM_EXACT      sum_exact
 #include "vec/sum/sum_x86_body.h"
 #endif

@@ -44,7 +44,8 @@ bool sum_exact_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, i
         return false;
     if (halves && out_width == 4)
         return false;
-    if (out_width != 4 && out_width != 8 && out_width != 16) /* hence m <= 14 */
+    const bool floats = mf_same(out, mf_fp32()) && in.e <= 4;
+    if (out_width != 4 && out_width != 8 && out_width != 16 && !floats) /* hence m <= 14 */
         return false;
     *plan = (struct sum_exact){
         .halves = halves,
@@ -57,7 +58,7 @@ bool sum_exact_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, i
         .scale = power_of_two(scale),
         .drop = 23u - out.m,
         .first = (uint32_t)(128 - mf_bias(out)) << 23,
-        .half = (1u << (22 - out.m)) - 1,
+        .half = floats ? 0 : (1u << (22 - out.m)) - 1,
         .odd = out.m == 0,
         .rebias = (uint32_t)(127 - mf_bias(out)) << out.m,
         .low = (uint32_t)(127 + 24 - mf_bias(out) - out.m) << 23,

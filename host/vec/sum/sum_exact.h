@@ -29,7 +29,7 @@ struct sum_exact {
     int special, special_add;
     bool two; /* two windows, else one */
     /* ---- fp32 to codes: |sum| * scale is rounded on its bits ---- */
-    unsigned out_width;        /* 4, 8 or 16 */
+    unsigned out_width;        /* 4, 8 or 16; 32: floats, of one window, only with AVX2 */
     float scale;               /* a power of two */
     unsigned drop;             /* mantissa bits of an fp32 less the result's */
     uint32_t first, half, odd; /* bits of the smallest normal; half a unit less one; 1 for m = 0 */
@@ -39,7 +39,7 @@ struct sum_exact {
 };
 
 /* Fills *plan. Returns false if the sum is too wide, or if the result has too many significant bits
- * or a width other than 4, 8 or 16. */
+ * or a width other than 4, 8 or 16. Results in fp32 are accepted if they are exact. */
 bool sum_exact_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, int shift,
                     struct sum_exact *plan);
 

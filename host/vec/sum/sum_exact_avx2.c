@@ -10,6 +10,10 @@ EXACT_INLINE void sum_block(const struct sum_exact *p, const uint8_t *const *par
     __m256 low[4], high[4];
     __m256i c[4];
     add_parts(p, parts, n_parts, i, n, low, high);
+    if (p->out_width == 32) {
+        store_floats(p, low, codes + 4 * i, n);
+        return;
+    }
     for (int j = 0; j < 4; j++)
         c[j] = round_sums(p, p->two ? add_odd(low[j], high[j]) : low[j]);
     store_codes(p, c, codes + i * p->out_width / 8, n);

@@ -117,6 +117,25 @@ EXACT_INLINE void store_codes(const struct sum_exact *p, const __m256i *c, uint8
         memcpy(codes, rest, sum_exact_bytes(p->out_width, n));
 }
 
+/* Stores exact sums, in the order of store_codes(). */
+EXACT_INLINE void store_floats(const struct sum_exact *p, const __m256 *sum, uint8_t *to, size_t n)
+{
+    static const int place[] = {0, 16, 8, 24};
+    float all[LANES];
+    for (int j = 0; j < 4; j++) {
+        const __m256 x = _mm256_mul_ps(sum[j], _mm256_set1_ps(p->scale));
+        const __m256i bits = _mm256_castps_si256(x),
+                      mag = _mm256_and_si256(bits, words(0x7fffffff)),
+                      nan = _mm256_cmpgt_epi32(mag, words(0x7f800000)),
+                      sign = _mm256_andnot_si256(nan, _mm256_xor_si256(bits, mag));
+        const __m256i number = _mm256_min_epu32(mag, words((int)p->beyond));
+        _mm256_storeu_si256(
+            (__m256i *)(all + place[j]),
+            _mm256_or_si256(_mm256_blendv_epi8(number, words(0x7fffffff), nan), sign));
+    }
+    memcpy(to, all, n * sizeof *all);
+}
+
 /* Adds the codes of elements i..i+n-1 to low and high, in the order of store_codes(). */
 EXACT_INLINE void add_parts(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
                             size_t i, size_t n, __m256 *low, __m256 *high)

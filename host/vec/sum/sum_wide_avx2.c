@@ -226,6 +226,7 @@ static bool wide_plan(const struct vec_sum *sum, int n_terms, struct mf_fmt out,
 {
     *unit = 0x1p-14f / (float)(1u << sum->in.m);
     return sum_exact_plan(sum, n_terms, out, shift, plan) && !plan->halves &&
+           plan->out_width <= 16 &&
            mf_wide_bits(sum->in, (unsigned)sum->n_ranks) <= (plan->two ? LONG_MAX : WIDE_MAX);
 }
 
