@@ -59,8 +59,12 @@ struct algo_call {
     /* Only the lowest rank of each process needs `result`; other ranks' may stay incomplete. Equal
      * on all ranks. */
     bool once;
-    void *scratch;                /* [scratch_bytes], 64-byte aligned */
-    int group;                    /* K of group-*:K, otherwise 0 */
+    void *scratch; /* [scratch_bytes], 64-byte aligned */
+    int group;     /* K of group-*:K, otherwise 0 */
+    /* [P] ranks' ranges, for algo_scatter only: in ascending order, multiples of op.unit, together
+     * all n. A unit may end one range and begin later ones: its sum is then made on each of these
+     * ranks. NULL otherwise */
+    const struct algo_range *cut;
     const struct algo_flow *flow; /* or NULL */
     struct algo_buffers *buffers; /* may be NULL for algorithms without close() */
     /* NULL: no card, or it cannot add this codec */
@@ -153,6 +157,9 @@ extern const struct algo algo_group_scatter_card;
 /* group-scatter for exact sums, else direct. The bits are those of direct, for which the codec is
  * settled. */
 extern const struct algo algo_group_scatter_exact;
+/* Variant of direct with its bits: run() sends no results, like reduce_scatter(), and both halves
+ * use algo_call.cut. scratch_bytes() takes the elements of the longest range. */
+extern const struct algo algo_scatter;
 /* Variant by_memory of gather. */
 extern const struct algo algo_gather_memory;
 
@@ -177,6 +184,9 @@ int algo_here(const struct comm *c, const struct algo **algo);
  *
  *   group   K, or 0 without groups */
 struct algo_range algo_owned(size_t n, size_t unit, int n_ranks, int group, int rank);
+
+/* Return the elements of the longest of n_ranks ranges. */
+size_t algo_cut_longest(const struct algo_range *cut, int n_ranks);
 
 /* Describe the algorithm to codec_settle(). group: K, or 0. */
 struct codec_adder algo_adder(const struct algo *algo, int group);

@@ -11,13 +11,6 @@
 #include <assert.h>
 
 enum {
-    /* least bytes of a message, except in the last segment; shorter ones do not pay */
-    MESSAGE_MIN = 30 * 1024,
-    /* Open MPI sends up to 64 KiB over TCP, headers included, without a handshake. Messages in a
-     * node may be longer. */
-    MESSAGE_MAX = 60 * 1024,
-    /* The first segment's cast and the last one's return overlap with nothing. */
-    SEGMENTS = 8,
     WINDOW = 8,    /* segments in progress */
     IN_FLIGHT = 4, /* messages per level */
 };
@@ -56,6 +49,7 @@ struct pipe {
     struct level level[LEVELS];
     enum algo_form form; /* of PARTS */
     unsigned halves;
+    size_t n; /* elements, or with call->cut what algo_scatter.c pretends: P longest ranges */
     struct layout mem;
     const uint8_t **parts; /* [P] of the range being added */
     size_t *sent[KINDS];   /* index d - 1: segments sent to member + d */
@@ -65,32 +59,6 @@ struct pipe {
     size_t at[STAGES]; /* segments that have passed the stage */
 };
 
-struct reduce_op algo_pipe_op(const struct reduce_op *f, int group)
-{
-    struct reduce_op op = *f;
-    op.wide_addends = group;
-    return op;
-}
-enum algo_form algo_pipe_form(const struct reduce_op *f)
-{
-    return algo_is_wide(f) ? ALGO_WIDE : ALGO_PART;
-}
-
-/* The result is a multiple of n_ranks units. codes: true if codes travel, not only results. */
-static size_t segment_n(const struct reduce_op *f, size_t n, int n_ranks, int group, bool codes)
-{
-    const enum algo_form form = group == n_ranks ? ALGO_IN : algo_pipe_form(f);
-    const size_t in = codes ? algo_bytes(f, form, f->unit) : 0, out = f->ops->out_bytes(f, f->unit);
-    const size_t unit_bytes = in > out ? in : out, all_bytes = n / f->unit * unit_bytes;
-    size_t message = all_bytes / (size_t)n_ranks / SEGMENTS;
-    message = message < MESSAGE_MIN ? MESSAGE_MIN : message > MESSAGE_MAX ? MESSAGE_MAX : message;
-    return (unit_bytes < message ? message / unit_bytes : 1) * f->unit * (size_t)n_ranks;
-}
-
-static size_t count_segments(size_t n, size_t each)
-{
-    return n > each ? (n + each - 1) / each : 1;
-}
 static struct algo_range slice(struct algo_range r, size_t s, size_t each)
 {
     const size_t skip = s * each < r.n ? s * each : r.n, left = r.n - skip;
@@ -103,7 +71,17 @@ static struct algo_range part_of(const struct pipe *p, size_t s, int k)
     const int group = p->level[NODE].set.n;
     if (p->halves == ALGO_PIPE_BOTH)
         return algo_part(slice(whole, s, p->each), p->op.unit, group, k);
-    return slice(algo_part(whole, p->op.unit, group, k), s, p->each / (size_t)group);
+    return slice(p->call->cut ? p->call->cut[k] : algo_part(whole, p->op.unit, group, k), s,
+                 p->each / (size_t)group);
+}
+
+/* Elements of the longest part of a segment. */
+static size_t longest(const struct pipe *p)
+{
+    const size_t group = (size_t)p->level[NODE].set.n;
+    if (!p->call->cut)
+        return part_of(p, 0, 0).n;
+    return (p->n < p->each ? p->n : p->each) / group;
 }
 
 /* Range j of this rank's part. */
@@ -121,22 +99,22 @@ static size_t most_of(const struct pipe *p, int kind)
 {
     switch (kind) {
     case CODES:
-        return algo_bytes(&p->op, ALGO_IN, part_of(p, 0, 0).n);
+        return algo_bytes(&p->op, ALGO_IN, longest(p));
     case PARTS:
         return algo_bytes(&p->op, p->form, range_of(p, 0, 0).n);
     case SUMS:
         return algo_bytes(&p->op, ALGO_OUT, range_of(p, 0, 0).n);
     default:
-        return algo_bytes(&p->op, ALGO_OUT, part_of(p, 0, 0).n);
+        return algo_bytes(&p->op, ALGO_OUT, longest(p));
     }
 }
 
 /* ---- memory ---- */
 
-static size_t lay_out(const struct reduce_op *f, size_t n, int n_ranks, int group, void *scratch,
-                      struct layout *l)
+static size_t lay_out(const struct reduce_op *f, size_t n, size_t each, int n_ranks, int group,
+                      void *scratch, struct layout *l)
 {
-    const size_t each = segment_n(f, n, n_ranks, group, true), n_slots = count_segments(n, each);
+    const size_t n_slots = algo_pipe_segments(n, each);
     const int n_nodes = n_ranks / group;
     const enum algo_form form = algo_pipe_form(f);
     const struct algo_cut inside = {
@@ -158,7 +136,17 @@ size_t algo_pipe_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks,
 {
     const struct reduce_op op = algo_pipe_op(f, group);
     struct layout l;
-    return lay_out(&op, n, n_ranks, group, NULL, &l);
+    return lay_out(&op, n, algo_pipe_segment(&op, n, n_ranks, group, ALGO_PIPE_BOTH), n_ranks,
+                   group, NULL, &l);
+}
+
+size_t algo_pipe_cut_bytes(const struct reduce_op *f, size_t n, int n_ranks)
+{
+    const struct reduce_op op = algo_pipe_op(f, n_ranks);
+    const size_t all = n * (size_t)n_ranks;
+    struct layout l;
+    return lay_out(&op, all, algo_pipe_segment(&op, all, n_ranks, n_ranks, ALGO_PIPE_REDUCE),
+                   n_ranks, n_ranks, NULL, &l);
 }
 
 /* Where the message from `by` members back comes to. */
@@ -327,15 +315,28 @@ static void add_nodes(struct pipe *p, size_t s)
     p->comm->count.rounds++;
 }
 
+/* Part k of segment s, without a last unit that a later range of call->cut begins with. */
+static struct algo_range told_part(const struct pipe *p, size_t s, int k)
+{
+    const struct algo_range *cut = p->call->cut;
+    struct algo_range r = part_of(p, s, k);
+    int next = k + 1;
+    while (cut && next < p->comm->n_ranks && cut[next].n == 0)
+        next++;
+    if (cut && r.n > 0 && next < p->comm->n_ranks && r.at + r.n > cut[next].at)
+        r.n = cut[next].at - r.at;
+    return r;
+}
+
 /* Calls `say` for the pieces of all members, or only for this rank's. */
 static void tell(const struct pipe *p, size_t s, bool all,
                  void (*say)(const struct algo_flow *flow, size_t at, size_t n))
 {
     const struct algo_set *set = &p->level[NODE].set;
     const int first = all ? 0 : set->me, last = all ? set->n - 1 : set->me;
-    struct algo_range r = part_of(p, s, first);
+    struct algo_range r = all ? told_part(p, s, first) : part_of(p, s, first);
     for (int k = first + 1; k <= last; k++) {
-        const struct algo_range next = part_of(p, s, k);
+        const struct algo_range next = told_part(p, s, k);
         if (next.at == r.at + r.n) {
             r.n += next.n;
         } else {
@@ -454,11 +455,13 @@ int algo_pipe_run(struct comm *c, const struct algo_call *call, int group, unsig
     const bool codes = halves & ALGO_PIPE_REDUCE;
     if (group < c->n_ranks)
         p.form = algo_pipe_form(&p.op);
-    p.each = segment_n(&p.op, call->n, c->n_ranks, group, codes);
-    p.n_segments = count_segments(call->n, p.each);
+    p.n = call->cut ? algo_cut_longest(call->cut, c->n_ranks) * (size_t)c->n_ranks : call->n;
+    p.each = algo_pipe_segment(&p.op, p.n, c->n_ranks, group,
+                               codes && !call->cut ? ALGO_PIPE_BOTH : halves);
+    p.n_segments = algo_pipe_segments(p.n, p.each);
     lay_out_host_scratch(&p);
     if (codes)
-        lay_out(&p.op, call->n, c->n_ranks, group, call->scratch, &p.mem);
+        lay_out(&p.op, p.n, p.each, c->n_ranks, group, call->scratch, &p.mem);
     TRY(open_batches(&p));
     for (;;) {
         TRY(exchange(&p));
@@ -469,29 +472,4 @@ int algo_pipe_run(struct comm *c, const struct algo_call *call, int group, unsig
             TRY(comm_some(c, !worked));
     }
     return (halves & ALGO_PIPE_GATHER) && c->n_ranks > 1 ? comm_round(c) : comm_wait(c);
-}
-
-/* Segments travel at the same time, so their number does not change the number of phases. */
-int algo_pipe_phases(const struct reduce_op *f, size_t n, int n_ranks, int group,
-                     struct algo_phase *phases)
-{
-    const struct reduce_op op = algo_pipe_op(f, group);
-    const struct algo_cut in = {.op = &op, .form = ALGO_IN, .whole = {.n = n}, .n_parts = group};
-    const struct algo_cut out = {.op = &op, .form = ALGO_OUT, .whole = in.whole, .n_parts = group};
-    const struct algo_cut parts = {.op = &op,
-                                   .form = n_ranks > group ? algo_pipe_form(&op) : ALGO_IN,
-                                   .whole = algo_cut_range(&in, 0),
-                                   .n_parts = n_ranks / group};
-    const struct algo_cut sums = {
-        .op = &op, .form = ALGO_OUT, .whole = parts.whole, .n_parts = parts.n_parts};
-    const int segments = (int)count_segments(n, segment_n(&op, n, n_ranks, group, true));
-    struct algo_phase phase[] = {algo_phase_all(&in, true), algo_phase_all(&parts, true),
-                                 algo_phase_all(&sums, false), algo_phase_all(&out, false)};
-    int n_phases = 0;
-    for (int i = 0; i < KINDS; i++) {
-        phase[i].n_sent *= segments;
-        phase[i].n_got = phase[i].n_sent;
-        n_phases = algo_phase_add(phases, n_phases, phase[i], level_of[i] == NODE);
-    }
-    return n_phases;
 }

@@ -18,6 +18,14 @@ struct algo_range algo_owned(size_t n, size_t unit, int n_ranks, int group, int 
     return algo_part(inside, unit, n_ranks / k, rank / k);
 }
 
+size_t algo_cut_longest(const struct algo_range *cut, int n_ranks)
+{
+    size_t n = 0;
+    for (int r = 0; r < n_ranks; r++)
+        n = cut[r].n > n ? cut[r].n : n;
+    return n;
+}
+
 size_t algo_bytes(const struct reduce_op *f, enum algo_form form, size_t n)
 {
     switch (form) {
