@@ -69,6 +69,18 @@ int codec_set_sums(struct codec *c)
     return 0;
 }
 
+void codec_set_unrounded(struct codec *c)
+{
+    if (c->kind->unround)
+        c->kind->unround(c);
+    c->unrounded = true;
+}
+
+bool codec_adds_values(const struct codec *c)
+{
+    return c->unrounded && c->kind->values;
+}
+
 const struct vec_sum *codec_sum(const struct codec *c)
 {
     return c->kind->sum ? c->kind->sum(c) : NULL;
@@ -217,7 +229,10 @@ struct vec_out codec_out(const struct codec *c, const uint8_t *codes, size_t n, 
 void codec_decode_all(const struct codec *c, const struct vec_out *outs,
                       const struct codec_part *parts, int n_outs)
 {
-    c->kind->decode(c, outs, parts, n_outs);
+    if (codec_adds_values(c))
+        c->ops->decode_all(c->ops, mf_fp32(), outs, n_outs, codec_divisor(c));
+    else
+        c->kind->decode(c, outs, parts, n_outs);
 }
 
 void codec_encode(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank,
@@ -246,7 +261,7 @@ struct reduce_op codec_reduce_op(const struct codec_call *call)
 {
     const struct codec_kind *kind = call->codec->kind;
     const struct codec_layer none = {.n = 0};
-    return (struct reduce_op){.ops = kind->op,
+    return (struct reduce_op){.ops = codec_adds_values(call->codec) ? &reduce_op_values : kind->op,
                               .ctx = call,
                               .unit =
                                   kind->unit(call->codec, call->n_layers ? call->layers : &none)};

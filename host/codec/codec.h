@@ -23,6 +23,7 @@ struct codec {
     enum vec_type type;                            /* of gradients and their weights */
     int n_ranks;                                   /* 0 before codec_settle() */
     bool sums;                                     /* set by codec_set_sums() */
+    bool unrounded;                                /* set by codec_set_unrounded() */
     uint64_t seed;                                 /* for random bits; 0 until the caller sets it */
     alignas(8) unsigned char own[CODEC_OWN_BYTES]; /* private to the kind */
 };
@@ -60,6 +61,11 @@ int codec_settle(struct codec *c, int n_ranks, const struct codec_adder *by);
 /* Make decoding return the sum over ranks, not the mean. Call it after codec_settle(). Reports
  * -EINVAL if the kind supports only means. */
 int codec_set_sums(struct codec *c);
+
+/* Make sums fp32 without rounding them to the result's format, for sums that stay on the rank that
+ * makes them. qsgd and onebit then add the values of codes in fp32, in rank order, and onebit keeps
+ * no residuals of sums. Call it after codec_settle(). */
+void codec_set_unrounded(struct codec *c);
 
 /* Return the divisor of sums in decoding: n_ranks, or 1 after codec_set_sums(). */
 static inline float codec_divisor(const struct codec *c)
@@ -192,7 +198,12 @@ struct codec_call {
     int n_layers;
     /* [n_layers] out, only if codec_rescales(): exponents of partial sums */
     int8_t *rescaled;
+    /* [n] of codec.ops->alloc(), scratch of a sum of n elements, only if codec_adds_values() */
+    float *values;
 };
+
+/* Return true if sums need codec_call.values: codes of qsgd or onebit, unrounded. */
+bool codec_adds_values(const struct codec *c);
 
 /* Return the reduce op of a bucket, valid as long as *call. */
 struct reduce_op codec_reduce_op(const struct codec_call *call);

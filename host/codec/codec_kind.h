@@ -86,7 +86,15 @@ struct codec_kind {
 
     /* ctx: a struct codec_call */
     const struct reduce_op_kind *op;
+
+    /* As codec_set_unrounded(): let `op` make fp32, which decode reads. NULL: sums are exact, or
+     * `values` is set: unrounded sums are those of reduce_op_values. */
+    void (*unround)(struct codec *c);
+    bool values;
 };
+
+/* Adds the values of decoded codes in fp32 (reduce_op_values.c). */
+extern const struct reduce_op_kind reduce_op_values;
 
 static inline void codec_absmax_x(const struct codec *c, struct vec_span *spans,
                                   const struct codec_part *parts, int n_spans)

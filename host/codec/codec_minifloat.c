@@ -175,4 +175,5 @@ const struct codec_kind codec_minifloat = {
     .decode = decode,
     .gives_sums = gives_sums,
     .op = &minifloat_reduce_op,
+    .unround = minifloat_unround,
 };

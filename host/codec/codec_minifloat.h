@@ -59,6 +59,7 @@ static inline int minifloat_rescale_shift(const struct minifloat *m, int8_t e)
 int minifloat_parse(const struct codec_spec *spec, const char *rest, struct codec *c);
 void minifloat_describe(const struct codec *c, struct text *to);
 int minifloat_settle(struct codec *c, const struct codec_adder *by);
+void minifloat_unround(struct codec *c);
 
 /* Return true if `by` can use sums by this rule in the formats of *sum. */
 bool minifloat_may(const struct vec_sum *sum, enum vec_rule rule, const struct codec_adder *by);

@@ -250,4 +250,5 @@ const struct codec_kind codec_onebit = {
     .decode = decode,
     .gives_sums = gives_sums,
     .op = &onebit_reduce_op,
+    .values = true,
 };

@@ -213,4 +213,5 @@ const struct codec_kind codec_qsgd = {
     .decode = decode,
     .gives_sums = gives_sums,
     .op = &qsgd_reduce_op,
+    .values = true,
 };

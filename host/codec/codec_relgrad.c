@@ -118,4 +118,5 @@ const struct codec_kind codec_relgrad = {
     .scan_encode = quantile_scan_encode,
     .decode = quantile_decode,
     .op = &minifloat_reduce_op,
+    .unround = minifloat_unround,
 };

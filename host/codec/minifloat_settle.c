@@ -196,3 +196,11 @@ int minifloat_settle(struct codec *c, const struct codec_adder *by)
     minifloat_set(c, &m);
     return 0;
 }
+
+void minifloat_unround(struct codec *c)
+{
+    struct minifloat m = *minifloat_of(c);
+    m.sum.out = mf_fp32();
+    m.out_auto = false;
+    minifloat_set(c, &m);
+}
