@@ -148,6 +148,16 @@ struct nc_options {
     /* If not 0, the job's number V of blocks, at least its number of processes. For arithmetic a
      * block is a rank, so results do not depend on the number of processes (see "Blocks" below). */
     int blocks;
+    /* no (default), or what nc_reduce_scatter() gives each rank of its own range: fp32, the sum
+     * without rounding, or rounded, the slice of nc_allreduce()'s mean (see "Shards" below). */
+    const char *shard;
+    /* With shard: [number of ranks] elements of each rank's range; may be 0; together all elements.
+     * Copied. NULL: equal ranges. */
+    const size_t *shard_n;
+    /* With shard, the format in which nc_all_gather() sends weights: fp32 (default), bf16, fp16, or
+     * differences to the last gathered weights: delta:F or delta:F:G, in a narrow format F with one
+     * exponent per G elements, a power of two from 8 to 8192 (1024). */
+    const char *gather;
 };
 enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
 
@@ -178,6 +188,27 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
  *
  * tests/examples/blocks.c is an example. nc_rank() and nc_n_ranks() count processes. A step runs
  * inside nc_allreduce() or nc_wait(), without a thread. */
+
+/* Shards: each rank owns a range of the parameters (ZeRO, FSDP).
+ *
+ *     gradients of all ranks --nc_reduce_scatter--> mean of my range -> optimizer -> my weights
+ *     my weights --nc_all_gather--> weights of all ranges, with the same bits on every rank
+ *
+ * Elements of all layers, end to end in forward order, are cut into one range per rank. A flat
+ * buffer is one layer; for a unit of FSDP open a communicator of its own. nc_shard() returns the
+ * ranges. By default rank r has elements r * s to (r + 1) * s - 1, with s = ceil(elements / ranks),
+ * of those that exist. Then every rank's shard has room for s floats, and nc_reduce_scatter() sets
+ * those beyond its range to 0. With options.shard_n a shard has shard_n[rank] floats.
+ *
+ *   options.shard "fp32"      The owner gets the sum before it is rounded to out_format, divided by
+ *                             the number of ranks: in fp32, since it need not travel again. Exact
+ *                             sums are rounded only once, to fp32. It is more accurate than
+ *                             nc_allreduce(), and has its bits if that has out_format fp32. Codecs
+ *                             qsgd and onebit add in fp32, in rank order, and encode no sums.
+ *   options.shard "rounded"   The owner gets, bit for bit, its slice of nc_allreduce()'s mean.
+ *
+ * Steps of such a communicator are reduce-scatters by algo direct; nc_allreduce() returns -EINVAL.
+ * Cards, blocks, other algorithms, rescale and node_sum do not work with shards. */
 
 /* Fill *options (not NULL) with the defaults: all strings NULL (offload: off, device: cpu, op:
  * mean, type: fp32), buckets of 1 MiB, a deadline of 600 s, seed 1. size: bytes of *options. Fields
@@ -388,6 +419,45 @@ NC_API int nc_ready(struct nc *nc, int first, int n);
 NC_API int nc_ready_on(struct nc *nc, int first, int n, void *cuda_stream);
 NC_API int nc_test(struct nc *nc, int *done);
 NC_API int nc_wait(struct nc *nc, struct nc_report *report);
+
+/* ---- shards (options.shard) ---- */
+
+/* Set *at and *n (NULL if not wanted) to the first element and the number of elements of a rank's
+ * range. Returns 0, or -EINVAL without shards or such a rank. */
+NC_API int nc_shard(const struct nc *nc, int rank, size_t *at, size_t *n);
+
+/* Reduce-scatter: give each rank the mean (or sum) of its range. As nc_allreduce(), but gradients
+ * stay unchanged.
+ *
+ *   grads    [n_layers] as in nc_allreduce()
+ *   shard    out: this rank's range (see "Shards" above), in fp32 for any options.type; with "cuda"
+ *            in device memory. Unchanged if the result is 1. NULL if it has no element
+ *
+ * nc_ireduce_scatter() begins the same step in parts: nc_ready(), nc_test() and nc_wait() continue
+ * it as after nc_iallreduce(). shard belongs to the library until nc_wait(), and is undefined after
+ * code 1. */
+NC_API int nc_reduce_scatter(struct nc *nc, const void *grads, float *shard,
+                             struct nc_report *report);
+NC_API int nc_ireduce_scatter(struct nc *nc, const void *grads, float *shard);
+
+/* All-gather: copy each rank's shard into the weights of all ranks. All ranks call it between
+ * steps; it blocks until this rank's weights are complete. All ranks, also the owner, get the same
+ * bits: shards rounded to options.gather.
+ *
+ *   shard     this rank's weights in fp32, as nc_reduce_scatter()'s shard; not changed
+ *   weights   [n_layers] pointers like grads, of options.type; written
+ *   report    NULL if not wanted; code_bytes counts this rank's message
+ *
+ * With gather delta:F a communicator's first all-gather sends fp32. In later ones `weights` must
+ * still hold the last result: the owner sends shard - weights, and every rank adds what arrives.
+ * The owner's next difference contains this one's error. options.type must be fp32, device cpu.
+ * nc_state_save() does not save weights: a job that loads a state sends fp32 first.
+ *
+ * nc_iall_gather() only begins: shard and weights belong to the library until nc_wait(), which
+ * returns 0 or an error. nc_ready() is not needed. */
+NC_API int nc_all_gather(struct nc *nc, const float *shard, const void *weights,
+                         struct nc_report *report);
+NC_API int nc_iall_gather(struct nc *nc, const float *shard, const void *weights);
 
 /* Copy bytes, such as initial weights, from rank root to all ranks. All ranks call it with the same
  * number of bytes. buf is in CPU memory. Returns 0, -EINVAL (root is not a rank) or -EIO. */

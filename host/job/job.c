@@ -25,13 +25,15 @@ static int read_words(const struct job_spec *w, struct job *j, struct codec *cod
     TRY(algo_find(choice_algo(algo), n_ranks, &j->algo, &j->group));
     j->chooses = !strcmp(choice_algo(algo), "auto");
     TRY(algo_here(j->comm, &j->algo));
+    const char *cards = w->cards.where ? w->cards.where : "off";
     if (node_sum_wanted(w->node_sum) && comm_is_virtual(j->comm) && !w->emulated)
         return ERR(-EINVAL, "--node-sum %s does not work with --blocks: leave one of them out",
                    w->node_sum);
     *codec = j->codec;
     TRY(algo_settle(j->algo, j->group, n_ranks, codec));
     TRY(node_sum_check(w->node_sum, j->algo, j->group, n_ranks, codec));
-    const char *cards = w->cards.where ? w->cards.where : "off";
+    if (w->shard.on)
+        TRY(shard_settle(w, &j->algo, &cards));
     if (node_sum_wanted(w->node_sum) && !strcmp(cards, "auto"))
         cards = "off"; /* the node's own card adds, not those that the environment names */
     if (node_sum_wanted(w->node_sum) && strcmp(cards, "off") != 0)
@@ -49,14 +51,16 @@ static int read_words(const struct job_spec *w, struct job *j, struct codec *cod
 /* Checks specs, because ranks with different ones would enter different collectives. */
 static int check_same_words(struct job *j, const struct codec *c, const struct job_spec *w)
 {
-    char text[CODEC_TEXT_BYTES + 128], codec[CODEC_TEXT_BYTES];
-    snprintf(text, sizeof text, "%s %d %d %llu %s:%d %zu %d %d %d", codec_describe(c, codec),
-             w->sums, j->leaves_small, (unsigned long long)c->seed, j->algo->name, j->group,
-             j->bucket_bytes, (int)w->gpu, (int)w->overlap, node_sum_wanted(w->node_sum));
+    char text[CODEC_TEXT_BYTES + 192], codec[CODEC_TEXT_BYTES];
+    struct text to = text_in(text, sizeof text);
+    text_add(&to, "%s %d %d %llu %s:%d %zu %d %d %d", codec_describe(c, codec), w->sums,
+             j->leaves_small, (unsigned long long)c->seed, j->algo->name, j->group, j->bucket_bytes,
+             (int)w->gpu, (int)w->overlap, node_sum_wanted(w->node_sum));
+    shard_describe(&j->shard, comm_n_ranks(j->comm), &to);
     j->tag = crc_of(text, strlen(text));
     /* the choice changes messages, not bits */
     if (j->chooses)
-        strncat(text, " auto", sizeof text - strlen(text) - 1);
+        text_add(&to, " auto");
     TRY(comm_check_equal(j->comm, text, strlen(text), "an option"));
     return choice_agree(j->comm, j->cards.where);
 }
@@ -80,6 +84,8 @@ static int settle(struct job *j, const struct job_spec *spec)
     int rc = algo_settle(j->algo, j->group, comm_n_ranks(j->comm), &j->codec);
     if (rc == 0 && spec->sums)
         rc = codec_set_sums(&j->codec);
+    if (rc == 0 && j->shard.on && !j->shard.rounded)
+        codec_set_unrounded(&j->codec);
     return comm_agree(j->comm, rc);
 }
 
@@ -89,6 +95,7 @@ int job_settle(struct comm *c, const struct job_spec *spec, struct job *out)
                     .bucket_bytes = spec->bucket_bytes,
                     .cards = spec->cards,
                     .low_memory = spec->low_memory,
+                    .shard = spec->shard,
                     .node_word = spec->emulated ? NULL : spec->node_sum};
     const int rc = settle(&j, spec);
     if (rc < 0)
@@ -206,7 +213,9 @@ static int open_reducer(struct job *j, const struct reducer_layer *layers, int n
     struct reducer_layer *own;
     TRY(copy_layers(j, layers, n_layers, &own));
     int rc = choose_algo(j, own, n_layers, &j->algo, &j->group);
-    if (rc == 0)
+    if (rc == 0 && j->shard.on)
+        rc = shard_reducer(j, own, n_layers);
+    else if (rc == 0)
         rc = (j->low_memory ? reducer_open_low : reducer_open)(
             j->comm, &j->codec, j->algo, j->group, j->bucket_bytes, own, n_layers, &j->reducer);
     free(own);

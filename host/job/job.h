@@ -10,6 +10,14 @@
 
 enum job_if { JOB_NO, JOB_YES, JOB_AUTO };
 
+/* Reduce-scatters instead of all-reduces, and all-gathers of weights (job_shard.c). */
+struct job_shard {
+    bool on;
+    bool rounded;        /* means in the result's format, not unrounded fp32 */
+    const size_t *range; /* [P] elements of each rank, used until job_open(); NULL: equal ones */
+    struct gather_format gather;
+};
+
 /* Specs as in `narrowcast train --help`. Ranks may spell an option differently, but must mean the
  * same. */
 struct job_spec {
@@ -18,9 +26,10 @@ struct job_spec {
     uint64_t seed;        /* for stochastic rounding */
     const char *algo;     /* from algos.def, offload or auto; NULL means auto */
     bool sums;            /* sums over ranks, not means */
-    enum job_if gpu;      /* gradients on GPUs; JOB_AUTO: if every rank has one */
-    bool halves;          /* on GPUs: gradients, weights and results are IEEE halves */
-    enum job_if overlap;  /* reducer_set_overlap(); JOB_AUTO: only on GPUs */
+    struct job_shard shard;
+    enum job_if gpu;     /* gradients on GPUs; JOB_AUTO: if every rank has one */
+    bool halves;         /* on GPUs: gradients, weights and results are IEEE halves */
+    enum job_if overlap; /* reducer_set_overlap(); JOB_AUTO: only on GPUs */
     size_t bucket_bytes;
     /* cards.where: udp://..., sim, off, or auto (NARROWCAST_OFFLOAD); NULL: off */
     struct offload_options cards;
@@ -37,7 +46,8 @@ struct job {
     struct codec codec; /* settled */
     /* Checksum of the specs' meaning. Equal tags make equal bits from equal gradients. */
     uint32_t tag;
-    bool leaves_small;       /* small layers travel in fp32 */
+    bool leaves_small; /* small layers travel in fp32 */
+    struct job_shard shard;
     const struct algo *algo; /* for gradients that cards do not add */
     int group;
     /* the user named no algorithm: job_open() may choose gather-sum or group-scatter */
@@ -79,6 +89,25 @@ void job_algo(const struct job *job, struct text *to);
 /* On rank 0 of an open job, append how gradients travel and why; nothing if the algorithm's name
  * says it. */
 void job_path(struct job *job, struct text *to);
+
+/* ---- job_shard.c: reduce-scatters ---- */
+
+/* Parse no (NULL), fp32 or rounded, and the format of all-gathers. Reports -EINVAL. */
+int shard_parse(const char *word, const char *gather, struct job_shard *out);
+
+/* Replace `direct` by algo_scatter if shard.on. Reports -EINVAL for other algorithms, cards, blocks
+ * and options without effect. */
+int shard_settle(const struct job_spec *spec, const struct algo **algo, const char **cards);
+
+/* Append what ranks must have in common; nothing for all-reduces. */
+void shard_describe(const struct job_shard *shard, int n_ranks, struct text *to);
+
+/* Return the elements of a rank's equal range of n: ceil(n/P) for the first ranks, then the rest,
+ * then none. */
+size_t shard_equal(size_t n, int n_ranks, int rank);
+
+/* reducer_open_shards() by job->shard. */
+int shard_reducer(struct job *job, const struct reducer_layer *layers, int n_layers);
 
 /* ---- GPUs ---- */
 

@@ -172,13 +172,15 @@ struct opening {
     /* copies of the layers: [n_layers] */
     struct reducer_layer *copy;
     const float **weights;
+    struct job_shard shard;
 };
 
 static int open_block(struct nc *nc, struct nc_block *b)
 {
     const struct opening *a = nc->opening;
     const struct nc_options *o = &a->options;
-    const struct job_spec spec = words_of(o, device_of(o));
+    struct job_spec spec = words_of(o, device_of(o));
+    spec.shard = a->shard;
     TRY(job_settle(b->comm, &spec, &b->job));
     err_hold();
     TRY(comm_agree(b->comm, check_weights(&b->job.codec, a->layers, a->n_layers)));
@@ -225,7 +227,7 @@ static int check_alone(struct opening *a)
         return -ENOMEM;
     for (int i = 0; i < a->n_layers; i++)
         nc->n[i] = a->layers[i].n;
-    return 0;
+    return nc_shard_parse(nc, o, &a->shard);
 }
 
 static int open_job(struct opening *a)

@@ -38,6 +38,10 @@ struct nc {
     int n_handed;
     bool asked_thread; /* reducer_set_overlap() was called */
     bool under_way;    /* from nc_iallreduce() to nc_wait() */
+    bool shards;       /* steps are reduce-scatters */
+    bool gathers;      /* the step in flight is an all-gather */
+    float *shard;      /* of this step; owned by the caller */
+    size_t shard_room; /* floats, at least the rank's range */
     bool has_turn;     /* holds comm_take_turn() between calls */
     bool by_mpi;       /* MPI's thread rules apply */
     atomic_int failed; /* 0, or a negative errno: only nc_close() may follow */
@@ -73,6 +77,23 @@ void nc_open_failed(const struct err_lines *lines, int rc);
 /* Call body for each block of this process, in turns while blocks wait for each other. Returns 0,
  * or the error of the lowest block that failed. */
 int nc_each(struct nc *nc, int (*body)(struct nc *nc, struct nc_block *b));
+
+/* ---- nc_step.c ---- */
+
+/* Begin a step: check the list of gradients or weights, and that steps scatter. Reports -EINVAL. */
+int nc_step_begin(struct nc *nc, const void *grads, bool scatters);
+
+/* Run the step in this call, or in a thread. Both end the call. */
+int nc_step_run(struct nc *nc, struct nc_report *report);
+int nc_step_start(struct nc *nc);
+
+/* ---- nc_shard.c ---- */
+
+/* Parse the options of shards. No communication. Reports -EINVAL. */
+int nc_shard_parse(struct nc *nc, const struct nc_options *o, struct job_shard *out);
+
+/* Zero the shard's room beyond the range. */
+void nc_shard_pad(struct nc *nc);
 
 /* ---- nc_type.c ---- */
 

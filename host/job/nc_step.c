@@ -1,7 +1,6 @@
 /* nc_step.c : runs a step of the public interface, at once or in parts. */
 #include "job/nc_inside.h"
 #include <math.h>
-#include <string.h>
 
 static void report_blocks(const struct nc *nc, struct nc_report *out)
 {
@@ -24,28 +23,46 @@ static void report_blocks(const struct nc *nc, struct nc_report *out)
 
 static int report_step(struct nc *nc, struct nc_report *report)
 {
-    nc->step++;
-    if (!nc->blocks[0].done.skipped)
+    const bool skipped = nc->blocks[0].done.skipped;
+    nc->step += !nc->gathers;
+    if (!skipped && nc->shards && !nc->gathers)
+        nc_shard_pad(nc);
+    else if (!skipped)
         nc_type_out(nc);
     if (report)
         report_blocks(nc, report);
-    return nc->blocks[0].done.skipped ? 1 : 0;
+    return skipped ? 1 : 0;
+}
+
+int nc_step_begin(struct nc *nc, const void *grads, bool scatters)
+{
+    if (nc->shards != scatters)
+        return ERR(-EINVAL, nc->shards ? "cannot all-reduce: this communicator has shards; call "
+                                         "nc_reduce_scatter()"
+                                       : "cannot use shards: this communicator has none; set "
+                                         "options.shard");
+    return nc_type_begin(nc, grads);
 }
 
 static int run(struct nc *nc, struct nc_block *b)
 {
-    return reducer_run_here(b->job.reducer, nc->step, b->fp32, &b->done);
+    return nc->gathers ? reducer_gather_here(b->job.reducer, b->fp32, &b->done)
+                       : reducer_run_here(b->job.reducer, nc->step, b->fp32, &b->done);
+}
+
+int nc_step_run(struct nc *nc, struct nc_report *report)
+{
+    if (!nc->gathers)
+        nc_type_in(nc, 0, nc->n_layers);
+    const int rc = nc_each(nc, run);
+    return nc_leave(nc, rc < 0 ? rc : report_step(nc, report));
 }
 
 int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *report)
 {
     TRY(nc_enter_between(nc));
-    int rc = nc_type_begin(nc, grads);
-    if (rc < 0)
-        return nc_leave_refused(nc, rc);
-    nc_type_in(nc, 0, nc->n_layers);
-    rc = nc_each(nc, run);
-    return nc_leave(nc, rc < 0 ? rc : report_step(nc, report));
+    const int rc = nc_step_begin(nc, grads, false);
+    return rc < 0 ? nc_leave_refused(nc, rc) : nc_step_run(nc, report);
 }
 
 /* If MPI allows no thread, steps run in nc_wait(), as with blocks. */
@@ -58,21 +75,31 @@ static int start_thread(struct nc *nc)
     return comm_agree(nc->comm, reducer_set_overlap(nc->blocks->job.reducer, true));
 }
 
+/* Weights need no nc_ready(). */
+int nc_step_start(struct nc *nc)
+{
+    const int rc = start_thread(nc);
+    if (rc < 0)
+        return nc_leave(nc, rc);
+    for (int i = 0; i < nc->n_layers; i++)
+        nc->handed[i] = nc->gathers;
+    nc->n_handed = nc->gathers ? nc->n_layers : 0;
+    nc->under_way = true;
+    for (int k = 0; k < nc->n_blocks; k++) {
+        const struct nc_block *b = &nc->blocks[k];
+        if (nc->gathers)
+            reducer_begin_gather(b->job.reducer, b->fp32);
+        else
+            reducer_begin(b->job.reducer, nc->step, b->fp32);
+    }
+    return nc_leave(nc, 0);
+}
+
 int nc_iallreduce(struct nc *nc, const void *grads)
 {
     TRY(nc_enter_between(nc));
-    int rc = nc_type_begin(nc, grads);
-    if (rc < 0)
-        return nc_leave_refused(nc, rc);
-    rc = start_thread(nc);
-    if (rc < 0)
-        return nc_leave(nc, rc);
-    memset(nc->handed, 0, (size_t)nc->n_layers * sizeof *nc->handed);
-    nc->n_handed = 0;
-    nc->under_way = true;
-    for (int k = 0; k < nc->n_blocks; k++)
-        reducer_begin(nc->blocks[k].job.reducer, nc->step, nc->blocks[k].fp32);
-    return nc_leave(nc, 0);
+    const int rc = nc_step_begin(nc, grads, false);
+    return rc < 0 ? nc_leave_refused(nc, rc) : nc_step_start(nc);
 }
 
 static int refuse_no_step(struct nc *nc)

@@ -44,7 +44,7 @@ class _Options(Structure):  # struct nc_options
         + [("bucket_bytes", c_size_t), ("deadline_s", c_double), ("seed", c_uint64)]
         + [(name, c_char_p) for name in _MORE_WORDS]
         + [("rescale", c_int), ("op", c_char_p), ("type", c_char_p), ("threads", c_int), ("log", c_void_p), ("log_arg", c_void_p),
-           ("count_lost", c_int), ("blocks", c_int)]
+           ("count_lost", c_int), ("blocks", c_int), ("shard", c_char_p), ("shard_n", c_void_p), ("gather", c_char_p)]
     )
 
 
@@ -181,7 +181,8 @@ def _settings(lib, options):
     words = _Options()
     lib.nc_options_init(byref(words), sizeof(words))
     words.bucket_bytes = 16 << 20  # a message costs turns of Python's threads: few and long ones (bench/allreduce/ddp_hooks.sh)
-    types = {name: kind for name, kind in _Options._fields_ if name not in ("size", "device", "type", "threads", "log", "log_arg")}
+    unused = ("size", "device", "type", "threads", "log", "log_arg", "shard", "shard_n", "gather")
+    types = {name: kind for name, kind in _Options._fields_ if name not in unused}
     for name, value in options.items():
         if name not in types:
             raise TypeError(f"narrowcast_ddp.State has no option '{name}': those are {', '.join(types)}")

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_packed.h"
+#include "reduce/reducer_shard.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +31,8 @@ static int copy_layers(struct reducer *r, const struct reducer_layer *layers)
     r->guesses = buf_alloc(n * sizeof *r->guesses);
     r->failed = buf_alloc(reducer_vote_words(r->n_layers) * sizeof *r->failed);
     r->spans = buf_alloc(n * sizeof *r->spans);
-    r->outs = buf_alloc(n * sizeof *r->outs);
-    r->parts = buf_alloc(n * sizeof *r->parts);
+    r->outs = buf_alloc((n + SHARD_OUTS) * sizeof *r->outs);
+    r->parts = buf_alloc((n + SHARD_OUTS) * sizeof *r->parts);
     if (!r->layers || !r->exponents || !r->own_exponents || !r->own_maxima || !r->maxima ||
         !r->max_bytes || !r->guesses || !r->failed || !r->spans || !r->outs || !r->parts)
         return -ENOMEM;
@@ -63,8 +64,9 @@ static void size_buffers(struct reducer *r)
             const struct reduce_op *f = &b->op;
             codes = larger(codes, f->ops->in_bytes(f, b->n));
             result = larger(result, f->ops->out_bytes(f, b->n));
-            scratch =
-                larger(scratch, r->algo->scratch_bytes(f, b->n, comm_n_ranks(r->comm), r->group));
+            const size_t longest = r->shard ? shard_longest(r, p == FP32, i) : b->n;
+            scratch = larger(scratch,
+                             r->algo->scratch_bytes(f, longest, comm_n_ranks(r->comm), r->group));
         }
     }
     scratch = r->low ? reducer_low_bytes(r) : scratch;
@@ -83,7 +85,8 @@ static int make_buffers(struct reducer *r)
     return r->codes && r->result && r->scratch ? 0 : -ENOMEM;
 }
 
-static int plan(struct reducer *r, size_t bucket_bytes, const struct reducer_layer *layers)
+static int plan(struct reducer *r, size_t bucket_bytes, const struct reducer_layer *layers,
+                const size_t *range, bool owns)
 {
     const int n_ranks = comm_n_ranks(r->comm);
     if (r->n_layers < 1 || bucket_bytes == 0)
@@ -96,8 +99,10 @@ static int plan(struct reducer *r, size_t bucket_bytes, const struct reducer_lay
     for (int i = 0; i < 2 && r->algo->check; i++)
         TRY(r->algo->check(&r->codecs[i], n_ranks, r->group));
     TRY(copy_layers(r, layers));
+    TRY(range ? shard_open(r, range) : 0);
     TRY(reducer_make_plan(r, false, bucket_bytes));
     TRY(reducer_make_plan(r, true, bucket_bytes));
+    TRY(r->shard ? shard_cut(r, owns) : 0);
     reducer_state_size(r);
     size_buffers(r);
     return 0;
@@ -105,8 +110,8 @@ static int plan(struct reducer *r, size_t bucket_bytes, const struct reducer_lay
 
 /* Only computes sizes unless `owns`. */
 static int open(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
-                size_t bucket_bytes, const struct reducer_layer *layers, int n_layers, bool low,
-                bool owns, struct reducer **out)
+                size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
+                const size_t *range, bool low, bool owns, struct reducer **out)
 {
     struct reducer *r = buf_alloc(sizeof *r);
     if (!r)
@@ -121,7 +126,7 @@ static int open(struct comm *c, const struct codec *codec, const struct algo *al
     r->low = low;
     r->n_layers = n_layers;
     r->batches = codec->ops->encode_all != vec_encode_each;
-    int rc = plan(r, bucket_bytes, layers);
+    int rc = plan(r, bucket_bytes, layers, range, owns);
     if (rc == 0 && r->low)
         rc = reducer_low_check(r);
     if (rc == 0 && owns)
@@ -142,14 +147,21 @@ int reducer_open(struct comm *c, const struct codec *codec, const struct algo *a
                  size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
                  struct reducer **out)
 {
-    return open(c, codec, algo, group, bucket_bytes, layers, n_layers, false, true, out);
+    return open(c, codec, algo, group, bucket_bytes, layers, n_layers, NULL, false, true, out);
+}
+
+int reducer_open_shards(struct comm *c, const struct codec *codec, const struct algo *algo,
+                        size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
+                        const size_t *range, struct reducer **out)
+{
+    return open(c, codec, algo, 0, bucket_bytes, layers, n_layers, range, false, true, out);
 }
 
 int reducer_open_low(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
                      size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
                      struct reducer **out)
 {
-    return open(c, codec, algo, group, bucket_bytes, layers, n_layers, true, true, out);
+    return open(c, codec, algo, group, bucket_bytes, layers, n_layers, NULL, true, true, out);
 }
 
 int reducer_measure(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
@@ -157,7 +169,7 @@ int reducer_measure(struct comm *c, const struct codec *codec, const struct algo
                     struct reducer_bytes *out)
 {
     struct reducer *r;
-    TRY(open(c, codec, algo, group, bucket_bytes, layers, n_layers, low, false, &r));
+    TRY(open(c, codec, algo, group, bucket_bytes, layers, n_layers, NULL, low, false, &r));
     const size_t codes = r->buffers.codes_bytes + r->buffers.result_bytes +
                          r->buffers.scratch_bytes +
                          (reducer_message_bytes(r) ? packed_all_bytes(r) : 0);
@@ -204,6 +216,8 @@ void reducer_close(struct reducer *r)
         ops->free(r->scratch);
     }
     packed_all_close(r->packed);
+    gather_close(r);
+    shard_close(r);
     reducer_close_streams(r);
     reducer_state_close(r);
     free(r);
@@ -264,9 +278,10 @@ bool reducer_overlaps(const struct reducer *r)
     return r->overlap;
 }
 
-void reducer_begin(struct reducer *r, uint64_t step, float *const *grads)
+static void begin(struct reducer *r, uint64_t step, float *const *grads, bool gathers)
 {
     assert(!r->begun);
+    r->gathers = gathers;
     r->begun = true;
     r->ran = false;
     r->waited_s = 0;
@@ -274,6 +289,17 @@ void reducer_begin(struct reducer *r, uint64_t step, float *const *grads)
     r->grads = grads;
     if (r->overlap)
         overlap_begin(r->overlap);
+}
+
+void reducer_begin(struct reducer *r, uint64_t step, float *const *grads)
+{
+    begin(r, step, grads, false);
+}
+
+void reducer_begin_gather(struct reducer *r, float *const *weights)
+{
+    assert(r->gather);
+    begin(r, r->step, weights, true);
 }
 
 void reducer_ready(struct reducer *r, int first, int n)
@@ -339,12 +365,24 @@ int reducer_run(struct reducer *r, uint64_t step, float *const *grads, struct re
     return reducer_finish(r, report);
 }
 
-int reducer_run_here(struct reducer *r, uint64_t step, float *const *grads,
-                     struct reducer_step *report)
+static int run_here(struct reducer *r, uint64_t step, float *const *grads, bool gathers,
+                    struct reducer_step *report)
 {
     struct overlap *asleep = r->overlap;
     r->overlap = NULL;
-    const int rc = reducer_run(r, step, grads, report);
+    begin(r, step, grads, gathers);
+    const int rc = reducer_finish(r, report);
     r->overlap = asleep;
     return rc;
+}
+
+int reducer_run_here(struct reducer *r, uint64_t step, float *const *grads,
+                     struct reducer_step *report)
+{
+    return run_here(r, step, grads, false, report);
+}
+
+int reducer_gather_here(struct reducer *r, float *const *weights, struct reducer_step *report)
+{
+    return run_here(r, r->step, weights, true, report);
 }

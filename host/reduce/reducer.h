@@ -67,6 +67,46 @@ int reducer_open(struct comm *c, const struct codec *codec, const struct algo *a
 int reducer_open_low(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
                      size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
                      struct reducer **out);
+/* As reducer_open(), but steps are reduce-scatters: each rank gets the means of its own range of
+ * the layers' elements, laid end to end in forward order, and gradients stay unchanged.
+ *   algo    algo_scatter, or algo_self
+ *   range   [P] elements of each rank's range, copied; may be 0; all elements together
+ * The bits are those of `direct`, but fp32 after codec_set_unrounded(). Call reducer_set_shard()
+ * before the first step. */
+int reducer_open_shards(struct comm *c, const struct codec *codec, const struct algo *algo,
+                        size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
+                        const size_t *range, struct reducer **out);
+
+/* Return a rank's range of the layers' elements, laid end to end. */
+struct algo_range reducer_range(const struct reducer *r, int rank);
+
+/* Set this rank's range: floats in the gradients' kind of memory, which later steps write and later
+ * all-gathers read. NULL if the range is empty. Call it between steps. */
+void reducer_set_shard(struct reducer *r, float *shard);
+
+/* Format in which weights travel in an all-gather. */
+struct gather_format {
+    struct mf_fmt fmt; /* fp32, bf16, fp16, or of differences */
+    /* elements that share an exponent, a power of two; 0: weights, not differences, travel */
+    size_t group;
+};
+
+/* Parse fp32 (NULL), bf16, fp16, delta:F or delta:F:G. Reports -EINVAL. */
+int gather_parse(const char *word, struct gather_format *out);
+
+/* Prepare all-gathers of a reducer from reducer_open_shards(). Returns 0, -ENOMEM, or reports
+ * -EINVAL: differences need gradients in CPU memory. */
+int reducer_open_gather(struct reducer *r, const struct gather_format *format);
+
+/* Begin and, with reducer_finish(), end an all-gather: every rank's range, from
+ * reducer_set_shard(), goes to all ranks' weights, which get the same bits.
+ *   weights   [n_layers] pointers to floats, in the gradients' kind of memory. With differences
+ *             they must hold the result of the last all-gather; the first one sends fp32. */
+void reducer_begin_gather(struct reducer *r, float *const *weights);
+
+/* The same in one call and without overlap, even if it is on. */
+int reducer_gather_here(struct reducer *r, float *const *weights, struct reducer_step *report);
+
 /* Bytes of a reducer. codes: codes, sums and scratch, in host memory unless a GPU keeps its codes.
  * state: the codec's, in the gradients' memory. */
 struct reducer_bytes {

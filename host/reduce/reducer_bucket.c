@@ -2,7 +2,7 @@
  * so that casting and sending overlap. A batching backend (GPU) casts the bucket at once. */
 #include "base/clock.h"
 #include "base/err.h"
-#include "reduce/reducer_inside.h"
+#include "reduce/reducer_shard.h"
 #include "base/buf.h"
 
 /* [*from, *to) is the part of layer i, padding included, in [at, at + n) of bucket b. */
@@ -70,14 +70,34 @@ static void encode(struct bucket_flow *f, size_t at, size_t n)
     cast_since(f, "encode", start);
 }
 
+void bucket_out(const struct bucket_flow *f, int i, size_t from, size_t end, void *to, int k)
+{
+    struct reducer *r = f->step->r;
+    const struct bucket *b = f->bucket;
+    const struct codec *codec = &r->codecs[b->fp32];
+    const struct codec_layer *layer = reducer_layer(r, i);
+    struct vec_scale scale = {.group = 0};
+    const bool groups = codec_groups(codec, &scale);
+    const int shift = codec_shift(codec, groups ? 0 : reducer_exponent(r, i)) +
+                      codec_rescaled(codec, b->call.rescaled[layer - b->call.layers]);
+    const size_t place = reduce_op_out_at(&b->op, layer->at + from);
+    r->parts[k] = (struct codec_part){.layer = layer, .at = from};
+    r->outs[k] = codec_out(codec, r->result + place, end - from, shift, to);
+    if (groups) {
+        r->outs[k].group = scale.group;
+        r->outs[k].lead = (uint32_t)(from % scale.group);
+        r->outs[k].exponents = r->exponents + reducer_exponent_at(r, i) + from / scale.group;
+    }
+    if (r->means || r->shard)
+        r->outs[k].type = VEC_FLOAT;
+}
+
 static void decode(struct bucket_flow *f, size_t at, size_t n)
 {
     struct reducer *r = f->step->r;
     const struct bucket *b = f->bucket;
     const struct codec *codec = &r->codecs[b->fp32];
     const double start = clock_s();
-    struct vec_scale scale = {.group = 0};
-    const bool groups = codec_groups(codec, &scale);
     int n_spans = 0;
     if (r->once && comm_lowest_here(r->comm, comm_rank(r->comm)) != comm_rank(r->comm))
         return;
@@ -88,22 +108,16 @@ static void decode(struct bucket_flow *f, size_t at, size_t n)
             continue;
         const struct codec_layer *layer = reducer_layer(r, i);
         const size_t end = to < layer->n ? to : layer->n;
-        const int shift = codec_shift(codec, groups ? 0 : reducer_exponent(r, i)) +
-                          codec_rescaled(codec, b->call.rescaled[k]);
-        const size_t place = reduce_op_out_at(&b->op, layer->at + from);
-        r->parts[n_spans] = (struct codec_part){.layer = layer, .at = from};
-        r->outs[n_spans] =
-            codec_out(codec, r->result + place, end - from, shift,
-                      r->means ? r->means[i] + from : codec_at(codec, f->step->grads[i], from));
-        if (r->means)
-            r->outs[n_spans].type = VEC_FLOAT;
-        r->outs[n_spans].group = scale.group;
-        r->outs[n_spans].lead = groups ? (uint32_t)(from % scale.group) : 0;
-        r->outs[n_spans].exponents =
-            groups ? r->exponents + reducer_exponent_at(r, i) + from / scale.group : NULL;
-        n_spans++;
+        if (r->shard)
+            n_spans = shard_outs(f, i, from, end, n_spans);
+        else
+            bucket_out(f, i, from, end,
+                       r->means ? r->means[i] + from : codec_at(codec, f->step->grads[i], from),
+                       n_spans++);
     }
     codec_decode_all(codec, r->outs, r->parts, n_spans);
+    if (r->shard)
+        shard_copy_edges(r);
     cast_since(f, "decode", start);
 }
 
@@ -166,11 +180,13 @@ int reducer_bucket_mpi(const struct reducing *s, int i)
     const struct algo_call call = {.codec = &r->codecs[b->fp32],
                                    .op = b->op,
                                    .n = b->n,
-                                   .codes = r->codes + r->plans[r->force_fp32].places[b->last],
+                                   .codes = r->codes +
+                                            r->plans[r->force_fp32].places[b->call.layers->index],
                                    .result = r->result,
                                    .once = r->once,
                                    .scratch = r->scratch,
                                    .group = r->group,
+                                   .cut = r->shard ? shard_ranges(r, b) : NULL,
                                    .flow = whole ? NULL : &flow,
                                    .buffers = &r->buffers,
                                    .node = b->fp32 ? NULL : r->node};
@@ -200,6 +216,8 @@ int reducer_make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes)
         return -ENOMEM;
     p->n_buckets = bucket_cut(r->layers, r->n_layers, r->codecs, all_fp32, bucket_bytes, p->buckets,
                               p->placed, p->bucket_of);
+    if (r->shard)
+        shard_turn(p);
     for (int i = 0; i < p->n_buckets; i++) {
         struct bucket *b = &p->buckets[i];
         const struct reduce_op *f = &b->op;

@@ -31,6 +31,8 @@ struct group {
 
 struct overlap;
 struct packed;
+struct shard;
+struct gather;
 
 struct reducer {
     struct comm *comm;
@@ -40,6 +42,9 @@ struct reducer {
     const struct card_path_ops *card_path; /* or NULL */
     void *card_path_arg;
     struct algo_node_sum *node;   /* or NULL */
+    struct shard *shard;          /* NULL: steps are all-reduces */
+    struct gather *gather;        /* or NULL */
+    bool gathers;                 /* this step is an all-gather, of grads */
     struct reducer_layer *layers; /* [n_layers] */
     int n_layers;
     uint64_t fp32_bytes;
@@ -201,6 +206,10 @@ void bucket_summed(struct bucket_flow *b);
 
 /* Bucket i of the plan in use, with the reducer's algorithm. */
 int reducer_bucket_mpi(const struct reducing *s, int i);
+
+/* Store the means of elements [from, end) of layer i as out k of the next decoding. from: a
+ * multiple of the unit. */
+void bucket_out(const struct bucket_flow *f, int i, size_t from, size_t end, void *to, int k);
 
 /* ---- reducer_card_path.c ---- */
 

@@ -2,7 +2,7 @@
  * one buffer in turn to save memory. */
 #include "base/clock.h"
 #include "base/err.h"
-#include "reduce/reducer_inside.h"
+#include "reduce/reducer_shard.h"
 #include "vec/gpu/gpu.h"
 
 static void hand_out_means(struct reducer *r, int n_buckets)
@@ -57,6 +57,8 @@ int reducer_step_all(struct reducer *r)
     const uint64_t sent_before = sent(r);
     const double start = clock_s();
     bool finite = false;
+    if (r->gathers)
+        return gather_run(r);
     for (int i = 0; i < r->plans[r->force_fp32].n_buckets; i++) {
         struct bucket *b = &r->plans[r->force_fp32].buckets[i];
         b->call.step = r->step;

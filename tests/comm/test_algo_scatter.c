@@ -8,7 +8,7 @@
 #include "hls/arith/philox.h"
 #include <string.h>
 
-enum { MOST = 9 };
+enum { RANKS_MAX = 9 };
 static const uint64_t seed = 20261126;
 
 struct trial {
@@ -60,7 +60,7 @@ static void cut_units(struct algo_range *cut, int n_ranks, size_t unit, size_t u
 static void try_one(struct comm *c, struct trial *t, const struct codec *codec, uint64_t key)
 {
     const size_t in = reduce_op_in_at(&t->op, t->n), out = reduce_op_out_at(&t->op, t->n);
-    struct algo_range cut[MOST];
+    struct algo_range cut[RANKS_MAX];
     cut_units(cut, c->n_ranks, t->op.unit, t->n / t->op.unit, key);
     const size_t scratch_bytes =
         algo_scatter.scratch_bytes(&t->op, algo_cut_longest(cut, c->n_ranks), c->n_ranks, 0);
@@ -130,7 +130,7 @@ static int check_all(struct comm *c, void *ctx)
 int main(void)
 {
     printf("seed %llu\n", (unsigned long long)seed);
-    for (int p = 1; p <= MOST; p++) {
+    for (int p = 1; p <= RANKS_MAX; p++) {
         struct comm_virtual *v;
         if (comm_virtual_open(p, NULL, &v) < 0)
             return 1;

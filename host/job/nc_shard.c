@@ -1,0 +1,86 @@
+/* nc_shard.c : reduce-scatters gradients and all-gathers weights in the public interface. */
+#include "job/nc_inside.h"
+
+int nc_shard_parse(struct nc *nc, const struct nc_options *o, struct job_shard *out)
+{
+    *out = (struct job_shard){.range = o->shard_n};
+    TRY(shard_parse(o->shard, o->gather, out));
+    nc->shards = out->on;
+    if (out->on && o->blocks)
+        return ERR(-EINVAL, "blocks do not work with shards: leave one of them out");
+    if (out->gather.group && nc->type != NC_FP32)
+        return ERR(-EINVAL, "gather %s needs weights of type fp32, not %s", o->gather, o->type);
+    size_t all = 0;
+    for (int i = 0; i < nc->n_layers; i++)
+        all += nc->n[i];
+    const int n_ranks = comm_n_ranks(nc->comm);
+    nc->shard_room = o->shard_n ? o->shard_n[comm_rank(nc->comm)] : shard_equal(all, n_ranks, 0);
+    return 0;
+}
+
+void nc_shard_pad(struct nc *nc)
+{
+    static const float zeros[64];
+    const struct job *j = &nc->blocks->job;
+    const size_t n = reducer_range(j->reducer, comm_rank(nc->comm)).n;
+    for (size_t i = n, k; i < nc->shard_room; i += k) {
+        const size_t most = sizeof zeros / sizeof *zeros, left = nc->shard_room - i;
+        k = left < most ? left : most;
+        j->codec.ops->copy(nc->shard + i, zeros, k * sizeof *zeros);
+    }
+}
+
+int nc_shard(const struct nc *nc, int rank, size_t *at, size_t *n)
+{
+    if (!nc || !nc->shards || rank < 0 || rank >= comm_n_ranks(nc->comm))
+        return -EINVAL;
+    const struct algo_range r = reducer_range(nc->blocks->job.reducer, rank);
+    if (at)
+        *at = r.at;
+    if (n)
+        *n = r.n;
+    return 0;
+}
+
+/* After nc_enter_between(). If it fails, it ends the call. */
+static int begin(struct nc *nc, const void *list, const float *shard, bool gathers)
+{
+    int rc = nc_step_begin(nc, list, true);
+    if (rc == 0 && !shard && nc->shard_room > 0)
+        rc =
+            ERR(-EINVAL, "cannot use a shard of %zu elements: its pointer is NULL", nc->shard_room);
+    if (rc < 0)
+        return nc_leave_refused(nc, rc);
+    nc->gathers = gathers;
+    nc->shard = (float *)(uintptr_t)shard; /* an all-gather only reads it */
+    reducer_set_shard(nc->blocks->job.reducer, nc->shard);
+    return 0;
+}
+
+int nc_reduce_scatter(struct nc *nc, const void *grads, float *shard, struct nc_report *report)
+{
+    TRY(nc_enter_between(nc));
+    TRY(begin(nc, grads, shard, false));
+    return nc_step_run(nc, report);
+}
+
+int nc_ireduce_scatter(struct nc *nc, const void *grads, float *shard)
+{
+    TRY(nc_enter_between(nc));
+    TRY(begin(nc, grads, shard, false));
+    return nc_step_start(nc);
+}
+
+int nc_all_gather(struct nc *nc, const float *shard, const void *weights, struct nc_report *report)
+{
+    TRY(nc_enter_between(nc));
+    TRY(begin(nc, weights, shard, true));
+    return nc_step_run(nc, report);
+}
+
+int nc_iall_gather(struct nc *nc, const float *shard, const void *weights)
+{
+    TRY(nc_enter_between(nc));
+    TRY(begin(nc, weights, shard, true));
+    return nc_step_start(nc);
+}
