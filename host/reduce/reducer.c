@@ -63,8 +63,8 @@ static void size_buffers(struct reducer *r)
             const struct bucket *b = &r->plans[p].buckets[i];
             const struct reduce_op *f = &b->op;
             codes = larger(codes, f->ops->in_bytes(f, b->n));
-            result = larger(result, f->ops->out_bytes(f, b->n));
             const size_t longest = r->shard ? shard_longest(r, p == FP32, i) : b->n;
+            result = larger(result, f->ops->out_bytes(f, longest));
             scratch = larger(scratch,
                              r->algo->scratch_bytes(f, longest, comm_n_ranks(r->comm), r->group));
         }

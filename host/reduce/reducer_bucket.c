@@ -80,7 +80,9 @@ void bucket_out(const struct bucket_flow *f, int i, size_t from, size_t end, voi
     const bool groups = codec_groups(codec, &scale);
     const int shift = codec_shift(codec, groups ? 0 : reducer_exponent(r, i)) +
                       codec_rescaled(codec, b->call.rescaled[layer - b->call.layers]);
-    const size_t place = reduce_op_out_at(&b->op, layer->at + from);
+    const size_t first = r->shard ? shard_ranges(r, b)[comm_rank(r->comm)].at : 0;
+    const size_t place =
+        reduce_op_out_at(&b->op, layer->at + from) - reduce_op_out_at(&b->op, first);
     r->parts[k] = (struct codec_part){.layer = layer, .at = from};
     r->outs[k] = codec_out(codec, r->result + place, end - from, shift, to);
     if (groups) {

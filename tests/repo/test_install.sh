@@ -130,6 +130,7 @@ if "${CC:-cc}" -std=c11 "${strict[@]}" blocks.c "${flags[@]}" -o blocks >"$dir/s
 else
     fail "blocks is not built: $(head -n 5 "$dir/said")"
 fi
+built_and_runs zero '4 ranks with up to 2502 of 10007 weights each: converged' "${CC:-cc}" -std=c11 "${strict[@]}" zero.c "${flags[@]}" -o zero
 "${CC:-cc}" -std=gnu11 "${strict[@]}" without_mpi.c "${flags[@]}" -o without_mpi >"$dir/said" 2>&1 || fail "without_mpi is not built: $(head -n 5 "$dir/said")"
 said=$(timeout 60 ./without_mpi 2>&1) || fail "without_mpi ends with $?"
 [ "$said" = 'mean 2.5 of 4 ranks' ] || fail "without_mpi says '$said'"

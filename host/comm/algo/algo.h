@@ -63,7 +63,7 @@ struct algo_call {
     int group;     /* K of group-*:K, otherwise 0 */
     /* [P] ranks' ranges, for algo_scatter only: in ascending order, multiples of op.unit, together
      * all n. A unit may end one range and begin later ones: its sum is then made on each of these
-     * ranks. NULL otherwise */
+     * ranks. reduce_scatter()'s result begins with this rank's range. NULL otherwise */
     const struct algo_range *cut;
     const struct algo_flow *flow; /* or NULL */
     struct algo_buffers *buffers; /* may be NULL for algorithms without close() */

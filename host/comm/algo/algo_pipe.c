@@ -167,7 +167,10 @@ static uint8_t *node_at(const struct pipe *p, size_t s, struct algo_range r)
 }
 static uint8_t *result_at(const struct pipe *p, struct algo_range r)
 {
-    return p->call->result + algo_place(&p->op, ALGO_OUT, r.at);
+    const bool own = p->call->cut && p->halves == ALGO_PIPE_REDUCE;
+    const size_t first = own ? p->call->cut[p->comm->rank].at : 0;
+    return p->call->result + algo_place(&p->op, ALGO_OUT, r.at) -
+           algo_place(&p->op, ALGO_OUT, first);
 }
 static const uint8_t *codes_at(const struct pipe *p, struct algo_range r)
 {
