@@ -201,6 +201,7 @@ void minifloat_unround(struct codec *c)
 {
     struct minifloat m = *minifloat_of(c);
     m.sum.out = mf_fp32();
+    m.sum.out_group = 0;
     m.out_auto = false;
     minifloat_set(c, &m);
 }
