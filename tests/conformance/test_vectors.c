@@ -2,6 +2,7 @@
  * usage: test_vectors           compare (from the top of the tree)
  *        test_vectors write     write them to tests/conformance/vectors */
 #include "check.h"
+#include "vectors_groups.h"
 #include "vectors_step.h"
 
 static const struct {
@@ -29,7 +30,8 @@ static const struct {
              {"ranks", rank_lines},
              {"card", card_lines},
              {"control", control_lines},
-             {"step", step_lines}};
+             {"step", step_lines},
+             {"groups", group_lines}};
 
 static void compare(const char *path, const char *made, size_t n)
 {
