@@ -103,6 +103,7 @@ int main(void)
         const char *codec, *format, *scale, *gather;
     } rows[] = {{NULL, "e4m3", "aps", NULL},
                 {NULL, "e3m0", "aps-tight", "bf16"},
+                {NULL, "e2m5f", "aps-tight:32", NULL},
                 {"qsgd:4,bucket=96", NULL, NULL, "fp16"},
                 {"onebit:64", NULL, NULL, NULL},
                 {"ternary", NULL, NULL, NULL},

@@ -22,6 +22,7 @@ struct shard_codec {
 static const struct shard_codec shard_codecs[] = {
     {.format = "e4m3", .scale = "aps"},
     {.format = "e3m0", .scale = "aps-tight", .out_format = "e4m3"},
+    {.format = "e2m5f", .scale = "aps-tight:32"},
     {.format = "e5m2", .sum = "nearest", .scale = "aps"},
     {.format = "e5m2", .sum = "trunc"},
     {.format = "e2m3", .sum = "kahan", .scale = "aps"},
