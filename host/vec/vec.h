@@ -70,6 +70,13 @@ struct vec_ops {
     /* to[i] = x[i] * by[i / 8] in IEEE mode. x and to may be equal. */
     void (*scale)(const float *x, size_t n, const float *by, float *to);
 
+    /* encode of x[i] * by[i / 8], and decode to x[i] = value * by[i / 8], in one pass. Return false,
+     * with nothing written, if there is no fast loop. NULL: never. */
+    bool (*encode_scaled)(const struct vec_cast *cast, const float *x, size_t n, int shift,
+                          const float *by, uint8_t *codes);
+    bool (*decode_scaled)(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift,
+                          float divisor, const float *by, float *x);
+
     /* x = code * 2^shift / divisor. The product is rounded to fp32, which changes only fp32
      * subnormals; then the quotient is rounded, unless the divisor is 1. If the product would
      * overflow, powers of two move from the divisor to the shift (vec_quotient_of()), so x is inf

@@ -22,32 +22,33 @@ static size_t smaller(size_t a, size_t b)
 
 enum { PER_FACTOR = 8 };
 
-/* Scales by the exponents of groups, or by their inverses if `down`. lead: elements of the first
- * group before x[0]. n: at most BLOCK. x and to may be equal. */
-static void scale(const struct vec_ops *ops, const float *x, size_t n, uint32_t group,
-                  uint32_t lead, const int8_t *exponents, bool down, float *to)
+/* Makes the factors of n elements, 2^exponent of their groups, or 2^-exponent if `down`. lead:
+ * elements of the first group before the first one. */
+static void factors(size_t n, uint32_t group, uint32_t lead, const int8_t *exponents, bool down,
+                    float by[BLOCK / PER_FACTOR])
 {
-    float by[BLOCK / PER_FACTOR];
     for (size_t i = 0, end = group - lead; i < n; end += group) {
         const float factor = float_of(vec_group_factor(*exponents++, down));
         for (; i < n && i < end; i += PER_FACTOR)
             by[i / PER_FACTOR] = factor;
     }
-    ops->scale(x, n, by, to);
 }
 
 void vec_groups_encode(const struct vec_ops *ops, const struct vec_cast *cast,
                        const struct vec_span *span)
 {
+    const uint32_t lead = (uint32_t)(span->at % span->group);
     const float *x = span->x;
-    float scaled[BLOCK];
+    float by[BLOCK / PER_FACTOR], scaled[BLOCK];
     assert(cast->fmt.e <= VEC_GROUP_E);
     for (size_t i = 0; i < span->n; i += BLOCK) {
         const size_t k = smaller(BLOCK, span->n - i);
-        scale(ops, x + i, k, span->group, (uint32_t)(span->at % span->group),
-              span->exponents + i / span->group, true, scaled);
-        ops->encode(cast, scaled, k, span->at + i, span->shift,
-                    span->codes + vec_bytes(cast->fmt, i));
+        uint8_t *codes = span->codes + vec_bytes(cast->fmt, i);
+        factors(k, span->group, lead, span->exponents + i / span->group, true, by);
+        if (ops->encode_scaled && ops->encode_scaled(cast, x + i, k, span->shift, by, codes))
+            continue;
+        ops->scale(x + i, k, by, scaled);
+        ops->encode(cast, scaled, k, span->at + i, span->shift, codes);
     }
 }
 
@@ -67,20 +68,27 @@ void vec_groups_decode(const struct vec_ops *ops, struct mf_fmt fmt, const struc
 {
     uint8_t opened[BLOCK * sizeof(uint32_t)];
     int8_t own[BLOCK / VEC_GROUP_MIN];
-    float *x = out->x;
+    float by[BLOCK / PER_FACTOR], *x = out->x;
     for (size_t i = 0; i < out->n; i += BLOCK) {
         const size_t k = smaller(BLOCK, out->n - i);
         const uint8_t *codes = out->codes + vec_bytes(fmt, i);
+        const int8_t *exponents = out->group ? out->exponents + i / out->group : NULL;
         if (out->block) {
             open_blocks(fmt, codes + i / out->block, k, out->block, opened, own);
             codes = opened;
+            factors(k, out->block, 0, own, false, by);
+        } else {
+            factors(k, out->group, out->lead, exponents, false, by);
         }
-        ops->decode(fmt, codes, k, out->shift, divisor, x + i);
-        if (out->block)
-            scale(ops, x + i, k, out->block, 0, own, false, x + i);
-        if (out->group)
-            scale(ops, x + i, k, out->group, out->lead, out->exponents + i / out->group, false,
-                  x + i);
+        if (!ops->decode_scaled ||
+            !ops->decode_scaled(fmt, codes, k, out->shift, divisor, by, x + i)) {
+            ops->decode(fmt, codes, k, out->shift, divisor, x + i);
+            ops->scale(x + i, k, by, x + i);
+        }
+        if (out->block && out->group) {
+            factors(k, out->group, out->lead, exponents, false, by);
+            ops->scale(x + i, k, by, x + i);
+        }
     }
 }
 
@@ -137,14 +145,15 @@ static bool blocks_of_floats(const struct vec_ops *ops, const struct vec_sum *su
     const size_t block = sum->out_group, bytes = vec_bytes(out, block);
     uint8_t codes[BLOCK * sizeof(uint32_t)], *from = codes;
     int8_t own[BLOCK / VEC_GROUP_MIN], *exponent = own;
-    float scaled[BLOCK];
+    float by[BLOCK / PER_FACTOR], scaled[BLOCK];
     for (size_t i = 0; i < n; i += block) {
         const uint32_t most = ops->absmax(x + i, block);
         if (most >= 0x7f7fffff)
             return false;
         *exponent++ = (int8_t)(most ? tight_exponent(&tight, most) - tight.top : 0);
     }
-    scale(ops, x, n, sum->out_group, 0, own, true, scaled);
+    factors(n, sum->out_group, 0, own, true, by);
+    ops->scale(x, n, by, scaled);
     drop_small(scaled, n, (127 - mf_bias(out) - out.m) << 23);
     ops->encode(&cast, scaled, n, 0, 0, codes);
     exponent = own;

@@ -75,14 +75,13 @@ CAST_INLINE __m256i code_any(const struct enc_plan *p, __m256i a, __m256i u, con
     return with_sign(p, code, u);
 }
 
-CAST_INLINE __m256i step(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
-                         const float *x, const uint32_t *random, uint8_t *codes, bool stream)
+CAST_INLINE __m256i cast_loaded(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
+                                const __m256i u[4], const uint32_t *random, uint8_t *codes,
+                                bool stream)
 {
-    __m256i u[4], a[4], c[4];
-    for (int i = 0; i < 4; i++) {
-        u[i] = _mm256_loadu_si256((const void *)(x + 8 * i));
+    __m256i a[4], c[4];
+    for (int i = 0; i < 4; i++)
         a[i] = _mm256_and_si256(u[i], all(0x7fffffff));
-    }
     const __m256i max = larger(larger(a[0], a[1]), larger(a[2], a[3]));
     const __m256i nan = _mm256_cmpgt_epi32(max, all(0x7f800000));
     if (way == ENC_ANY || __builtin_expect(!_mm256_testz_si256(nan, nan), 0))
@@ -95,7 +94,59 @@ CAST_INLINE __m256i step(const struct enc_plan *p, enum enc_way way, enum cast_s
     return max;
 }
 
+CAST_INLINE __m256i step(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
+                         const float *x, const uint32_t *random, uint8_t *codes, bool stream)
+{
+    __m256i u[4];
+    for (int i = 0; i < 4; i++)
+        u[i] = _mm256_loadu_si256((const void *)(x + 8 * i));
+    return cast_loaded(p, way, shape, u, random, codes, stream);
+}
+
 #include "vec/cast/cast_body.h"
+
+/* Casts x[i] * by[i / 8]. n: a multiple of STEP. */
+CAST_INLINE void scaled_loop(const struct enc_plan *p, enum cast_shape shape, const float *x,
+                             size_t n, const float *by, uint8_t *codes)
+{
+    for (size_t i = 0; i < n; i += STEP, by += 4, codes += cast_shape_bytes(shape, STEP)) {
+        __m256i u[4];
+        cast_ahead(x + i), cast_ahead(x + i + 16);
+        for (size_t k = 0; k < 4; k++)
+            u[k] = _mm256_castps_si256(
+                _mm256_mul_ps(_mm256_loadu_ps(x + i + 8 * k), _mm256_set1_ps(by[k])));
+        (void)cast_loaded(p, ENC_ADD, shape, u, NULL, codes, false);
+    }
+}
+
+static bool avx2_encode_scaled(const struct vec_cast *cast, const float *x, size_t n, int shift,
+                               const float *by, uint8_t *codes)
+{
+    const struct enc_plan p = enc_plan_make(cast->fmt, cast->round, cast->overflow, shift);
+    const unsigned width = mf_width(cast->fmt);
+    if (cast->trunc || p.way != ENC_ADD || (width != 8 && width != 4) || n % STEP)
+        return false;
+    const uint64_t mode = fp_mode_ieee();
+    if (width == 8)
+        scaled_loop(&p, CAST_8, x, n, by, codes);
+    else
+        scaled_loop(&p, CAST_4, x, n, by, codes);
+    fp_mode_back(mode);
+    return true;
+}
+
+static bool avx2_decode_scaled(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift,
+                               float divisor, const float *by, float *x)
+{
+    const struct dec_plan p = dec_plan_make(fmt, shift, divisor);
+    const unsigned width = mf_width(fmt);
+    if ((width != 8 && width != 4) || n % STEP)
+        return false;
+    const uint64_t mode = fp_mode_ieee();
+    uncast_scaled_avx2(&p, width == 8 ? CAST_8 : CAST_4, codes, n, by, x);
+    fp_mode_back(mode);
+    return true;
+}
 
 static uint32_t avx2_absmax(const float *x, size_t n)
 {
@@ -176,5 +227,7 @@ void cast_avx2_fill(struct vec_ops *ops)
     ops->scan_encode = avx2_scan_encode;
     ops->decode = avx2_decode;
     ops->scale = avx2_scale;
+    ops->encode_scaled = avx2_encode_scaled;
+    ops->decode_scaled = avx2_decode_scaled;
 }
 #endif

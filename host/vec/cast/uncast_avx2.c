@@ -67,4 +67,22 @@ void uncast_avx2(const struct dec_plan *p, enum cast_shape shape, const void *co
 {
     decode_loop(p, shape, codes, n, x, stream);
 }
+
+CAST_INLINE void scaled_loop(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
+                             size_t n, const float *by, float *x)
+{
+    for (size_t i = 0; i < n; i += 8) {
+        const __m256 v = value_of(p, get_codes(shape, codes + cast_shape_bytes(shape, i)));
+        _mm256_storeu_ps(x + i, _mm256_mul_ps(v, _mm256_set1_ps(by[i / 8])));
+    }
+}
+
+void uncast_scaled_avx2(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
+                        size_t n, const float *by, float *x)
+{
+    if (shape == CAST_8)
+        scaled_loop(p, CAST_8, codes, n, by, x);
+    else
+        scaled_loop(p, CAST_4, codes, n, by, x);
+}
 #endif
