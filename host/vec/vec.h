@@ -70,8 +70,8 @@ struct vec_ops {
     /* to[i] = x[i] * by[i / 8] in IEEE mode. x and to may be equal. */
     void (*scale)(const float *x, size_t n, const float *by, float *to);
 
-    /* encode of x[i] * by[i / 8], and decode to x[i] = value * by[i / 8], in one pass. Return false,
-     * with nothing written, if there is no fast loop. NULL: never. */
+    /* encode of x[i] * by[i / 8], and decode to x[i] = value * by[i / 8], in one pass. Return
+     * false, with nothing written, if there is no fast loop. NULL: never. */
     bool (*encode_scaled)(const struct vec_cast *cast, const float *x, size_t n, int shift,
                           const float *by, uint8_t *codes);
     bool (*decode_scaled)(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift,
