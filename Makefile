@@ -339,7 +339,7 @@ $(B)/rtl/%/line: force
 $(B)/rtl/%/ports.inc: $(B)/rtl/nc_pkg.sv $(B)/rtl/%/line
 	$(if $(V),,@echo 'rtl   $*')
 	$(Q)test -n '$(call line,$*)' || { echo "sim/rtl/models has no line '$*'" >&2; exit 1; }
-	$(Q)verilator $(VFLAGS) --prefix V$* -Mdir $(@D) -y rtl -y rtl/shell --top-module $(call line,$*) $(B)/rtl/nc_pkg.sv $(wildcard $(addsuffix /$(firstword $(call line,$*)).sv,rtl rtl/shell)) >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }
+	$(Q)verilator $(VFLAGS) --prefix V$* -Mdir $(@D) -y rtl -y rtl/memory -y rtl/shell --top-module $(call line,$*) $(B)/rtl/nc_pkg.sv $(wildcard $(addsuffix /$(firstword $(call line,$*)).sv,rtl rtl/memory rtl/shell)) >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }
 	$(Q)sed -n '1s|^.*: |$@: |p' $(@D)/V$*__ver.d >$(@D)/sources.d; tr ' ' '\n' <$(@D)/sources.d | sed -n 's/^rtl.*/&:/p' >>$(@D)/sources.d
 	$(Q)sed -n 's/^ *VL_[A-Z]*[0-9W]*(&\([A-Za-z_0-9]*\),\([0-9]*\),.*/PORT(\1, \2 + 1)/p' $(@D)/V$*.h >$@
 $(B)/rtl/%/model.o: $(B)/rtl/%/ports.inc sim/rtl/verilated_model.cpp sim/rtl/verilated_model.h

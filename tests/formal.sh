@@ -9,7 +9,7 @@
 #          clocks
 #   smt    k-induction by yosys-smtbmc with z3
 #   cut    outputs of these submodules may have any value in every clock
-#   files  sources to read as well; other modules come from rtl/ and rtl/shell/
+#   files  sources to read as well; other modules come from rtl/, rtl/memory/ and rtl/shell/
 # FORMAL is defined only for the module itself. Needs $B/rtl/nc_pkg.sv. A proof has FORMAL_TIMEOUT
 # seconds (600).
 cd "$(dirname "$0")/.." || exit 1
@@ -39,9 +39,9 @@ prove() {
         esac
     done
     design="$B/formal/$label"
-    for source in "rtl/$module.sv" "rtl/shell/$module.sv" "rtl/check/$module.sv"; do [ ! -e "$source" ] || break; done
+    for source in "rtl/$module.sv" "rtl/memory/$module.sv" "rtl/shell/$module.sv" "rtl/check/$module.sv"; do [ ! -e "$source" ] || break; done
     read="read_verilog -sv $B/rtl/nc_pkg.sv $files; read_verilog -sv -formal -D FORMAL $source;
-        $params hierarchy -libdir rtl -libdir rtl/shell -top $module; proc; $cuts prep -flatten; async2sync"
+        $params hierarchy -libdir rtl -libdir rtl/memory -libdir rtl/shell -top $module; proc; $cuts prep -flatten; async2sync"
     case $engine in
     any)
         timeout "$limit" yosys -q -p "$read; memory_map; opt -full; sat $(steps "$depth") -prove-asserts -set-assumes -verify" 2>&1

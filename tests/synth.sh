@@ -23,9 +23,9 @@ mkdir -p "$B/synth" || exit 1
 # synth MODULE OPTIONS...: sets $cost (output of sta.py), the limits $lut, $ff, $ns and $lut4, and
 # $n_lut4 (LUTs of an ECP5)
 synth() {
-    module=$1 file=rtl/$1.sv params='' lut='' ff='' ns='' lut4='' n_lut4=''
+    module=$1 params='' lut='' ff='' ns='' lut4='' n_lut4=''
     shift
-    [ -e "$file" ] || file=rtl/shell/$module.sv
+    for file in "rtl/$module.sv" "rtl/memory/$module.sv" "rtl/shell/$module.sv"; do [ ! -e "$file" ] || break; done
     for option; do
         case $option in
         lut=*) lut=${option#lut=} ;;
@@ -40,11 +40,11 @@ synth() {
         echo "synth.list: $module: needs lut=, ff= and ns=" >&2
         return 1
     fi
-    yosys -q -p "read_verilog -sv $B/rtl/nc_pkg.sv $file; hierarchy -libdir rtl -libdir rtl/shell $params -top $module;
+    yosys -q -p "read_verilog -sv $B/rtl/nc_pkg.sv $file; hierarchy -libdir rtl -libdir rtl/memory -libdir rtl/shell $params -top $module;
         synth_xilinx -family xcup -flatten -uram -noiopad -nowidelut; write_json $B/synth/$label.json" >"$B/synth/$label.log" 2>&1 &&
         cost=$(python3 rtl/check/sta.py "$B/synth/$label.json" "$module" 2>>"$B/synth/$label.log") || return 1
     [ -z "$lut4" ] && return
-    yosys -q -p "read_verilog -sv $B/rtl/nc_pkg.sv $file; hierarchy -libdir rtl -libdir rtl/shell $params -top $module;
+    yosys -q -p "read_verilog -sv $B/rtl/nc_pkg.sv $file; hierarchy -libdir rtl -libdir rtl/memory -libdir rtl/shell $params -top $module;
         synth_ecp5 -nowidelut -top $module; write_json $B/synth/$label-ecp5.json" >"$B/synth/$label-ecp5.log" 2>&1 &&
         n_lut4=$(python3 rtl/check/sta.py "$B/synth/$label-ecp5.json" "$module" 2>>"$B/synth/$label-ecp5.log" | cut -d ' ' -f 1)
 }

@@ -43,7 +43,7 @@ while read -r kernel offset kind; do
     last=$kernel
     if [ "$kind" = MEMORY ]; then at=$((at + 12)); else at=$((at + 8)); fi
 done <"$dir/offsets"
-for pair in nic_core:nic_kernel reduce_mm:mm_kernel; do
+for pair in nic_core:nic_kernel reduce_mm:memory/mm_kernel; do
     "$B/narrowcast" xclbin --kernel-xml "${pair%:*}" >"$dir/xml"
     [ "$(grep -c '<port ' "$dir/xml")" -ge 2 ] || fail "kernel.xml of ${pair%:*} has no ports"
     sed -n 's/.*<port name="\([^"]*\)".*/\1/p' "$dir/xml" >"$dir/ports"
@@ -104,7 +104,7 @@ link=$(grep '^v++ -l ' "$dir/calls")
 for object in cmac_0 networklayer nic_core reduce_mm expmax_kernel quant_kernel unquant_kernel; do
     grep -q "/$object\.xo\b" <<<"$link" || fail "does not link $object: $link"
 done
-for module in nic_kernel mm_kernel nic_core reduce_mm sockets; do
+for module in nic_kernel memory/mm_kernel nic_core memory/reduce_mm sockets; do
     grep -q "^vivado .* $tree/rtl/$module\.sv" "$dir/calls" || fail "vivado is not given $module.sv"
 done
 sed 's/reduce_mm:/reduce_nn:/' "$LINKED" >"$dir/other.xclbin"

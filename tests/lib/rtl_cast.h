@@ -1,5 +1,5 @@
-/* rtl_cast.h : drives rtl/quant.sv or rtl/unquant.sv with blocks of beats, under random stalls, and
- * compares the output with the HLS core's. */
+/* rtl_cast.h : drives rtl/memory/quant.sv or rtl/memory/unquant.sv with blocks of beats, under
+ * random stalls, and compares the output with the HLS core's. */
 #ifndef RTL_CAST_H
 #define RTL_CAST_H
 #include "check.h"

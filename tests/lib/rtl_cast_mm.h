@@ -1,4 +1,4 @@
-/* rtl_cast_mm.h : runs rtl/cast_mm.sv as one kernel and compares all memory with `want`. */
+/* rtl_cast_mm.h : runs rtl/memory/cast_mm.sv as one kernel and compares all memory with `want`. */
 #ifndef RTL_CAST_MM_H
 #define RTL_CAST_MM_H
 #include "hls/card/kernels.h"

@@ -1,5 +1,5 @@
-/* rtl_vitis.h : runs a kernel's test, included after this file, on rtl/mm_kernel.sv: maps port
- * names and checks AXI4's constant signals. */
+/* rtl_vitis.h : runs a kernel's test, included after this file, on rtl/memory/mm_kernel.sv: maps
+ * port names and checks AXI4's constant signals. */
 #ifndef RTL_VITIS_H
 #define RTL_VITIS_H
 #include "sim/rtl/verilated_model.h"

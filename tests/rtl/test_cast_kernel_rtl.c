@@ -1,4 +1,4 @@
-/* test_cast_kernel_rtl.c : runs test_quant_mm_rtl.c on rtl/mm_kernel.sv. */
+/* test_cast_kernel_rtl.c : runs test_quant_mm_rtl.c on rtl/memory/mm_kernel.sv. */
 #include "rtl_vitis.h"
 #define main quant_mm_main
 #include "test_quant_mm_rtl.c"

@@ -1,5 +1,5 @@
-/* test_expmax_mm_rtl.c : compares rtl/cast_mm.sv as expmax_kernel with hls/core/expmax.c, on an
- * AXI4 memory with random stalls. */
+/* test_expmax_mm_rtl.c : compares rtl/memory/cast_mm.sv as expmax_kernel with hls/core/expmax.c,
+ * on an AXI4 memory with random stalls. */
 #define MODEL_PREFIX expmax_
 #include "hls/core/expmax.h"
 #include "rtl_cast_mm.h"

@@ -1,4 +1,4 @@
-/* test_expmax_rtl.c : compares rtl/expmax.sv with expmax_kernel() of hls/core/expmax.c: all
+/* test_expmax_rtl.c : compares rtl/memory/expmax.sv with expmax_kernel() of hls/core/expmax.c: all
  * exponents, special values, numbers of ranks, blocks of random length.
  *
  * usage: test_expmax_rtl [long]   long: 10^6 blocks instead of 10^5 */

@@ -13,10 +13,15 @@ have_v=${VERILATOR-$(command -v verilator)} have_i=$(command -v iverilog)
 [ -n "$have_v$have_i" ] || exit 77
 make -s B="$B" "$B/rtl/nc_pkg.sv" || exit 1
 
+# find_source: sets $source to the file of $module in $folder
+find_source() {
+    for source in "$folder/$module.sv" "$folder/memory/$module.sv" "$folder/shell/$module.sv"; do [ ! -e "$source" ] || break; done
+}
+
 lint() {
-    folder=$1 module=$2 v_params='' i_params='' source=$1/$2.sv liteeth='' liteeth_i=''
+    folder=$1 module=$2 v_params='' i_params='' liteeth='' liteeth_i=''
     shift 2
-    [ -e "$source" ] || source=$folder/shell/$module.sv
+    find_source
     # LiteEth's Verilog inside the card's shell is not checked.
     [ "$module" != card_sim ] || liteeth="rtl/shell/liteeth.vlt $B/shell/eth_sim.v" liteeth_i=$B/shell/eth_sim.v
     for param; do
@@ -26,14 +31,14 @@ lint() {
     # shellcheck disable=SC2086  # lists of words
     {
         # No module uses the whole package: unused parameters are no fault.
-        if [ -n "$have_v" ] && ! verilator --lint-only -Wall -Wno-UNUSEDPARAM -y "$folder" -y "$folder/shell" --top-module "$module" $v_params \
+        if [ -n "$have_v" ] && ! verilator --lint-only -Wall -Wno-UNUSEDPARAM -y "$folder" -y "$folder/memory" -y "$folder/shell" --top-module "$module" $v_params \
             "$B/rtl/nc_pkg.sv" $liteeth "$source" >"$dir/log" 2>&1; then
             echo "$module $*: verilator says"
             grep '^%' "$dir/log" | head -5 | sed 's/^/    /'
             rc=1
         fi
         # Icarus 11 prints a harmless `sorry` for constant selects in processes.
-        if [ -n "$have_i" ] && ! iverilog -g2012 -t null -y "$folder" -y "$folder/shell" -Y .sv -s "$module" $i_params \
+        if [ -n "$have_i" ] && ! iverilog -g2012 -t null -y "$folder" -y "$folder/memory" -y "$folder/shell" -Y .sv -s "$module" $i_params \
             "$B/rtl/nc_pkg.sv" $liteeth_i "$source" >"$dir/log" 2>&1; then
             echo "$module $*: iverilog says"
             grep -v 'sorry: constant selects' "$dir/log" | head -5 | sed 's/^/    /'
@@ -44,7 +49,7 @@ lint() {
 }
 
 bad=0 n=0
-for file in "${1:-rtl}"/*.sv "${1:-rtl}"/shell/*.sv; do
+for file in "${1:-rtl}"/*.sv "${1:-rtl}"/memory/*.sv "${1:-rtl}"/shell/*.sv; do
     [ -e "$file" ] || continue
     module=$(basename "$file" .sv)
     case $module in
@@ -64,8 +69,8 @@ have_y=$(command -v yosys)
 [ -n "$have_y" ] || echo "skip: no yosys"
 size() {
     lint "$folder" "$2" "$3=$4" >"$dir/said"
-    if [ -n "$have_y" ] && ! yosys -q -p "read_verilog -sv $B/rtl/nc_pkg.sv $folder/$2.sv; chparam -set $3 $4 $2;
-        hierarchy -check -libdir $folder -top $2" >"$dir/log" 2>&1; then
+    if [ -n "$have_y" ] && ! yosys -q -p "read_verilog -sv $B/rtl/nc_pkg.sv $source; chparam -set $3 $4 $2;
+        hierarchy -check -libdir $folder -libdir $folder/memory -top $2" >"$dir/log" 2>&1; then
         { echo "$2 $3=$4: yosys says" && tail -1 "$dir/log"; } >>"$dir/said"
     fi
     tools=0

@@ -1,4 +1,4 @@
-/* test_mm_kernel_rtl.c : runs test_reduce_mm_rtl.c on rtl/mm_kernel.sv. */
+/* test_mm_kernel_rtl.c : runs test_reduce_mm_rtl.c on rtl/memory/mm_kernel.sv. */
 #include "rtl_vitis.h"
 #define main reduce_mm_main
 #include "test_reduce_mm_rtl.c"

@@ -83,8 +83,7 @@ while read -r module catcher edit; do
         start=$SECONDS
         ;;
     esac
-    file=$module.sv
-    [ -e "$dir/sound/$file" ] || file=shell/$file
+    for file in "$module.sv" "memory/$module.sv" "shell/$module.sv"; do [ ! -e "$dir/sound/$file" ] || break; done
     sed "$edit" "$dir/sound/$file" >"$tree/rtl/$file"
     if cmp -s "$dir/sound/$file" "$tree/rtl/$file"; then
         verdict_is "NO CHANGE"

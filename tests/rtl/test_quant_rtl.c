@@ -1,5 +1,5 @@
-/* test_quant_rtl.c : compares rtl/quant.sv with quant_kernel() of hls/core/quant.c: all codes'
- * boundaries, special values, random floats; blocks of random length.
+/* test_quant_rtl.c : compares rtl/memory/quant.sv with quant_kernel() of hls/core/quant.c: all
+ * codes' boundaries, special values, random floats; blocks of random length.
  *
  * usage: test_quant_rtl [long]   long: 10^6 random floats per format, all boundaries of fp16 */
 #include "rtl_cast.h"

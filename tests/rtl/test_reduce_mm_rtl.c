@@ -1,4 +1,4 @@
-/* test_reduce_mm_rtl.c : compares rtl/reduce_mm.sv with mf.h, on an AXI4 memory with random
+/* test_reduce_mm_rtl.c : compares rtl/memory/reduce_mm.sv with mf.h, on an AXI4 memory with random
  * stalls. */
 #define MODEL_PREFIX mm_
 #include "hls/core/reduce.h"

@@ -1,5 +1,5 @@
-/* test_unquant_mm_rtl.c : compares rtl/cast_mm.sv as unquant_kernel with hls/core/quant.c, on an
- * AXI4 memory with random stalls. */
+/* test_unquant_mm_rtl.c : compares rtl/memory/cast_mm.sv as unquant_kernel with hls/core/quant.c,
+ * on an AXI4 memory with random stalls. */
 #define MODEL_PREFIX unquant_
 #include "hls/core/quant.h"
 #include "rtl_cast_mm.h"

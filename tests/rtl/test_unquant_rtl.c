@@ -1,5 +1,5 @@
-/* test_unquant_rtl.c : compares rtl/unquant.sv with unquant_kernel() of hls/core/quant.c: all codes
- * of all formats, at all shifts that give different values. */
+/* test_unquant_rtl.c : compares rtl/memory/unquant.sv with unquant_kernel() of hls/core/quant.c:
+ * all codes of all formats, at all shifts that give different values. */
 #include "rtl_cast.h"
 
 static struct cast_bench bench;
