@@ -27,9 +27,11 @@ module acc_lane #(
   input  logic                clk_i,
   input  logic                term_en_i,
   input  logic [8*Bytes-1:0]  data_i,
-  // e_i[j]: e >= j. 8-bit codes: from the format; 16-bit: 0; 4-bit: 1..3.
-  input  logic [5:1]          e_i,
+  // e_i[j]: e >= j. 8-bit codes: from the format; 16-bit: 0; 4-bit: 1..3. e = 1: the field is part
+  // of the fraction, as both of its values have the same unit.
+  input  logic [5:2]          e_i,
   input  logic                fn_i,
+  input  logic                finite_i,      // every code is a number: eXmYf, MAX
   input  logic                max_i,
   input  logic                flip_i,
   input  logic                four_i,
@@ -46,6 +48,12 @@ module acc_lane #(
   localparam logic [1:0] FromRow = 2'd0, FromSum = 2'd1, FromLast = 2'd2;
   logic [Sum+3:0]        term_q [Lanes];     // {-inf, +inf, carry at bit High, at bit 0, number}
   logic [Word*Lanes-1:0] last_q;
+  function automatic logic [6:0] four_units(input logic [2:0] code);  // of a 4-bit code
+    four_units = e_i[3] ? 7'((8'd1 << code) >> 1)
+               : !e_i[2] ? {4'd0, code}
+               : code[2:1] == 2'd0 ? {6'd0, code[0]}
+               : {5'd0, 1'b1, code[0]} << {code[2] & code[1], code[2] & !code[1]};
+  endfunction
   // Few branches: Yosys merges all lanes into one process, where each costs work for every signal.
   function automatic logic [Sum+3:0] decode(
     input logic [7:0] b, input logic [7:0] next, input logic even);
@@ -65,7 +73,7 @@ module acc_lane #(
     four   = Wide != 0 && four_i;
     sign   = half ? next[7] : b[7];
     normal = half ? next[6:2] != 5'd0
-                  : (b[6] & e_i[1]) | (b[5] & e_i[2]) | (b[4] & e_i[3]) | (b[3] & e_i[4])
+                  : ((b[6] | b[5]) & e_i[2]) | (b[4] & e_i[3]) | (b[3] & e_i[4])
                     | (b[2] & e_i[5]);
     s      = half ? next[3:2]
                   : e_i[5] ? b[3:2] : e_i[4] ? b[4:3] : e_i[3] ? b[5:4] : e_i[2] ? b[6:5] : 2'b00;
@@ -77,7 +85,7 @@ module acc_lane #(
     sig[4]  = !e_i[4] & (normal ? e_i[3] | b[4] : b[3]);
     sig[5]  = !e_i[3] & (normal ? e_i[2] | b[5] : b[4]);
     sig[6]  = !e_i[2] & (half && normal ? b[6] : b[5]);
-    sig[7]  = half && normal ? b[7] : !e_i[1] & b[6];
+    sig[7]  = half && normal ? b[7] : !e_i[2] & b[6];
     sig[10:8] = !half ? 3'd0 : normal ? {1'b1, next[1:0]} : {next[1:0], b[7]};
 
     // Special: field all ones; fn: fraction too.
@@ -88,10 +96,10 @@ module acc_lane #(
     frac_set = half ? {next[1:0], b} != 10'd0
                     : (b[5] & !e_i[2]) | (b[4] & !e_i[3]) | (b[3] & !e_i[4]) | (b[2] & !e_i[5])
                       | b[1] | b[0];
-    flags    = {special & (frac_set | sign), special & (frac_set | !sign)} & {2{!max_i}};
+    flags    = {special & (frac_set | sign), special & (frac_set | !sign)} & {2{!finite_i}};
 
-    // Only 16-bit codes use bits of `fine` above 7. Bits of `term` above the number copy the sign.
-    fine     = ({3'b000, sig} << s) & {{6{Wide != 0 && even}}, 8'hff};
+    // Only 16-bit codes use bits of `fine` above 8. Bits of `term` above the number copy the sign.
+    fine     = ({3'b000, sig} << s) & {{5{Wide != 0 && even}}, 9'h1ff};
     mid      = coarse[0] ? {fine, 4'd0} : {4'd0, fine};
     number   = ({23'd0, mid[17:1]} & {40{coarse[2:1] == 2'd0}})
              | ({15'd0, mid, 7'd0} & {40{coarse[2:1] == 2'd1}})
@@ -101,16 +109,14 @@ module acc_lane #(
     term     = {{(Sum - 40){sign ^ flip_i}}, number ^ {{33{sign ^ flip_i}}, {7{low_flip}}}};
     if (Wide == 0) term[Sum-1:33] = {(Sum - 33){term[32]}};
 
-    // 4-bit codes: e1m2, e2m1, e3m0. The largest number, 2^(7-1), is e3m0's inf: its flag counts.
+    // 4-bit codes: e1m2, e2m1, e3m0. Of an inf or nan only the flags count.
     low        = b[2:0];
     high       = b[6:4];
-    low_units  = e_i[3] ? (7'd1 << low) >> 1 : !e_i[2] ? {5'd0, low[1:0]}
-                        : low[2:1] == 2'd0 ? {6'd0, low[0]} : {5'd0, 1'b1, low[0]} << low[2];
-    high_units = e_i[3] ? (7'd1 << high) >> 1 : !e_i[2] ? {5'd0, high[1:0]}
-                        : high[2:1] == 2'd0 ? {6'd0, high[0]} : {5'd0, 1'b1, high[0]} << high[2];
-    low_inf    = low[2] & (low[1] | !e_i[2]) & (low[0] | !e_i[3]);
+    low_units  = four_units(low);
+    high_units = four_units(high);
+    low_inf    = !finite_i & low[2] & (low[1] | !e_i[2]) & (low[0] | !e_i[3]);
     low_frac   = (low[1] & !e_i[2]) | (low[0] & !e_i[3]);
-    high_inf   = high[2] & (high[1] | !e_i[2]) & (high[0] | !e_i[3]);
+    high_inf   = !finite_i & high[2] & (high[1] | !e_i[2]) & (high[0] | !e_i[3]);
     high_frac  = (high[1] & !e_i[2]) | (high[0] & !e_i[3]);
     decode = !four ? {flags, 1'b0, low_flip, term}
                    : {high_inf & (high_frac | b[7]), high_inf & (high_frac | !b[7]), b[7], low_flip,

@@ -8,8 +8,7 @@ module code_width #(
 );
   always_comb begin
     width_o = 2'd0;
-    if (fmt_i[6:4] >= 3'd1 && fmt_i[6:4] <= 3'd5 && fmt_i[3:0] <= 4'd10
-        && (!fmt_i[7] || fmt_i[6:0] == 7'h43)) begin
+    if (fmt_i[6:4] >= 3'd1 && fmt_i[6:4] <= (fmt_i[7] ? 3'd4 : 3'd5) && fmt_i[3:0] <= 4'd10) begin
       unique case ({1'b0, fmt_i[6:4]} + fmt_i[3:0])
         4'd3:    width_o = Wide != 0 ? 2'd1 : 2'd0;
         4'd7:    width_o = 2'd2;

@@ -63,7 +63,7 @@ module format_check #(
   function automatic logic [15:0] bits(input logic [7:0] fmt);  // 0: no format of this card
     bits = 16'd1 + 16'(fmt[6:4]) + 16'(fmt[3:0]);
     if (fmt[6:4] < 3'd1 || fmt[6:4] > 3'd5 || fmt[3:0] > 4'd10) bits = 16'd0;
-    if (fmt[7] && fmt != 8'hc3) bits = 16'd0;                   // fn: only e4m3
+    if (fmt[7] && fmt[6:4] == 3'd5) bits = 16'd0;
     if (bits != 16'd8 && (Wide == 0 || (bits != 16'd4 && bits != 16'd16))) bits = 16'd0;
   endfunction
   logic [15:0] in_bits, out_bits, wider, elements, in_bytes, out_bytes, sum_bits;

@@ -41,6 +41,7 @@ module fp_encode #(
   input  logic [3:0]            drop_i,
   input  logic [5:1]            over_i,
   input  logic                  fn_i,
+  input  logic                  finite_i,    // a code cannot be inf or nan
   input  logic                  max4_i,
   input  logic                  four_i,      // code width: 4, 8, else 16
   input  logic                  eight_i,
@@ -133,7 +134,8 @@ module fp_encode #(
     {value, neg, flags} = three;
     field   = value[Man+5:Man];
     over    = ((field[5:1] & over_i) != '0
-               || ((field[5:1] | over_i) == '1 && field[0] && (!fn_i || value[Man-1-:3] == '1)))
+               || ((field[5:1] | over_i) == '1 && field[0] && !finite_i
+                   && (!fn_i || value[Man-1-:3] == '1)))
             && !max4_i;
     special = flags != 2'b00;
     nan     = flags == 2'b11;
@@ -141,7 +143,7 @@ module fp_encode #(
     plain   = 15'(moved);
     mag     = nan ? 15'h7fff : special || over ? beyond_i : plain;
     sign    = special ? flags == 2'b10 : neg && (max4_i || moved != '0);
-    code    = {over && !special, flags,
+    code    = {over && !special && !finite_i, flags,
                Bits'({sign, mag[14:8], eight_i ? sign : mag[7], mag[6:4], four_i ? sign : mag[3],
                       mag[2:0]})};
   endfunction

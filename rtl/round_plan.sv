@@ -28,6 +28,7 @@ module round_plan #(
   output logic [3:0]     drop_o,             // their number
   output logic [5:1]     over_o,             // field bits not in the code
   output logic           fn_o,
+  output logic           finite_o,           // eXmYf: no inf, no nan
   output logic [14:0]    beyond_o            // magnitude of an overflow
 );
   logic [3:0]  in_bias, out_bias, in_m, out_m, late_m, drop;
@@ -51,11 +52,12 @@ module round_plan #(
     for (int i = 1; i <= 5; i++) over_o[i] = late_e <= 3'(i) && !late_max_i;
     drop_o = drop;
     fn_o   = late_fmt_i[7] && !late_max_i;
+    finite_o = fn_o && !late_fmt_i[6];
     // Overflow to inf: the field's ones. Saturated: all ones but the field's last bit. For fn, inf
-    // becomes nan, all ones; saturated, all ones but the last bit.
+    // becomes nan, all ones; saturated, all ones but the last bit. Without nan, always all ones.
     for (int i = 0; i < 15; i++)
       beyond_o[i] = (i < 3 || (i < 7 && !four_i) || !(four_i || eight_i))
-                  && (fn_o ? i != 0 || !saturate_i
+                  && (fn_o ? i != 0 || !saturate_i || finite_o
                       : saturate_i ? late_m != 4'(i)
                       : late_m <= 4'(i));
   end

@@ -47,7 +47,7 @@ module tile #(
   // ---- 0: take a beat
   logic       take, ready_q, in_four, in_half, out_four, out_half;
   logic [2:0] wait_q, wait_d;
-  logic [5:1] e_d;
+  logic [5:2] e_d;
 
   assign take       = in_valid_i && ready_q;
   assign in_ready_o = ready_q;
@@ -62,14 +62,14 @@ module tile #(
       if (in_four) wait_d = out_half ? 3'd4 : out_four ? 3'd1 : 3'd2;
       else wait_d = out_half && !in_half ? 3'd1 : 3'd0;
     end
-    for (int i = 1; i <= 5; i++) e_d[i] = !in_max_i && !in_half && in_fmt_i[6:4] >= 3'(i);
+    for (int i = 2; i <= 5; i++) e_d[i] = !in_max_i && !in_half && in_fmt_i[6:4] >= 3'(i);
   end
 
   // ---- 1: decode, read
   logic          d_valid_q, d_second_q, d_flip_q, d_start_q, d_last_q, d_first_q, d_emit_q, d_max_q,
-                 d_fn_q;
+                 d_fn_q, d_finite_q;
   logic          d_four_q, d_half_q, d_out_four_q, d_out_half_q, d_saturate_q;
-  logic [5:1]    d_e_q;
+  logic [5:2]    d_e_q;
   logic [7:0]    d_in_fmt_q, d_out_fmt_q;
   logic [2:0]    d_shift_q;
   logic [RW-1:0] d_row_q;
@@ -87,6 +87,7 @@ module tile #(
       d_data_q    <= in_data_i;
       d_e_q       <= e_d;
       d_fn_q      <= in_fmt_i[7];
+      d_finite_q  <= in_max_i || (in_fmt_i[7] && !in_fmt_i[6]);
       d_in_fmt_q  <= in_fmt_i;
       d_out_fmt_q <= out_fmt_i;
       d_shift_q   <= out_shift_i;
@@ -147,7 +148,7 @@ module tile #(
   logic [Man-1:0] lost;
   logic [3:0]     drop;
   logic [5:1]     over;
-  logic           fn;
+  logic           fn, finite;
   logic [14:0]    beyond;
 
   logic           en1_q, en2_q, en3_q, en4_q, code_valid_q, low1_q, high1_q;
@@ -158,10 +159,10 @@ module tile #(
     .k_o(k), .k_i(a_k_q), .late_fmt_i(a_out_fmt_q), .late_max_i(a_max_q), .four_i(a_out_four_q),
     .eight_i(!a_out_four_q && !a_out_half_q), .saturate_i(a_saturate_q), .high_i(again),
     .stop_o(stop), .plus_o(plus), .below_o(below), .guard_o(guard), .lost_o(lost), .drop_o(drop),
-    .over_o(over), .fn_o(fn), .beyond_o(beyond));
+    .over_o(over), .fn_o(fn), .finite_o(finite), .beyond_o(beyond));
 
   // Parameters travel with their sums through clocks 3 to 6; `tail` is used from clock 7 on.
-  localparam int Four = 4 + 5 + 1 + 1 + 2 + 15, Three = 6 + 6 + (Man + 1) + Man + 1, Tail = RW + 8;
+  localparam int Four = 4 + 5 + 2 + 1 + 2 + 15, Three = 6 + 6 + (Man + 1) + Man + 1, Tail = RW + 8;
   logic [5:0]       stop1_q;
   logic [3:0]       stop2_q;
   logic [Three-1:0] three1_q, three2_q, three3_q;
@@ -173,7 +174,8 @@ module tile #(
     if (plan_en) begin
       stop1_q  <= stop;
       three1_q <= {plus, below, guard, lost, a_max_q};
-      four1_q  <= {drop, over, fn, a_max_q, a_out_four_q, !a_out_four_q && !a_out_half_q, beyond};
+      four1_q  <= {drop, over, finite, fn, a_max_q, a_out_four_q, !a_out_four_q && !a_out_half_q,
+                   beyond};
       low1_q   <= a_four_q && !again;
       high1_q  <= again;
       tail1_q  <= {a_row_q, a_start_q, a_last_q, a_four_q && !again, a_four_q, a_half_q,
@@ -209,7 +211,8 @@ module tile #(
       localparam int I = Lanes * g;
       acc_lane #(.Lanes(Lanes), .Wide(Wide)) u_acc (
         .clk_i, .term_en_i(d_valid_q), .data_i(d_data_q[8*I+:8*Lanes]), .e_i(d_e_q), .fn_i(d_fn_q),
-        .max_i(d_max_q), .flip_i(d_flip_q), .four_i(d_four_q), .half_i(d_half_q),
+        .finite_i(d_finite_q), .max_i(d_max_q), .flip_i(d_flip_q), .four_i(d_four_q),
+        .half_i(d_half_q),
         .sum_en_i(a_valid_q), .sum_four_i(a_four_q), .clip_i(a_clip_q), .from_i(a_from_q),
         .row_i(old_row[Word*I+:Word*Lanes]), .last_en_i(s_write_q),
         .sum_o(new_row[Word*I+:Word*Lanes]));
@@ -218,8 +221,9 @@ module tile #(
         .high_i(high1_q), .stop1_i(stop1_q[5:4]), .en2_i(en2_q), .stop2_i(stop2_q), .en3_i(en3_q),
         .plus_i(three3_q[Three-1-:6]), .below_i(three3_q[Three-7-:6]),
         .guard_i(three3_q[Man+1+:Man+1]), .lost_i(three3_q[1+:Man]), .max3_i(three3_q[0]),
-        .en4_i(en4_q), .drop_i(four4_q[Four-1-:4]), .over_i(four4_q[Four-5-:5]), .fn_i(four4_q[18]),
-        .max4_i(four4_q[17]), .four_i(four4_q[16]), .eight_i(four4_q[15]), .beyond_i(four4_q[14:0]),
+        .en4_i(en4_q), .drop_i(four4_q[Four-1-:4]), .over_i(four4_q[Four-5-:5]),
+        .finite_i(four4_q[19]), .fn_i(four4_q[18]), .max4_i(four4_q[17]), .four_i(four4_q[16]),
+        .eight_i(four4_q[15]), .beyond_i(four4_q[14:0]),
         .codes_o(codes[Codes*I+:Codes*Lanes]), .over_o(over_any[I+:Lanes]),
         .ninf_o(ninf_any[I+:Lanes]), .pinf_o(pinf_any[I+:Lanes]));
     end

@@ -146,11 +146,13 @@ static void fast_emit(struct card *card, uint32_t slot, const struct card_shape 
                                 .out_shift = (int)shape->shift,
                                 .n_ranks = (int)n_ranks};
     const size_t n = in_bytes * 8 / shape->in.width;
+    /* a result without inf and nan does not show the addends' */
+    const bool hides = shape->out.fmt.flavour == MF_NUMBERS && shape->in.fmt.flavour != MF_NUMBERS;
     vec_best()->sum(&sum, parts, (int)n_ranks, n, sum.out, sum.out_shift, s->kept);
     for (size_t i = 0; i < n; i += BATCH * BEAT_CODES) {
         const size_t batch = n - i < BATCH * BEAT_CODES ? n - i : BATCH * BEAT_CODES;
         uint8_t *kept = s->kept + i * shape->out.width / 8;
-        if (any_beyond(kept, batch * shape->out.width / 8, shape->out))
+        if (hides || any_beyond(kept, batch * shape->out.width / 8, shape->out))
             s->kept_status |= settle(parts, i * shape->in.width / 8, n_ranks, shape, batch, kept);
     }
 }

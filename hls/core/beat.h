@@ -5,9 +5,13 @@
  *     4 bits: code 8i+j of the beat is bits 4j+3..4j of w[i]
  *     8 bits: code 4i+j is bits 8j+7..8j         16 bits: code 2i+j is bits 16j+15..16j
  *
- * A format is sent as one byte: flavour << 7 | e << 4 | m. It is legal if e is 1 to 5, m is 0 to
- * 10, 1+e+m is 4, 8 or 16, and the flavour is MF_IEEE or that of e4m3fn. The HLS cores and the
- * card's C model use this file. */
+ * A format is sent as one byte, with the 16 legal ones:
+ *
+ *     | 0 | e | m |    e1m2 e2m1 e3m0   e1m6 e2m5 e3m4 e4m3 e5m2   e5m10    MF_IEEE
+ *     | 1 | e | m |    e1m2f .. e3m0f   e1m6f .. e3m4f                      MF_NUMBERS
+ *       7  6-4 3-0     e4m3fn                                               MF_NO_INF
+ *
+ * The HLS cores and the card's C model use this file. */
 #ifndef BEAT_H
 #define BEAT_H
 #include <stdint.h>
@@ -30,27 +34,28 @@ struct beat_fmt {
 MF_FN struct beat_fmt beat_format(uint32_t byte)
 {
     struct beat_fmt f;
-    uint32_t e = (byte >> 4) & 7u, m = byte & 15u, fn = (byte >> 7) & 1u, width = 1u + e + m;
-    uint32_t legal = byte < 256u && e >= 1u && e <= 5u && m <= 10u &&
+    uint32_t e = (byte >> 4) & 7u, m = byte & 15u, top = (byte >> 7) & 1u, width = 1u + e + m;
+    uint32_t legal = byte < 256u && e >= 1u && e <= 5u - top && m <= 10u &&
                      (width == 4u || width == 8u || width == 16u);
-    if (fn != 0u && e != 4u)
-        legal = 0u;
+    enum mf_flavour flavour = top == 0u ? MF_IEEE : e == 4u ? MF_NO_INF : MF_NUMBERS;
     f.fmt.e = (uint8_t)(legal != 0u ? e : 4u);
     f.fmt.m = (uint8_t)(legal != 0u ? m : 3u);
-    f.fmt.flavour = (uint8_t)(legal != 0u ? fn : 0u);
+    f.fmt.flavour = (uint8_t)(legal != 0u ? flavour : MF_IEEE);
     f.width = legal != 0u ? width : 0u;
     return f;
 }
 
+/* Return the byte of f, or 256, which is no legal one, if a card does not know f. */
 MF_FN uint32_t beat_format_byte(struct mf_fmt f)
 {
-    return (uint32_t)f.flavour << 7 | (uint32_t)f.e << 4 | f.m;
+    uint32_t byte = (uint32_t)mf_uses_top(f) << 7 | (uint32_t)f.e << 4 | f.m;
+    return mf_same(beat_format(byte).fmt, f) != 0 ? byte : 256u;
 }
 
 /* Fails to compile (divides by 0) if a card's sums lack room for a code of every rank. In units of
- * the smallest value, 4-bit codes take at most 7 bits (e3m0), 8-bit codes 33 (e5m2). */
+ * the smallest value, 4-bit codes take at most 8 bits (e3m0f), 8-bit codes 33 (e5m2). */
 enum {
-    BEAT_RANKS_FIT = 1 / ((PKT_MAX_RANKS << 7) <= (1 << CARD_SUM4_BITS) &&
+    BEAT_RANKS_FIT = 1 / ((PKT_MAX_RANKS << 8) <= (1 << CARD_SUM4_BITS) &&
                           (uint64_t)PKT_MAX_RANKS << 33 <= (uint64_t)1 << CARD_SUM_BITS)
 };
 

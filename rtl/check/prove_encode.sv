@@ -38,7 +38,7 @@ module prove_encode #(
     bits = 5'd1 + 5'(fmt[6:4]) + 5'(fmt[3:0]);
     if (fmt[6:4] == 3'd0 || fmt[6:4] > 3'd5 || fmt[3:0] > 4'd10) bits = 5'd0;
     if (bits != 5'd8 && (Wide == 0 || (bits != 5'd4 && bits != 5'd16))) bits = 5'd0;
-    if (fmt[7] && fmt[6:0] != 7'h43) bits = 5'd0;
+    if (fmt[7] && fmt[6:4] == 3'd5) bits = 5'd0;
   endfunction
   always_comb
     if (in_valid_i && !in_max_i)
@@ -82,7 +82,7 @@ module prove_encode #(
   logic [Sum:0] kept, rest;  // rest: the dropped bits; 2^(Sum + 1) is one unit of `kept`
   logic [Sum:0] mag, inf, beyond;
   logic [15:0] want;
-  logic        over;
+  logic        over, finite;
 
   assign {in_fmt, out_fmt, shift, saturate, max, high, word} = due7_q;
   always_comb begin
@@ -108,10 +108,11 @@ module prove_encode #(
     rest = drop > 7'sd0 ? (Sum + 1)'(sig) << ($signed(7'(Sum + 1)) - drop) : '0;
     up   = rest > {1'b1, {Sum{1'b0}}} || (rest == {1'b1, {Sum{1'b0}}} && kept[0]);
     mag  = sig == '0 ? '0 : ((Sum + 1)'(from - lowest) << out_m) + kept + (Sum + 1)'(up);
+    finite = out_fmt[7] && out_e < 5'd4;
     inf  = out_fmt[7] ? (One << (out_e + out_m)) - One : ((One << out_e) - One) << out_m;
-    beyond = inf - (Sum + 1)'(saturate);
-    over = mag >= inf && flags == 2'b00;
-    if (over) mag = beyond;
+    beyond = finite ? inf : inf - (Sum + 1)'(saturate);
+    over = mag >= inf && flags == 2'b00 && !finite;
+    if (mag >= inf) mag = beyond;
     sign = neg && mag != '0;
     if (flags != 2'b00) begin
       mag  = flags == 2'b11 ? (One << (out_e + out_m)) - One : beyond;

@@ -37,7 +37,7 @@ module prove_sum #(
     bits = 5'd1 + 5'(fmt[6:4]) + 5'(fmt[3:0]);
     if (fmt[6:4] == 3'd0 || fmt[6:4] > 3'd5 || fmt[3:0] > 4'd10) bits = 5'd0;
     if (bits != 5'd8 && (Wide == 0 || (bits != 5'd4 && bits != 5'd16))) bits = 5'd0;
-    if (fmt[7] && fmt[6:0] != 7'h43) bits = 5'd0;
+    if (fmt[7] && fmt[6:4] == 3'd5) bits = 5'd0;
   endfunction
   // {-inf, +inf, units}
   function automatic logic [Word-1:0] value(input logic [7:0] fmt, input logic [15:0] code);
@@ -53,7 +53,7 @@ module prove_sum #(
     frac     = code[9:0] & all_frac;
     units    = field == 5'd0 ? Sum'(frac) : (Sum'(frac) | Sum'(1) << fmt[3:0]) << (field - 5'd1);
     flags    = 2'b00;
-    if (field == ones && (!fmt[7] || frac == all_frac))
+    if (field == ones && (!fmt[7] || (fmt[6:4] == 3'd4 && frac == all_frac)))
       flags = fmt[7] || frac != 10'd0 ? 2'b11 : sign ? 2'b10 : 2'b01;
     value    = {flags, sign ? -units : units};
   endfunction

@@ -27,7 +27,7 @@ module quant_lane #(
   // --- the format ---
   logic [2:0]  e;
   logic [3:0]  drop, places, drop_q;         // places: of exponent and fraction
-  logic        fn_q, is4_q, is8_q;
+  logic        finite, finite_q, fn_q, is4_q, is8_q;
   logic [9:0]  lost_q;
   logic [10:0] unit_q;                       // one-hot
   logic [5:1]  over_q;                       // bits of `field` that a code lacks
@@ -36,17 +36,19 @@ module quant_lane #(
   assign e      = fmt_i[6:4];
   assign drop   = 4'd10 - fmt_i[3:0];
   assign places = 4'(e) + fmt_i[3:0];
+  assign finite = fmt_i[7] && !fmt_i[6];     // no code is inf or nan
   assign nan    = 15'h7fff >> (4'd15 - places);
   assign inf    = fmt_i[7] ? nan : nan & 15'h7fff << fmt_i[3:0];
   always_ff @(posedge clk_i) begin
     drop_q       <= drop;
     fn_q         <= fmt_i[7];
+    finite_q     <= finite;
     is4_q        <= places == 4'd3;
     is8_q        <= places == 4'd7;
     offset_q     <= {shift_i[9], shift_i} - 11'd129 + ((11'd1 << e) >> 1);
     low_offset_q <= {shift_i[9], shift_i} - 11'd127 + ((11'd1 << e) >> 1);
     nan_q        <= nan;
-    beyond_q     <= inf - 15'(saturate_i);
+    beyond_q     <= inf - 15'(saturate_i && !finite);
     for (int i = 0; i < 11; i++) unit_q[i] <= 4'(i) == drop;
     for (int i = 0; i < 10; i++) lost_q[i] <= 4'(i) < drop;
     for (int i = 1; i < 6; i++) over_q[i] <= 3'(i) >= e;
@@ -120,7 +122,8 @@ module quant_lane #(
     {value, far, sign, special, frac_set} = four;
     field = value[15:10];
     over  = far || (field[5:1] & over_q) != '0
-            || ((field[5:1] | over_q) == '1 && field[0] && (!fn_q || value[9:7] == '1));
+            || ((field[5:1] | over_q) == '1 && field[0] && !finite_q
+                && (!fn_q || value[9:7] == '1));
     mag   = special && frac_set ? nan_q : special || over ? beyond_q : 15'(value >> drop_q);
     code  = {sign, mag[14:8], is8_q ? sign : mag[7], mag[6:4], is4_q ? sign : mag[3], mag[2:0]};
   endfunction
@@ -161,10 +164,10 @@ module quant_lane #(
     up     = cut > 0 && cut < 26
              && (lost > 32'd1 << (cut - 1) || (lost == 32'd1 << (cut - 1) && kept[0]));
     mag    = (32'(from - lowest) << fmt_i[3:0]) + kept + 32'(up);
-    most   = 32'(inf) - 1;
+    most   = 32'(inf) - 32'(!finite);
     is_nan = x5_q[30:23] == '1 && x5_q[22:0] != '0;
     if (sig == '0) mag = '0;
-    if (mag > most || x5_q[30:23] == '1) mag = 32'(inf) - 32'(saturate_i);
+    if (mag > most || x5_q[30:23] == '1) mag = 32'(inf) - 32'(saturate_i && !finite);
     if (is_nan) mag = 32'(nan);
     want = mag | 32'(x5_q[31]) << places;
   end
@@ -174,7 +177,7 @@ module quant_lane #(
     past_q <= 1'b1;
     assume (go_i && e >= 3'd1 && e <= 3'd5 && fmt_i[3:0] <= 4'd10
             && (places == 4'd3 || places == 4'd7 || places == 4'd15)
-            && (!fmt_i[7] || fmt_i[6:0] == 7'h43));
+            && (!fmt_i[7] || e <= 3'd4));
     if (past_q) assume ($stable({fmt_i, shift_i, saturate_i}));
     assert ((codes_o[15:0] & 16'((17'd2 << places) - 17'd1)) == want[15:0]);
   end

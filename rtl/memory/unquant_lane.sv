@@ -20,7 +20,7 @@ module unquant_lane #(
   // --- the format ---
   logic [2:0]  e;
   logic [3:0]  places, drop_q;
-  logic        fn_q;
+  logic        fn_q, finite_q;               // finite: no code is inf or nan
   logic [4:0]  above_e_q;                    // bits of `field` that a code lacks
   logic [10:0] offset_q, low_offset_q;
   logic [14:0] mask_q;
@@ -29,6 +29,7 @@ module unquant_lane #(
   always_ff @(posedge clk_i) begin
     drop_q       <= 4'd10 - fmt_i[3:0];
     fn_q         <= fmt_i[7];
+    finite_q     <= fmt_i[7] && !fmt_i[6];
     mask_q       <= 15'h7fff >> (4'd15 - places);
     offset_q     <= {shift_i[9], shift_i} + 11'd127 - ((11'd1 << e) >> 1);
     low_offset_q <= {shift_i[9], shift_i} + 11'd129 - ((11'd1 << e) >> 1);
@@ -41,7 +42,7 @@ module unquant_lane #(
     logic [14:0] mag;
     sign    = mask_q[14] ? code[15] : mask_q[6] ? code[7] : code[3];
     mag     = (code[14:0] & mask_q) << drop_q;
-    special = (mag[14:10] | above_e_q) == '1 && (!fn_q || mag[9:7] == '1);
+    special = (mag[14:10] | above_e_q) == '1 && !finite_q && (!fn_q || mag[9:7] == '1);
     align   = {sign, special, mag};
   endfunction
 
@@ -133,7 +134,7 @@ module unquant_lane #(
     sig    = 11'(mag & ((32'd1 << fmt_i[3:0]) - 1)) | 11'(field != '0) << fmt_i[3:0];
     exp    = 12'($signed({1'b0, field})) + 12'(field == '0) - (12'sd1 << (e - 1)) + 12'sd1
            - 12'($signed({1'b0, fmt_i[3:0]})) + 12'($signed(shift_i));
-    is_nan = fmt_i[7] ? mag == 32'h7f : mag > ((32'd1 << e) - 1) << fmt_i[3:0];
+    is_nan = fmt_i[7] ? e == 3'd4 && mag == 32'h7f : mag > ((32'd1 << e) - 1) << fmt_i[3:0];
     is_inf = !fmt_i[7] && mag == ((32'd1 << e) - 1) << fmt_i[3:0];
     top = exp;
     for (int i = 0; i < 11; i++) if (sig[i]) top = exp + 12'(i);
@@ -156,7 +157,7 @@ module unquant_lane #(
     past_q <= 1'b1;
     assume (go_i && e >= 3'd1 && e <= 3'd5 && fmt_i[3:0] <= 4'd10
             && (places == 4'd3 || places == 4'd7 || places == 4'd15)
-            && (!fmt_i[7] || fmt_i[6:0] == 7'h43));
+            && (!fmt_i[7] || e <= 3'd4));
     if (past_q) assume ($stable({fmt_i, shift_i}));
     assert (x_o[31:0] == want);
   end

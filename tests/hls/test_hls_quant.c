@@ -1,5 +1,6 @@
 /* test_hls_quant.c : compares the HLS casts with the plain backend's in every format of the
  * card. */
+#include "card_formats.h"
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "hls/core/quant.h"
@@ -86,18 +87,25 @@ static void refused(uint32_t byte, int32_t shift, uint32_t saturate)
 int main(void)
 {
     printf("seed %d\n", SEED);
-    int legal = 0;
+    uint32_t legal = 0;
     for (uint32_t byte = 0; byte < 600; byte++) {
         if (!beat_format(byte).width) {
             refused(byte, 0, 0);
             continue;
         }
+        CHECK(beat_format_byte(beat_format(byte).fmt) == byte && legal < CARD_FORMATS &&
+                  memchr(card_formats, (int)byte, CARD_FORMATS),
+              "format %x", byte);
         legal++;
-        CHECK(beat_format_byte(beat_format(byte).fmt) == byte, "format %x", byte);
         for (int i = 0; i < 100; i++)
             one(byte);
     }
-    CHECK(legal == 10, "%d formats", legal); /* e1m2 e2m1 e3m0, e1m6 .. e5m2, e4m3fn, e5m10 */
+    CHECK(legal == CARD_FORMATS, "%u formats", legal);
+    static const struct mf_fmt unknown[] = {
+        {4, 3, MF_NUMBERS}, {3, 4, MF_NO_INF}, {5, 2, MF_NUMBERS}, {2, 3, MF_NUMBERS},
+        {8, 7, MF_IEEE},    {8, 23, MF_IEEE},  {5, 10, MF_NO_INF}};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        CHECK(beat_format_byte(unknown[i]) == 256, "e%dm%d", unknown[i].e, unknown[i].m);
     refused(0x43, QUANT_MAX_SHIFT + 1, 0);
     refused(0x43, -QUANT_MAX_SHIFT - 1, 0);
     refused(0x43, 0, 2);

@@ -2,6 +2,7 @@
  * random stalls, and compares the output with the HLS core's. */
 #ifndef RTL_CAST_H
 #define RTL_CAST_H
+#include "card_formats.h"
 #include "check.h"
 #include "hls/core/quant.h"
 #include "rtl_rand.h"
@@ -10,9 +11,6 @@
 #include <string.h>
 
 enum { CAST_IN = 1 << 13, CAST_OUT = 8 * CAST_IN, CAST_N = 16 * 256 };
-
-static const uint32_t cast_formats[] = {0x12, 0x21, 0x30, 0x16, 0x25, 0x34, 0x43, 0xc3, 0x52, 0x5a};
-enum { CAST_FORMATS = sizeof cast_formats / sizeof *cast_formats };
 
 struct cast_beat {
     struct beat data;

@@ -4,8 +4,9 @@
  * tile_clock() compares each quarter that the tile writes with the oracle's queue. */
 #ifndef TILE_CHECK_H
 #define TILE_CHECK_H
+#include "card_formats.h"
 #include "check.h"
-#include "hls/arith/mf.h"
+#include "hls/core/beat.h"
 #include "rtl_rand.h"
 #include "sim/rtl/verilated_model.h"
 #include <string.h>
@@ -32,10 +33,16 @@ struct tile_bench {
     uint64_t sent_clock, seen; /* an emitting packet's first clock; quarters compared */
 };
 
-static inline struct mf_fmt tile_fmt(unsigned e, unsigned m, unsigned fn)
+/* Store the card's formats of at most `widest` and at least `narrowest` bits. Returns how many. */
+static inline unsigned tile_formats(unsigned narrowest, unsigned widest, struct mf_fmt *to)
 {
-    struct mf_fmt f = {(uint8_t)e, (uint8_t)m, (uint8_t)fn};
-    return f;
+    unsigned n = 0;
+    for (unsigned i = 0; i < CARD_FORMATS; i++) {
+        const struct beat_fmt f = beat_format(card_formats[i]);
+        if (f.width >= narrowest && f.width <= widest)
+            to[n++] = f.fmt;
+    }
+    return n;
 }
 
 static inline void tile_open(struct tile_bench *t, int argc, char **argv, uint64_t seed)
@@ -194,8 +201,8 @@ static inline void tile_send(struct tile_bench *t, const struct tile_op *op, con
         *t->in_first = (uint8_t)op->first;
         *t->in_emit = (uint8_t)op->emit;
         *t->in_max = (uint8_t)op->max;
-        *t->in_fmt = (uint8_t)(op->max ? 0 : op->in.flavour << 7 | op->in.e << 4 | op->in.m);
-        *t->out_fmt = (uint8_t)(op->max ? 0 : op->out.flavour << 7 | op->out.e << 4 | op->out.m);
+        *t->in_fmt = (uint8_t)(op->max ? 0 : beat_format_byte(op->in));
+        *t->out_fmt = (uint8_t)(op->max ? 0 : beat_format_byte(op->out));
         *t->out_shift = (uint8_t)op->shift;
         *t->saturate = (uint8_t)op->saturate;
         memcpy(t->in_data, data + 64 * beat, 64);

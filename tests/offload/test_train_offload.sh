@@ -21,6 +21,11 @@ fi
 [ -z "$rtl" ] || through "4 ranks, a Verilated card of the run's own" "$direct" 4 sim --steps 12 --algo offload
 on 3 --steps 4 --scale none --format e3m0 --algo direct >direct3.out 2>>stderr
 through "3 ranks, 4 bits in, 8 bits out" "$(checksum direct3.out)" 3 sim:c --steps 4 --scale none --format e3m0
+for format in e2m5f e2m1f; do
+    on 4 --steps 4 --format $format --algo direct >finite.out 2>>stderr
+    through "4 ranks, $format" "$(checksum finite.out)" 4 sim:c --steps 4 --format $format
+    [ -z "$rtl" ] || through "4 ranks, $format, a Verilated card" "$(checksum finite.out)" 4 sim --steps 4 --format $format --algo offload
+done
 [ -z "$(hidden_cards)" ] || fail "a card has outlived its run"
 
 bad_net="--drop 0.05 --dup 0.05 --reorder 0.1"
@@ -97,6 +102,7 @@ until [ "$(counter phoenix jobs)" = 0 ]; do sleep 0.1; done
 refused 'needs cards' on 2 --steps 2 --algo offload
 refused 'a card cannot add by --sum nearest' on 2 --steps 2 --algo ring --sum nearest --scale aps --offload sim:c
 refused 'cannot' on 2 --steps 2 --format fp32 --scale none --offload sim:c
+refused 'a card cannot add e4m3f: it takes' on 2 --steps 2 --format e4m3f --offload sim:c
 refused 'needs an xclbin' on 2 --steps 2 --offload xrt:0000:01:00.1
 refused 'is not a card' on 2 --steps 2 --offload xrt:0000:01
 refused 'udp://' on 2 --steps 2 --offload udp://nowhere

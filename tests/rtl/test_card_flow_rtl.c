@@ -84,7 +84,7 @@ static void latency(void)
 
 static void stalls(unsigned of_256, int rounds)
 {
-    static const uint8_t formats[] = {0, 0x12, 0x21, 0x30, 0x43, 0x52, 0xc3, 0x5a};
+    static const uint8_t formats[] = {0, 0x12, 0x21, 0x30, 0x43, 0x52, 0xc3, 0xa5};
     const struct frame_job jobs[] = {job_of(0, 3), job_of(1, 2), job_of(3, 5)};
     uint32_t chunk[SLOTS] = {0};
     for (int j = 0; j < 3; j++)

@@ -1,5 +1,6 @@
 /* test_card_rtl.c : compares the Verilated card with the card in C on random contributions, some
  * late, early, damaged or foreign. */
+#include "card_formats.h"
 #include "card_pair.h"
 
 enum { SEED = 8, SLOTS = 3, BASE = 5, BATCH = 24, ROUNDS = 30, BEATS = 32 };
@@ -20,7 +21,6 @@ static void open_job(uint32_t ranks, uint64_t key)
 /* All ranks send this header; sometimes no card accepts it. */
 static struct pkt_header header_of(uint32_t slot, uint32_t chunk, uint64_t key)
 {
-    static const uint8_t formats[] = {0x12, 0x21, 0x30, 0x16, 0x25, 0x34, 0x43, 0x52, 0xc3, 0x5a};
     uint64_t of = (uint64_t)chunk * 64 + slot;
     uint32_t a = philox_u32(SEED + 1, of), b = philox_u32(SEED + 2, of);
     struct pkt_header h;
@@ -36,8 +36,8 @@ static struct pkt_header header_of(uint32_t slot, uint32_t chunk, uint64_t key)
     h.beats = (uint8_t)(1 + (a >> 8) % (b % 4 ? 4 : BEATS));
     if (h.op == PKT_OP_MAX)
         return h;
-    h.in_fmt = formats[(a >> 16) % 10];
-    h.out_fmt = formats[(b >> 16) % 10];
+    h.in_fmt = card_formats[(a >> 16) % CARD_FORMATS];
+    h.out_fmt = card_formats[(b >> 16) % CARD_FORMATS];
     h.out_shift = (uint8_t)(b % 7);
     uint32_t in = beat_format(h.in_fmt).width, out = beat_format(h.out_fmt).width;
     uint32_t ratio = in > out ? in / out : out / in;

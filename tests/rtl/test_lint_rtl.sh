@@ -85,8 +85,8 @@ for what in 'kept_mem Rows' 'reduce_mm Rows' 'frame_fifo Depth' 'sockets N' 'job
     size refused $what 12
 done
 size taken kept_mem Rows 16
-size refused sum_room Ranks 512
-size taken sum_room Ranks 256
+size refused sum_room Ranks 256
+size taken sum_room Ranks 128
 size refused sum_room Sum4 12
 size refused sum_room Sum4 22
 size refused sum_room Sum 40

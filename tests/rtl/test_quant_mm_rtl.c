@@ -1,6 +1,7 @@
 /* test_quant_mm_rtl.c : compares rtl/memory/cast_mm.sv as quant_kernel with hls/core/quant.c, on
  * an AXI4 memory with random stalls. */
 #define MODEL_PREFIX quant_
+#include "card_formats.h"
 #include "hls/core/quant.h"
 #include "rtl_cast_mm.h"
 
@@ -42,7 +43,6 @@ static void refused(struct cast c, const char *what)
 
 int main(int argc, char **argv)
 {
-    static const uint8_t formats[] = {0x12, 0x21, 0x30, 0x16, 0x25, 0x34, 0x43, 0x52, 0xc3, 0x5a};
     open_kernel(argc, argv, 0x51);
     for (unsigned i = 0; i < 200; i++) {
         stall = rnd() % 3 ? 1 + rnd() % 5 : 0;
@@ -50,7 +50,7 @@ int main(int argc, char **argv)
                            .codes = 64 * (OUT_AT + rnd() % 5000),
                            .status = word_place(),
                            .n = i < 10 ? i % 2 : rnd() % (rnd() % 4 ? 300 : 16 * MAX_BEATS),
-                           .fmt = formats[i % 10],
+                           .fmt = card_formats[i % CARD_FORMATS],
                            .shift = i % 3 ? (int)(rnd() % 200) - 100
                                           : (int)(rnd() % 2097153) - QUANT_MAX_SHIFT,
                            .saturate = rnd() & 1});

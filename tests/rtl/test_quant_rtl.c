@@ -67,10 +67,10 @@ int main(int argc, char **argv)
     const bool is_long = argc > 1 && !strcmp(argv[1], "long");
     const uint32_t randoms = is_long ? 1000000 : 100000;
     cast_open(&bench, argc, argv, true, 41);
-    for (int i = 0; i < CAST_FORMATS * SHIFTS * 2; i++) {
-        const struct mf_fmt f = beat_format(cast_formats[i / 2 / SHIFTS]).fmt;
+    for (int i = 0; i < CARD_FORMATS * SHIFTS * 2; i++) {
+        const struct mf_fmt f = beat_format(card_formats[i / 2 / SHIFTS]).fmt;
         const uint32_t step = !is_long && mf_width(f) == 16 ? 97 : 1, end = 2 * mf_inf(f) + 6;
-        cast_set(&bench, cast_formats[i / 2 / SHIFTS], shifts[i / 2 % SHIFTS], i & 1);
+        cast_set(&bench, card_formats[i / 2 / SHIFTS], shifts[i / 2 % SHIFTS], i & 1);
         for (uint32_t at = 0; at < end; at += at + 100 < end && at > 100 ? step : 1)
             add_near(point(f, at, bench.by));
         special();

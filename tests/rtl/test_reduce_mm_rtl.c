@@ -1,6 +1,7 @@
 /* test_reduce_mm_rtl.c : compares rtl/memory/reduce_mm.sv with mf.h, on an AXI4 memory with random
  * stalls. */
 #define MODEL_PREFIX mm_
+#include "card_formats.h"
 #include "hls/core/reduce.h"
 #include "rtl_memory.h"
 
@@ -62,12 +63,12 @@ static void check_run(struct job j)
 
 int main(int argc, char **argv)
 {
-    static const uint8_t formats[] = {0x12, 0x21, 0x30, 0x16, 0x25, 0x34, 0x43, 0x52, 0xc3, 0x5a};
-    enum { FORMATS = sizeof formats, IN_END = MEM_BEATS / 2 };
+    enum { IN_END = MEM_BEATS / 2 };
     open_kernel(argc, argv, 0x33);
 
-    for (int i = 0; i < FORMATS * FORMATS * 2; i++) {
-        struct job j = {.fmt = formats[i % FORMATS], .out_fmt = formats[i / FORMATS % FORMATS]};
+    for (int i = 0; i < CARD_FORMATS * CARD_FORMATS * 2; i++) {
+        struct job j = {.fmt = card_formats[i % CARD_FORMATS],
+                        .out_fmt = card_formats[i / CARD_FORMATS % CARD_FORMATS]};
         j.parts = 1 + rnd() % (rnd() % 4 ? 4 : 20);
         j.beats = 1 + rnd() % (rnd() % 4 ? 40 : 150);
         j.stride = j.beats + rnd() % 50;

@@ -1,6 +1,7 @@
 /* test_unquant_mm_rtl.c : compares rtl/memory/cast_mm.sv as unquant_kernel with hls/core/quant.c,
  * on an AXI4 memory with random stalls. */
 #define MODEL_PREFIX unquant_
+#include "card_formats.h"
 #include "hls/core/quant.h"
 #include "rtl_cast_mm.h"
 
@@ -30,13 +31,13 @@ static void uncast(uint32_t codes, uint32_t x, uint32_t status, uint32_t n, uint
 
 int main(int argc, char **argv)
 {
-    static const uint8_t formats[] = {0x12, 0x21, 0x30, 0x16, 0x25, 0x34, 0x43, 0x52, 0xc3, 0x5a};
     const uint32_t out = 64 * OUT_AT, status = 64 * WORDS_AT;
     open_kernel(argc, argv, 0x52);
     for (unsigned i = 0; i < 200; i++) {
         stall = rnd() % 3 ? 1 + rnd() % 5 : 0;
         uncast(64 * (IN_AT + rnd() % 5000), 64 * (OUT_AT + rnd() % 5000), word_place(),
-               i < 10 ? i % 2 : rnd() % (rnd() % 4 ? 300 : 16 * MAX_BEATS), formats[i % 10],
+               i < 10 ? i % 2 : rnd() % (rnd() % 4 ? 300 : 16 * MAX_BEATS),
+               card_formats[i % CARD_FORMATS],
                i % 3 ? (int)(rnd() % 200) - 100 : (int)(rnd() % 2097153) - QUANT_MAX_SHIFT);
         compare("uncast");
     }
@@ -52,10 +53,10 @@ int main(int argc, char **argv)
         want_word(status, QUANT_REFUSED);
         compare("refused");
     }
-    for (int i = 0; i < 10; i++) {
-        uncast(64 * 3, out, status, 16 * MAX_BEATS, formats[i], 0);
+    for (int i = 0; i < CARD_FORMATS; i++) {
+        uncast(64 * 3, out, status, 16 * MAX_BEATS, card_formats[i], 0);
         const uint64_t clocks = compare("the long one");
-        printf("format %02x, %d beats out: %d clocks, %.3f a beat\n", formats[i], MAX_BEATS,
+        printf("format %02x, %d beats out: %d clocks, %.3f a beat\n", card_formats[i], MAX_BEATS,
                (int)clocks, (double)clocks / MAX_BEATS);
         CHECK(clocks < MAX_BEATS + 60, "%d clocks", (int)clocks);
     }

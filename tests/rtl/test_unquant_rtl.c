@@ -39,17 +39,17 @@ int main(int argc, char **argv)
 {
     static const int far[] = {-513, -600, -(1 << 20), 512, 600, 1 << 20};
     cast_open(&bench, argc, argv, false, 42);
-    for (int i = 0; i < CAST_FORMATS; i++) {
+    for (int i = 0; i < CARD_FORMATS; i++) {
         for (int shift = -200; shift <= 200; shift++)
-            all_codes(cast_formats[i], shift);
+            all_codes(card_formats[i], shift);
         for (int k = 0; k < 6; k++)
-            all_codes(cast_formats[i], far[k]);
+            all_codes(card_formats[i], far[k]);
     }
     printf("%llu values compared\n", (unsigned long long)bench.seen);
 
     for (int i = 0; i < 3; i++) {
         const uint32_t width = 4u << i;
-        cast_set(&bench, cast_formats[i == 0 ? 0 : i == 1 ? 6 : 9], 0, 0);
+        cast_set(&bench, card_formats[i == 0 ? 0 : i == 1 ? 6 : 9], 0, 0);
         for (int k = 0; k < 25; k++)
             block((uint32_t)k, 8192);
         const uint32_t beats = bench.n_want;

@@ -88,7 +88,7 @@ static void one_sum(uint32_t in_byte, uint32_t out_byte, uint32_t p, uint32_t ch
         }
         uint32_t code = beat_get(beat_load(want + i * to.width / 512 * 64), to.width,
                                  (uint32_t)i % (512 / to.width));
-        if (!flags && (code & mf_nan(to.fmt)) >= mf_inf(to.fmt))
+        if (!flags && (code & mf_nan(to.fmt)) > mf_max(to.fmt))
             flags = PKT_STATUS_OVERFLOW;
         status |= flags;
     }

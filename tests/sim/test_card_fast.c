@@ -1,5 +1,6 @@
 /* test_card_fast.c : the C model with fast sums answers like the plain one. `long`: 20 times
  * more. `speed`: only prints the speed of both. */
+#include "card_formats.h"
 #include "card_frames.h"
 #include "check.h"
 #include "hls/core/beat.h"
@@ -8,8 +9,6 @@
 
 enum { SEED = 77, MAX_OUT = 64 };
 #include "seeded.h"
-static const uint8_t formats[] = {0x12, 0x21, 0x30, 0x16, 0x25, 0x34, 0x43, 0x52, 0xc3, 0x5a};
-enum { N_FORMATS = sizeof formats };
 
 struct side {
     struct card *card;
@@ -214,9 +213,9 @@ int main(int argc, char **argv)
     fast.card = card_open_fast(take, &fast);
     if (!plain.card || !fast.card)
         return 1;
-    for (int i = 0; i < N_FORMATS; i++)
-        for (int k = 0; k < N_FORMATS; k++)
-            pair(formats[i], formats[k], rounds);
+    for (int i = 0; i < CARD_FORMATS; i++)
+        for (int k = 0; k < CARD_FORMATS; k++)
+            pair(card_formats[i], card_formats[k], rounds);
     for (unsigned i = 0; i < REG_COUNTERS; i++)
         CHECK(card_counter(plain.card, i) == card_counter(fast.card, i), "counter %u", i);
     CHECK(card_counter(fast.card, CNT_OUT_RESULT) > 5000, "too few results");

@@ -1,5 +1,6 @@
 /* test_sim_kernels.c : compares the kernels of a PCIe card with vec and mf.h. */
 #include "bus_card.h"
+#include "card_formats.h"
 #include "hls/core/expmax.h"
 #include "hls/core/reduce.h"
 #include "vec/vec.h"
@@ -9,11 +10,11 @@ static uint8_t codes[2 * MANY + 128];
 
 static void reduces(void)
 {
-    static const uint32_t formats[] = {0x12, 0x21, 0x43, 0xc3, 0x52, 0x34, 0x5a};
-    enum { FORMATS = sizeof formats / sizeof *formats, MAX_PARTS = 5, MAX_BEATS = 150 };
+    enum { MAX_PARTS = 5, MAX_BEATS = 150 };
     static uint8_t in[MAX_PARTS * MAX_BEATS * 64], out[4 * MAX_BEATS * 64 + 64], want[sizeof out];
-    for (unsigned i = 0; i < 3 * FORMATS; i++) {
-        const uint32_t byte = formats[i % FORMATS], out_byte = formats[draw() % FORMATS];
+    for (unsigned i = 0; i < 3 * CARD_FORMATS; i++) {
+        const uint32_t byte = card_formats[i % CARD_FORMATS],
+                       out_byte = card_formats[draw() % CARD_FORMATS];
         struct mm_run r = {.parts = 1 + draw() % MAX_PARTS,
                            .beats = i == 0 ? 0 : 1 + draw() % MAX_BEATS,
                            .fmt = byte,
@@ -61,10 +62,10 @@ static void reduces(void)
 /* The card's memory is little endian, like beats and the host. */
 static void casts(void)
 {
-    static const uint32_t formats[] = {0x12, 0x21, 0x43, 0xc3, 0x52, 0x5a};
     static uint8_t want[sizeof codes];
-    for (unsigned i = 0; i < 12; i++) {
-        const uint32_t byte = formats[i % 6], n = i < 6 ? MANY - draw() % 100 : draw() % 100;
+    for (unsigned i = 0; i < 2 * CARD_FORMATS; i++) {
+        const uint32_t byte = card_formats[i % CARD_FORMATS],
+                       n = i < CARD_FORMATS ? MANY - draw() % 100 : draw() % 100;
         const struct mf_fmt f = beat_format(byte).fmt;
         const int shift = (int)(draw() % 9) - 4;
         const struct vec_cast cast = {.fmt = f, .round = MF_NEAREST, .overflow = MF_SATURATE};

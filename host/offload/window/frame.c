@@ -59,19 +59,14 @@ const char *frame_nak_reason(uint32_t status)
     }
 }
 
-static uint32_t format_byte(struct mf_fmt f)
-{
-    return f.e <= 5 && f.m <= 10 ? beat_format_byte(f) : 256;
-}
-
 #define REFUSE(...) return snprintf(why, size, __VA_ARGS__), -EINVAL
 
 static int check_format(struct mf_fmt f, const char *what, char *why, size_t size)
 {
     char name[CODEC_NAME_BYTES];
-    if (!beat_format(format_byte(f)).width)
-        REFUSE("a card cannot %s %s: it takes 4, 8 or 16 bits, at most 5 of exponent and 10 of "
-               "mantissa",
+    if (!beat_format(beat_format_byte(f)).width)
+        REFUSE("a card cannot %s %s: it takes 4, 8 or 16 bits, at most 5 of exponent (without inf "
+               "and nan 3) and 10 of mantissa",
                what, codec_format_name(f, name));
     return 0;
 }
@@ -92,14 +87,15 @@ int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_
         REFUSE("a card cannot add by --sum %s: it adds only exactly", codec_rule_name(sum->rule));
     if (n > PKT_MAX_RANKS)
         REFUSE("a card cannot add %d %s: at most %d", n, what, PKT_MAX_RANKS);
-    if (!beat_fits(beat_format(format_byte(sum->in)), (uint32_t)n)) /* accumulators have 16 bits */
+    if (!beat_fits(beat_format(beat_format_byte(sum->in)),
+                   (uint32_t)n)) /* accumulators have 16 bits */
         REFUSE("a card cannot add %d %s of %s: its sums have room for at most %d", n, what,
                codec_format_name(sum->in, name), 1 << (CARD_SUM_BITS - mf_acc_bits(sum->in, 1)));
     if (sum->out_shift < 0 || sum->out_shift > PKT_MAX_SHIFT)
         REFUSE("a card cannot divide by 2^%d: --out-shift must be from 0 to %d", sum->out_shift,
                PKT_MAX_SHIFT);
     const uint32_t in = mf_width(sum->in), to = mf_width(sum->out), wider = in > to ? in : to;
-    *out = (struct card_fit){format_byte(sum->in),     format_byte(sum->out), in, to, wider,
+    *out = (struct card_fit){beat_format_byte(sum->in), beat_format_byte(sum->out), in, to, wider,
                              wider * wider / (in * to)};
     return 0;
 }
