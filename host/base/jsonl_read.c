@@ -257,3 +257,35 @@ bool jsonl_in_is(const struct jsonl_in *in, const char *kind)
     return f && *f->value == '"' && f->value_bytes == strlen(kind) + 2 &&
            !memcmp(f->value + 1, kind, f->value_bytes - 2);
 }
+
+const char *jsonl_in_value(const struct jsonl_in *in, const char *key)
+{
+    const struct jsonl_field *f = find(in, key);
+    return f ? f->value : NULL;
+}
+
+const char *jsonl_member(const char *object, const char *key)
+{
+    const size_t bytes = strlen(key);
+    if (*object != '{')
+        return NULL;
+    for (const char *at = spaces(object + 1); *at != '}';) {
+        const char *end = text_end(at), *value = spaces(spaces(end) + 1);
+        if ((size_t)(end - at) == bytes + 2 && !memcmp(at + 1, key, bytes))
+            return value;
+        at = spaces(value_end(value, 1));
+        at = *at == ',' ? spaces(at + 1) : at;
+    }
+    return NULL;
+}
+
+const char *jsonl_item(const char **at)
+{
+    if (**at != '[' && **at != ',')
+        return NULL;
+    const char *item = spaces(*at + 1);
+    if (*item == ']')
+        return NULL;
+    *at = spaces(value_end(item, 1));
+    return item;
+}

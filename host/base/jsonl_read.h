@@ -49,4 +49,14 @@ void jsonl_in_plain(char *text);
 
 bool jsonl_in_is(const struct jsonl_in *in, const char *kind);
 
+/* ---- values inside values: pointers into the last line read, at a value's first character ---- */
+
+/* Return NULL if the key is missing. */
+const char *jsonl_in_value(const struct jsonl_in *in, const char *key);
+const char *jsonl_member(const char *object, const char *key); /* also if it is no object */
+
+/* Step through a list: *at is the list at first, and ends up at its end. Returns the next element;
+ * NULL at the end, or if *at is no list. */
+const char *jsonl_item(const char **at);
+
 #endif

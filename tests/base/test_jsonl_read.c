@@ -167,6 +167,30 @@ static void test_refusals(void)
     free(many);
 }
 
+static void test_inside(void)
+{
+    static const char text[] =
+        "{\"list\": [ {\"a\":{\"a\":1},\"ab\" : \"x,]\"}, 7 ,[], [2]] ,\"b\":{} }\n";
+    struct jsonl_in in;
+    put(text, strlen(text));
+    CHECK(jsonl_in_open(&in, path) == 0 && jsonl_in_next(&in) == 1, "open");
+    const char *at = jsonl_in_value(&in, "list"), *items[5], *b = jsonl_in_value(&in, "b");
+    CHECK(!jsonl_in_value(&in, "lis") && b && !jsonl_member(b, "a"), "values");
+    for (int i = 0; i < 5; i++)
+        items[i] = jsonl_item(&at);
+    CHECK(items[3] && !items[4] && !jsonl_item(&at), "a list of 4");
+    CHECK(!strncmp(jsonl_member(items[0], "ab"), "\"x,]\"", 5), "a member");
+    CHECK(!strncmp(jsonl_member(jsonl_member(items[0], "a"), "a"), "1}", 2), "a member's member");
+    CHECK(!jsonl_member(items[0], "b") && !jsonl_member(items[1], "a"), "no member");
+    for (int i = 0; i < 3; i++) {
+        at = items[i];
+        CHECK(!jsonl_item(&at), "item %d is no list with elements", i);
+    }
+    at = items[3];
+    CHECK(*jsonl_item(&at) == '2' && !jsonl_item(&at), "a list in a list");
+    jsonl_in_close(&in);
+}
+
 static void test_torn(void)
 {
     static const char text[] = "{\"a\":1}\n{\"a\":\"x\\\"\",\"b\":[1,2]}\n";
@@ -193,6 +217,7 @@ int main(void)
     test_plain();
     test_lists();
     test_refusals();
+    test_inside();
     test_torn();
     capture_begin(&cap);
     const int rc = jsonl_in_open(&in, "/nowhere/at/all");
