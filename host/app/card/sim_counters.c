@@ -6,12 +6,12 @@
 #include "base/jsonl.h"
 #include "base/text.h"
 #include "hls/card/lease.h"
-#include "hls/card/regs.h"
+#include "offload/card/fpga_counters.h"
 #include "offload/card/fpga_link.h"
 #include <string.h>
 #include <unistd.h>
 
-enum { WAIT_MS = 3000, OPS = 1 + 3 * REG_COUNTERS, WIRE_BYTES = 2048 };
+enum { WAIT_MS = 3000, OPS = FPGA_COUNTER_OPS, WIRE_BYTES = 2048 };
 
 struct counts {
     uint64_t of[REG_COUNTERS], clocks, beats_in, beats_out;
@@ -36,35 +36,14 @@ static int connect_to(const char *where)
     return fd >= 0 ? fd : ERR(fd, "cannot reach a card at %s: %s", where, strerror(-fd));
 }
 
-/* All counters are latched at one clock. */
-static void counter_ops(struct fpga_op ops[OPS])
-{
-    size_t n = 0;
-    ops[n++] = (struct fpga_op){.at = REG_CTRL, .value = REG_CTRL_ENABLE | REG_CTRL_LATCH};
-    for (uint32_t i = 0; i < REG_COUNTERS; i++) {
-        ops[n++] = (struct fpga_op){.at = REG_COUNTER_INDEX, .value = i};
-        ops[n++] = (struct fpga_op){.at = REG_COUNTER_LO, .read = true};
-        ops[n++] = (struct fpga_op){.at = REG_COUNTER_HI, .read = true};
-    }
-}
-
-static int take_counters(const struct fpga_op ops[OPS], size_t done, struct counts *c)
-{
-    if (done < OPS)
-        return -EPROTO;
-    for (uint32_t i = 0; i < REG_COUNTERS; i++)
-        c->of[i] = ops[2 + 3 * i].value | (uint64_t)ops[3 + 3 * i].value << 32;
-    return 0;
-}
-
 static int read_counters(struct fpga_link *link, double until, struct counts *c)
 {
     struct fpga_op ops[OPS];
     struct fpga card = {.name = "at this address"};
     size_t done;
-    counter_ops(ops);
+    fpga_counter_ops(ops);
     TRY(fpga_link_batch(&card, link, ops, OPS, &done, until - clock_s()));
-    return take_counters(ops, done, c);
+    return fpga_counter_take(ops, done, c->of);
 }
 
 static int ask_all(struct fpga_link *link, double until, struct counts *c)
@@ -94,9 +73,9 @@ static int ask_eth(struct fpga *card, struct counts *c)
                                         "control_busy"};
     size_t done, n = sizeof own / sizeof *own;
     struct text wire = text_in(c->wire, WIRE_BYTES);
-    counter_ops(ops);
+    fpga_counter_ops(ops);
     TRY(card->ops->batch(card, ops, OPS, &done, WAIT_MS * 1e-3));
-    TRY(take_counters(ops, done, c));
+    TRY(fpga_counter_take(ops, done, c->of));
     TRY(card->ops->batch(card, own, n, &done, WAIT_MS * 1e-3));
     own[0].value = (own[0].value & 0xffff) - 1;
     for (size_t i = 0; i < done; i++)

@@ -162,6 +162,21 @@ int fpga_job_start(struct fpga *card, const struct fpga_caps *caps, const struct
     return fpga_job_start_group(card, caps, fit, ranks, n_ranks, most_slots, NULL, timeout_s, out);
 }
 
+int fpga_job_start_as(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit,
+                      const struct fpga_rank *ranks, int n_ranks, const struct fpga_rank *group,
+                      double timeout_s, const struct fpga_job *job)
+{
+    const struct wanted want = {caps, fit, group ? *group : (struct fpga_rank){0},
+                                (uint32_t)n_ranks, job->slots};
+    const int rc = try_job(card, job, &want, REG_JOB_COMMIT_START, timeout_s);
+    if (rc < 0)
+        return rc;
+    if (rc != STARTED)
+        return fpga_failed(card, -EBUSY, "card %s refuses job %u with slots %u to %u", card->name,
+                           job->index, job->slot_base, job->slot_base + job->slots - 1);
+    return put_ranks(card, job, ranks, want.n_ranks, timeout_s);
+}
+
 int fpga_job_stop(struct fpga *card, const struct fpga_job *job, double timeout_s)
 {
     struct fpga_op ops[] = {{.at = REG_JOB_INDEX, .value = job->index},

@@ -41,6 +41,11 @@ int fpga_job_start_group(struct fpga *card, const struct fpga_caps *caps,
                          uint32_t most_slots, const struct fpga_rank *group, double timeout_s,
                          struct fpga_job *out);
 
+/* Starts exactly *job, which fits the card's limits, with its key. -EBUSY: the card refuses it. */
+int fpga_job_start_as(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit,
+                      const struct fpga_rank *ranks, int n_ranks, const struct fpga_rank *group,
+                      double timeout_s, const struct fpga_job *job);
+
 /* Ends the job and retires its key. */
 int fpga_job_stop(struct fpga *card, const struct fpga_job *job, double timeout_s);
 
