@@ -28,6 +28,9 @@ for plugin in cuda xrt fabric; do # loaded on demand
 done
 put 644 share/doc/narrowcast LICENSE
 put 644 share/narrowcast host/python/narrowcast_ddp.py
+for part in card control step; do # what `narrowcast conform` plays
+    put 644 share/narrowcast/vectors tests/conformance/vectors/$part.jsonl
+done
 put 644 share/man/man1 "$build"/man/*.1
 put 644 share/man/man3 "$build"/man/*.3
 mkdir -p "$root/share/bash-completion/completions"

@@ -69,6 +69,7 @@ declare -A rooms=(
     [host/app/files]="host/app"
     [host/app/predict]="host/app"
     [host/app/doctor]="host/app"
+    [host/app/conform]="host/app"
     [host/app/card]="host/app"
     [sim]="sim/rtl"
     [sim/rtl]="sim"

@@ -17,6 +17,7 @@ int cmd_uncast(int argc, char **argv);
 int cmd_reduce(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_card(int argc, char **argv);
+int cmd_conform(int argc, char **argv);
 int cmd_xclbin(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
 int cmd_plot(int argc, char **argv);

@@ -1,0 +1,133 @@
+#!/bin/bash
+# test_conform.sh : tests `narrowcast conform`: this project's cards pass, planted faults are named
+# with their rules, and what is no free card is refused in one line. A line of the list of faults:
+# file in sim/, vector, its rule, text of the failure, sed command.
+set -eu
+. "$(dirname "$0")/../lib/card_net.sh"
+tree=$(dirname "$here")
+vectors=$here/conformance/vectors
+conform() { "$n" conform --vectors "$vectors" "$@"; }
+
+card plain --engine c
+plain=$(at plain)
+all=$(cat "$vectors"/{card,control,step}.jsonl | grep -cE '"op":"(card|step|stream)"')
+# passes CARD DEADLINE: all vectors but card/disabled, which a shared card cannot run
+passes() {
+    conform --card "$(at "$1")" --deadline "$2" >"$1.said" 2>stderr || fail "card $1: $(grep -v '^passed' "$1.said") $(cat stderr)"
+    [ "$(tail -n 1 "$1.said")" = "$((all - 1)) vectors passed, 0 failed, 1 not run" ] || fail "card $1: $(tail -n 1 "$1.said")"
+    grep -q '^not run  card/disabled .*R119' "$1.said" || fail "card $1: card/disabled: $(grep disabled "$1.said")"
+}
+passes plain 2
+passes plain 2 # again: counters, SEEN_* and keys are others now
+if [ -n "$rtl" ]; then
+    card verilated
+    passes verilated 10
+    uncard verilated
+fi
+
+conform --card "$plain" --only card/disabled --json >out || fail 'a vector that is not run is a failure'
+[ "$(cat out)" = '{"kind":"vector","id":"card/disabled","rules":"R98 R112","result":"not run","why":"the card is shared and stays enabled (R119)"}
+{"kind":"conform","passed":0,"failed":0,"not_run":1}' ] || fail "--json: $(cat out)"
+mkdir -p root/bin root/share/narrowcast bare/bin
+cp "$n" root/bin && cp "$n" bare/bin && cp -r "$vectors" root/share/narrowcast
+root/bin/narrowcast conform --card "$plain" --only card/max >out || fail "installed: $(cat out)"
+[ "$(head -n 1 out)" = 'passed   card/max               R92 R94 R104 R105' ] || fail "installed: $(cat out)"
+
+# --- planted faults ---
+faults() {
+    cat <<'END'
+card_model.c card/sum-e4m3         R94  RESULT.to.rank.[01]:.payload.byte.3:.received.a0,.wanted.a1      s/card->sums->emit(.*/&\nv->slot->kept[3] ^= 1;/
+card_model.c card/sum-8-to-16      R94  payload_crc                                                     s/kept_crc = card/kept_crc = 1 ^ card/
+card_model.c card/sum-e5m2-inf     R95  status:.received.00000000,.wanted.00000003                      s/h.status = v->slot->kept_status/h.status = 0/
+card_model.c card/nak              R96  NAK.to.rank.1:.datagram:.received.none.in.1.5.s,.wanted.64      s/send(card, v->job, h, v->payload, 0, CNT_OUT_NAK)/count(card, CNT_OUT_NAK)/
+card_model.c card/nak              R96  tag:.received.00000000,.wanted.51000000                         s/h.tag = v->h.tag;//
+card_model.c card/nak-job-formats  R102 counter:.received.IN_ADDED,.wanted.DROP_FORMAT                  s/(in_allowed && in_allowed != h->in_fmt) ||//
+card_model.c card/ping             R97  PONG.to.rank.1:.op:.received.04,.wanted.06                      s/answer(v, PKT_OP_PONG)/answer(v, PKT_OP_RESULT)/
+card_model.c card/drop             R98  counter:.received.IN_ADDED,.wanted.DROP_PAYLOAD_CRC             s/ != v->h.payload_crc/ == 1/
+card_model.c card/drop             R100 counter:.received.IN_ADDED,.wanted.DROP_SOURCE                  s/v->ip != v->job->ip\[h->rank\] ||//
+card_model.c card/duplicate        R106 unexpected.RESULT.to.rank.0:.datagram                           s/case SLOT_DUPLICATE:/case 99:/
+card_model.c card/resend           R108 unexpected.RESULT.to.rank.1:.datagram                           s/count(card, CNT_DROP_STALE);/&\nresult(card, v, h->rank);/
+card_model.c card/bad-desc         R109 unexpected.RESULT.to.rank.0:.datagram                           s/h->tag | (uint64_t)h->count << 32}/h->count}/
+card_model.c card/group            R111 RESULT.to.the.group:.key                                        s/rank == PKT_TO_GROUP ? 0 : h.key/h.key/
+card_regs.c  card/registers        R113 JOB_KEY_LO:.received                                            s/access == WO ? 0 : //
+card_regs.c  card/start            R114 STATUS:.received.00000000,.wanted.00000002                      s/|| !may_start(card)//
+card_regs.c  card/stop             R103 chunk:.received.00000001,.wanted.ffffffff                       s/card->slot.job->base + i..s = slot_registered();//
+card_regs.c  card/counters         R117 COUNTER_LO:.received.00000001,.wanted.00000000                  s/card->latched\[/card->live[/
+card_model.c card/seen             R118 SEEN_PORT:.received.00000000                                    s/card->regs.seen_port = v->port;//
+card_model.c step/four-ranks       R107 unexpected.RESULT.to.rank.0:.datagram                           s/case SLOT_RESEND:/case 99:/
+END
+}
+# mutant SED FILE: builds sim/FILE with a change as the program `mutant`
+mutant() {
+    sed "$1" "$tree/sim/$2" >mutant.c
+    ! cmp -s mutant.c "$tree/sim/$2" || fail "changes nothing: $2: $1"
+    # The mutant's object precedes the library, so the library's own is not linked. A plain C card
+    # needs no Verilated one.
+    # shellcheck disable=SC2046 # flags are words
+    OMPI_CC=${CC:-cc} ${MPICC:-mpicc} $(sed 's/^[^ ]* [^ ]* //; s/-lopenblas.*//' "$B/flags") -O1 -w -I"$tree" -I"$tree/host" \
+        mutant.c "$tree"/sim/rtl/shell_{none,eth_none}.c "$B/o/sim/narrowcast_sim.o" "$B/libsim.a" "$B/libnarrowcast.a" -lz -lm -ldl -lpthread \
+        -o mutant </dev/null >said 2>&1 || fail "does not compile: $2: $1: $(tail -n 3 said)"
+    ./mutant --listen 127.0.0.1:0 --engine c >mutant.out 2>mutant.err &
+    cards="$cards $!"
+    echo $! >mutant.pid
+    while ! grep -qs '^listening on ' mutant.out && kill -0 $! 2>/dev/null; do sleep 0.05; done
+    sed -n 's/^listening on /udp:\/\//p' mutant.out >mutant.at
+}
+named=0
+while read -r file vector rule text change; do
+    mutant "$change" "$file"
+    if conform --card "$(at mutant)" --only "$vector" --deadline 1.5 >said 2>stderr; then
+        fail "is not found: $vector: $change"
+    fi
+    grep "^FAILED   $vector .*\<$rule\>.*: event [0-9]*, " said | grep -q "$text" || fail "$change: $(cat said stderr)"
+    uncard mutant KILL
+    named=$((named + 1))
+done < <(faults)
+echo "$named faults are named"
+
+# --- what is no free card: one line each ---
+mutant 's/^    struct card_shape shape;/&\nif (n) return;/' card_model.c
+refused 'does not count a frame sent to 127.0.0.1:' conform --card "$(at mutant)" --deadline 0.3
+kill -STOP "$(cat mutant.pid)"
+refused 'accepts the connection but does not answer' conform --card "$(at mutant)"
+uncard mutant KILL
+refused 'cannot reach card' conform --card "$(at mutant)"
+refused 'needs a card' conform
+refused 'is not a card' conform --card 127.0.0.1:4711
+refused 'need udp://HOST:PORT' conform --card eth://127.0.0.1:4711
+refused 'need udp://HOST:PORT' conform --card sim:c
+refused 'from 0.001 to 3600' conform --card "$plain" --deadline 0
+refused "no vector of a card in '$vectors' begins with 'sum/'" conform --card "$plain" --only sum/
+refused "cannot open 'none/card.jsonl'" "$n" conform --card "$plain" --vectors none
+refused 'cannot find the vectors' bare/bin/narrowcast conform --card "$plain"
+mkdir bad
+for line in '{"id":"a","op":"card"}' '{"id":"a","op":"card","job":7,"events":[]}' "$(sed -n '1s/"ranks":2/"ranks":3/p' "$vectors/card.jsonl")" \
+    "$(sed -n '1s/"frame":"6e/"frame":"6/p' "$vectors/card.jsonl")" "$(sed -n '1s/IN_ADDED/IN_NONE/p' "$vectors/card.jsonl")" \
+    "$(sed -n '1s/"write":\["/&x/; 1p' "$vectors/control.jsonl")" '{"id":"a","op":"stream","events":[{"host":"00"}]}'; do
+    echo "$line" >bad/card.jsonl
+    refused "line 1: not a vector of FORMAT.md" "$n" conform --card "$plain" --vectors bad
+done
+conform --card "$plain" --only card/counters --deadline 60 >/dev/null & # waits with its job
+holds=$!
+jobs() { "$n" sim --counters "${plain#udp://}" --json | sed -n 's/.*"jobs":\([0-9]*\).*/\1/p'; }
+while kill -0 $holds && [ "$(jobs)" = 0 ]; do sleep 0.05; done
+refused 'conform needs a card without other jobs' conform --card "$plain" --only card/max
+kill $holds
+wait $holds || true
+while [ "$(jobs)" != 0 ]; do sleep 0.05; done
+conform --card "$plain" --only card/max >said || fail "the card stays in use: $(cat said)"
+if command -v python3 >/dev/null; then
+    # a server that sends what is no message
+    python3 -c '
+import socket
+s = socket.create_server(("127.0.0.1", 0))
+print("udp://127.0.0.1:%d" % s.getsockname()[1], flush=True)
+while True:
+    s.accept()[0].sendall(b"x" * 40)' >garbage.at &
+    garbage=$!
+    while [ ! -s garbage.at ]; do sleep 0.05; done
+    refused 'no card of this version answers' conform --card "$(at garbage)"
+    kill $garbage
+else
+    echo 'not run: a server that is no card (no python3)'
+fi
