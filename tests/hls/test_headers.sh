@@ -12,6 +12,7 @@ use()
 {
     cat <<'END'
 #include <math.h>
+#include "hls/arith/block.h"
 #include "hls/arith/mf.h"
 #include "hls/arith/philox.h"
 MF_FN uint32_t use(uint32_t x)
@@ -21,6 +22,8 @@ MF_FN uint32_t use(uint32_t x)
     int t = mf_exp_up_times(x, 3u) + mf_exp_tight(f, x) + mf_bias(f);
     x += mf_enc(f, x, t, MF_STOCHASTIC, MF_INF, philox_u32(philox_key(1u, 2u, 3u, 4u, 5u), x)) + mf_dec(f, x, t);
     x += mf_add(f, x, 1u, MF_SATURATE) + mf_e5m2_trunc_enc(x, 1) + mf_e5m2_trunc_add(x, 2u) + mf_width(f);
+    struct mf_num one = nvfp4_one(nvfp4_scale(nvfp4_sum(x), block_num(1u, t)), block_num(3u, 0));
+    x += mx_scale(f, x) + nvfp4_enc(mf_unpack(f, x), one) + nvfp4_dec(x, one) + nvfp4_units(x, one) + (uint32_t)nvfp4_exponent(x);
     return x + mf_acc_round(f, acc, 1, f, MF_SATURATE);
 }
 #ifdef __CUDACC__
