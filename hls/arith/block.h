@@ -4,7 +4,8 @@
  *     MX      32         2^(byte - 127)           element * scale             byte 255: nan
  *     NVFP4   16 e2m1f   e4m3fn                   element * scale * 2^t       t: of the tensor
  *
- *     largest |x| of a block --mx_scale, nvfp4_scale--> scale       x / scale --rounds once--> element
+ *     largest |x| of a block --mx_scale, nvfp4_scale--> scale
+ *     x / scale --rounds once--> element
  *
  * NVFP4's sums are exact in an int32 for up to 780 ranks, although each rank has scales of its own.
  * An element is a multiple of 2^-1 and at most 6. A scale is a multiple of 2^-9 and at most 448. So
@@ -131,8 +132,8 @@ MF_FN uint32_t nvfp4_dec(uint32_t element, struct mf_num one)
                    MF_INF, 0u);
 }
 
-/* Return an element's value in units of 2^NVFP4_UNIT, in two's complement. one: nvfp4_one(scale, 1),
- * with a scale that is a number. */
+/* Return an element's value in units of 2^NVFP4_UNIT, in two's complement. one: nvfp4_one(scale,
+ * 1), with a scale that is a number. */
 MF_FN uint32_t nvfp4_units(uint32_t element, struct mf_num one)
 {
     const struct mf_num v = block_times(mf_unpack(nvfp4_element(), element), one);

@@ -21,6 +21,13 @@ int codec_no_format(const struct codec_spec *w, const char *name)
     return 0;
 }
 
+int codec_on_cpu(const struct codec *c)
+{
+    return c->ops->levels ? 0
+                          : ERR(-EINVAL, "codec \"%s\" has no kernels for GPUs: need --device cpu",
+                                c->kind->name);
+}
+
 struct codec_piece codec_piece_at(const struct codec_call *call, size_t at, size_t end)
 {
     const struct codec_layer *l = call->layers, *last = l + call->n_layers - 1;

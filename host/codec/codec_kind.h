@@ -106,6 +106,9 @@ static inline void codec_absmax_x(const struct codec *c, struct vec_span *spans,
 /* Check that no option of minifloat is given. name: the kind's. Reports -EINVAL. */
 int codec_no_format(const struct codec_spec *spec, const char *name);
 
+/* Check that gradients are in CPU memory, for kinds without kernels for GPUs. Reports -EINVAL. */
+int codec_on_cpu(const struct codec *c);
+
 /* the first elements of [at, end) of a bucket, all of one layer */
 struct codec_piece {
     const struct codec_layer *layer;

@@ -283,24 +283,29 @@ static bool read_exmy(const char *word, struct mf_fmt *out)
     return false;
 }
 
-/* Other programs' names. Microscaling (MX) and NVFP4 are formats with a scale per group of
- * elements. */
+/* Other programs' names. */
+static const char *const others[][2] = {
+    {"float", "fp32"},          {"single", "fp32"},
+    {"float32", "fp32"},        {"half", "fp16"},
+    {"float16", "fp16"},        {"bfloat16", "bf16"},
+    {"fp8", "e4m3fn"},          {"fp8_e4m3", "e4m3fn"},
+    {"fp8_e5m2", "e5m2"},       {"float8_e4m3fn", "e4m3fn"},
+    {"float8_e4m3", "e4m3"},    {"float8_e5m2", "e5m2"},
+    {"float8_e3m4", "e3m4"},    {"fp6_e2m3", "e2m3f"},
+    {"fp6_e3m2", "e3m2f"},      {"float6_e2m3fn", "e2m3f"},
+    {"float6_e3m2fn", "e3m2f"}, {"fp4", "e2m1f"},
+    {"fp4_e2m1", "e2m1f"},      {"float4_e2m1fn", "e2m1f"},
+};
+
+/* names of formats that are codecs, with a scale for every `group` elements */
 static const struct {
-    const char *name, *ours;
+    const char *name, *codec, *format;
     int group;
-} others[] = {
-    {"float", "fp32", 0},          {"single", "fp32", 0},
-    {"float32", "fp32", 0},        {"half", "fp16", 0},
-    {"float16", "fp16", 0},        {"bfloat16", "bf16", 0},
-    {"fp8", "e4m3fn", 0},          {"fp8_e4m3", "e4m3fn", 0},
-    {"fp8_e5m2", "e5m2", 0},       {"float8_e4m3fn", "e4m3fn", 0},
-    {"float8_e4m3", "e4m3", 0},    {"float8_e5m2", "e5m2", 0},
-    {"float8_e3m4", "e3m4", 0},    {"fp6_e2m3", "e2m3f", 0},
-    {"fp6_e3m2", "e3m2f", 0},      {"float6_e2m3fn", "e2m3f", 0},
-    {"float6_e3m2fn", "e3m2f", 0}, {"fp4", "e2m1f", 0},
-    {"fp4_e2m1", "e2m1f", 0},      {"float4_e2m1fn", "e2m1f", 0},
-    {"mxfp8", "e4m3fn", 32},       {"mxfp6", "e2m3f", 32},
-    {"mxfp4", "e2m1f", 32},        {"nvfp4", "e2m1f", 16},
+} blocks[] = {
+    {"mxfp8", "mx:e4m3", "e4m3fn", 32},
+    {"mxfp6", "mx:e2m3", "e2m3f", 32},
+    {"mxfp4", "mx:e2m1", "e2m1f", 32},
+    {"nvfp4", "nvfp4", "e2m1f", 16},
 };
 
 static int refuse_format(const char *option, const char *word)
@@ -315,17 +320,16 @@ static int refuse_format(const char *option, const char *word)
 
 static int read_other(const char *option, const char *word, struct mf_fmt *out)
 {
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        if (strcasecmp(word, others[i].name) != 0)
-            continue;
-        if (others[i].group)
-            return ERR(
-                -EINVAL,
-                "cannot use %s \"%s\", which has a scale for every %d elements: need %s, which "
-                "has one per layer",
-                option, word, others[i].group, others[i].ours);
-        return codec_format_parse(option, others[i].ours, out);
-    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcasecmp(word, others[i][0]) == 0)
+            return codec_format_parse(option, others[i][1], out);
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        if (strcasecmp(word, blocks[i].name) == 0)
+            return ERR(-EINVAL,
+                       "cannot use %s \"%s\", which has a scale for every %d elements: need "
+                       "--codec %s, or %s with --scale aps-tight:%d, where ranks agree on them",
+                       option, word, blocks[i].group, blocks[i].codec, blocks[i].format,
+                       blocks[i].group);
     return refuse_format(option, word);
 }
 

@@ -115,7 +115,7 @@ struct nc_options {
     uint64_t seed;      /* for stochastic rounding */
     const char *device; /* memory of the gradients: cpu, or cuda (see below) */
     /* minifloat (configured by the six strings from format to round), qsgd:B, onebit[:D|column],
-     * ternary or relgrad[:...]. */
+     * ternary, relgrad[:...] or nvfp4. */
     const char *codec;
     /* For offload or node_sum xrt: container file of the card; NULL: NARROWCAST_XCLBIN. */
     const char *xclbin;

@@ -95,5 +95,7 @@ int main(void)
     check_kind("onebit:32", false);
     check_kind("onebit:32", true);
     check_kind("ternary", false);
+    check_kind("nvfp4", false);
+    check_kind("nvfp4", true);
     DONE();
 }

@@ -36,10 +36,20 @@ static const struct refusal {
     {{.format = "mxfp4"},
      0,
      0,
-     "cannot use --format \"mxfp4\", which has a scale for every 32 elements: need e2m1f, which "
-     "has "
-     "one per layer"},
-    {{.format = "NVFP4"}, 0, 0, "a scale for every 16 elements"},
+     "cannot use --format \"mxfp4\", which has a scale for every 32 elements: need --codec "
+     "mx:e2m1, or e2m1f with --scale aps-tight:32"},
+    {{.format = "NVFP4"}, 0, 0, "a scale for every 16 elements: need --codec nvfp4, or e2m1f"},
+    {{.codec = "mx"}, 0, 0, "bad --codec \"mx\": need mx:e4m3, e5m2, e2m3, e3m2 or e2m1"},
+    {{.codec = "mx:e4m3fn"}, 0, 0, "bad --codec \"mx:e4m3fn\": need mx:e4m3"},
+    {{.codec = "mx:e2m1"},
+     2,
+     EXACT,
+     "cannot add codec \"mx:e2m1\" of 2 ranks, whose blocks have scales of their own: need "
+     "--format e2m1f --scale aps-tight:32"},
+    {{.codec = "mx:e4m3", .scale = "aps"}, 0, 0, "leave it out with --codec mx"},
+    {{.codec = "nvfp4:16"}, 0, 0, "bad --codec \"nvfp4:16\": nvfp4 has no options"},
+    {{.codec = "nvfp4", .format = "e2m1f"}, 0, 0, "leave it out with --codec nvfp4"},
+    {{.codec = "nvfp4"}, 781, EXACT, "cannot add codec \"nvfp4\" of 781 ranks: an int32 holds"},
     {{.format = "e2m5f", .acc_format = "e2m6", .sum = "nearest"},
      0,
      0,
@@ -332,6 +342,8 @@ static void check_words(void)
         {"relgrad:samples=1,every=1e9,eps=0.001,q=0.9999999999999999",
          "relgrad:eps=0.001,q=0.9999999999999999,every=1000000000,samples=1,of=weights, trunc "
          "sums"},
+        {"mx:e3m2", "mx:e3m2"},
+        {"nvfp4", "nvfp4"},
         {"ternary", "ternary:clip=2.5"},
         {"ternary:clip=1e6", "ternary:clip=1000000"},
         {"qsgd:1", "qsgd:1,bucket=128,norm=max,levels=even"},

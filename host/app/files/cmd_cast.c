@@ -184,7 +184,7 @@ static int cast_layer(const struct cast_options *o, const struct opt_parsed *p)
     codec.seed = o->seed;
     TRY(layer_file_cast(&codec, p->args[0], o->weights, o->state, p->args[1], &max));
     char number[32];
-    if (codec_asks_max(&codec, NULL) && number_print(number, sizeof number, 9, (double)max) > 0)
+    if (layer_file_asks_max(&codec) && number_print(number, sizeof number, 9, (double)max) > 0)
         printf("max %s\n", number);
     return 0;
 }

@@ -86,7 +86,7 @@ static int uncast_layer(const struct uncast_options *o, const struct opt_parsed 
     TRY(card_words_check(o->on, o->card, o->xclbin));
     TRY(codec_parse(&spec, &codec));
     TRY(codec_settle(&codec, 1, &(struct codec_adder){.name = "uncast"}));
-    if (codec_asks_max(&codec, NULL) && !opt_given(&command, p, "max"))
+    if (layer_file_asks_max(&codec) && !opt_given(&command, p, "max"))
         return ERR(-EINVAL, "--codec %s needs --max X, which `cast` printed", o->codec);
     if (opt_given(&command, p, "shift"))
         return ERR(-EINVAL, "--shift applies only to minifloat: leave it out with --codec %s",

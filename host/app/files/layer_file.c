@@ -1,5 +1,6 @@
 /* layer_file.c : casts one layer from a file to codes and back. */
 #include "app/files/layer_file.h"
+#include "base/bits.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -14,6 +15,11 @@ bool layer_file_is_minifloat(const char *codec)
 {
     const char *rest;
     return word_has_name(codec, codec_minifloat.name, &rest);
+}
+
+bool layer_file_asks_max(const struct codec *codec)
+{
+    return codec_asks_max(codec, NULL) || codec_guess(codec) == CODEC_NO_GUESS;
 }
 
 struct bytes {
@@ -164,8 +170,8 @@ static int encode(const struct codec *codec, struct whole *w, const float *x, co
     codec_absmax_all(codec, &span, &part, 1);
     if (span.absmax >= 0x7f800000)
         return ERR(-EINVAL, "cannot encode '%s': it holds inf or nan", path);
-    memcpy(&w->layer.max, &span.absmax, sizeof w->layer.max);
-    w->layer.own_max = w->layer.max;
+    w->layer.max = w->layer.own_max = float_of(span.absmax);
+    span.shift = codec_shift(codec, codec_exponent(codec, span.absmax));
     codec_encode_all(codec, &span, &part, 1);
     return 0;
 }
@@ -249,7 +255,8 @@ static int decode(const struct codec *codec, struct whole *w, const uint8_t *cod
             return -ENOMEM;
         w->op.ops->sum(&w->op, 0, &codes, 1, w->padded, true, sum);
     }
-    const struct vec_out out = codec_out(codec, sum ? sum : codes, w->layer.n, 0, x);
+    const int shift = codec_shift(codec, codec_exponent(codec, bits_of(w->layer.max)));
+    const struct vec_out out = codec_out(codec, sum ? sum : codes, w->layer.n, shift, x);
     codec_decode_all(codec, &out, &part, 1);
     free(sum);
     return 0;
