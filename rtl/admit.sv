@@ -6,6 +6,7 @@ module admit #(
   parameter int Rows     = nc_pkg::CARD_BEATS,
   parameter int Jobs     = nc_pkg::CARD_JOBS,
   parameter int Wide     = 1,
+  parameter int Narrow   = 0,
   localparam int SlotW = $clog2(Slots),
   localparam int RowW  = $clog2(Rows),
   localparam int JobW  = $clog2(Jobs),
@@ -137,7 +138,8 @@ module admit #(
   assign zeros = head[nc_pkg::PKT_ZERO0 +: 16] == '0 && head[nc_pkg::PKT_ZERO1 +: 32] == '0
               && head[nc_pkg::PKT_STATUS +: 32] == '0 && head[nc_pkg::PKT_ECHO +: 64] == '0
               && head[nc_pkg::PKT_FLAGS + 1 +: 7] == '0;
-  format_check #(.MaxBeats(Rows), .Wide(Wide)) u_format (  // its first clock is LOOK
+  // its first clock is LOOK
+  format_check #(.MaxBeats(Rows), .Wide(Wide), .Narrow(Narrow)) u_format (
     .clk_i, .max_i(op == nc_pkg::OP_MAX), .in_fmt_i(head[nc_pkg::PKT_IN_FMT +: 8]),
     .out_fmt_i(head[nc_pkg::PKT_OUT_FMT +: 8]), .out_shift_i(head[nc_pkg::PKT_OUT_SHIFT +: 8]),
     .beats_i(head[nc_pkg::PKT_BEATS +: 8]), .len_i(len), .zeros_i(zeros), .ranks_i(ranks_q),

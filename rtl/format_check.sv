@@ -6,6 +6,7 @@
 module format_check #(
   parameter int MaxBeats = nc_pkg::CARD_BEATS,
   parameter int Wide     = 1,
+  parameter int Narrow   = 0,                // 1: adds only e1m6f and e2m5f
   localparam int RankW = $clog2(nc_pkg::PKT_MAX_RANKS)
 ) (
   input  logic        clk_i,
@@ -34,7 +35,8 @@ module format_check #(
     out_w_q    <= out_w;
     alone_ok_q <= zeros_i && beats_i != '0 && beats_i <= 8'(MaxBeats)
                   && (max_i ? {in_fmt_i, out_fmt_i, out_shift_i} == '0
-                            : out_shift_i <= 8'(nc_pkg::PKT_MAX_SHIFT));
+                            : out_shift_i <= 8'(nc_pkg::PKT_MAX_SHIFT)
+                              && (Narrow == 0 || (in_fmt_i[7] && in_fmt_i[6:4] <= 3'd2)));
   end
 
   // Second clock: both sides and the job.
@@ -66,7 +68,7 @@ module format_check #(
     if (fmt[7] && fmt[6:4] == 3'd5) bits = 16'd0;
     if (bits != 16'd8 && (Wide == 0 || (bits != 16'd4 && bits != 16'd16))) bits = 16'd0;
   endfunction
-  logic [15:0] in_bits, out_bits, wider, elements, in_bytes, out_bytes, sum_bits;
+  logic [15:0] in_bits, out_bits, wider, elements, in_bytes, out_bytes, one_bits, sum_bits;
   logic        legal, past_q = 1'b0;
   always_ff @(posedge clk_i) begin
     past_q <= 1'b1;
@@ -79,7 +81,8 @@ module format_check #(
   always_comb begin
     assume (ranks_i != '0);
     // mf_acc_bits()
-    sum_bits = (16'd1 << in_fmt_i[6:4]) - 16'd1 + 16'(in_fmt_i[3:0]) + 16'(in_fmt_i[7]);
+    one_bits = (16'd1 << in_fmt_i[6:4]) - 16'd1 + 16'(in_fmt_i[3:0]) + 16'(in_fmt_i[7]);
+    sum_bits = one_bits;
     for (int i = 0; i <= RankW; i++) if ((ranks_i - 1'b1) >> i != '0) sum_bits = sum_bits + 16'd1;
     in_bits   = max_i ? 16'd8 : bits(in_fmt_i);
     out_bits  = max_i ? 16'd8 : bits(out_fmt_i);
@@ -95,6 +98,8 @@ module format_check #(
     if (!max_i && out_shift_i > 8'(nc_pkg::PKT_MAX_SHIFT)) legal = 1'b0;
     if (!max_i && sum_bits > 16'(in_bits == 16'd4 ? nc_pkg::CARD_SUM4_BITS : nc_pkg::CARD_SUM_BITS))
       legal = 1'b0;
+    if (!max_i && Narrow != 0                  // no flags, and room for all ranks
+        && (!in_fmt_i[7] || one_bits + 16'(RankW) > 16'(nc_pkg::CARD_NARROW_BITS))) legal = 1'b0;
     if (!max_i && allowed_i[7:0] != 8'd0 && allowed_i[7:0] != in_fmt_i) legal = 1'b0;
     if (!max_i && allowed_i[15:8] != 8'd0 && allowed_i[15:8] != out_fmt_i) legal = 1'b0;
   end

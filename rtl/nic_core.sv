@@ -14,13 +14,14 @@
 // frame's first beat. Every beat of a tx frame has all 64 bytes. rx takes a beat every clock; a
 // frame without room is dropped and counted. One clock domain; rst_i is synchronous.
 module nic_core #(
-  parameter int Slots     = nc_pkg::CARD_SLOTS,
+  parameter int Narrow    = 0,               // 1: adds only e1m6f and e2m5f, in more slots
+  parameter int Slots     = Narrow != 0 ? nc_pkg::CARD_NARROW_SLOTS : nc_pkg::CARD_SLOTS,
   parameter int Rows      = nc_pkg::CARD_BEATS,  // most payload beats, a power of two
   parameter int Jobs      = nc_pkg::CARD_JOBS,
   parameter int FifoBeats = 256,             // for payloads, a power of two
   parameter int Descs     = 32,              // for frame headers
   parameter int Answers   = 16,              // for NAKs and PONGs
-  parameter int Wide      = 1,
+  parameter int Wide      = Narrow != 0 ? 0 : 1,
   parameter int Group     = 1,
   parameter int Ultra     = 1                // 1: slot memory in UltraRAM
 ) (
@@ -78,7 +79,8 @@ module nic_core #(
   logic [N-1:0] count_rx, count_admit, count_tx, count_q;
 
   regs #(
-    .Slots(Slots), .Jobs(Jobs), .Rows(Rows), .Widths(Wide != 0 ? 7 : 2), .Group(Group)
+    .Slots(Slots), .Jobs(Jobs), .Rows(Rows), .Widths(Wide != 0 ? 7 : 2), .Group(Group),
+    .Narrow(Narrow)
   ) u_regs (
     .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o,
     .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o, .s_bvalid_o, .s_bready_i,
@@ -160,7 +162,7 @@ module nic_core #(
   /* verilator lint_on UNUSEDSIGNAL */
   logic [31:0]      ans_chunk;
   logic [Ranks-1:0] ans_bitmap;
-  admit #(.Slots(Slots), .Rows(Rows), .Jobs(Jobs), .Wide(Wide)) u_admit (
+  admit #(.Slots(Slots), .Rows(Rows), .Jobs(Jobs), .Wide(Wide), .Narrow(Narrow)) u_admit (
     .clk_i, .rst_i, .desc_data_i(desc_data), .desc_valid_i(desc_valid), .desc_ready_o(desc_ready),
     .pay_data_i(pay_data), .pay_valid_i(pay_valid), .pay_ready_o(pay_ready),
     .job_o(ask_job), .rank_o(ask_rank),
@@ -190,7 +192,9 @@ module nic_core #(
   logic [3:0]       kw_en;
   logic [511:0]     kw_data, kr_data;
   logic [2:0]       kw_status;
-  tile #(.Slots(Slots), .Rows(Rows), .Wide(Wide), .Ultra(Ultra)) u_tile (
+  tile #(
+    .Slots(Slots), .Rows(Rows), .Wide(Wide), .Narrow(Narrow), .Ultra(Ultra)
+  ) u_tile (
     .clk_i, .rst_i,
     .in_valid_i(t_valid), .in_ready_o(t_ready), .in_slot_i(t_slot), .in_beat_i(t_beat),
     .in_start_i(t_start), .in_last_i(t_last), .in_first_i(t_first), .in_emit_i(t_emit),

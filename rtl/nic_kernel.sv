@@ -9,7 +9,8 @@
 // Vitis wrappers use ap_clk and ap_rst_n.
 module nic_kernel #(
   parameter int Sockets = 16,                // of the shell, a power of two
-  parameter int Wide    = 1
+  parameter int Narrow  = 0,                 // see nic_core
+  parameter int Wide    = Narrow != 0 ? 0 : 1
 ) (
   input  logic         ap_clk,
   input  logic         ap_rst_n,
@@ -114,7 +115,7 @@ module nic_kernel #(
   logic [31:0]  tx_ip;
   logic [15:0]  tx_port;
   logic [IndexW-1:0] gate_index, m_index;
-  nic_core #(.Wide(Wide), .Group(0)) u_core (
+  nic_core #(.Wide(Wide), .Narrow(Narrow), .Group(0)) u_core (
     .clk_i(ap_clk), .rst_i(rst_q),
     .rx_data_i(rx_beat[511:0]), .rx_keep_i(rx_beat[575:512]), .rx_last_i(rx_last),
     .rx_ip_i(rx_address[47:16]), .rx_port_i(rx_address[15:0]), .rx_valid_i(rx_valid),

@@ -8,6 +8,7 @@ module regs #(
   parameter int Rows      = nc_pkg::CARD_BEATS,
   parameter int Widths    = 7,               // code widths: bit 0: 4 bits, bit 1: 8, bit 2: 16
   parameter int Group     = 1,
+  parameter int Narrow    = 0,
   localparam int IndexW = $clog2(nc_pkg::REG_COUNTERS),
   localparam int RankW = $clog2(nc_pkg::PKT_MAX_RANKS)
 ) (
@@ -171,7 +172,9 @@ module regs #(
       nc_pkg::REG_CAP_JOBS:      read_data = Jobs | nc_pkg::PKT_MAX_RANKS << 16;
       nc_pkg::REG_CAP_BEATS:     read_data = Rows;
       nc_pkg::REG_CAP_FORMATS:
-        read_data = Widths | nc_pkg::CARD_SUM_BITS << 8 | Group << nc_pkg::REG_CAP_FORMATS_GROUP;
+        read_data = Widths | (Narrow != 0 ? nc_pkg::CARD_NARROW_BITS : nc_pkg::CARD_SUM_BITS) << 8
+                    | Group << nc_pkg::REG_CAP_FORMATS_GROUP
+                    | Narrow << nc_pkg::REG_CAP_FORMATS_NARROW;
       nc_pkg::REG_CTRL:          read_data[nc_pkg::REG_CTRL_ENABLE] = enable_o;
       nc_pkg::REG_STATUS: begin
         read_data[nc_pkg::REG_STATUS_STOPPING] = busy_i;

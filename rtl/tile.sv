@@ -12,13 +12,15 @@ module tile #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
   parameter int Rows = nc_pkg::CARD_BEATS,
   parameter int Wide = 1,
+  parameter int Narrow = 0,                  // 1: rows of narrow_lane, and Wide = 0
   parameter int Ultra = 1,                   // see slot_mem
   localparam int SW = Slots > 1 ? $clog2(Slots) : 1,
   localparam int BW = Rows > 1 ? $clog2(Rows) : 1,
   localparam int RW = SW + BW,
   localparam int Man = Wide != 0 ? 10 : 6,
-  // Codes: bits of a lane's code; Word: of its word
-  localparam int Codes = Wide != 0 ? 16 : 8, Word = nc_pkg::CARD_SUM_BITS + 2
+  // Codes: bits of a lane's code; Word: of its word; Full: of the word that the encoder takes
+  localparam int Codes = Wide != 0 ? 16 : 8, Full = nc_pkg::CARD_SUM_BITS + 2,
+  localparam int Word = Narrow != 0 ? nc_pkg::CARD_NARROW_BITS : Full
 ) (
   input  logic          clk_i,
   input  logic          rst_i,
@@ -137,7 +139,8 @@ module tile #(
   end
 
   logic [64*Word-1:0] old_row, new_row;
-  slot_mem #(.Width(64 * Word), .Depth(1 << RW), .Ultra(Ultra)) u_rows (
+  localparam int Depth = Slots > 1 && Rows > 1 ? Slots * Rows : 1 << RW;
+  slot_mem #(.Width(64 * Word), .Depth(Depth), .Ultra(Ultra)) u_rows (
     .clk_i, .w_en_i(s_write_q), .w_row_i(s_row_q), .w_data_i(new_row),
     .r_en_i(d_valid_q), .r_row_i(d_row_q), .r_data_o(old_row));
 
@@ -204,20 +207,35 @@ module tile #(
   // Lanes per module, a compromise: Verilator generates code for each module, and Yosys' time
   // grows with the square of its lanes.
   localparam int Lanes = 16;
+  logic [64*Full-1:0]  sums;
   logic [64*Codes-1:0] codes;
   logic [63:0]         over_any, ninf_any, pinf_any;
   generate
     for (genvar g = 0; g < 64 / Lanes; g++) begin : g_lanes
       localparam int I = Lanes * g;
-      acc_lane #(.Lanes(Lanes), .Wide(Wide)) u_acc (
-        .clk_i, .term_en_i(d_valid_q), .data_i(d_data_q[8*I+:8*Lanes]), .e_i(d_e_q), .fn_i(d_fn_q),
-        .finite_i(d_finite_q), .max_i(d_max_q), .flip_i(d_flip_q), .four_i(d_four_q),
-        .half_i(d_half_q),
-        .sum_en_i(a_valid_q), .sum_four_i(a_four_q), .clip_i(a_clip_q), .from_i(a_from_q),
-        .row_i(old_row[Word*I+:Word*Lanes]), .last_en_i(s_write_q),
-        .sum_o(new_row[Word*I+:Word*Lanes]));
+      if (Narrow != 0) begin : g_narrow
+        narrow_lane #(.Lanes(Lanes)) u_acc (
+          .clk_i, .term_en_i(d_valid_q), .data_i(d_data_q[8*I+:8*Lanes]), .two_i(d_e_q[2]),
+          .max_i(d_max_q), .flip_i(d_flip_q), .sum_en_i(a_valid_q), .clip_i(a_clip_q),
+          .from_i(a_from_q), .row_i(old_row[Word*I+:Word*Lanes]), .last_en_i(s_write_q),
+          .sum_o(new_row[Word*I+:Word*Lanes]));
+        logic unused;
+        assign unused = ^{d_e_q, d_fn_q, d_finite_q};
+        for (genvar i = I; i < I + Lanes; i++) begin : g_word
+          assign sums[Full*i+:Full] =
+              {2'b00, {(Full - 2 - Word){new_row[Word*i+Word-1]}}, new_row[Word*i+:Word]};
+        end
+      end else begin : g_full
+        acc_lane #(.Lanes(Lanes), .Wide(Wide)) u_acc (
+          .clk_i, .term_en_i(d_valid_q), .data_i(d_data_q[8*I+:8*Lanes]), .e_i(d_e_q),
+          .fn_i(d_fn_q), .finite_i(d_finite_q), .max_i(d_max_q), .flip_i(d_flip_q),
+          .four_i(d_four_q), .half_i(d_half_q), .sum_en_i(a_valid_q), .sum_four_i(a_four_q),
+          .clip_i(a_clip_q), .from_i(a_from_q), .row_i(old_row[Word*I+:Word*Lanes]),
+          .last_en_i(s_write_q), .sum_o(new_row[Word*I+:Word*Lanes]));
+        assign sums[Full*I+:Full*Lanes] = new_row[Full*I+:Full*Lanes];
+      end
       fp_encode #(.Lanes(Lanes), .Wide(Wide)) u_encode (
-        .clk_i, .sum_i(new_row[Word*I+:Word*Lanes]), .en1_i(en1_q), .low_i(low1_q),
+        .clk_i, .sum_i(sums[Full*I+:Full*Lanes]), .en1_i(en1_q), .low_i(low1_q),
         .high_i(high1_q), .stop1_i(stop1_q[5:4]), .en2_i(en2_q), .stop2_i(stop2_q), .en3_i(en3_q),
         .plus_i(three3_q[Three-1-:6]), .below_i(three3_q[Three-7-:6]),
         .guard_i(three3_q[Man+1+:Man+1]), .lost_i(three3_q[1+:Man]), .max3_i(three3_q[0]),

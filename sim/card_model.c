@@ -155,7 +155,7 @@ static int belongs(struct card *card, struct visit *v)
     return 1;
 }
 
-static int shape_of(const struct visit *v, struct card_shape *shape)
+static int shape_of(const struct card *card, const struct visit *v, struct card_shape *shape)
 {
     const struct pkt_header *h = &v->h;
     const uint32_t in_allowed = v->job->formats & 255, out_allowed = v->job->formats >> 8 & 255;
@@ -170,6 +170,8 @@ static int shape_of(const struct visit *v, struct card_shape *shape)
 
     shape->in = beat_format(h->in_fmt);
     shape->out = beat_format(h->out_fmt);
+    if (card->narrow && (!beat_narrow(shape->in) || shape->out.width != 8))
+        return 0;
     if (!beat_fits(shape->in, v->job->ranks) || !shape->out.width || h->out_shift > PKT_MAX_SHIFT ||
         (in_allowed && in_allowed != h->in_fmt) || (out_allowed && out_allowed != h->out_fmt))
         return 0;
@@ -230,7 +232,7 @@ void card_frame(struct card *card, uint32_t ip, uint16_t port, const uint8_t *by
         pong(card, &v);
     else if (v.h.op != PKT_OP_SUM && v.h.op != PKT_OP_MAX)
         refuse(card, &v, CNT_DROP_OP, PKT_NAK_BAD_OP);
-    else if (!shape_of(&v, &shape))
+    else if (!shape_of(card, &v, &shape))
         refuse(card, &v, CNT_DROP_FORMAT, PKT_NAK_BAD_FORMAT);
     else
         contribute(card, &v, &shape);

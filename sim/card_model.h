@@ -24,6 +24,8 @@ struct card *card_open(card_out *out, void *arg);
 /* The same with fast sums (host/vec) and checksums (CPU instruction). card_slot_hash() then ignores
  * sums. */
 struct card *card_open_fast(card_out *out, void *arg);
+/* Makes a card after power-up one with Narrow=1. */
+void card_make_narrow(struct card *card);
 void card_close(struct card *card);
 
 /* Processes a frame bytes[n], n > 0, from ip:port. */

@@ -12,7 +12,8 @@ static struct card *open_with(const struct card_sums *sums, card_out *out, void 
     card->sums = sums;
     card->out = out;
     card->arg = arg;
-    for (int i = 0; i < CARD_SLOTS; i++)
+    card->slots = CARD_SLOTS;
+    for (int i = 0; i < CARD_NARROW_SLOTS; i++)
         card->slot[i].s = slot_registered();
     return card;
 }
@@ -25,12 +26,18 @@ struct card *card_open(card_out *out, void *arg)
 struct card *card_open_fast(card_out *out, void *arg)
 {
     struct card *card = open_with(&card_fast, out, arg);
-    if (card &&
-        !(card->parts = calloc((size_t)CARD_SLOTS * PKT_MAX_RANKS, CARD_BEATS * BEAT_SIZE))) {
+    if (card && !(card->parts =
+                      calloc((size_t)CARD_NARROW_SLOTS * PKT_MAX_RANKS, CARD_BEATS * BEAT_SIZE))) {
         free(card);
         return NULL;
     }
     return card;
+}
+
+void card_make_narrow(struct card *card)
+{
+    card->narrow = 1;
+    card->slots = CARD_NARROW_SLOTS;
 }
 
 void card_close(struct card *card)
@@ -49,7 +56,7 @@ static int may_start(const struct card *card)
 {
     const struct card_regs *r = &card->regs;
     if (r->job.ranks < 1 || r->job.ranks > PKT_MAX_RANKS || r->job.slots < 1 ||
-        r->job.base > CARD_SLOTS || r->job.slots > CARD_SLOTS - r->job.base)
+        r->job.base > card->slots || r->job.slots > card->slots - r->job.base)
         return 0;
     for (int i = 0; i < CARD_JOBS; i++) {
         const struct card_job *job = &card->job[i];
@@ -183,13 +190,15 @@ static uint32_t special(const struct card *card, uint32_t at)
     case REG_VERSION:
         return REG_VERSION_VALUE;
     case REG_CAP_SLOTS:
-        return CARD_SLOTS;
+        return card->slots;
     case REG_CAP_JOBS:
         return CARD_JOBS | PKT_MAX_RANKS << 16;
     case REG_CAP_BEATS:
         return CARD_BEATS;
     case REG_CAP_FORMATS:
-        return 7 | CARD_SUM_BITS << 8 | REG_CAP_FORMATS_GROUP;
+        return REG_CAP_FORMATS_GROUP |
+               (card->narrow ? 2 | CARD_NARROW_BITS << 8 | REG_CAP_FORMATS_NARROW
+                             : 7 | CARD_SUM_BITS << 8);
     case REG_CTRL:
         return r->enable;
     case REG_STATUS:
@@ -227,7 +236,7 @@ static uint64_t hash(uint64_t h, const void *bytes, size_t n)
 
 uint64_t card_slot_hash(const struct card *card, unsigned slot)
 {
-    const struct card_slot *s = &card->slot[slot % CARD_SLOTS];
+    const struct card_slot *s = &card->slot[slot % card->slots];
     const uint64_t state[] = {s->s.state,         s->s.kept,
                               s->s.chunk,         s->s.bitmap,
                               s->s.desc.ops,      s->s.desc.tag_count,

@@ -50,7 +50,9 @@ struct card {
     struct card_regs regs;
     uint64_t random, live[REG_COUNTERS], latched[REG_COUNTERS];
     struct card_job job[CARD_JOBS];
-    struct card_slot slot[CARD_SLOTS];
+    int narrow; /* Narrow=1 */
+    uint32_t slots;
+    struct card_slot slot[CARD_NARROW_SLOTS]; /* [slots] */
 };
 
 struct card_shape {

@@ -41,15 +41,18 @@ int main(int argc, char **argv)
         return 1;
     if (p.help)
         return opt_help(&command, &p, stdout), 0;
-    const bool rtl = strcmp(o.engine, "c") != 0;
-    const struct shell_ops *ops = o.shell ? &shell_eth : rtl ? &shell_rtl : &shell_fast;
+    const bool rtl = !strcmp(o.engine, "rtl");
+    const struct shell_ops *ops = o.shell                       ? &shell_eth
+                                  : rtl                         ? &shell_rtl
+                                  : !strcmp(o.engine, "narrow") ? &shell_narrow
+                                                                : &shell_fast;
     const struct kernel_ops *mm = rtl ? &mm_rtl : &kernel_c;
     if (!o.tap != !o.ip || (o.mac && !o.tap))
         return ERR(1,
                    "--tap and --ip need each other, and --mac needs both: --tap nc0 --ip 10.0.0.9");
     if (o.shell && (!o.tap || !rtl))
         return ERR(1, "--shell simulates the card with its Ethernet MAC: it needs --tap and --ip, "
-                      "and no --engine c");
+                      "and --engine rtl");
     if (o.control >= 0 && (!o.listen || (o.tap && !o.shell) || o.fd >= 0))
         return ERR(1, "--control needs --listen, and with --tap also --shell: --listen "
                       "127.0.0.1:4711 --control 4712");

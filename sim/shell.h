@@ -1,7 +1,8 @@
 /* shell.h : Interface to a simulated card: frames with addresses, registers, and a clock on demand.
  *
  * Implementations: shell_rtl (the Verilated nic_core), shell_eth (the same with LiteEth),
- * shell_fast (the C model, without a clock), shell_c (the same with plain sums, for tests). */
+ * shell_fast (the C model, without a clock), shell_narrow (the same with Narrow=1), shell_c (with
+ * plain sums, for tests). */
 #ifndef SHELL_H
 #define SHELL_H
 #include "base/text.h"
@@ -64,6 +65,6 @@ static inline int shell_stalls(uint64_t *random, unsigned of_256)
     return (*random >> 32 & 255) < of_256;
 }
 
-extern const struct shell_ops shell_rtl, shell_eth, shell_c, shell_fast;
+extern const struct shell_ops shell_rtl, shell_eth, shell_c, shell_fast, shell_narrow;
 
 #endif

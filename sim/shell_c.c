@@ -58,6 +58,14 @@ static int fast_open(const char *wave, shell_out *out, void *arg, void **shell)
     return open_with(card_open_fast, wave, out, arg, shell);
 }
 
+static int narrow_open(const char *wave, shell_out *out, void *arg, void **shell)
+{
+    const int rc = fast_open(wave, out, arg, shell);
+    if (rc == 0)
+        card_make_narrow(((struct model_shell *)*shell)->card);
+    return rc;
+}
+
 static int c_write(void *shell, uint32_t at, uint32_t value)
 {
     return card_write(((struct model_shell *)shell)->card, at, value) ? 1 : 0;
@@ -123,6 +131,15 @@ const struct shell_ops shell_c = {
 const struct shell_ops shell_fast = {
     .control = {.write = c_write, .read = c_read, .time = c_time},
     .open = fast_open,
+    .close = c_close,
+    .run = c_run,
+    .step = c_step,
+    .ticks = c_ticks,
+    .stall = c_stall,
+};
+const struct shell_ops shell_narrow = {
+    .control = {.write = c_write, .read = c_read, .time = c_time},
+    .open = narrow_open,
     .close = c_close,
     .run = c_run,
     .step = c_step,

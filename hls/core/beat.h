@@ -66,6 +66,16 @@ MF_FN uint32_t beat_fits(struct beat_fmt f, uint32_t n_ranks)
     return f.width != 0u && mf_acc_bits(f.fmt, n_ranks) <= room ? 1u : 0u;
 }
 
+/* Return 1 if a card with Narrow=1 adds codes of f: sums of PKT_MAX_RANKS fit its words, which have
+ * no flags for inf and nan. It rounds them to any format of 8 bits. */
+MF_FN uint32_t beat_narrow(struct beat_fmt f)
+{
+    return f.width == 8u && f.fmt.flavour == MF_NUMBERS &&
+                   mf_acc_bits(f.fmt, PKT_MAX_RANKS) <= CARD_NARROW_BITS
+               ? 1u
+               : 0u;
+}
+
 MF_FN struct beat beat_zero(void)
 {
     struct beat b;

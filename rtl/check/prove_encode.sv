@@ -5,6 +5,7 @@
 // of one code per rank.
 module prove_encode #(
   parameter int Wide = 1,
+  parameter int Narrow = 0,
   localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS,
                  Low = Sum4 + 1
 ) (
@@ -21,14 +22,14 @@ module prove_encode #(
 );
   localparam int Codes = Wide != 0 ? 16 : 8;
   logic in_ready;
-  tile #(.Slots(2), .Rows(2), .Wide(Wide)) u_tile (
+  tile #(.Slots(2), .Rows(2), .Wide(Wide), .Narrow(Narrow)) u_tile (
     .clk_i, .rst_i,
     .in_valid_i, .in_ready_o(in_ready), .in_slot_i(others_i[0]), .in_beat_i(others_i[1]),
     .in_start_i(others_i[2]), .in_last_i(others_i[3]), .in_first_i(others_i[4]), .in_emit_i,
     .in_max_i, .in_fmt_i, .out_fmt_i, .out_shift_i, .saturate_i, .in_data_i({8{others_i}}),
     .kept_valid_o(), .kept_slot_o(), .kept_beat_o(), .kept_en_o(), .kept_data_o(), .kept_last_o(),
     .kept_status_o());
-  (* hierconn *) wire [64*Word-1:0]    \u_tile.new_row ;
+  (* hierconn *) wire [64*Word-1:0]    \u_tile.sums ;
   (* hierconn *) wire [64*Codes-1:0] \u_tile.codes ;
   (* hierconn *) wire [63:0]         \u_tile.over_any , \u_tile.ninf_any , \u_tile.pinf_any ;
   (* hierconn *) wire                \u_tile.code_valid_q ;
@@ -42,7 +43,8 @@ module prove_encode #(
   endfunction
   always_comb
     if (in_valid_i && !in_max_i)
-      assume (bits(in_fmt_i) != 5'd0 && bits(out_fmt_i) != 5'd0 && out_shift_i <= 3'd6);
+      assume (bits(in_fmt_i) != 5'd0 && bits(out_fmt_i) != 5'd0 && out_shift_i <= 3'd6
+              && (Narrow == 0 || (in_fmt_i[7] && in_fmt_i[6:4] <= 3'd2)));
 
   // ---- A beat taken in clock 0 has its sum in clock 3 (MAX: 4). With 4-bit sums, this is the
   // low one; the high one is next. The code is due 4 clocks after its sum.
@@ -62,7 +64,7 @@ module prove_encode #(
     if (valid2_q) about3_q <= about2_q;
     again_q  <= valid3_q && bits(about3_q[W-1-:8]) == 5'd4 && !about3_q[0];
     valid4_q <= valid3_q || again_q;
-    due4_q   <= {about3_q, again_q, \u_tile.new_row [Word-1:0]};
+    due4_q   <= {about3_q, again_q, \u_tile.sums [Word-1:0]};
     {valid7_q, valid6_q, valid5_q} <= {valid6_q, valid5_q, valid4_q};
     {due7_q, due6_q, due5_q}       <= {due6_q, due5_q, due4_q};
     if (rst_i)

@@ -5,8 +5,9 @@
 // Contributions to a row have one format and op. A word with a flag is not checked further.
 module prove_sum #(
   parameter int Wide = 1,
+  parameter int Narrow = 0,                  // 1: the sum mod 2^CARD_NARROW_BITS
   localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS,
-                 Low = Sum4 + 1
+                 Low = Sum4 + 1, Bits = Narrow != 0 ? nc_pkg::CARD_NARROW_BITS : Word
 ) (
   input logic         clk_i,
   input logic         rst_i,
@@ -20,14 +21,14 @@ module prove_sum #(
   input logic [15:0]  in_data_i
 );
   logic in_ready;
-  tile #(.Slots(2), .Rows(4), .Wide(Wide)) u_tile (
+  tile #(.Slots(2), .Rows(4), .Wide(Wide), .Narrow(Narrow)) u_tile (
     .clk_i, .rst_i,
     .in_valid_i, .in_ready_o(in_ready), .in_slot_i(in_row_i[2]), .in_beat_i(in_row_i[1:0]),
     .in_start_i(1'b0), .in_last_i(1'b0), .in_first_i, .in_emit_i, .in_max_i, .in_fmt_i,
     .out_fmt_i, .out_shift_i('0), .saturate_i('0), .in_data_i({496'd0, in_data_i}),
     .kept_valid_o(), .kept_slot_o(), .kept_beat_o(), .kept_en_o(), .kept_data_o(), .kept_last_o(),
     .kept_status_o());
-  (* hierconn *) wire [64*Word-1:0] \u_tile.new_row , \u_tile.old_row ;
+  (* hierconn *) wire [64*Bits-1:0] \u_tile.new_row , \u_tile.old_row ;
   (* hierconn *) wire          \u_tile.s_write_q , \u_tile.d_valid_q ;
   (* hierconn *) wire [2:0]    \u_tile.s_row_q , \u_tile.d_row_q ;
 
@@ -58,7 +59,9 @@ module prove_sum #(
     value    = {flags, sign ? -units : units};
   endfunction
   always_comb
-    if (in_valid_i && !in_max_i) assume (bits(in_fmt_i) != 5'd0 && bits(out_fmt_i) != 5'd0);
+    if (in_valid_i && !in_max_i)
+      assume (bits(in_fmt_i) != 5'd0 && bits(out_fmt_i) != 5'd0
+              && (Narrow == 0 || (in_fmt_i[7] && in_fmt_i[6:4] <= 3'd2)));
 
   // ---- Expected row: {in_fmt, max, high word, low word}; 4-bit codes: a word per sum
   localparam int W = 8 + 1 + Word + Word, Max = 2 * Word;  // Max: index of the max bit
@@ -98,10 +101,11 @@ module prove_sum #(
              && (word[Low+:2] != 2'b00 || word[Low-1:0] == low_due[Low-1:0])
              && word[Sum+:2] == high_due[Sum+:2]
              && (word[Sum+:2] != 2'b00 || word[Sum-1-:Sum4] == high_due[Sum4-1:0]);
+    if (Narrow != 0) same = word[Bits-1:0] == low_due[Bits-1:0];
   endfunction
 
   // ---- The row in memory: a beat's sum is there in clock 3, MAX in clock 4.
-  logic [Word-1:0] mem_q, read_q;
+  logic [Bits-1:0] mem_q, read_q;
   logic        written, read_known_q;
   assign written = \u_tile.s_write_q && \u_tile.s_row_q == row;
   always_ff @(posedge clk_i) begin
@@ -117,7 +121,7 @@ module prove_sum #(
     if (valid3_q) kept_q <= due3_q;
     if (valid3_q) kept_some_q <= 1'b1;
 
-    if (written) mem_q <= \u_tile.new_row [Word-1:0];
+    if (written) mem_q <= \u_tile.new_row [Bits-1:0];
     if (\u_tile.d_valid_q ) begin
       read_known_q <= \u_tile.d_row_q == row && !written;
       read_q       <= mem_q;
@@ -129,11 +133,11 @@ module prove_sum #(
   always_ff @(posedge clk_i) past_q <= 1'b1;
   always_comb begin
     if (!past_q) assume (rst_i);
-    if (read_known_q) assume (\u_tile.old_row [Word-1:0] == read_q);
+    if (read_known_q) assume (\u_tile.old_row [Bits-1:0] == read_q);
     if (past_q && !rst_i) begin
       assert (written == valid3_q);
-      if (valid3_q) assert (same(\u_tile.new_row [Word-1:0], due3_q));
-      if (kept_some_q) assert (same(mem_q, kept_q));
+      if (valid3_q) assert (same(Word'(\u_tile.new_row [Bits-1:0]), due3_q));
+      if (kept_some_q) assert (same(Word'(mem_q), kept_q));
       if (some_q)
         assert (now_q
                 == (valid1_q ? due1_q : max1_q || valid2_q ? due2_q : valid3_q ? due3_q : kept_q));

@@ -54,7 +54,11 @@ static inline int pair_open(uint64_t seed)
     printf("seed %llu\n", (unsigned long long)seed);
     pair_seed = seed;
     rtl.ops = &shell_rtl;
+#ifdef PAIR_NARROW
+    c.ops = &shell_narrow;
+#else
     c.ops = &shell_c;
+#endif
     return !rtl.ops->open(NULL, take, &rtl, &rtl.shell) && !c.ops->open(NULL, take, &c, &c.shell);
 }
 

@@ -26,6 +26,12 @@ for format in e2m5f e2m1f; do
     through "4 ranks, $format" "$(checksum finite.out)" 4 sim:c --steps 4 --format $format
     [ -z "$rtl" ] || through "4 ranks, $format, a Verilated card" "$(checksum finite.out)" 4 sim --steps 4 --format $format --algo offload
 done
+card narrow --engine narrow
+on 4 --steps 4 --format e2m5f --algo direct >finite.out 2>>stderr
+through "4 ranks, e2m5f, a card with Narrow=1" "$(checksum finite.out)" 4 "$(at narrow)" --steps 4 --format e2m5f
+on 4 --steps 4 --offload "$(at narrow)" >out 2>err || fail "e4m3 and a card with Narrow=1: exit $?"
+[ "$(grep -c 'adds only e1m6f and e2m5f' err)" = 1 ] || fail "e4m3 and a card with Narrow=1: $(cat err)"
+uncard narrow
 [ -z "$(hidden_cards)" ] || fail "a card has outlived its run"
 
 bad_net="--drop 0.05 --dup 0.05 --reorder 0.1"

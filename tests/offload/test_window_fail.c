@@ -206,6 +206,26 @@ static void seen_elsewhere(void)
     close_job();
 }
 
+/* A card with Narrow=1 says which formats it adds. */
+static void card_is_narrow(void)
+{
+    struct fpga_caps caps;
+    struct card_fit fit;
+    const struct codec wide = net_codec("e4m3", "e4m3", "saturate", 1),
+                       narrow = net_codec("e2m5f", "e2m5f", "saturate", 1);
+    net_open(&net, 9);
+    struct fpga *fpga = &net.cards[0].fpga;
+    card_make_narrow(net.cards[0].model);
+    CHECK(card_fits(codec_sum(&wide), 1, "ranks", &fit) == 0 &&
+              fpga_job_caps(fpga, &fit, 1, &caps, 1) == -ENOTSUP &&
+              !strcmp(fpga->why, "card net adds only e1m6f and e2m5f (it was built with Narrow=1)"),
+          "%s", fpga->why);
+    CHECK(card_fits(codec_sum(&narrow), 1, "ranks", &fit) == 0 &&
+              fpga_job_caps(fpga, &fit, 1, &caps, 1) == 0 && caps.slots == CARD_NARROW_SLOTS,
+          "%s", fpga->why);
+    net_close(&net);
+}
+
 /* 4 jobs fit, with at most 64 slots each. */
 static void card_fills_up(void)
 {
@@ -285,6 +305,7 @@ int main(void)
             codes[r][i] = (uint8_t)philox_u32(11 + (unsigned)r, i);
     wheel_turns();
     card_fills_up();
+    card_is_narrow();
     falls_silent();
     restarts(false);
     restarts(true);

@@ -3,7 +3,16 @@
 #include "card_formats.h"
 #include "card_pair.h"
 
-enum { SEED = 8, SLOTS = 3, BASE = 5, BATCH = 24, ROUNDS = 30, BEATS = 32 };
+enum { SEED = 8, SLOTS = 3, BATCH = 24, ROUNDS = 30, BEATS = 32 };
+#ifdef PAIR_NARROW
+enum { BASE = CARD_NARROW_SLOTS - SLOTS };
+static const uint8_t in_formats[] = {0x96, 0xa5},
+                     out_formats[] = {0x16, 0x25, 0x34, 0x43, 0x52, 0xc3, 0x96, 0xa5, 0xb4};
+#else
+enum { BASE = 5 };
+#define in_formats  card_formats
+#define out_formats card_formats
+#endif
 static const uint64_t job_key = 0xfeedface01234567u;
 static uint32_t current[SLOTS];
 static uint32_t turn[SLOTS];
@@ -36,8 +45,8 @@ static struct pkt_header header_of(uint32_t slot, uint32_t chunk, uint64_t key)
     h.beats = (uint8_t)(1 + (a >> 8) % (b % 4 ? 4 : BEATS));
     if (h.op == PKT_OP_MAX)
         return h;
-    h.in_fmt = card_formats[(a >> 16) % CARD_FORMATS];
-    h.out_fmt = card_formats[(b >> 16) % CARD_FORMATS];
+    h.in_fmt = in_formats[(a >> 16) % sizeof in_formats];
+    h.out_fmt = out_formats[(b >> 16) % sizeof out_formats];
     h.out_shift = (uint8_t)(b % 7);
     uint32_t in = beat_format(h.in_fmt).width, out = beat_format(h.out_fmt).width;
     uint32_t ratio = in > out ? in / out : out / in;

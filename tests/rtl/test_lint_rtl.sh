@@ -62,6 +62,7 @@ for file in "${1:-rtl}"/*.sv "${1:-rtl}"/memory/*.sv "${1:-rtl}"/shell/*.sv; do
 done
 lint "${1:-rtl}" tile Wide=0 || bad=$((bad + 1))
 lint "${1:-rtl}" nic_core Ultra=0 || bad=$((bad + 1))
+lint "${1:-rtl}" nic_core Narrow=1 || bad=$((bad + 1))
 lint "${1:-rtl}" mm_kernel Kernel=2 || bad=$((bad + 1))
 lint "${1:-rtl}" mm_kernel Kernel=3 || bad=$((bad + 1))
 lint "${1:-rtl}" mm_kernel Kernel=4 || bad=$((bad + 1))
@@ -90,6 +91,8 @@ size taken sum_room Ranks 128
 size refused sum_room Sum4 12
 size refused sum_room Sum4 22
 size refused sum_room Sum 40
+size refused sum_room Narrow 14
+size taken sum_room Narrow 15
 size taken sum_room Sum 47
 echo "$n modules, $bad not clean"
 

@@ -139,6 +139,37 @@ static void maxima(void)
     books_balance();
 }
 
+/* A card with Narrow=1 adds only e1m6f and e2m5f. */
+static void narrow(void)
+{
+    uint32_t chunk = 0, refused = 0, slots, formats;
+    card_close(card);
+    card = card_open(take, NULL);
+    n_in = n_sent = 0;
+    if (!card)
+        exit(1);
+    card_make_narrow(card);
+    CHECK(card_read(card, REG_CAP_SLOTS, &slots) == 0 && slots == 384 &&
+              card_read(card, REG_CAP_FORMATS, &formats) == 0 && formats == 0x31002,
+          "%u slots, formats %x", slots, formats);
+    open_job(64, 0);
+    for (uint32_t in = 0; in < 256; in++)
+        for (uint32_t to = 0; to < 256; to++)
+            if ((in == 0x96 || in == 0xa5) && beat_format(to).width == 8) {
+                one_sum(in, to, 64, chunk++);
+            } else {
+                struct pkt_header h = sum_header((uint8_t)in, (uint8_t)to, 1);
+                h.chunk = chunk;
+                CHECK(give(h, parts[0], 1) == 1 &&
+                          pkt_get(sent[0].bytes).status == PKT_NAK_BAD_FORMAT,
+                      "%02x -> %02x", in, to);
+                refused++;
+            }
+    CHECK(chunk == 18 && refused == 65536 - 18, "%u sums", chunk);
+    books_balance();
+    maxima();
+}
+
 int main(void)
 {
     printf("seed %d\n", SEED);
@@ -147,6 +178,7 @@ int main(void)
         return 1;
     sums();
     maxima();
+    narrow();
     card_close(card);
     DONE();
 }

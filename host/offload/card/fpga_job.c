@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "hls/card/packet.h"
 #include "hls/card/regs.h"
+#include "hls/core/beat.h"
 #include <string.h>
 #include <sys/random.h>
 
@@ -39,6 +40,10 @@ int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks,
     if (widths & ~ops[5].value)
         return fpga_failed(card, -ENOTSUP, "card %s cannot add codes of %u bits to sums of %u bits",
                            card->name, fit->in_width, fit->out_width);
+    if (ops[5].value & REG_CAP_FORMATS_NARROW && !beat_narrow(beat_format(fit->in_fmt)))
+        return fpga_failed(card, -ENOTSUP,
+                           "card %s adds only e1m6f and e2m5f (it was built with Narrow=1)",
+                           card->name);
     if ((uint32_t)n_ranks > caps->ranks)
         return fpga_failed(card, -ENOTSUP, "card %s takes at most %u ranks, not %d", card->name,
                            caps->ranks, n_ranks);
