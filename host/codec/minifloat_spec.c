@@ -138,7 +138,10 @@ static int read_out(const char *word, struct minifloat *m)
     m->out_auto = strcmp(word, "auto") == 0;
     if (m->out_auto)
         return 0;
-    snprintf(name, sizeof name, "%.*s", (int)(colon ? colon - word : CODEC_NAME_BYTES), word);
+    const size_t n = colon ? (size_t)(colon - word) : strlen(word);
+    if (n == 0 || n >= sizeof name || strncmp(word, "auto:", 5) == 0)
+        return codec_format_parse("--out-format", word, &m->sum.out);
+    snprintf(name, sizeof name, "%.*s", (int)n, word);
     TRY(codec_format_parse("--out-format", name, &m->sum.out));
     return read_group("--out-format", word, colon ? colon + 1 : NULL, m->sum.out,
                       &m->sum.out_group);

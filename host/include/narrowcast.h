@@ -448,10 +448,11 @@ NC_API int nc_ireduce_scatter(struct nc *nc, const void *grads, float *shard);
  *   weights   [n_layers] pointers like grads, of options.type; written
  *   report    NULL if not wanted; code_bytes counts this rank's message
  *
- * With gather delta:F a communicator's first all-gather sends fp32. In later ones `weights` must
- * still hold the last result: the owner sends shard - weights, and every rank adds what arrives.
- * The owner's next difference contains this one's error. options.type must be fp32, device cpu.
- * nc_state_save() does not save weights: a job that loads a state sends fp32 first.
+ * With gather delta:F the first all-gather sends fp32, as do the first after nc_state_load() and
+ * those in forced fp32. In others `weights` must still hold the last result: the owner sends shard
+ * - weights, and every rank adds what arrives. The owner's next difference contains this one's
+ * error. inf or nan in a shard makes its group of G weights nan, until an all-gather of finite
+ * shards. options.type must be fp32, device cpu.
  *
  * nc_iall_gather() only begins: shard and weights belong to the library until nc_wait(), which
  * returns 0 or an error. nc_ready() is not needed. */

@@ -26,6 +26,7 @@ enum {
 struct gather {
     struct gather_format format;
     bool has_last;  /* weights hold the last all-gather */
+    bool forced;    /* this one sends fp32 */
     size_t piece_n; /* elements; a multiple of GROUP_MAX */
     size_t piece_bytes;
     uint8_t *message;       /* [P][piece_bytes] */
@@ -39,7 +40,7 @@ static int parse_delta(const char *word, char *format, struct gather_format *out
     long n = GROUP_USUAL;
     if (group) {
         *group++ = 0;
-        n = *group >= '0' && *group <= '9' ? strtol(group, &end, 10) : 0;
+        n = *group >= '1' && *group <= '9' ? strtol(group, &end, 10) : 0;
     }
     if (*end || n < 8 || n > GROUP_MAX || n & (n - 1))
         return ERR(-EINVAL,
@@ -67,10 +68,16 @@ static size_t differences_bytes(const struct gather_format *f, size_t n)
     return (n + f->group - 1) / f->group + vec_bytes(f->fmt, n);
 }
 
-/* The first all-gather of differences sends fp32. */
+/* The first all-gather of differences sends fp32, and so do those in forced fp32. */
 static bool sends_differences(const struct gather *g)
 {
-    return g->format.group && g->has_last;
+    return g->format.group && g->has_last && !g->forced;
+}
+
+void gather_forget(struct reducer *r)
+{
+    if (r->gather)
+        r->gather->has_last = false;
 }
 
 static struct mf_fmt format_of(const struct gather *g)
@@ -150,6 +157,12 @@ static int shift_of(struct mf_fmt fmt, int8_t exponent)
     return exponent == ZERO || exponent == INFINITE ? 0 : vec_aps_top(fmt, true) - exponent;
 }
 
+/* A weight that is inf or nan counts as 0, so that finite shards repair it. */
+static float last_of(float weight)
+{
+    return isfinite(weight) ? weight : 0;
+}
+
 static void encode_differences(const struct reducer *r, const float *from, struct algo_range piece,
                                uint8_t *to)
 {
@@ -162,7 +175,7 @@ static void encode_differences(const struct reducer *r, const float *from, struc
     for (size_t i = 0, n; i < piece.n; i += n) {
         const float *last = weights_at(r, piece.at + i, piece.at + piece.n, &n);
         for (size_t k = 0; k < n; k++)
-            g->values[i + k] = from[i + k] - last[k];
+            g->values[i + k] = from[i + k] - last_of(last[k]);
     }
     for (size_t i = 0; i < piece.n; i += group) {
         const size_t n = piece.n - i < group ? piece.n - i : group;
@@ -191,7 +204,7 @@ static void decode_differences(const struct reducer *r, const uint8_t *from,
     for (size_t i = 0, n; i < piece.n; i += n) {
         float *x = weights_at(r, piece.at + i, piece.at + piece.n, &n);
         for (size_t k = 0; k < n; k++)
-            x[k] += g->values[i + k];
+            x[k] = last_of(x[k]) + g->values[i + k];
     }
 }
 
@@ -277,6 +290,7 @@ int gather_run(struct reducer *r)
     size_t longest = 0;
     for (int k = 0; k < comm_n_ranks(r->comm); k++)
         longest = reducer_range(r, k).n > longest ? reducer_range(r, k).n : longest;
+    r->gather->forced = r->force_fp32;
     r->max_s = 0;
     r->done = (struct reducer_step){
         .fp32_bytes = r->fp32_bytes,

@@ -4,7 +4,7 @@
  * copies swap unless the step is skipped or in forced fp32. */
 #include "base/err.h"
 #include "codec/codec_kind.h"
-#include "reduce/reducer_inside.h"
+#include "reduce/reducer_shard.h"
 #include "vec/gpu/gpu.h"
 #include "base/clock.h"
 #include <string.h>
@@ -115,6 +115,7 @@ int reducer_state_check(const struct reducer *r, const void *from)
 
 int reducer_state_put(struct reducer *r, const void *from)
 {
+    gather_forget(r);
     return r->state_bytes ? copy(r, r->state[0], from) : 0;
 }
 

@@ -4,6 +4,7 @@
 #include "capture.h"
 #include "nc_shards.h"
 #include <errno.h>
+#include <math.h>
 
 static int rank, n_ranks;
 
@@ -174,6 +175,45 @@ static void check_state(void)
     free(state);
 }
 
+/* After nan, after loading a state and in forced fp32, weights are the shards again. */
+static void check_repair(void)
+{
+    static float shard[N_ALL], weights[N_ALL];
+    void *list[N_LAYERS];
+    struct nc_report first, report;
+    size_t at, n;
+    struct nc_options o = e4m3("fp32");
+    o.gather = "delta:e4m3:8";
+    struct nc *nc = open_one(&o, layers, N_LAYERS);
+    const size_t bytes = nc_state_bytes(nc);
+    void *state = malloc(bytes);
+    point(weights, sizeof *weights, list);
+    CHECK(nc_shard(nc, rank, &at, &n) == 0, "a range");
+    for (size_t i = 0; i < n; i++)
+        shard[i] = (float)(at + i) + 0.3f;
+    CHECK(nc_all_gather(nc, shard, list, &first) == 0 && nc_state_save(nc, state) == 0, "fp32");
+    const float kept = shard[0];
+    shard[0] = NAN;
+    CHECK(nc_all_gather(nc, shard, list, &report) == 0 && (n == 0 || isnan(weights[at])), "nan");
+    CHECK(n == 0 || report.code_bytes < first.code_bytes, "not differences");
+    shard[0] = kept;
+    CHECK(nc_all_gather(nc, shard, list, NULL) == 0, "%s", nc_last_error(nc));
+    for (size_t i = 0; i < N_ALL; i++)
+        CHECK(fabsf(weights[i] - (float)i) <= 0.3f + (float)i / 16, "weight %zu: %g", i,
+              (double)weights[i]);
+    for (int forced = 0; forced < 2; forced++) {
+        weights[n ? at : 0] += (float)rank; /* the ranks differ */
+        CHECK(forced ? nc_force_fp32(nc, 1) == 0 : nc_state_load(nc, state, bytes) == 0, "%s",
+              nc_last_error(nc));
+        CHECK(nc_all_gather(nc, shard, list, &report) == 0, "%s", nc_last_error(nc));
+        CHECK(report.code_bytes == first.code_bytes, "differences");
+        for (size_t i = 0; i < N_ALL; i++)
+            CHECK(weights[i] == (float)i + 0.3f, "weight %zu: %g", i, (double)weights[i]);
+    }
+    nc_close(nc);
+    free(state);
+}
+
 static void check_misuse(void)
 {
     static float x[N_ALL], shard[N_ALL];
@@ -270,6 +310,7 @@ int main(void)
     check_type();
     check_two();
     check_state();
+    check_repair();
     check_misuse();
     check_refused();
     nc_close(nc);
