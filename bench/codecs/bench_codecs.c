@@ -55,6 +55,7 @@ static const struct codec_row codec_rows[] = {
     {"qsgd:4 levels=even", {.codec = "qsgd:4,levels=even"}, DRAWS_EVEN, 4, 4, 512, 0},
     {"onebit:64", {.codec = "onebit:64"}, DRAWS_NONE, 1, 8, 64, 0},
     {"onebit:column", {.codec = "onebit:column"}, DRAWS_NONE, 1, 8, 0, 0},
+    {"nvfp4", {.codec = "nvfp4"}, DRAWS_NONE, 4, 1, 16, 0},
     {"ternary", {.codec = "ternary"}, DRAWS_LAYER, 2, 0, 1, 0},
     {"relgrad:of=gradient", {.codec = "relgrad:of=gradient"}, DRAWS_NONE, 8, 0, 1, 0},
     {"relgrad", {.codec = "relgrad"}, DRAWS_NONE, 8, 0, 1, 0}, /* needs weights in the dump */

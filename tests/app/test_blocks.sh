@@ -37,9 +37,9 @@ if [ "${1-}" = long ]; then
     for blocks in 8 12; do
         for data in '--model lenet5' '--model resnet8' '--model charlstm --data text:text --width 0.1'; do
             for codec in "$e5m2" '--format e5m2 --scale aps-tight' '--format e4m3 --scale aps' '--format e4m3 --scale aps-tight' '--format e3m4 --scale aps-tight' \
-                '--format e3m0 --scale aps' '--format e2m5f --scale aps-tight' '--format e2m5f --scale aps-tight:32' '--codec ternary' '--codec onebit' '--codec qsgd:4'; do
+                '--format e3m0 --scale aps' '--format e2m5f --scale aps-tight' '--format e2m5f --scale aps-tight:32' '--codec ternary' '--codec onebit' '--codec qsgd:4' '--codec nvfp4'; do
                 for algo in auto direct gather-sum group-scatter:2 sim:c "$lossy"; do
-                    case "$codec $algo" in *onebit*group* | *qsgd*group* | *onebit*sim* | *qsgd*sim* | *e2m5f*sim* | *onebit*udp* | *qsgd*udp* | *e2m5f*udp*) continue ;; esac
+                    case "$codec $algo" in *onebit*group* | *qsgd*group* | *nvfp4*group* | *onebit*sim* | *qsgd*sim* | *nvfp4*sim* | *e2m5f*sim* | *onebit*udp* | *qsgd*udp* | *nvfp4*udp* | *e2m5f*udp*) continue ;; esac
                     case $algo in sim:c | udp*) cards="--offload $algo" algo=auto ;; *) cards= ;; esac
                     # shellcheck disable=SC2086
                     same $blocks '1 2 3 5 8' --steps 3 $data $codec --algo $algo

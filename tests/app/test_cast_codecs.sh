@@ -15,14 +15,14 @@ open("w.f32", "wb").write(struct.pack("<1001f", *w))
 open("nan.f32", "wb").write(struct.pack("<2f", 1, float("nan")))
 END
 
-for codec in qsgd:1 qsgd:2,norm=2 qsgd:4 qsgd:4,levels=even,bucket=64 qsgd:8 qsgd:16 onebit onebit:512,residual=none onebit:column ternary "relgrad --weights w.f32" "relgrad:eps=1e-2 --weights w.f32" relgrad:of=gradient; do
+for codec in qsgd:1 qsgd:2,norm=2 qsgd:4 qsgd:4,levels=even,bucket=64 qsgd:8 qsgd:16 onebit onebit:512,residual=none onebit:column ternary "relgrad --weights w.f32" "relgrad:eps=1e-2 --weights w.f32" relgrad:of=gradient mx:e4m3 mx:e5m2 mx:e2m3 mx:e3m2 mx:e2m1 nvfp4; do
     # shellcheck disable=SC2086
     "$n" cast --codec $codec --seed 3 x.f32 codes >said || fail "$codec: cast"
     max=$(sed -n 's/^max /--max /p' said)
     # shellcheck disable=SC2086
     "$n" uncast --codec $codec --count 1001 $max codes back.f32 || fail "$codec: uncast"
     python3 - "${codec% --*}" "${max#--max }" <<'END' || fail "$codec: not what the README says"
-import struct, sys
+import math, struct, sys
 def floats(path):
     data = open(path, "rb").read()
     return struct.unpack("<%df" % (len(data) // 4), data)
@@ -55,9 +55,23 @@ def relgrad(i):
     to = 1 if words.get("of") == "gradient" else abs(floats("w.f32")[i]) + eps
     value = struct.unpack("<e", bytes([0, codes[i]]))[0]
     return value * q / 57344 * to, max(abs(x[i]) / 4, q / 57344 * 2 ** -16 * to) if abs(x[i]) / to <= q else None
+def element(c, e, m):
+    field, frac, bias = c >> m & 2 ** e - 1, c & 2 ** m - 1, 2 ** (e - 1) - 1
+    size = (frac + (2 ** m if field else 0)) * 2.0 ** (max(field, 1) - bias - m)
+    return -size if c >> e + m else size
+def block(i, n, e, m, scale_of):
+    size = 1 + n * (1 + e + m) // 8
+    own = codes[i // n * size:][:size]
+    scale = scale_of(own[0])
+    return element(code(own[1:], i % n, 1 + e + m), e, m) * scale, max(abs(x[i]) / 2 ** m, element(1, e, m) * scale)
+def mx(i):
+    return block(i, 32, int(rest[1]), int(rest[3]), lambda c: 2.0 ** (c - 127))
+def nvfp4(i):
+    t = math.ceil(math.log2(float(sys.argv[2]) / 2688))
+    return block(i, 16, 2, 1, lambda c: element(c, 4, 3) * 2.0 ** t)
 bad = 0
 for i in range(1001):
-    want, step = {"qsgd": qsgd, "onebit": onebit, "ternary": ternary, "relgrad": relgrad}[kind](i)
+    want, step = {"qsgd": qsgd, "onebit": onebit, "ternary": ternary, "relgrad": relgrad, "mx": mx, "nvfp4": nvfp4}[kind](i)
     off = abs(got[i] - want) > 1e-6 * abs(want) + 1e-12
     clipped = kind == "ternary" and abs(x[i]) > step
     far = step is not None and not clipped and abs(want - x[i]) > 1.00001 * step
@@ -67,7 +81,7 @@ sys.exit(bad != 0 or len(got) != 1001)
 END
 done
 
-for want in qsgd:4:520 qsgd:1:160 qsgd:16:2052 qsgd:8,bucket=1024:1028; do
+for want in mx:e4m3:1056 mx:e3m2:800 mx:e2m1:544 nvfp4:567 qsgd:4:520 qsgd:1:160 qsgd:16:2052 qsgd:8,bucket=1024:1028; do
     "$n" cast --codec "${want%:*}" x.f32 codes
     [ "$(wc -c <codes)" -eq "${want##*:}" ] || fail "$want: $(wc -c <codes) bytes"
 done
@@ -127,5 +141,7 @@ refused "cannot write 'none/left'" "$n" cast --codec onebit --state none/left x.
 refused "--max '3.45e38': must be at most 3.40282347e+38" "$n" uncast --codec ternary --max 3.45e38 codes no
 refused "cast has no --scale quantile" "$n" cast --scale quantile x.f32 no
 refused "--codec relgrad needs --max X" "$n" uncast --codec relgrad --weights w.f32 x.f32 no
+refused "--codec nvfp4 needs --max X" "$n" uncast --codec nvfp4 codes no
+refused "bad --codec \"mx:e4\": need mx:e4m3" "$n" cast --codec mx:e4 x.f32 no
 refused "--codec ternary needs --max X" "$n" uncast --codec ternary codes no
 exit $bad

@@ -35,7 +35,7 @@ if [ "${1-}" = long ]; then
                 done
             done
         done
-        for codec in qsgd:4 onebit onebit:column ternary relgrad "minifloat --scale quantile" "minifloat --format e3m0 --round stochastic"; do
+        for codec in qsgd:4 onebit onebit:column ternary relgrad nvfp4 "minifloat --scale quantile" "minifloat --format e3m0 --round stochastic"; do
             # shellcheck disable=SC2086
             same "$ranks" --model mlp --codec $codec
         done
@@ -55,6 +55,7 @@ else
     same 6 --model mlp --algo gather --format e5m2 --sum kahan
     same 4 --model mlp --codec onebit:column
     same 3 --model mlp --codec onebit --algo gather # each rank keeps the error of its sums
+    same 3 --model mlp --codec nvfp4
     same 1 --model lenet5 --codec relgrad --optimizer lars --momentum 0.5
 fi
 

@@ -9,11 +9,16 @@ same 1 --codec onebit
 same 3 --codec onebit:64 --lr 0.02
 same 2 --codec onebit:column --model lenet5 --lr 0.01
 same 2 --codec ternary
+same 3 --codec nvfp4
 same 2 --codec qsgd:2,norm=2,bucket=32 --quantise all --fp32-last-layer --first-epochs-fp32 0
 
 on 3 --codec qsgd:4 --algo gather >gather.txt || fail "gather"
 on 3 --codec qsgd:4 --algo direct >direct.txt || fail "direct"
 [ "$(grep checksum gather.txt)" = "$(grep checksum direct.txt)" ] || fail "gather has other bits than direct"
+for algo in direct gather gather-sum; do
+    on 3 --codec nvfp4 --quantise all --algo $algo | grep checksum >nvfp4.$algo || fail "nvfp4 by $algo"
+    cmp nvfp4.direct nvfp4.$algo || fail "nvfp4: $algo has other bits than direct"
+done
 on 4 --codec ternary --quantise all --algo direct >whole.txt || fail "ternary"
 on 4 --codec ternary --quantise all --algo group-scatter:2 >half.txt || fail "ternary by group-scatter"
 [ "$(grep checksum whole.txt)" = "$(grep checksum half.txt)" ] || fail "ternary: group-scatter has other bits than direct"
@@ -36,6 +41,8 @@ share() { sed -n 's/.*"kind":"step".*"code_bytes":\([0-9]*\).*"fp32_bytes":\([0-
 refused 'bad --codec "qsgd:3": need qsgd:B with B = 1, 2, 4, 8 or 16 bits' trains 2 --codec qsgd:3
 refused 'bad --codec "qsgd:4,bucket=0": bucket=D must be a multiple of 32' trains 2 --codec qsgd:4,bucket=0
 refused 'bad --codec "onebit:48": D of onebit:D must be a multiple of 32' trains 2 --codec onebit:48
+refused 'algorithm "ring" cannot add codec "nvfp4": need one of self direct gather gather-sum' trains 2 --codec nvfp4 --algo ring
+refused 'cannot add codec "mx:e5m2" of 2 ranks, whose blocks have scales of their own: need --format e5m2 --scale aps-tight:32' trains 2 --codec mx:e5m2
 refused 'algorithm "ring" cannot add codec "onebit": need one of self direct gather gather-sum' trains 2 --codec onebit --algo ring
 refused 'algorithm "ring" cannot add codec "qsgd": need one of self direct gather gather-sum' trains 2 --codec qsgd:4 --algo ring
 refused '--format e5m2 applies only to minifloat: leave it out with --codec qsgd' trains 2 --codec qsgd:4 --format e5m2

@@ -2,7 +2,7 @@
  * errors, on generated dumps. */
 #include "dump_fixture.h"
 
-enum { FIRST = 3, N_ROWS = 17 };
+enum { FIRST = 3, N_ROWS = 18 };
 /* Multiples of all buckets: no padding. A convolution [32][3][3][64] has 18432. */
 static const size_t layer_n[2] = {16384, 18432};
 
@@ -44,6 +44,7 @@ static void check_bytes(void)
         {"qsgd:4 norm=2", 0.5078125},
         {"onebit:64", 0.25},
         {"ternary", 0.25},
+        {"nvfp4", 0.5625},
         /* columns of 3 weights and of 64: 12 and 16 bytes */
         {"onebit:column", (18432 / 3 * 12 + 16384 / 64 * 16.) / (18432 + 16384)},
     };

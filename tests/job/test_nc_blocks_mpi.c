@@ -156,7 +156,9 @@ int main(int argc, char **argv)
         test_same(i == 3 ? 4 : 6, o);
     }
     struct nc_options o = nc_options_default();
-    o.format = "e4m3", o.scale = "aps", o.bucket_bytes = 500;
+    o.codec = "nvfp4", o.bucket_bytes = 500;
+    test_same(5, o);
+    o.codec = NULL, o.format = "e4m3", o.scale = "aps";
     test_same(BLOCKS_MAX, o); /* 2 and 4 processes add their blocks first */
     test_plain();
     test_refused();

@@ -25,6 +25,8 @@ static const struct row {
     {"--scale quantile --sum nearest", "minifloat", "quantile:every=2", "nearest"},
     {"qsgd:4", "qsgd:4", NULL, NULL},
     {"onebit", "onebit", NULL, NULL},
+    {"nvfp4", "nvfp4", NULL, NULL},
+    {"mx:e4m3", "mx:e4m3", NULL, NULL},
     {"ternary", "ternary", NULL, NULL},
     {"relgrad", "relgrad", NULL, NULL},
     {"relgrad --sum exact", "relgrad:every=2", NULL, "exact"},

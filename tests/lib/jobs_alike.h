@@ -120,7 +120,8 @@ static inline void check_jobs(struct comm *c)
                                                  {.format = "fp32"},
                                                  {.codec = "qsgd:4"},
                                                  {.codec = "onebit"},
-                                                 {.codec = "ternary"}};
+                                                 {.codec = "ternary"},
+                                                 {.codec = "nvfp4"}};
     static const char *const spec[] = {
         "direct",          "gather",         "gather-sum",      "ring",
         "group-scatter:1", "group-master:1", "group-scatter:2", "group-master:2"};

@@ -72,6 +72,7 @@ static const struct opt_command command = {
                 "  build/narrowcast uncast --format e4m3 --shift 14 grad.e4m3 back.f32\n"
                 "  build/narrowcast cast --codec qsgd:4 --seed 7 grad.f32 grad.qsgd\n"
                 "  build/narrowcast cast --codec onebit --state left grad.f32 grad.signs\n"
+                "  build/narrowcast cast --codec mx:e4m3 grad.f32 grad.mx\n"
                 "  # prints the maximum for uncast, say `max 3.1`\n"
                 "  build/narrowcast cast --codec relgrad --weights weights.f32 \\\n"
                 "      grad.f32 grad.relgrad\n",

@@ -77,7 +77,7 @@ int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_
     char name[CODEC_NAME_BYTES];
     if (!sum)
         REFUSE("a card cannot add codes of this kind: each rank has scales of its own (qsgd, "
-               "onebit), or codes have 2 bits (ternary, with --node-sum)");
+               "onebit, nvfp4), or codes have 2 bits (ternary, with --node-sum)");
     if (sum->out_group)
         REFUSE("a card gives results no exponents of groups: need --out-format %s",
                codec_format_name(sum->out, name));
