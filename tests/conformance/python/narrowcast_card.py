@@ -214,13 +214,14 @@ class Card:
         counter = COUNTERS[self.counter_index] if self.counter_index < len(COUNTERS) else None
         latched = self.latched.get(counter, 0)
         seen_job = self.jobs[self.seen[0] >> 16 & 0x7FFF] if self.seen[0] else None
-        foreign = host is not None and seen_job is not None and seen_job.owner != host      # R119
-        seen = (0, 0, 0) if foreign else self.seen
+        if host is not None and offset in (0x060, 0x064, 0x068) and self.seen[0] and \
+                (seen_job is None or seen_job.owner != host):                   # R119
+            return None
         values = {0x000: 0x6E637231, 0x004: 1, 0x008: len(self.slots), 0x00C: len(self.jobs) + 65536 * 64,
                   0x010: self.beats, 0x014: 7 + 256 * 46 + 65536, 0x018: int(self.enabled),
                   0x01C: 2 * self.refused, 0x020: self.job_index, 0x050: self.counter_index,
                   0x054: latched & M32, 0x058: latched >> 32,
-                  0x060: seen[0], 0x064: seen[1], 0x068: seen[2]}
+                  0x060: self.seen[0], 0x064: self.seen[1], 0x068: self.seen[2]}
         return values.get(offset)
 
     def write(self, offset, value, host=None):
@@ -296,9 +297,9 @@ class Card:
         return host is not None and bool(value & 1) and too_much and not value & 2 and not last_job
 
     def _rank_commit(self):
-        """R116.  For a job or rank that does not exist the text does not say; nothing is stored."""
+        """R116."""
         get = self.staged_rank.get
-        if self.job_index < len(self.jobs):
+        if self.job_index < len(self.jobs) and get("index", 0) < 64:
             self.addresses[self.job_index][get("index", 0)] = get("ip", 0), get("port", 0)
 
     def end_host(self, host):
@@ -404,7 +405,7 @@ class Leases:
         if words[0] != LEASE_MAGIC:
             return self._answer(words, kind, 4)
         body = words[5:-1]
-        if words[1] & 0xFF00FF00 or not OPEN <= kind <= CLOSE or len(body) != 2 * operations \
+        if words[1] >> 24 or not OPEN <= kind <= CLOSE or len(body) != 2 * operations \
                 or operations > MOST_OPERATIONS or (kind != DO and operations):
             return self._drop()
         return self._request(words, kind, secret, body)
@@ -442,7 +443,7 @@ class Leases:
         if kind == CLOSE:
             self._end(secret)
             return self._answer(words, kind, 0)
-        if lease.last == (kind, sequence, len(body)):
+        if lease.last == (sequence, len(body)):
             return lease.answer
         if kind == OPEN or sequence != (lease.sequence + 1) & M32:
             return self._answer(words, kind, 3)
@@ -454,7 +455,7 @@ class Leases:
         return self._done(lease, words, kind, body, self._answer(words, kind, 0, pairs, len(values)))
 
     def _done(self, lease, words, kind, body, answer):
-        lease.sequence, lease.last, lease.answer = words[2], (kind, words[2], len(body)), answer
+        lease.sequence, lease.last, lease.answer = words[2], (words[2], len(body)), answer
         return answer
 
     def _read(self, offset, secret):

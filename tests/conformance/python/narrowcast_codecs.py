@@ -355,21 +355,19 @@ def quantile_code(fmt, rule, d, u, share):
 
 
 def quantile_sums(fmt, rule, acc, out, ranks, node, codes, policy="saturate"):
-    """R74, R75: (the nodes' sums or None, the sums); codes is a list for each rank.
-
-    The text does not name the format of a node's sum; here it is that of sums (R41), and R75's cast makes it F's.
-    """
-    def add(columns, c=0):
+    """R74, R75: (the nodes' sums or None, the sums); codes is a list for each rank."""
+    def add(columns, c=0, fmt=fmt, out=out):
         return [ns.sum_codes(rule, fmt, acc, out, column, c, policy) for column in columns]
 
     if rule == "exact":
         return None, add(zip(*codes), nf.out_shift_of("quantile", rule, ranks))
-    nodes = [add(zip(*codes[first:first + node])) for first in range(0, ranks, node)]
     if ranks == node:
-        return nodes, nodes[0]
+        sums = add(zip(*codes))
+        return [sums], sums
+    nodes = [add(zip(*codes[first:first + node]), out=acc) for first in range(0, ranks, node)]
     parts = F(ranks // node)
-    nodes = [[quantile_cast(fmt, rule, f32(nf.uncast(out, s)) / parts) for s in sums] for sums in nodes]
-    return nodes, add(zip(*nodes))
+    nodes = [[quantile_cast(acc, rule, f32(nf.uncast(acc, s)) / parts) for s in sums] for sums in nodes]
+    return nodes, add(zip(*nodes), fmt=acc)
 
 
 def quantile_mean(out, code, rule, ranks, down, w=None, eps=f32(0x3727C5AC)):
