@@ -243,6 +243,11 @@ static void cast_lines(void)
         snprintf(id, sizeof id, "cast/%s/down", name);
         cast_line(id, "R7", name, MF_NEAREST, MF_SATURATE, -9, &in, NULL);
     }
+    in.n = 0; /* the product as an fp32 would be a tie */
+    put_input(&in, 0x3f800001);
+    put_input(&in, 0xbf800001);
+    put_input(&in, 0x403fffff);
+    cast_line("cast/bf16/once", "R7", "bf16", MF_NEAREST, MF_SATURATE, -134, &in, NULL);
     trunc_line();
 }
 

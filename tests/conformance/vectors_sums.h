@@ -83,7 +83,8 @@ static void settle_lines(void)
                  {"e3m0", "aps-tight", NULL, 64},     {"e4m3", "aps-tight", "nearest", 4},
                  {"e2m3f", "aps", NULL, 4},           {"e4m3", "none", NULL, 4},
                  {"e3m0", "none", "nearest", 4},      {"e5m10", "none", "exact", 1048576},
-                 {"e5m10", "none", "exact", 1048577}, {"e6m9", "none", "exact", 2}};
+                 {"e5m10", "none", "exact", 1048577}, {"e5m10", "none", "exact", 2097153},
+                 {"e5m11", "none", "exact", 2},       {"e6m9", "none", "exact", 2}};
     char id[80], name[CODEC_NAME_BYTES];
     err_hold();
     for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
@@ -94,8 +95,7 @@ static void settle_lines(void)
             codec_parse(&spec, &c) == 0 &&
             codec_settle(&c, tried[i].ranks, &(struct codec_adder){.name = "vectors"}) == 0;
         snprintf(id, sizeof id, "settle/%s/%s/%d", spec.format, spec.scale, tried[i].ranks);
-        line_open(id, "settle",
-                  tried[i].ranks > 256 || !strcmp(spec.format, "e6m9") ? "R35" : "R32 R33");
+        line_open(id, "settle", tried[i].ranks > 256 || tried[i].ranks == 2 ? "R35" : "R32 R33");
         line_text("format", spec.format);
         line_text("scale", spec.scale);
         line_text("sum", spec.sum ? spec.sum : "exact");
@@ -386,7 +386,8 @@ static void mean_lines(void)
         float divisor;
     } done[] = {{"e5m2", 0, 4},     {"e5m2", -20, 3},   {"e4m3", -140, 3}, {"e4m3", 118, 4},
                 {"e4m3", 121, 12},  {"e5m2", 114, 7},   {"e4m3", 5, 1},    {"e2m1f", 125, 6},
-                {"e4m3fn", 119, 3}, {"e4m3", 126, 256}, {"bf16", 0, 5},    {"fp32", 1, 3}};
+                {"e4m3fn", 119, 3}, {"e4m3", 126, 256}, {"bf16", 0, 5},    {"fp32", 1, 3},
+                {"e4m3", 122, 3},   {"e4m3fn", 120, 3}};
     uint32_t codes[24], x[24];
     uint8_t packed[96];
     float mean[24];

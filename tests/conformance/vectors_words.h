@@ -27,9 +27,10 @@ static void put_floats(struct floats *v, size_t n, uint64_t seed, int low)
     v->n = n;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t w = philox_u32(seed, i);
-        v->x[i] = float_of(w % 13 == 0 ? w & 1u << 31
-                                       : (w & 0x807fffff) |
-                                             (uint32_t)(low + 127 + (int)(w >> 23 & 7)) << 23);
+        const int e = low + (int)(w >> 23 & 7);
+        v->x[i] =
+            float_of(w % 13 == 0 ? w & 1u << 31
+                                 : (w & 0x807fffff) | (uint32_t)(127 + (e < 127 ? e : 127)) << 23);
     }
 }
 
@@ -104,6 +105,8 @@ static void root_line(void)
         v.x[v.n] = float_of((uint32_t)(e + 127) << 23);
         v.x[v.n + 1] = float_of(bits_of(v.x[v.n]) | (philox_u32(8, v.n) & 0x7fffff));
     }
+    v.x[v.n++] = float_of(0x3feb797a); /* 3 Newton steps give other bits */
+    v.x[v.n++] = float_of(0x3ff68d36);
     for (size_t i = 0; i < v.n; i++)
         root[i] = level_sqrt(v.x[i]);
     line_open("qsgd/root", "root", "R52");
@@ -213,7 +216,8 @@ static void qsgd_lines(void)
                 {{{2, 0}, 64, false}, 70, -120}, {{{16, 0}, 32, false}, 41, 40},
                 {{{1, 1}, 32, false}, 41, -6},   {{{4, 1}, 32, false}, 41, -100},
                 {{{4, 0}, 32, true}, 41, -6},    {{{4, 0}, 32, true}, 41, -125},
-                {{{8, 1}, 32, true}, 41, 100},   {{{2, 0}, 32, true}, 41, -60}};
+                {{{8, 1}, 32, true}, 41, 100},   {{{2, 0}, 32, true}, 41, -60},
+                {{{4, 0}, 32, false}, 41, 126}};
     root_line();
     draw_line();
     value_lines();
@@ -284,7 +288,8 @@ static void onebit_lines(void)
         int low;
         bool keeps;
     } done[] = {{{32, 1}, 45, -6, true},  {{3, 4}, 29, -6, true},   {{20, 2}, 50, -6, true},
-                {{64, 1}, 64, -6, false}, {{32, 1}, 40, 120, true}, {{5, 1}, 1, -6, true}};
+                {{64, 1}, 64, -6, false}, {{32, 1}, 40, 120, true}, {{5, 1}, 1, -6, true},
+                {{64, 1}, 64, 127, true}};
     for (size_t k = 0; k < sizeof done / sizeof *done; k++)
         onebit_line(k, &done[k].rule, done[k].n, done[k].low, done[k].keeps);
 }
