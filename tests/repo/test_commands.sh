@@ -174,7 +174,7 @@ done
 # shellcheck disable=SC2016  # commands in the sentences of the root's README
 grep -o '`make run [^`]*`' README.md | tr '`' ' ' | sed 's/^/   /' >inline
 all_of 'README.md (text)' <inline
-for help in "narrowcast --help" narrowcast\ {train,emulate,cast,uncast,reduce,sim,xclbin,model,plot,report,info,doctor}" --help" "narrowcast-sim --help" bench_{allreduce,cast,codecs}" --help"; do
+for help in "narrowcast --help" narrowcast\ {train,emulate,cast,uncast,reduce,sim,conform,xclbin,model,plot,report,info,doctor}" --help" "narrowcast-sim --help" bench_{allreduce,cast,codecs}" --help"; do
     [ -x "build/${help%% *}" ] || continue
     # shellcheck disable=SC2086  # a program and its word
     build/$help >help.txt || { echo "FAIL $help" && bad=1; }

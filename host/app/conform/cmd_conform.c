@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const double control_s = 5, progress_after_s = 2;
+static const double progress_after_s = 2;
 
 struct conform_options {
     const char *card, *vectors, *only;
@@ -23,7 +23,7 @@ struct conform_options {
 static const struct opt opts[] = {
     {.name = "what is tested", .type = OPT_GROUP},
     {"card", "udp://HOST:PORT", NULL,
-     "The card. It must be free, and no other program may use it meanwhile.", TEXT_AT(card)},
+     "The card. It must be free: no other program may use it meanwhile.", TEXT_AT(card)},
     {"vectors", "DIR", NULL,
      "Folder of card.jsonl, control.jsonl and step.jsonl. Default: the ones installed with this "
      "program, or those of the source tree.",
@@ -53,7 +53,7 @@ static const struct opt_command command = {
                 "  build/narrowcast sim --listen 127.0.0.1:4711 --engine c &\n"
                 "  build/narrowcast conform --card udp://127.0.0.1:4711\n"
                 "  # while a card is being written: the checks of arriving frames\n"
-                "  build/narrowcast conform --card udp://10.0.0.2:4711 --only card/drop\n",
+                "  build/narrowcast conform --card udp://127.0.0.1:4711 --only card/drop\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };
@@ -161,11 +161,11 @@ static int run_all(struct conform *c, const struct conform_options *o, struct re
 static int open_card(struct conform *c, const char *where)
 {
     static const struct card_fit fit = {.in_width = 8, .out_width = 8, .wider = 8, .ratio = 1};
-    int rc = fpga_open(&c->card, where, NULL, control_s);
+    int rc = fpga_open(&c->card, where, NULL, CONFORM_CONTROL_S);
     if (!rc)
-        rc = fpga_job_caps(&c->card, &fit, 1, &c->caps, control_s);
+        rc = fpga_job_caps(&c->card, &fit, 1, &c->caps, CONFORM_CONTROL_S);
     if (!rc)
-        rc = c->card.ops->address(&c->card, &c->card_ip, &c->card_port, control_s);
+        rc = c->card.ops->address(&c->card, &c->card_ip, &c->card_port, CONFORM_CONTROL_S);
     return rc ? ERR(rc, "%s", c->card.why) : 0;
 }
 

@@ -6,6 +6,8 @@
 #include "base/jsonl_read.h"
 #include "offload/card/fpga_job.h"
 
+#define CONFORM_CONTROL_S 5.0 /* seconds to wait for an answer about registers */
+
 /* Results of playing a vector; negative errnos have been reported and end the run. */
 enum conform_result { CONFORM_PASSED, CONFORM_FAILED, CONFORM_NOT_RUN };
 

@@ -1,81 +1,9 @@
 /* conform_card.c : plays a vector of a card: registers its job and does its events. */
 #include "app/conform/conform_script.h"
 #include "base/err.h"
-#include "offload/card/fpga_counters.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-
-static const double control_s = 5;
-
-int conform_fails(struct conform_script *s, const char *what, const char *field,
-                  const char *received, const char *wanted)
-{
-    struct conform_fault *f = s->fault;
-    if (what)
-        snprintf(f->what, sizeof f->what, "%s", what);
-    if (field)
-        snprintf(f->field, sizeof f->field, "%s", field);
-    if (received)
-        snprintf(f->received, sizeof f->received, "%s", received);
-    if (wanted)
-        snprintf(f->wanted, sizeof f->wanted, "%s", wanted);
-    return CONFORM_FAILED;
-}
-
-int conform_counters(struct conform_script *s, uint64_t of[REG_COUNTERS])
-{
-    struct fpga *card = &s->c->card;
-    struct fpga_op ops[FPGA_COUNTER_OPS];
-    size_t done;
-    fpga_counter_ops(ops);
-    int rc = card->ops->batch(card, ops, FPGA_COUNTER_OPS, &done, control_s);
-    if (rc)
-        return ERR(rc, "%s", card->why);
-    rc = fpga_counter_take(ops, done, of);
-    return rc ? ERR(rc, "card %s refuses to show its counters (R117)", card->name) : 0;
-}
-
-/* ---- addresses ---- */
-
-/* Reads a pair [IP, port], the beginning of a list. */
-static bool pair_of(const char *list, uint32_t *ip, uint16_t *port)
-{
-    uint64_t a, b;
-    const char *at = list, *first = jsonl_item(&at);
-    if (!first || *first != '"' || !conform_number(first, &a) ||
-        !conform_number(jsonl_item(&at), &b) || a > UINT32_MAX || b > UINT16_MAX)
-        return false;
-    *ip = (uint32_t)a;
-    *port = (uint16_t)b;
-    return true;
-}
-
-const struct conform_end *conform_end_of(const struct conform_script *s, const char *text)
-{
-    uint32_t ip;
-    uint16_t port;
-    uint64_t rank;
-    if (!text)
-        return NULL;
-    if (pair_of(text, &ip, &port))
-        return conform_ends_find(&s->ends, ip, port);
-    if (*text == '[')
-        text = jsonl_item(&text); /* a rank */
-    if (!conform_number(text, &rank) || rank >= (uint64_t)s->n_ranks)
-        return NULL;
-    return conform_ends_find(&s->ends, s->ranks[rank].ip, s->ranks[rank].port);
-}
-
-const char *conform_end_name(const struct conform_script *s, const struct conform_end *end,
-                             char to[16])
-{
-    snprintf(to, 16, "%s", end->ip >> 28 == PKT_GROUPS ? "the group" : "another host");
-    for (int r = 0; r < s->n_ranks; r++)
-        if (end->ip == s->ranks[r].ip && end->port == s->ranks[r].port)
-            snprintf(to, 16, "rank %d", r);
-    return to;
-}
 
 /* Opens the sockets of all addresses that the events name. */
 static int open_ends(struct conform_script *s, const char *events)
@@ -86,10 +14,10 @@ static int open_ends(struct conform_script *s, const char *events)
         TRY(conform_ends_open(&s->ends, s->ranks[r].ip, s->ranks[r].port));
     for (const char *event; (event = jsonl_item(&events));) {
         const char *from = jsonl_member(event, "from"), *out = jsonl_member(event, "out");
-        if (from && pair_of(from, &ip, &port))
+        if (from && conform_pair(from, &ip, &port))
             TRY(conform_ends_open(&s->ends, ip, port));
         for (const char *to; out && (to = jsonl_item(&out));)
-            if (pair_of(to, &ip, &port))
+            if (conform_pair(to, &ip, &port))
                 TRY(conform_ends_open(&s->ends, ip, port));
     }
     return 0;
@@ -124,7 +52,7 @@ static bool read_job(struct conform_script *s, const char *job, struct told *t)
     const char *list = jsonl_member(job, "addresses");
     for (const char *pair; (pair = jsonl_item(&list)); s->n_ranks++)
         if (s->n_ranks == PKT_MAX_RANKS ||
-            !pair_of(pair, &s->ranks[s->n_ranks].ip, &s->ranks[s->n_ranks].port))
+            !conform_pair(pair, &s->ranks[s->n_ranks].ip, &s->ranks[s->n_ranks].port))
             return false;
     return t->ranks == (uint64_t)s->n_ranks && t->ranks > 0;
 }
@@ -167,8 +95,8 @@ static int start(struct conform_script *s, const struct told *t)
     s->jobs_used = 1u << t->index;
     s->job = (struct fpga_job){t->key ^ s->mask, (uint32_t)t->index, (uint32_t)t->base,
                                (uint32_t)t->slots};
-    const int rc =
-        fpga_job_start_as(&c->card, &c->caps, &fit, ranks, s->n_ranks, &group, control_s, &s->job);
+    const int rc = fpga_job_start_as(&c->card, &c->caps, &fit, ranks, s->n_ranks, &group,
+                                     CONFORM_CONTROL_S, &s->job);
     if (rc == -EBUSY && c->counted)
         return conform_fails(s, "the job's registration (R114)", "JOB_COMMIT", "refused", "done");
     if (rc == -EBUSY)
@@ -182,7 +110,7 @@ static int stop(struct conform_script *s)
     struct fpga *card = &s->c->card;
     for (uint32_t i = 0; i < 32; i++) {
         const struct fpga_job job = {.index = i};
-        const int rc = s->jobs_used >> i & 1 ? fpga_job_stop(card, &job, control_s) : 0;
+        const int rc = s->jobs_used >> i & 1 ? fpga_job_stop(card, &job, CONFORM_CONTROL_S) : 0;
         if (rc)
             return ERR(rc, "%s", card->why);
     }

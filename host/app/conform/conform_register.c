@@ -4,8 +4,6 @@
 #include "base/err.h"
 #include <inttypes.h>
 
-static const double control_s = 5;
-
 static const char *register_name(uint64_t at)
 {
     switch (at) {
@@ -54,12 +52,12 @@ static uint32_t real_of(struct conform_script *s, uint64_t at, bool write, uint3
 static int execute(struct conform_script *s, struct fpga_op *op, bool *refused)
 {
     struct fpga *card = &s->c->card;
-    const double until = clock_s() + control_s;
+    const double until = clock_s() + CONFORM_CONTROL_S;
     const uint32_t write = op->value;
     do {
         size_t done;
         op->value = op->read ? 0 : write;
-        const int rc = card->ops->batch(card, op, 1, &done, control_s);
+        const int rc = card->ops->batch(card, op, 1, &done, CONFORM_CONTROL_S);
         if (rc)
             return ERR(rc, "%s", card->why);
         *refused = !done;

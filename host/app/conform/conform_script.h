@@ -34,6 +34,8 @@ int conform_exchange(struct conform_script *s, const char *event);
 int conform_fails(struct conform_script *s, const char *what, const char *field,
                   const char *received, const char *wanted);
 
+/* Read [IP, port], the beginning of a list. Returns false for anything else. */
+bool conform_pair(const char *list, uint32_t *ip, uint16_t *port);
 /* Find the end of text: a list that begins with [IP, port] or [rank], or a rank's number. */
 const struct conform_end *conform_end_of(const struct conform_script *s, const char *text);
 /* Write "rank 1", "the group" or "another host". */

@@ -88,7 +88,7 @@ int conform_stream(struct conform *c, const struct jsonl_in *in, struct conform_
     uint32_t ip;
     uint16_t port;
     struct fpga_link link;
-    struct deadline d = deadline_in(clock_s(), 5);
+    struct deadline d = deadline_in(clock_s(), CONFORM_CONTROL_S);
     TRY(inet_parse(c->card.name + strlen(fpga_ops_udp.prefix), &ip, &port));
     const int fd = inet_connect(ip, port, &d);
     int rc = fd < 0 ? fd : fpga_link_open(&link, fd, d.at);
