@@ -57,22 +57,25 @@ card_model.c card/seen             R118 SEEN_PORT:.received.00000000            
 card_model.c step/four-ranks       R107 unexpected.RESULT.to.rank.0:.datagram                           s/case SLOT_RESEND:/case 99:/
 END
 }
-# mutant SED FILE: builds sim/FILE with a change as the program `mutant`
+# compile WORD...: with the build's flags, not optimised
+compile() {
+    # shellcheck disable=SC2046 # flags are words
+    OMPI_CC=${CC:-cc} ${MPICC:-mpicc} $(sed 's/^[^ ]* [^ ]* //; s/-lopenblas.*//' "$B/flags") -O0 -g0 -w -I"$tree" -I"$tree/host" "$@" </dev/null >said 2>&1
+}
+# mutant SED FILE: starts a card whose sim/FILE is changed
 mutant() {
     sed "$1" "$tree/sim/$2" >mutant.c
     ! cmp -s mutant.c "$tree/sim/$2" || fail "changes nothing: $2: $1"
-    # The mutant's object precedes the library, so the library's own is not linked. A plain C card
-    # needs no Verilated one.
-    # shellcheck disable=SC2046 # flags are words
-    OMPI_CC=${CC:-cc} ${MPICC:-mpicc} $(sed 's/^[^ ]* [^ ]* //; s/-lopenblas.*//' "$B/flags") -O1 -w -I"$tree" -I"$tree/host" \
-        mutant.c "$tree"/sim/rtl/shell_{none,eth_none}.c "$B/o/sim/narrowcast_sim.o" "$B/libsim.a" "$B/libnarrowcast.a" -lz -lm -ldl -lpthread \
-        -o mutant </dev/null >said 2>&1 || fail "does not compile: $2: $1: $(tail -n 3 said)"
+    # The mutant's object precedes the library, so the library's own is not linked.
+    compile mutant.c shell_none.o shell_eth_none.o "$B/o/sim/narrowcast_sim.o" "$B/libsim.a" "$B/libnarrowcast.a" -lz -lm -ldl -lpthread -o mutant ||
+        fail "does not compile: $2: $1: $(tail -n 3 said)"
     ./mutant --listen 127.0.0.1:0 --engine c >mutant.out 2>mutant.err &
     cards="$cards $!"
     echo $! >mutant.pid
     while ! grep -qs '^listening on ' mutant.out && kill -0 $! 2>/dev/null; do sleep 0.05; done
     sed -n 's/^listening on /udp:\/\//p' mutant.out >mutant.at
 }
+compile -c "$tree"/sim/rtl/shell_{none,eth_none}.c || fail "shell_none.c: $(tail -n 3 said)" # no Verilated card
 named=0
 while read -r file vector rule text change; do
     mutant "$change" "$file"
