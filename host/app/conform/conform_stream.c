@@ -58,7 +58,7 @@ static int play(struct conform *c, struct fpga_link *l, const struct jsonl_in *i
 {
     const char *events = jsonl_in_value(in, "events");
     struct message m;
-    struct simlink got;
+    struct simlink got = {0};
     uint32_t asked = 0;
     for (const char *event; events && (event = jsonl_item(&events));) {
         const char *host = jsonl_member(event, "host");
