@@ -60,7 +60,7 @@ static int read_group(const char *option, const char *word, const char *rest, st
         return 0;
     for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
         if (strcmp(rest, lengths[i]) == 0)
-            *group = VEC_GROUP_MIN << i;
+            *group = (uint32_t)VEC_GROUP_MIN << i;
     if (!*group)
         return ERR(-EINVAL,
                    "bad %s \"%s\": need 16, 32, 64 or 128 elements per exponent after the colon, "

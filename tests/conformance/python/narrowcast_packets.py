@@ -209,13 +209,18 @@ def parse(frame):
 
 def format_byte(fmt):
     """R87."""
-    return 128 * (fmt.flavour == "fn") + 16 * fmt.x + fmt.y
+    return 128 * (fmt.flavour != "ieee") + 16 * fmt.x + fmt.y
 
 
 def card_format(byte):
     """R87, R88: the format of a byte, None if it is none of cards."""
-    x, y, flavour = byte >> 4 & 7, byte & 15, "fn" if byte & 128 else "ieee"
-    if not 1 <= x <= 5 or y > 10 or 1 + x + y not in (4, 8, 16) or (flavour == "fn" and x != 4):
+    x, y, flavour = byte >> 4 & 7, byte & 15, "ieee"
+    if byte & 128:
+        flavour = "fn" if x == 4 else "f"
+    most = 16 if flavour == "ieee" else 8
+    if not 1 <= x <= (5 if flavour == "ieee" else 4) or y > 10:
+        return None
+    if 1 + x + y not in (4, 8, 16) or 1 + x + y > most:
         return None
     return nf.Format(x, y, flavour)
 
