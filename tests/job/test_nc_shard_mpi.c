@@ -199,7 +199,7 @@ static void check_repair(void)
     shard[0] = kept;
     CHECK(nc_all_gather(nc, shard, list, NULL) == 0, "%s", nc_last_error(nc));
     for (size_t i = 0; i < N_ALL; i++)
-        CHECK(fabsf(weights[i] - (float)i) <= 0.3f + (float)i / 16, "weight %zu: %g", i,
+        CHECK(fabsf(weights[i] - (float)i - 0.3f) <= ((float)i + 0.3f) / 16, "weight %zu: %g", i,
               (double)weights[i]);
     for (int forced = 0; forced < 2; forced++) {
         weights[n ? at : 0] += (float)rank; /* the ranks differ */
