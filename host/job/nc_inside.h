@@ -92,9 +92,6 @@ int nc_step_start(struct nc *nc);
 /* Parse the options of shards. No communication. Reports -EINVAL. */
 int nc_shard_parse(struct nc *nc, const struct nc_options *o, struct job_shard *out);
 
-/* Zero the shard's room beyond the range. */
-void nc_shard_pad(struct nc *nc);
-
 /* ---- nc_type.c ---- */
 
 /* word: options.type. Reports -EINVAL. */

@@ -18,18 +18,6 @@ int nc_shard_parse(struct nc *nc, const struct nc_options *o, struct job_shard *
     return 0;
 }
 
-void nc_shard_pad(struct nc *nc)
-{
-    static const float zeros[64];
-    const struct job *j = &nc->blocks->job;
-    const size_t n = reducer_range(j->reducer, comm_rank(nc->comm)).n;
-    for (size_t i = n, k; i < nc->shard_room; i += k) {
-        const size_t most = sizeof zeros / sizeof *zeros, left = nc->shard_room - i;
-        k = left < most ? left : most;
-        j->codec.ops->copy(nc->shard + i, zeros, k * sizeof *zeros);
-    }
-}
-
 int nc_shard(const struct nc *nc, int rank, size_t *at, size_t *n)
 {
     if (!nc || !nc->shards || rank < 0 || rank >= comm_n_ranks(nc->comm))

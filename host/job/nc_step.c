@@ -21,12 +21,25 @@ static void report_blocks(const struct nc *nc, struct nc_report *out)
     *out = report;
 }
 
+/* Zeroes the shard's room beyond the range. */
+static void pad_shard(struct nc *nc)
+{
+    static const float zeros[64];
+    const struct job *j = &nc->blocks->job;
+    const size_t n = reducer_range(j->reducer, comm_rank(nc->comm)).n;
+    for (size_t i = n, k; i < nc->shard_room; i += k) {
+        const size_t most = sizeof zeros / sizeof *zeros, left = nc->shard_room - i;
+        k = left < most ? left : most;
+        j->codec.ops->copy(nc->shard + i, zeros, k * sizeof *zeros);
+    }
+}
+
 static int report_step(struct nc *nc, struct nc_report *report)
 {
     const bool skipped = nc->blocks[0].done.skipped;
     nc->step += !nc->gathers;
     if (!skipped && nc->shards && !nc->gathers)
-        nc_shard_pad(nc);
+        pad_shard(nc);
     else if (!skipped)
         nc_type_out(nc);
     if (report)

@@ -70,30 +70,6 @@ static void encode(struct bucket_flow *f, size_t at, size_t n)
     cast_since(f, "encode", start);
 }
 
-void bucket_out(const struct bucket_flow *f, int i, size_t from, size_t end, void *to, int k)
-{
-    struct reducer *r = f->step->r;
-    const struct bucket *b = f->bucket;
-    const struct codec *codec = &r->codecs[b->fp32];
-    const struct codec_layer *layer = reducer_layer(r, i);
-    struct vec_scale scale = {.group = 0};
-    const bool groups = codec_groups(codec, &scale);
-    const int shift = codec_shift(codec, groups ? 0 : reducer_exponent(r, i)) +
-                      codec_rescaled(codec, b->call.rescaled[layer - b->call.layers]);
-    const size_t first = r->shard ? shard_ranges(r, b)[comm_rank(r->comm)].at : 0;
-    const size_t place =
-        reduce_op_out_at(&b->op, layer->at + from) - reduce_op_out_at(&b->op, first);
-    r->parts[k] = (struct codec_part){.layer = layer, .at = from};
-    r->outs[k] = codec_out(codec, r->result + place, end - from, shift, to);
-    if (groups) {
-        r->outs[k].group = scale.group;
-        r->outs[k].lead = (uint32_t)(from % scale.group);
-        r->outs[k].exponents = r->exponents + reducer_exponent_at(r, i) + from / scale.group;
-    }
-    if (r->means || r->shard)
-        r->outs[k].type = VEC_FLOAT;
-}
-
 static void decode(struct bucket_flow *f, size_t at, size_t n)
 {
     struct reducer *r = f->step->r;

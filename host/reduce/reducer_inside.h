@@ -207,10 +207,6 @@ void bucket_summed(struct bucket_flow *b);
 /* Bucket i of the plan in use, with the reducer's algorithm. */
 int reducer_bucket_mpi(const struct reducing *s, int i);
 
-/* Store the means of elements [from, end) of layer i as out k of the next decoding. from: a
- * multiple of the unit. */
-void bucket_out(const struct bucket_flow *f, int i, size_t from, size_t end, void *to, int k);
-
 /* ---- reducer_card_path.c ---- */
 
 /* Run a whole step, and repeat missed buckets over MPI. *finite: set to false if some rank has inf

@@ -42,6 +42,10 @@ const struct algo_range *shard_ranges(const struct reducer *r, const struct buck
 /* Return the elements of the longest range of a bucket. */
 size_t shard_longest(const struct reducer *r, bool all_fp32, int bucket);
 
+/* Store the means of elements [from, end) of layer i as out k of the next decoding. from: a
+ * multiple of the unit. */
+void bucket_out(const struct bucket_flow *f, int i, size_t from, size_t end, void *to, int k);
+
 /* As bucket_out(), for the part of [from, end) in this rank's range. Returns the next k: at most
  * one more out per layer, and SHARD_OUTS. */
 int shard_outs(const struct bucket_flow *f, int i, size_t from, size_t end, int k);
