@@ -2,10 +2,10 @@
  *
  *     piece of the range --cast--> codes ==all==> pieces of all ranks --cast--> weights
  *
- * Differences: the owner sends w - last, where `last` is what all ranks hold since the last
- * all-gather. Each group of elements has its own exponent, a byte before the codes of the piece.
- * The owner's next difference contains what this one lost, so errors do not add up. Source: Jia et
- * al., "SDP4Bit", NeurIPS 2024, weight differences. */
+ * Differences: the owner sends w - last, where `last` is what all ranks hold since the last all-
+ * gather. Each group of elements has its own exponent, a byte before the codes of the piece;
+ * VEC_NOT_FINITE makes the group nan. The owner's next difference contains what this one lost,
+ * so errors do not add up. Source: Jia et al., "SDP4Bit", NeurIPS 2024, weight differences. */
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -19,8 +19,6 @@ enum {
     GROUP_USUAL = 1024,
     GROUP_MAX = 8192,
     PIECES = 1 << 20, /* elements of all ranks' pieces that travel together */
-    INFINITE = 127,   /* exponent of a group with inf or nan, which becomes nan */
-    ZERO = -128,
 };
 
 struct gather {
@@ -144,17 +142,11 @@ static float *weights_at(const struct reducer *r, size_t at, size_t end, size_t 
 
 /* ---- differences ---- */
 
-static int8_t exponent_of(struct mf_fmt fmt, uint32_t absmax)
-{
-    if (absmax == 0 || absmax >= 0x7f800000)
-        return absmax ? INFINITE : ZERO;
-    const int e = mf_exp_tight(fmt, absmax);
-    return (int8_t)(e < -126 ? -126 : e > 126 ? 126 : e);
-}
-
 static int shift_of(struct mf_fmt fmt, int8_t exponent)
 {
-    return exponent == ZERO || exponent == INFINITE ? 0 : vec_aps_top(fmt, true) - exponent;
+    return exponent == VEC_ALL_ZERO || exponent == VEC_NOT_FINITE
+               ? 0
+               : vec_aps_top(fmt, true) - exponent;
 }
 
 /* A weight that is inf or nan counts as 0, so that finite shards repair it. */
@@ -170,6 +162,7 @@ static void encode_differences(const struct reducer *r, const float *from, struc
     const struct vec_ops *ops = r->codecs[NARROW].ops;
     const struct vec_cast cast = {
         .fmt = g->format.fmt, .round = MF_NEAREST, .overflow = MF_SATURATE};
+    const struct vec_scale scale = {.fmt = cast.fmt, .tight = true};
     const size_t group = g->format.group;
     uint8_t *codes = to + (piece.n + group - 1) / group;
     for (size_t i = 0, n; i < piece.n; i += n) {
@@ -179,7 +172,7 @@ static void encode_differences(const struct reducer *r, const float *from, struc
     }
     for (size_t i = 0; i < piece.n; i += group) {
         const size_t n = piece.n - i < group ? piece.n - i : group;
-        const int8_t e = exponent_of(cast.fmt, ops->absmax(g->values + i, n));
+        const int8_t e = vec_exponent(&scale, ops->absmax(g->values + i, n));
         to[i / group] = (uint8_t)e;
         ops->encode(&cast, g->values + i, n, 0, shift_of(cast.fmt, e),
                     codes + vec_bytes(cast.fmt, i));
@@ -198,7 +191,7 @@ static void decode_differences(const struct reducer *r, const uint8_t *from,
         const int8_t e = (int8_t)from[i / group];
         r->codecs[NARROW].ops->decode(fmt, codes + vec_bytes(fmt, i), n, -shift_of(fmt, e), 1,
                                       g->values + i);
-        for (size_t k = 0; k < n && e == INFINITE; k++)
+        for (size_t k = 0; k < n && e == VEC_NOT_FINITE; k++)
             g->values[i + k] = NAN;
     }
     for (size_t i = 0, n; i < piece.n; i += n) {
