@@ -39,14 +39,12 @@ struct aps_job {
     bool whole, fast;
 };
 
-/* As codec_exponent() and codec_shift() of host/codec. */
+/* As codec_shift() of host/codec. */
 static __device__ int aps_shift(const struct dev_aps *aps, uint32_t absmax)
 {
-    const struct mf_fmt f = aps->cast.fmt;
-    if (absmax == 0 || absmax >= 0x7f800000u)
-        return 0;
-    const int e = aps->tight ? mf_exp_tight(f, absmax) : mf_exp_up_times(absmax, aps->n_ranks);
-    return vec_aps_top(f, aps->tight) - min(max(e, -126), 126);
+    const struct vec_scale scale = {aps->cast.fmt, aps->tight, aps->n_ranks, 0};
+    const int8_t e = vec_exponent(&scale, absmax);
+    return e == VEC_ALL_ZERO || e == VEC_NOT_FINITE ? 0 : vec_aps_top(scale.fmt, scale.tight) - e;
 }
 
 /* One thread calls it. */

@@ -2,8 +2,8 @@
  *
  *     piece of the range --cast--> codes ==all==> pieces of all ranks --cast--> weights
  *
- * Differences: the owner sends w - last, where `last` is what all ranks hold since the last all-
- * gather. Each group of elements has its own exponent, a byte before the codes of the piece;
+ * Differences: the owner sends w - last, where `last` is what all ranks hold since the last
+ * all-gather. Each group of elements has its own exponent, a byte before the codes of the piece;
  * VEC_NOT_FINITE makes the group nan. The owner's next difference contains what this one lost,
  * so errors do not add up. Source: Jia et al., "SDP4Bit", NeurIPS 2024, weight differences. */
 #include "base/buf.h"
