@@ -149,6 +149,12 @@ bool codec_groups(const struct codec *c, struct vec_scale *out)
     return c->kind->groups && c->kind->groups(c, out);
 }
 
+bool codec_has_groups(const struct codec *c)
+{
+    struct vec_scale scale;
+    return codec_groups(c, &scale);
+}
+
 size_t codec_n_exponents(const struct codec *c, size_t n)
 {
     struct vec_scale scale;

@@ -138,6 +138,7 @@ int8_t codec_exponent(const struct codec *c, uint32_t absmax_bits);
 /* Return true if each group of elements has its own exponent, with *out set to their rule. Spans
  * and outs then have the shift codec_shift(c, 0) and their groups' exponents. */
 bool codec_groups(const struct codec *c, struct vec_scale *out);
+bool codec_has_groups(const struct codec *c);
 
 /* Return the number of exponents of a layer of n elements: 1 without groups. */
 size_t codec_n_exponents(const struct codec *c, size_t n);

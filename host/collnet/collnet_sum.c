@@ -64,7 +64,7 @@ int collnet_check(const struct collnet_spec *w, enum collnet_kind kind)
     struct codec codec;
     char why[160];
     TRY(codec_parse(&spec.codec, &codec));
-    if (codec_n_exponents(&codec, VEC_GROUP_MAX + 1) > 1)
+    if (codec_has_groups(&codec))
         return ERR(-EINVAL, "cannot use NARROWCAST_SCALE \"%s\": need aps or aps-tight", w->scale);
     if (offload_check(codec_card_sum(&codec), 2, why, sizeof why) < 0)
         return ERR(-EINVAL, "%s", why);

@@ -18,20 +18,15 @@ static bool part_of(const struct reducer *r, const struct bucket *b, int i, size
     return true;
 }
 
-static bool has_groups(const struct reducer *r, const struct bucket *b)
-{
-    struct vec_scale scale;
-    return codec_groups(&r->codecs[b->fp32], &scale);
-}
-
 /* True if codes are made: by reducer_scan(), or on a failed card path. */
 static bool are_coded(const struct reducer *r, const struct bucket *b, int i)
 {
     if (r->low || r->force_fp32)
         return false;
-    return has_groups(r, b) || codec_asks_max(&r->codecs[b->fp32], reducer_layer(r, i))
+    const struct codec *codec = &r->codecs[b->fp32];
+    return codec_has_groups(codec) || codec_asks_max(codec, reducer_layer(r, i))
                ? b->coded
-               : codec_shift(&r->codecs[b->fp32], reducer_exponent(r, i)) == r->guesses[i];
+               : codec_shift(codec, reducer_exponent(r, i)) == r->guesses[i];
 }
 
 static int number_of(const struct bucket_flow *f)
@@ -125,7 +120,8 @@ void bucket_encoded(const struct bucket_flow *f)
 {
     struct reducer *r = f->step->r;
     struct bucket *b = &r->plans[r->force_fp32].buckets[number_of(f)];
-    for (int k = 0; k < b->n_layers && !r->force_fp32 && !has_groups(r, b); k++) {
+    const bool guesses = !r->force_fp32 && !codec_has_groups(&r->codecs[b->fp32]);
+    for (int k = 0; k < b->n_layers && guesses; k++) {
         const int i = (int)b->call.layers[k].index;
         f->step->report->n_guessed += !f->step->report->n_redone && are_coded(r, b, i);
         if (r->guesses[i] == CODEC_NO_GUESS || reducer_exponent(r, i) != CODEC_ALL_ZERO)

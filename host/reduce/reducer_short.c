@@ -22,11 +22,10 @@ size_t reducer_short_bytes(const struct codec *codec, const struct algo *algo, i
                            int n_layers, uint64_t code_bytes)
 {
     struct vec_cast cast;
-    struct vec_scale scale;
     const uint64_t bytes = packed_lines((size_t)n_layers) + packed_lines(code_bytes);
     const bool may = algo->together && n_ranks > 1 && n_ranks <= 1 << ALGO_PHASES &&
                      codec_cast(codec, &cast) && !codec_rescales(codec) &&
-                     !codec_asks_max(codec, NULL) && !codec_groups(codec, &scale);
+                     !codec_asks_max(codec, NULL) && !codec_has_groups(codec);
     return may && bytes <= PACKED_LONGEST ? bytes : 0;
 }
 

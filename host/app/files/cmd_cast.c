@@ -157,7 +157,7 @@ static int settle(const struct cast_options *o, struct codec *codec)
                    "cast has no --scale %s: need none, const:K, aps or aps-tight, or --codec "
                    "relgrad:of=gradient",
                    o->scale);
-    if (codec_n_exponents(codec, VEC_GROUP_MAX + 1) > 1)
+    if (codec_has_groups(codec))
         return ERR(
             -EINVAL,
             "cast has no --scale %s: a file of codes has one exponent; need aps or aps-tight",
