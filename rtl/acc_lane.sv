@@ -109,7 +109,7 @@ module acc_lane #(
     term     = {{(Sum - 40){sign ^ flip_i}}, number ^ {{33{sign ^ flip_i}}, {7{low_flip}}}};
     if (Wide == 0) term[Sum-1:33] = {(Sum - 33){term[32]}};
 
-    // 4-bit codes: e1m2, e2m1, e3m0. Of an inf or nan only the flags count.
+    // 4-bit codes: e1m2, e2m1, e3m0. inf and nan count only by their flags.
     low        = b[2:0];
     high       = b[6:4];
     low_units  = four_units(low);

@@ -121,18 +121,6 @@ static size_t run_group_values(struct bench *b, const struct row *r)
     return 4 * b->n;
 }
 
-static size_t run_sum_blocks(struct bench *b, const struct row *r)
-{
-    const struct vec_sum sum = {
-        .rule = VEC_EXACT, .in = r->fmt, .out = r->fmt, .out_group = GROUP, .n_ranks = RANKS};
-    const size_t part = 4 * b->n / RANKS;
-    const uint8_t *parts[RANKS];
-    for (size_t p = 0; p < RANKS; p++)
-        parts[p] = b->codes + p * part;
-    b->ops.sum_blocks(&b->ops, &sum, parts, RANKS, part * 8 / mf_width(r->fmt), b->copy);
-    return RANKS * part;
-}
-
 static size_t run_add(struct bench *b, const struct row *r)
 {
     const struct vec_sum sum = {
@@ -142,18 +130,32 @@ static size_t run_add(struct bench *b, const struct row *r)
     return 3 * half;
 }
 
-static size_t run_sum(struct bench *b, const struct row *r)
+static size_t sum_ranks(struct bench *b, const struct row *r, uint32_t out_group)
 {
     const struct vec_sum sum = {.rule = r->fmt.e <= 5 ? VEC_EXACT : VEC_FP32,
                                 .in = r->fmt,
                                 .out = r->fmt,
+                                .out_group = out_group,
                                 .n_ranks = RANKS};
-    const size_t part = 4 * b->n / RANKS;
+    const size_t part = 4 * b->n / RANKS, n = part * 8 / mf_width(r->fmt);
     const uint8_t *parts[RANKS];
     for (size_t p = 0; p < RANKS; p++)
         parts[p] = b->codes + p * part;
-    b->ops.sum(&sum, parts, RANKS, part * 8 / mf_width(r->fmt), r->fmt, 0, b->copy);
+    if (out_group)
+        b->ops.sum_blocks(&b->ops, &sum, parts, RANKS, n, b->copy);
+    else
+        b->ops.sum(&sum, parts, RANKS, n, r->fmt, 0, b->copy);
     return RANKS * part;
+}
+
+static size_t run_sum(struct bench *b, const struct row *r)
+{
+    return sum_ranks(b, r, 0);
+}
+
+static size_t run_sum_blocks(struct bench *b, const struct row *r)
+{
+    return sum_ranks(b, r, GROUP);
 }
 
 /* Buckets of 512, with random numbers. */

@@ -218,7 +218,12 @@ void codec_encode_all(const struct codec *c, struct vec_span *spans, const struc
 void codec_scan_encode_all(const struct codec *c, struct vec_span *spans,
                            const struct codec_part *parts, int n_spans)
 {
-    c->kind->scan_encode(c, spans, parts, n_spans);
+    if (c->kind->scan_encode) {
+        c->kind->scan_encode(c, spans, parts, n_spans);
+        return;
+    }
+    c->kind->absmax(c, spans, parts, n_spans);
+    c->kind->encode(c, spans, parts, n_spans);
 }
 
 struct vec_out codec_out(const struct codec *c, const uint8_t *codes, size_t n, int shift, void *x)

@@ -71,7 +71,7 @@ struct codec_kind {
      * gradients' memory. */
     bool state_on_host;
 
-    /* As the functions of the same names in codec.h. */
+    /* As the functions of the same names in codec.h. scan_encode NULL: absmax, then encode. */
     void (*absmax)(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
                    int n_spans);
     void (*encode)(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,

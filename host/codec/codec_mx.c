@@ -88,13 +88,6 @@ static void encode(const struct codec *c, struct vec_span *spans, const struct c
     }
 }
 
-static void scan_encode(const struct codec *c, struct vec_span *spans,
-                        const struct codec_part *parts, int n_spans)
-{
-    codec_absmax_x(c, spans, parts, n_spans);
-    encode(c, spans, parts, n_spans);
-}
-
 static void decode(const struct codec *c, const struct vec_out *outs,
                    const struct codec_part *parts, int n_outs)
 {
@@ -143,7 +136,6 @@ const struct codec_kind codec_mx = {
     .unit = unit,
     .absmax = codec_absmax_x,
     .encode = encode,
-    .scan_encode = scan_encode,
     .decode = decode,
     .op = &mx_reduce_op,
 };

@@ -100,13 +100,6 @@ static void encode(const struct codec *c, struct vec_span *spans, const struct c
     }
 }
 
-static void scan_encode(const struct codec *c, struct vec_span *spans,
-                        const struct codec_part *parts, int n_spans)
-{
-    codec_absmax_x(c, spans, parts, n_spans);
-    encode(c, spans, parts, n_spans);
-}
-
 static void decode(const struct codec *c, const struct vec_out *outs,
                    const struct codec_part *parts, int n_outs)
 {
@@ -194,7 +187,6 @@ const struct codec_kind codec_nvfp4 = {
     .unit = unit,
     .absmax = codec_absmax_x,
     .encode = encode,
-    .scan_encode = scan_encode,
     .decode = decode,
     .gives_sums = gives_sums,
     .op = &nvfp4_reduce_op,

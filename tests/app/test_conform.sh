@@ -1,6 +1,6 @@
 #!/bin/bash
 # test_conform.sh : tests `narrowcast conform`: this project's cards pass, planted faults are named
-# with their rules, and what is no free card is refused in one line. A line of the list of faults:
+# with their rules, and anything except a free card is refused in one line. A line of the list of faults:
 # file in sim/, vector, its rule, text of the failure, sed command.
 set -eu
 . "$(dirname "$0")/../lib/card_net.sh"
@@ -88,7 +88,7 @@ while read -r file vector rule text change; do
 done < <(faults)
 echo "$named faults are named"
 
-# --- what is no free card: one line each ---
+# --- anything except a free card: one line each ---
 mutant 's/^    struct card_shape shape;/&\nif (n) return;/' card_model.c
 refused 'does not count a frame sent to 127.0.0.1:' conform --card "$(at mutant)" --deadline 0.3
 kill -STOP "$(cat mutant.pid)"

@@ -104,7 +104,7 @@ static int start(struct conform_script *s, const struct told *t)
     return rc ? ERR(rc, "%s", c->card.why) : 0;
 }
 
-/* Stops all jobs of the vector. Those that do not run, or are another host's, refuse it. */
+/* Stops all jobs of the vector. A job that does not run, or belongs to another host, refuses it. */
 static int stop(struct conform_script *s)
 {
     struct fpga *card = &s->c->card;
