@@ -29,7 +29,7 @@ bad=0 n_run=0 n_left=0
 mkdir -p "$dir/build" && cd "$dir" || exit 1
 for entry in "$tree"/*; do [ "$entry" = "$B" ] || [ "${entry##*/}" = build ] || ln -s "$entry" .; done
 for entry in "$B"/*; do
-    case $entry in *.json | *.svg | *.tsv | */dump | */logs | */tmp) ;; *) ln -s "$entry" build/ ;; esac
+    case $entry in *.json | *.svg | *.tsv | */dump* | */logs | */tmp) ;; *) ln -s "$entry" build/ ;; esac
 done
 for file in {grad,weights}.f32:4004 rank{0,1,2}.e5m2:1001 rank{0,1}.e4m3:1001 {a,b,grad}.e3m0:501 grad.e5m2:1001; do
     tr '\177\377' '\060\261' <"$B/narrowcast" | head -c "${file#*:}" >"${file%:*}"
@@ -82,7 +82,7 @@ shorter() {
     c=${c/RATES=\"100mbit:4*none:4\" bench\/breakeven.sh 16M/RATES=none:2 bench\/breakeven.sh 16k --reps 2}
     case $c in
     *narrowcast\ train\ --help) ;;
-    *narrowcast\ emulate*'--dump-gradients'*) c="${c/--ranks 256/--ranks 8} --data synthetic:240,3 --batch 24 --dump-steps 2 --steps 2" ;;
+    *narrowcast\ emulate*'--dump-gradients'*) c="$c --ranks 4 --data synthetic:240,3 --train-samples 240 --batch 24 --dump-first 0 --dump-steps 2 --steps 2" ;;
     *narrowcast\ emulate*) c=${c/--ranks 256/--ranks 8} && c="${c/:16/:4} --data synthetic:240,3 --batch 24 --steps 2" ;;
     *narrowcast\ train*'--epochs 5'*) c=${c/--epochs 5/--epochs 1} ;;
     *narrowcast\ train*'--resume'*) c="$c --data synthetic:240,3 --batch 24 --steps 2" ;;
