@@ -63,7 +63,8 @@ struct comm_ops {
     /* all: [n_ranks * bytes], in rank order; bytes: 1 to c->chunk_bytes. NULL: comm_all_gather()
      * uses messages instead. */
     int (*all_gather)(struct comm *c, const void *mine, size_t bytes, void *all);
-    /* comm_rank_on_node() and comm_nodes(). lowest: may be NULL. */
+    /* comm_rank_on_node() and comm_nodes(). lowest: may be NULL. NULL: machines differ in name or
+     * boot id. */
     int (*nodes)(struct comm *c, int *rank, int32_t *lowest);
 
     /* ---- waits outside messages, card paths, end of a job ---- */

@@ -22,6 +22,7 @@ ends() {
     fi
 }
 ends barrier 'rank 3 of 4 did not answer for 1.5 s'
+ends machines 'rank 3 of 4 did not answer for 1.5 s'
 ends ring 'rank 3 of 4 did not answer for 1.5 s'
 ends held 'rank 3 of 4 did not answer for 1.5 s'
 ends two 'ranks 2, 3 of 4 did not answer for 1.5 s'

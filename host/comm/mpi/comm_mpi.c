@@ -66,7 +66,6 @@ static const struct comm_ops ops = {
     .bcast = comm_mpi_bcast,
     .reduce = comm_mpi_reduce,
     .all_gather = comm_mpi_all_gather,
-    .nodes = comm_mpi_nodes,
     .poll = comm_mpi_liveness_poll,
     .abandon = comm_mpi_abandon,
     .abandoned = comm_mpi_abandoned,

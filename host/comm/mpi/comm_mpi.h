@@ -44,7 +44,6 @@ int comm_mpi_barrier(struct comm *c);
 int comm_mpi_bcast(struct comm *c, void *buf, size_t bytes, int root);
 int comm_mpi_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what);
 int comm_mpi_all_gather(struct comm *c, const void *mine, size_t bytes, void *all);
-int comm_mpi_nodes(struct comm *c, int *rank, int32_t *lowest);
 int comm_mpi_abandon(struct comm *c);
 bool comm_mpi_abandoned(struct comm *c);
 int comm_mpi_forget(struct comm *c, const uint64_t *abandoned);

@@ -138,39 +138,6 @@ int comm_mpi_forget(struct comm *c, const uint64_t *abandoned)
 #include <mpi-ext.h>
 #endif
 
-/* MPI_Comm_split_type waits without our deadline. The barrier ensures that all ranks call it. */
-static int on_this_machine(struct comm *c, int *rank, int *lowest)
-{
-    MPI_Comm here;
-    TRY(comm_mpi_barrier(c));
-    TRY(comm_mpi_check(
-        MPI_Comm_split_type(comm_mpi(c)->mpi, MPI_COMM_TYPE_SHARED, c->rank, MPI_INFO_NULL, &here),
-        "find the ranks of a machine"));
-    *lowest = c->rank;
-    MPI_Comm_rank(here, rank);
-    const int rc =
-        comm_mpi_check(MPI_Bcast(lowest, 1, MPI_INT, 0, here), "find the ranks of a machine");
-    MPI_Comm_free(&here);
-    return rc;
-}
-
-int comm_mpi_nodes(struct comm *c, int *rank, int32_t *nodes)
-{
-    int lowest;
-    TRY(on_this_machine(c, rank, &lowest));
-    if (!nodes)
-        return 0;
-    MPI_Request *req = comm_mpi_request(c);
-    if (!req)
-        return -ENOMEM;
-    const int32_t mine = lowest;
-    TRY(comm_mpi_check(
-        MPI_Iallgather(&mine, 1, MPI_INT32_T, nodes, 1, MPI_INT32_T, comm_mpi(c)->mpi, req),
-        "find the ranks of a machine"));
-    c->n_req++;
-    return comm_mpi_wait(c);
-}
-
 bool comm_cuda_aware(void)
 {
 #if defined(MPIX_CUDA_AWARE_SUPPORT)

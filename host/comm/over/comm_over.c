@@ -45,7 +45,6 @@ static const struct comm_ops ops = {
     .barrier = over_barrier,
     .bcast = over_bcast,
     .reduce = over_reduce,
-    .nodes = over_nodes,
     .poll = over_poll,
     .abandon = over_abandon,
     .abandoned = over_abandoned,

@@ -88,7 +88,6 @@ int over_some(struct comm *c, bool wait);
 int over_barrier(struct comm *c);
 int over_bcast(struct comm *c, void *buf, size_t bytes, int root);
 int over_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what);
-int over_nodes(struct comm *c, int *rank, int32_t *lowest);
 
 /* ---- comm_over_note.c: notes, liveness check ---- */
 

@@ -175,36 +175,3 @@ int over_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const c
     }
     return 0;
 }
-
-/* Machines are told apart by name and boot id, since containers may have equal names. */
-static void machine(char to[128])
-{
-    char host[64] = "", boot[48] = "";
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
-    if (f && fscanf(f, "%40s", boot) != 1)
-        boot[0] = 0;
-    if (f)
-        fclose(f);
-    (void)gethostname(host, sizeof host - 1);
-    memset(to, 0, 128);
-    snprintf(to, 128, "%s %s", boot, host);
-}
-
-int over_nodes(struct comm *c, int *rank, int32_t *lowest)
-{
-    struct comm_over *o = comm_over(c);
-    char mine[128];
-    machine(mine);
-    TRY(all_gather(o, mine, sizeof mine));
-    *rank = 0;
-    for (int r = 0; r < c->n_ranks; r++) {
-        const char *name = of_rank(o, r, sizeof mine);
-        *rank += r < c->rank && memcmp(name, mine, sizeof mine) == 0;
-        int first = 0;
-        while (memcmp(of_rank(o, first, sizeof mine), name, sizeof mine) != 0)
-            first++;
-        if (lowest)
-            lowest[r] = first;
-    }
-    return 0;
-}
