@@ -23,6 +23,12 @@ says sim/README.md regs COUNTERS 'all % counters'
 awk 'length > 100 {print FILENAME ":" FNR ": " length " columns"; bad = 1} END {exit bad}' hls/*/*.def || bad=1
 [ "$(grep -c '^COUNTER(' hls/card/regs.def)" = "$(fact regs COUNTERS)" ] || { echo "hls/card/regs.def: not $(fact regs COUNTERS) counters" && bad=1; }
 
+# The host refuses GPU libraries with another interface.
+interface=$(cat device/*/dev*.h hls/nn/{layer,optimisers,view}.h hls/nn/{layers,optimisers}.def hls/arith/{rules,level_lists,relative_lists}.h |
+    sed '/DEV_VERSION = /d' | perl -0pe 's{/\*.*?\*/}{}gs' | tr -d ' \n' | cksum)
+interface=$((${interface% *} % 1000000))
+grep -q "DEV_VERSION = $interface }" device/run/dev.h || { echo "device/run/dev.h: the interface has changed: DEV_VERSION must be $interface" && bad=1; }
+
 says_text() { tr '\n' ' ' <"$1" | grep -qF -- "$2" || { echo "$1: does not say '$2'" && bad=1; }; }
 
 # settings FILE SECTION: items and rows with 4 bits must name the result format, those with a card
