@@ -177,12 +177,13 @@ bench: all                              ## measure casts and all-reduces on this
 tools:                                  ## only install the optional tools: Verilator, libfabric, Yosys, gnuplot, ...
 	$(Q)$(INSTALL) tools && rtl/shell/venv.sh $(B)/shell
 sim: $(B)/narrowcast-sim                ## build the simulated card as a program (RTL with Verilator, else plain C)
-shell: $(foreach v,sim ecpix5,$(B)/shell/eth_$(v).v)  ## make the LiteEth part of a card's shell as Verilog (rtl/shell/README.md)
+shell: $(patsubst %,$(B)/shell/eth_%.v,$(sort sim $(foreach b,$(BOARDS),$(lastword $(subst :, ,$(b))))))  ## make the LiteEth part of a card's shell as Verilog (rtl/shell/README.md)
 formal: $(B)/rtl/nc_pkg.sv              ## prove properties of rtl/ with Yosys
 	$(Q)B=$(B) tests/formal.sh
-# An unknown board, or one without a shell, does not install LiteEth.
-SHELL_BOARDS = $(shell sed -n 's/^\([^ \#]*\) \(card\|bare\) .*/\1/p' rtl/ecp5/boards.list)
-bitstream: $(B)/rtl/nc_pkg.sv $(if $(filter $(BOARD),$(SHELL_BOARDS)),$(B)/shell/eth_ecpix5.v)  ## place and route the card (BOARD=ecpix5: an hour; lane: a minute; rtl/ecp5/README.md)
+# BOARD:SHELL, with the top card_SHELL. An unknown board, or one without a shell, does not install
+# LiteEth.
+BOARDS = $(shell sed -n 's/^\([^ \#]*\) \(card\|bare\) card_\([^ ]*\) .*/\1:\3/p' rtl/ecp5/boards.list)
+bitstream: $(B)/rtl/nc_pkg.sv $(patsubst $(BOARD):%,$(B)/shell/eth_%.v,$(filter $(BOARD):%,$(BOARDS)))  ## place and route the card (BOARD=ecpix5: an hour; lane: a minute; rtl/ecp5/README.md)
 	$(Q)B=$(B) rtl/ecp5/bitstream.py '$(BOARD)'
 synth: $(B)/rtl/nc_pkg.sv               ## check area and longest path of rtl/ against limits (Yosys, half an hour)
 	$(Q)B=$(B) tests/synth.sh
