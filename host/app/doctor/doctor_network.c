@@ -1,4 +1,5 @@
-/* doctor_network.c : checks the network between machines and the space for MPI's files. */
+/* doctor_network.c : checks sockets, MTU and clocks of the machines, and the space for MPI's
+ * files. */
 #include "app/doctor/doctor.h"
 #include "hls/card/packet.h"
 #include "base/err.h"

@@ -1,5 +1,6 @@
-/* window_time.c : Handles results that do not come: decides when to ask a card, with a PING of 64
- * bytes, for a slot's state, and what to do after the answer.
+/* window_time.c : Handles results that do not come, with time-outs from measured round trips:
+ * decides when to ask a card, with a PING of 64 bytes, for a slot's state, and what to do after the
+ * answer.
  *
  *     timer ran out -PING-> has this rank's part, not all:    others are late: wait, twice as long
  *                           lacks this rank's part, or done:  send the lost packet again
