@@ -8,7 +8,7 @@
 #ifndef PROTOCOL_H
 #define PROTOCOL_H
 
-#define PROTOCOL     3
-#define PROTOCOL_CRC 0x0b377a3eu
+#define PROTOCOL     4
+#define PROTOCOL_CRC 0x125cc8bfu
 
 #endif

@@ -65,21 +65,42 @@ static int check_same_words(struct job *j, const struct codec *c, const struct j
     return choice_agree(j->comm, j->cards.where);
 }
 
+/* Sets job->near: K, if K near ranks (those of a machine, else virtual ranks of a process) should
+ * add their codes first, because the wide word of their sum and one result are shorter than K codes
+ * and results. */
+static int find_near(struct job *j, const struct codec *codec)
+{
+    const int here = comm_n_here(j->comm), processes = comm_n_processes(j->comm);
+    const struct vec_sum *sum = codec_sum(codec);
+    int k = 0;
+    if (!j->chooses || j->algo != &algo_direct || j->low_memory || !sum || sum->rule != VEC_EXACT)
+        return 0;
+    if (comm_n_ranks(j->comm) > 3)
+        TRY(k = comm_ranks_per_machine(j->comm));
+    if (!k && processes > 1 && here * processes == comm_n_ranks(j->comm))
+        k = here;
+    if (k < 2)
+        return 0;
+    const unsigned wide = (unsigned)mf_wide_bits(sum->in, (unsigned)k), in = mf_width(sum->in),
+                   out = mf_width(sum->out);
+    if (wide + out < (unsigned)k * (in + out))
+        j->near = k;
+    return 0;
+}
+
 static int settle(struct job *j, const struct job_spec *spec)
 {
     struct codec codec;
     err_hold();
     TRY(comm_agree(j->comm, read_words(spec, j, &codec)));
     TRY(check_same_words(j, &codec, spec));
+    TRY(find_near(j, &codec));
     TRY(job_gpu(j, spec->gpu));
     if (j->on_gpu && spec->halves)
         j->codec.type = VEC_HALF;
     if (node_sum_wanted(j->node_word))
         j->algo = &algo_group_scatter_card;
     j->overlap = spec->overlap == JOB_YES || (spec->overlap == JOB_AUTO && j->on_gpu);
-    const bool may_group = j->chooses && j->algo == &algo_direct && !j->on_gpu && !j->low_memory;
-    if (may_group && comm_n_ranks(j->comm) > 3)
-        TRY(j->per_machine = comm_ranks_per_machine(j->comm));
     err_hold();
     int rc = algo_settle(j->algo, j->group, comm_n_ranks(j->comm), &j->codec);
     if (rc == 0 && spec->sums)
@@ -157,22 +178,6 @@ static int copy_layers(const struct job *j, const struct reducer_layer *layers, 
     return 0;
 }
 
-/* Returns K if K near ranks (those of a machine, else virtual ranks of a process) should add their
- * codes first: the wide word of their sum and one result are shorter than K codes and results. Else
- * 0. */
-static int near_group(const struct job *j)
-{
-    const int here = comm_n_here(j->comm), processes = comm_n_processes(j->comm);
-    const int blocks = processes > 1 && here * processes == comm_n_ranks(j->comm) ? here : 0;
-    const int k = j->per_machine ? j->per_machine : blocks;
-    const struct vec_sum *sum = codec_sum(&j->codec);
-    if (k < 2 || !sum || sum->rule != VEC_EXACT)
-        return 0;
-    const unsigned wide = (unsigned)mf_wide_bits(sum->in, (unsigned)k), in = mf_width(sum->in),
-                   out = mf_width(sum->out);
-    return wide + out < (unsigned)k * (in + out) ? k : 0;
-}
-
 /* Sets *pays if one message with codes and exponents (algo_gather_sum) is fastest; never with
  * cards, which answer each packet, or with overlap, which sends buckets early. */
 static int short_pays(const struct job *j, const struct reducer_layer *own, int n_layers,
@@ -199,11 +204,10 @@ static int choose_algo(const struct job *j, const struct reducer_layer *own, int
     if (!j->chooses || j->algo != &algo_direct || j->on_gpu || j->low_memory)
         return 0;
     TRY(short_pays(j, own, n_layers, &pays));
-    const int near = pays ? 0 : near_group(j);
     if (pays)
         *out = &algo_gather_sum;
-    else if (near)
-        *out = &algo_group_scatter_exact, *group = near;
+    else if (j->near)
+        *out = &algo_group_scatter_exact, *group = j->near;
     return 0;
 }
 
@@ -302,6 +306,8 @@ int job_gpu(struct job *j, enum job_if wanted)
     if (here <= 0)
         return here;
     TRY(take(j));
+    if (j->near && !comm_is_virtual(j->comm))
+        j->algo = &algo_group_scatter_exact, j->group = j->near;
     err_hold();
     const bool cards = j->cards.where || node_sum_wanted(j->node_word);
     return comm_agree(j->comm,

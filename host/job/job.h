@@ -52,7 +52,7 @@ struct job {
     int group;
     /* the user named no algorithm: job_open() may choose gather-sum or group-scatter */
     bool chooses;
-    int per_machine; /* K of comm_ranks_per_machine(), 0 unless `chooses` */
+    int near; /* of these, K near ranks that should add their codes first, or 0 */
     bool on_gpu, overlap;
     /* With a GPU: the algorithm and how it carries codes. Else why there is no GPU, or "" if none
      * was requested or another rank knows why. */

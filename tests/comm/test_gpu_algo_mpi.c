@@ -118,23 +118,24 @@ static void check_case(const char *transport, const struct algo *plain, const st
                        const struct vec_ops *ops, int group, const struct codec_spec *spec,
                        const size_t *n, const char *label)
 {
+    const int flat = plain == &algo_direct ? 0 : group;
     struct codec cpu, device;
     struct memory a = {.n = {n[0], n[1]}}, b = a;
     err_hold();
     bool fits = codec_parse(spec, &cpu) == 0;
     device = cpu;
     device.ops = ops;
-    fits = fits && algo_settle(plain, group, t.n_ranks, &cpu) == 0 &&
+    fits = fits && algo_settle(plain, flat, t.n_ranks, &cpu) == 0 &&
            algo_settle(on_gpu, group, t.n_ranks, &device) == 0;
     err_release(false);
     if (!fits)
         return;
     const struct reduce_op f = codec_reduce_op(&(struct codec_call){.codec = &cpu});
     const struct reduce_op g = codec_reduce_op(&(struct codec_call){.codec = &device});
-    if (!open_memory(&a, vec_best(), plain, group, &f) || !open_memory(&b, ops, on_gpu, group, &g))
+    if (!open_memory(&a, vec_best(), plain, flat, &f) || !open_memory(&b, ops, on_gpu, group, &g))
         comm_abort(t.c, -ENOMEM);
     const struct comm_count before = comm_counted(t.c);
-    int rc = run_buckets(plain, group, &cpu, &a, t.grads, t.codes, t.want);
+    int rc = run_buckets(plain, flat, &cpu, &a, t.grads, t.codes, t.want);
     const struct comm_count between = comm_counted(t.c);
     const uint32_t codes = hash(t.codes, f.ops->in_bytes(&f, n[0] + n[1]));
     if (rc == 0)
@@ -152,9 +153,8 @@ static void check_case(const char *transport, const struct algo *plain, const st
           "%s by %s, %s, sum %s, %zu and %zu elements: byte %zu of %zu differs: %02x, not %02x",
           label, transport, spec->format, spec->sum, n[0], n[1], first, bytes, t.got[first],
           t.want[first]);
-    if (plain != &algo_group_master &&
-        /* except where chunks are cut differently, or the master's ring has 2 counts */
-        plain != &algo_group_scatter)
+    /* groups cut chunks differently, and the master's ring has 2 counts */
+    if (group == 0)
         CHECK(after.sent_bytes - between.sent_bytes == between.sent_bytes - before.sent_bytes,
               "%s by %s: %d bytes sent, by the CPU %d", label, transport,
               (int)(after.sent_bytes - between.sent_bytes),
@@ -183,7 +183,7 @@ static bool possible(const char *transport, const struct algo *a)
     return strcmp(transport, "mpi") != 0 || (a != &algo_native && a != &algo_gather_sum);
 }
 
-static void check_algo(const char *transport, const char *word)
+static void check_algo(const char *transport, const char *word, bool exact)
 {
     const struct algo *plain, *on_gpu;
     const struct vec_ops *ops = NULL;
@@ -192,6 +192,8 @@ static void check_algo(const char *transport, const char *word)
     if (algo_find(word, t.n_ranks, &plain, &group) < 0)
         comm_abort(t.c, -EINVAL);
     on_gpu = plain;
+    if (exact) /* in groups, but with the bits of direct for every codec */
+        plain = &algo_direct, on_gpu = &algo_group_scatter_exact;
     setenv("NARROWCAST_GPU_TRANSPORT", transport, 1);
     err_hold();
     const int rc = gpu_peers_choose(t.c, false, false, group, &on_gpu, &ops, said, sizeof said);
@@ -214,7 +216,7 @@ static void check_algo(const char *transport, const char *word)
     for (int i = 0; i < N_FORMATS; i++) {
         const struct codec_spec spec = {
             .format = formats[i][0], .sum = formats[i][1], .acc_format = formats[i][2]};
-        for (int s = 0; s < (plain == &algo_group_scatter && group == 2 && i < 2 ? 3 : 2); s++)
+        for (int s = 0; s < (group == 2 && plain != &algo_group_master && i < 2 ? 3 : 2); s++)
             check_case(transport, plain, on_gpu, ops, group, &spec, sizes[s], word);
     }
 }
@@ -319,7 +321,8 @@ int main(int argc, char **argv)
         }
         for (int w = 0; w < 10; w++)
             if (strchr(spec[w], ':') == NULL || t.n_ranks % atoi(strchr(spec[w], ':') + 1) == 0)
-                check_algo(transports[i], spec[w]);
+                check_algo(transports[i], spec[w], false);
+        check_algo(transports[i], "group-scatter:2", true);
     }
     check_words();
     CHECK(t.n_run > 100 && t.n_refused > 4, "%d cases, %d refusals", t.n_run, t.n_refused);

@@ -39,5 +39,18 @@ on 2 2 --algo direct
 grep -q '^gradients .* all-reduce direct$' "$dir/out" || fail 'not by direct, as asked'
 on 2 2 --sum nearest
 grep -q '^gradients .* all-reduce direct$' "$dir/out" || fail 'rounded sums: not by direct'
+# GPUs, too; fp32 layers have the bits of `direct`
+if [ -e "$B/emu/libnarrowcast_cuda.so" ]; then
+    export NARROWCAST_CUDA="$B/emu/libnarrowcast_cuda.so" NARROWCAST_CONV=first
+    for transport in ipc pinned; do
+        on 1 4 --device cuda --algo direct --quantise large
+        wanted=$(checksum)
+        NARROWCAST_GPU_TRANSPORT=$transport on 2 2 --device cuda --quantise large
+        [ "$(checksum)" = "$wanted" ] || fail "GPUs, $transport: another checksum than $wanted"
+        grep -q '^gradients .* all-reduce group-scatter:2$' "$dir/out" || fail "GPUs, $transport: $(grep ^gradients "$dir/out")"
+    done
+else
+    echo 'skip: no emulator of GPUs in this build: --device cuda'
+fi
 [ $bad != 0 ] || echo '10 sets of machines, one checksum for each number of ranks'
 exit $bad

@@ -161,7 +161,7 @@ static void print_until(const struct train *t, double sent_bytes)
 
 static void print_bytes(const struct train *t, double sent_bytes, double fp32_bytes)
 {
-    const struct algo *algo = t->job.algo == &algo_group_scatter_exact ? &algo_direct : t->job.algo;
+    const struct algo *algo = t->job.chooses && t->job.group ? &algo_direct : t->job.algo;
     printf("bytes          %.0f a step and %s, against %.0f in fp32 by %s", sent_bytes,
            t->o->blocks ? "process" : "rank", fp32_bytes, algo->name);
     printf(fp32_bytes > 0 ? " (%.3f)\n" : "\n", sent_bytes / fp32_bytes);

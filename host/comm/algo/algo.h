@@ -151,7 +151,8 @@ struct algo {
 
 /* Variants by_ipc and by_nccl. */
 extern const struct algo algo_direct_ipc, algo_direct_nccl, algo_group_scatter_ipc,
-    algo_group_scatter_nccl, algo_group_master_ipc, algo_group_master_nccl, algo_native_nccl;
+    algo_group_scatter_nccl, algo_group_scatter_exact_ipc, algo_group_scatter_exact_nccl,
+    algo_group_master_ipc, algo_group_master_nccl, algo_native_nccl;
 /* group-scatter in one node, whose card (algo_call.node) adds as long as it works. */
 extern const struct algo algo_group_scatter_card;
 /* group-scatter for exact sums, else direct. The bits are those of direct, for which the codec is

@@ -164,4 +164,7 @@ const struct algo algo_group_scatter_exact = {
     .check = scatter_check,
     .scratch_bytes = exact_scratch_bytes,
     .run = exact_run,
+    .by_nccl = &algo_group_scatter_exact_nccl,
+    .by_ipc = &algo_group_scatter_exact_ipc,
+    .device_codes = true,
 };

@@ -2,7 +2,8 @@
  *
  * Member i's GPU adds part i of its node's codes, from the members' memory (CUDA IPC) or from
  * memory that NCCL has filled. The nodes' sums travel over MPI in chunks, from pinned memory or, if
- * MPI accepts it, device memory:
+ * MPI accepts it, device memory. Instead of sums that would be rounded, group_scatter_exact sends
+ * the members' codes:
  *
  *     chunk s   node's sum -> wide[s % 2] => nodes
  *         s-1                 store[..] -> sum -> out[..] => nodes
@@ -25,8 +26,8 @@ enum {
 struct scatter {
     struct gpu_peers *peers;
     void *acc; /* device: accumulators of a chunk */
-    /* two chunks each, in memory that MPI can access: the node's sum, other nodes' sums of this
-     * rank's range, the result */
+    /* two chunks each, in memory that MPI can access: the node's sum (or the members' codes), other
+     * nodes' sums of this rank's range, the result */
     uint8_t *wide[2], *store[2], *out[2];
     bool on_device; /* wide, store and out are in device memory */
 };
@@ -46,8 +47,8 @@ static void scatter_close(struct comm *c, struct algo_buffers *buffers)
     free(s);
 }
 
-/* Buffers fit any format. One node needs none. */
-static int make_buffers(struct scatter *s, int n_nodes)
+/* Buffers fit any format. One node needs none. element: bytes of a node's sum or codes. */
+static int make_buffers(struct scatter *s, int n_nodes, size_t element)
 {
     const struct dev_run_ops *run = gpu()->run;
     s->on_device = comm_cuda_aware();
@@ -55,8 +56,8 @@ static int make_buffers(struct scatter *s, int n_nodes)
         return 0;
     s->acc = run->alloc((size_t)CHUNK * WIDEST);
     for (int i = 0; i < 2; i++) {
-        s->wide[i] = (s->on_device ? run->alloc : run->alloc_pinned)((size_t)CHUNK * WIDEST);
-        s->store[i] = (s->on_device ? run->alloc : run->alloc_pinned)((size_t)CHUNK * WIDEST);
+        s->wide[i] = (s->on_device ? run->alloc : run->alloc_pinned)(CHUNK * element);
+        s->store[i] = (s->on_device ? run->alloc : run->alloc_pinned)(CHUNK * element);
         s->out[i] = (s->on_device ? run->alloc : run->alloc_pinned)((size_t)CHUNK * CODE);
         if (!s->wide[i] || !s->store[i] || !s->out[i])
             return -ENOMEM;
@@ -65,11 +66,14 @@ static int make_buffers(struct scatter *s, int n_nodes)
 }
 
 static int scatter_open(struct comm *c, const struct algo_call *call,
-                        const struct gpu_peers_link *link)
+                        const struct gpu_peers_link *link, bool exact)
 {
     const struct algo_set node = algo_node(c, call->group);
+    const size_t codes = exact ? (size_t)call->group * CODE : 0;
     struct scatter *s = buf_alloc(sizeof *s);
-    int rc = comm_agree(c, s ? make_buffers(s, comm_n_ranks(c) / call->group) : -ENOMEM);
+    int rc = comm_agree(c, s ? make_buffers(s, comm_n_ranks(c) / call->group,
+                                            codes > WIDEST ? codes : WIDEST)
+                             : -ENOMEM);
     if (rc == 0)
         rc = gpu_peers_open(c, &node, link, call->buffers, &s->peers);
     if (s)
@@ -87,7 +91,8 @@ struct across {
     struct scatter *s;
     struct algo_set nodes;
     struct algo_range part;
-    enum algo_form form; /* of the nodes' sums in messages */
+    enum algo_form form; /* of messages between nodes */
+    int n_blocks;        /* a node's messages: 1 for its sum, K for its members' codes */
     uint8_t *result;     /* of this rank's part */
 };
 
@@ -100,14 +105,30 @@ static struct algo_cut chunk(const struct across *a, size_t i, enum algo_form fo
                              .n_parts = a->nodes.n};
 }
 
-static void add_node(const struct across *a, size_t i)
+/* Block k of this node's messages, and where that of the node `by` nodes back arrives. */
+static uint8_t *block_of(const struct across *a, size_t i, const struct algo_cut *cut, int k)
+{
+    return a->s->wide[i % 2] + (size_t)k * algo_bytes(cut->op, a->form, cut->whole.n);
+}
+static uint8_t *block_from(const struct across *a, size_t i, const struct algo_cut *cut, int by,
+                           int k)
+{
+    return a->s->store[i % 2] + (size_t)((by - 1) * a->n_blocks + k) * algo_cut_most(cut);
+}
+
+static int add_node(const struct across *a, size_t i)
 {
     const struct algo_cut cut = chunk(a, i, a->form);
     struct gpu_peers *m = a->s->peers;
     for (int k = 0; k < m->set.n; k++)
         m->order[k] = m->parts[k] + algo_bytes(cut.op, ALGO_IN, i * CHUNK);
-    algo_add_blocks(cut.op, CHUNK, cut.whole, ALGO_IN, m->order, m->set.n, a->s->acc, a->form,
-                    a->s->wide[i % 2]);
+    if (a->n_blocks == 1)
+        algo_add_blocks(cut.op, CHUNK, cut.whole, ALGO_IN, m->order, m->set.n, a->s->acc, a->form,
+                        block_of(a, i, &cut, 0));
+    for (int k = 0; k < a->n_blocks && a->n_blocks > 1; k++)
+        TRY(gpu_peers_copy(block_of(a, i, &cut, k), m->order[k],
+                           algo_bytes(cut.op, a->form, cut.whole.n)));
+    return 0;
 }
 
 static int post_node(const struct across *a, size_t i)
@@ -115,12 +136,15 @@ static int post_node(const struct across *a, size_t i)
     const struct algo_cut cut = chunk(a, i, a->form);
     const size_t mine = algo_cut_bytes(&cut, a->nodes.me);
     for (int by = 1; by < a->nodes.n; by++)
-        TRY(comm_recv(a->comm, algo_rank(&a->nodes, algo_around(&a->nodes, -by)),
-                      a->s->store[i % 2] + (size_t)(by - 1) * algo_cut_most(&cut), mine));
+        for (int k = 0; k < a->n_blocks; k++)
+            TRY(comm_recv(a->comm, algo_rank(&a->nodes, algo_around(&a->nodes, -by)),
+                          block_from(a, i, &cut, by, k), mine));
     for (int by = 1; by < a->nodes.n; by++) {
         const int to = algo_around(&a->nodes, by);
-        TRY(comm_send(a->comm, algo_rank(&a->nodes, to), a->s->wide[i % 2] + algo_cut_at(&cut, to),
-                      algo_cut_bytes(&cut, to)));
+        for (int k = 0; k < a->n_blocks; k++)
+            TRY(comm_send(a->comm, algo_rank(&a->nodes, to),
+                          block_of(a, i, &cut, k) + algo_cut_at(&cut, to),
+                          algo_cut_bytes(&cut, to)));
     }
     return 0;
 }
@@ -129,12 +153,15 @@ static void add_nodes(const struct across *a, size_t i)
 {
     const struct algo_cut cut = chunk(a, i, a->form), out = chunk(a, i, ALGO_OUT);
     const uint8_t **parts = a->comm->host_scratch;
-    parts[a->nodes.me] = a->s->wide[i % 2] + algo_cut_at(&cut, a->nodes.me);
-    for (int by = 1; by < a->nodes.n; by++)
-        parts[algo_around(&a->nodes, -by)] =
-            a->s->store[i % 2] + (size_t)(by - 1) * algo_cut_most(&cut);
-    algo_add_blocks(cut.op, CHUNK, algo_cut_range(&cut, a->nodes.me), a->form, parts, a->nodes.n,
-                    a->s->acc, ALGO_OUT, a->s->out[i % 2] + algo_cut_at(&out, a->nodes.me));
+    for (int k = 0; k < a->n_blocks; k++) {
+        parts[a->nodes.me * a->n_blocks + k] =
+            block_of(a, i, &cut, k) + algo_cut_at(&cut, a->nodes.me);
+        for (int by = 1; by < a->nodes.n; by++)
+            parts[algo_around(&a->nodes, -by) * a->n_blocks + k] = block_from(a, i, &cut, by, k);
+    }
+    algo_add_blocks(cut.op, CHUNK, algo_cut_range(&cut, a->nodes.me), a->form, parts,
+                    a->nodes.n * a->n_blocks, a->s->acc, ALGO_OUT,
+                    a->s->out[i % 2] + algo_cut_at(&out, a->nodes.me));
 }
 
 static int post_sum(const struct across *a, size_t i)
@@ -165,7 +192,7 @@ static int across_nodes(const struct across *a)
     a->comm->count.rounds += 2;
     for (size_t i = 0; i < n + 2; i++) {
         if (i < n)
-            add_node(a, i);
+            TRY(add_node(a, i));
         TRY(comm_wait(a->comm)); /* nodes' sums of chunk i - 1, results of chunk i - 2 */
         TRY(gpu_failed());
         if (i < n)
@@ -180,8 +207,9 @@ static int across_nodes(const struct across *a)
     return 0;
 }
 
+/* exact: sums that would be rounded are made of all ranks' codes, as by `direct`. */
 static int scatter_on(struct comm *c, const struct algo_call *whole,
-                      const struct gpu_peers_link *link)
+                      const struct gpu_peers_link *link, bool exact)
 {
     struct algo_call of_nodes = *whole;
     of_nodes.op = algo_pipe_op(&whole->op, whole->group);
@@ -192,14 +220,16 @@ static int scatter_on(struct comm *c, const struct algo_call *whole,
         .op = f, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = node.n};
     const struct algo_cut out = {.op = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = node.n};
     if (!call->buffers->state)
-        TRY(scatter_open(c, call, link));
+        TRY(scatter_open(c, call, link, exact));
     struct scatter *s = call->buffers->state;
+    const bool apart = exact && !algo_is_wide(f);
     const struct across a = {.comm = c,
                              .call = call,
                              .s = s,
                              .nodes = algo_across(c, call->group),
                              .part = algo_cut_range(&in, node.me),
-                             .form = algo_pipe_form(f),
+                             .form = apart ? ALGO_IN : algo_pipe_form(f),
+                             .n_blocks = apart ? node.n : 1,
                              .result = call->result + algo_cut_at(&out, node.me)};
     TRY(gpu_peers_gather(s->peers, &in, call->codes, call->scratch));
     if (a.nodes.n > 1)
@@ -212,11 +242,19 @@ static int scatter_on(struct comm *c, const struct algo_call *whole,
 
 static int scatter_ipc(struct comm *c, const struct algo_call *call)
 {
-    return scatter_on(c, call, &gpu_peers_ipc);
+    return scatter_on(c, call, &gpu_peers_ipc, false);
 }
 static int scatter_nccl(struct comm *c, const struct algo_call *call)
 {
-    return scatter_on(c, call, &gpu_peers_nccl);
+    return scatter_on(c, call, &gpu_peers_nccl, false);
+}
+static int exact_ipc(struct comm *c, const struct algo_call *call)
+{
+    return scatter_on(c, call, &gpu_peers_ipc, true);
+}
+static int exact_nccl(struct comm *c, const struct algo_call *call)
+{
+    return scatter_on(c, call, &gpu_peers_nccl, true);
 }
 
 static size_t ipc_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks, int group)
@@ -237,11 +275,13 @@ static int scatter_check(const struct codec *codec, int n_ranks, int group)
     return algo_check_group(algo_group_scatter_ipc.name, n_ranks, group);
 }
 
-#define SCATTER                                                                                   \
-    .name = "group-scatter", .needs = REDUCE_PARTS | REDUCE_WIDE | REDUCE_NODES, .grouped = true, \
-    .check = scatter_check, .close = scatter_close
+#define SCATTER \
+    .name = "group-scatter", .grouped = true, .check = scatter_check, .close = scatter_close
+#define BY_IPC SCATTER, .scratch_bytes = ipc_scratch_bytes
+#define BY_NCCL SCATTER, .scratch_bytes = nccl_scratch_bytes
+#define NEEDS .needs = REDUCE_PARTS | REDUCE_WIDE | REDUCE_NODES
 
-const struct algo algo_group_scatter_ipc = {SCATTER, .scratch_bytes = ipc_scratch_bytes,
-                                            .run = scatter_ipc};
-const struct algo algo_group_scatter_nccl = {SCATTER, .scratch_bytes = nccl_scratch_bytes,
-                                             .run = scatter_nccl};
+const struct algo algo_group_scatter_ipc = {BY_IPC, NEEDS, .run = scatter_ipc};
+const struct algo algo_group_scatter_nccl = {BY_NCCL, NEEDS, .run = scatter_nccl};
+const struct algo algo_group_scatter_exact_ipc = {BY_IPC, .run = exact_ipc};
+const struct algo algo_group_scatter_exact_nccl = {BY_NCCL, .run = exact_nccl};
