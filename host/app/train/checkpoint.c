@@ -30,6 +30,8 @@ static int kit_init(struct kit *k, const struct train *t)
     train_options_lines(t->o, &text);
     text_add(&text, "device in use=%s\n", t->on_gpu ? "cuda" : "cpu");
     text_add(&text, "checksum of the data=%08x\n", train_data_crc(t));
+    if (t->shard && reducer_state_bytes(t->job.reducer))
+        text_add(&text, "residuals of sums=by shards\n");
     if (schedule_by_length(&t->schedule))
         text_add(&text, CHECKPOINT_STEPS "=%llu\n", (unsigned long long)t->n_steps);
     k->plan.text = k->text;
@@ -78,7 +80,7 @@ static int save_section(struct train *t, const struct checkpoint_section *s, uin
     const size_t bytes = s->bytes(t);
     if (!bytes)
         return 0;
-    if (t->rank == 0 || s->per_rank)
+    if (t->rank == 0 || s->per_rank || (s->by_all && t->shard))
         TRY(s->get(t, part));
     if (t->rank == 0)
         write_part(f, part, bytes);

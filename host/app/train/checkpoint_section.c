@@ -77,11 +77,15 @@ static int weights_put(struct train *t, const void *from)
 
 static size_t states_bytes(const struct train *t)
 {
+    if (t->shard)
+        return train_shard_bytes(t);
     return (size_t)optim_n_states(t->optim) * weights_bytes(t);
 }
 
 static int states_get(struct train *t, void *to)
 {
+    if (t->shard)
+        return train_shard_get(t, to);
     for (int i = 0; i < optim_n_states(t->optim); i++)
         TRY(nn_model_get(t->model, (real *)to + (size_t)i * t->n_weights, optim_state(t->optim, i),
                          t->n_weights));
@@ -90,11 +94,14 @@ static int states_get(struct train *t, void *to)
 
 static int states_put(struct train *t, const void *from)
 {
-    for (int i = 0; i < optim_n_states(t->optim); i++) {
-        const real *state = (const real *)from + (size_t)i * t->n_weights;
+    for (size_t i = 0; i < states_bytes(t) / weights_bytes(t); i++) {
+        const real *state = (const real *)from + i * t->n_weights;
         TRY(check_finite(t, state, optim_n_states(t->optim) > 1 ? "states" : "velocities"));
-        TRY(nn_model_put(t->model, optim_state(t->optim, i), state, t->n_weights));
+        if (!t->shard)
+            TRY(nn_model_put(t->model, optim_state(t->optim, (int)i), state, t->n_weights));
     }
+    if (t->shard)
+        train_shard_put(t, from);
     /* the section "progress" was loaded before */
     optim_resume(t->optim, t->state.step - t->state.skipped);
     return 0;
@@ -185,6 +192,7 @@ const struct checkpoint_section checkpoint_sections[] = {
     /* holds all optimiser states, not only velocities; older files need this name */
     {.name = "velocities",
      .in_common = true,
+     .by_all = true,
      .bytes = states_bytes,
      .get = states_get,
      .put = states_put},

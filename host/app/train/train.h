@@ -13,6 +13,7 @@
 #include "app/train/checkpoint_file.h"
 #include "app/train/train_options.h"
 #include "app/train/train_report.h"
+#include "app/train/train_shard.h"
 #include "base/stop.h"
 #include "base/trace.h"
 #include "comm/comm.h"
@@ -106,6 +107,7 @@ struct train {
     /* [n_classes][n_classes] confusion table of all ranks' test images; NULL without label maps */
     double *confusion;
     struct optim *optim;
+    struct train_shard *shard; /* NULL without --shard */
     struct schedule schedule;
 
     uint64_t steps_per_epoch, n_steps; /* n_steps: of the whole run */

@@ -10,9 +10,14 @@ bool train_is_pure(const struct train_options *o)
     return !strcmp(o->precision, "fp16-pure");
 }
 
+bool train_is_sharded(const struct train_options *o)
+{
+    return strcmp(o->shard, "no") != 0;
+}
+
 bool train_needs_cpu(const struct train_options *o)
 {
-    return train_is_pure(o) && strcmp(o->gemm, "fp32");
+    return (train_is_pure(o) && strcmp(o->gemm, "fp32")) || train_is_sharded(o);
 }
 
 struct words {
@@ -28,7 +33,8 @@ static bool given(const struct words *w, const char *name)
 static int check_emulated(const struct train_options *o, const struct words *w)
 {
     static const char *const names[] = {"deadline",       "card-slots", "card-deadline", "fabric",
-                                        "fabric-address", "xclbin",     "trace",         "blocks"};
+                                        "fabric-address", "xclbin",     "trace",         "blocks",
+                                        "shard"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (given(w, names[i]))
             return ERR(-EINVAL,
@@ -122,12 +128,34 @@ static int check_numbers(const struct train_options *o, const struct words *w)
     return 0;
 }
 
+/* Sharded runs have no codes in a card's format, no norms of whole layers, and no means of all
+ * weights. */
+static int check_shard(const struct train_options *o, const struct words *w)
+{
+    static const char *const others[] = {"blocks", "stats", "node-sum"};
+    if (!train_is_sharded(o))
+        return given(w, "gather") ? ERR(-EINVAL, "--gather %s needs --shard optimizer", o->gather)
+                                  : 0;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (given(w, others[i]))
+            return ERR(-EINVAL, "--%s does not work with --shard: leave one of them out",
+                       others[i]);
+    if (!strcmp(o->optimizer, "lars"))
+        return ERR(-EINVAL, "--optimizer lars needs the norms of whole layers, which --shard "
+                            "divides: use sgd or adamw, or leave --shard out");
+    if (!strcmp(o->device, "cuda") || train_is_pure(o))
+        return ERR(-EINVAL, "--shard needs fp32 gradients on the CPU: leave out --%s",
+                   train_is_pure(o) ? "precision fp16-pure" : "device cuda");
+    return 0;
+}
+
 int train_options_check(const struct opt_command *command, const struct train_options *o,
                         const struct opt_parsed *parsed)
 {
     const struct words w = {command, parsed};
     TRY(check_run(o, &w));
     TRY(check_numbers(o, &w));
+    TRY(check_shard(o, &w));
     if (o->blocks && given(&w, "trace"))
         return ERR(-EINVAL, "--trace does not work with --blocks: leave one of them out");
     if (o->blocks && !strcmp(o->overlap, "on"))

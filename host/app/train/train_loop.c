@@ -64,7 +64,7 @@ static int reduce_and_update(struct train *t, double lr, struct reducer_step *re
     while (reducer_next(t->job.reducer, &first, &n)) {
         trace_add(t->trace, TRACE_MAIN, name, -1, start_s);
         const double update_s = clock_s();
-        if (!train_is_emulated(t)) {
+        if (!train_is_emulated(t) && !t->shard) {
             train_narrow_means(t, first, n);
             optim_step_some(t->optim, first, n, t->weights, train_means(t), lr);
         }
@@ -73,6 +73,8 @@ static int reduce_and_update(struct train *t, double lr, struct reducer_step *re
     }
     TRY(reducer_finish(t->job.reducer, reduced));
     trace_add(t->trace, TRACE_MAIN, name, -1, start_s);
+    if (t->shard)
+        return train_shard_update(t, lr, reduced);
     return train_is_emulated(t) ? train_emulate_update(t, lr, reduced->skipped) : 0;
 }
 

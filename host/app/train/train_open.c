@@ -57,6 +57,9 @@ static enum job_if job_if(const char *word, const char *yes)
 static int settle_job(struct train *t)
 {
     const struct train_options *o = t->o;
+    struct job_shard shard = {.on = false};
+    if (train_is_sharded(o))
+        TRY(shard_parse("rounded", o->gather, &shard));
     const struct job_spec spec = {.codec = {.codec = o->codec,
                                             .format = o->format,
                                             .scale = o->scale,
@@ -83,6 +86,7 @@ static int settle_job(struct train *t)
                                             .card_deadline_s = o->card_deadline,
                                             .deadline_s = o->deadline},
                                   .node_sum = o->node_sum,
+                                  .shard = shard,
                                   .emulated = o->memory != NULL,
                                   .low_memory = t->low_memory};
     return job_settle(t->comm, &spec, &t->job);
@@ -128,10 +132,7 @@ static int open_model(struct train *t)
     t->weights = nn_model_weights(t->model, &t->n_weights);
     t->grads = nn_model_grads(t->model);
     t->stats = nn_model_stats(t->model, &t->n_stats);
-    struct optim_options how = o->optim;
-    how.real_grads = train_has_means(t);
-    TRY(optim_open(t->nn, nn_model_ctx(t->model), &how, t->params, t->n_params, t->n_weights,
-                   &t->optim));
+    TRY(train_shard_open(t));
 
     const struct dataset_augment augment = {.how = t->augment, .seed = o->seed};
     TRY(feed_open(t->model, d, &augment, t->eval_batch, &t->feed));
@@ -198,6 +199,7 @@ static int open_job(struct train *t)
     if (rc == 0) {
         reducer_set_weights(t->job.reducer, weights);
         reducer_set_means(t->job.reducer, t->mean_layers);
+        train_shard_begin(t);
     }
     free(weights);
     free(layers);
@@ -210,8 +212,8 @@ static int count_fp32(struct train *t)
     TRY(nn_model_put(t->model, t->grads, t->host, t->n_weights)); /* host is still zero */
     reducer_force_fp32(t->job.reducer, true);
     TRY(reducer_run(t->job.reducer, 0, t->layers, &step));
-    t->report.fp32_sent_bytes = step.sent_bytes;
-    return 0;
+    t->report.fp32_sent_bytes = step.sent_bytes * (t->shard ? 2 : 1); /* and gathers as much */
+    return t->shard ? train_shard_gather(t, &step) : 0; /* differences need a first one */
 }
 
 int train_open(struct train *t)
@@ -263,6 +265,7 @@ void train_close(struct train *t)
         free(t->order);
         feed_close(t->feed);
         optim_close(t->optim);
+        train_shard_close(t);
         if (t->micro_sum)
             t->nn->free(nn_model_ctx(t->model), t->micro_sum);
         nn_model_close(t->model);

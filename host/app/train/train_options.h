@@ -25,6 +25,7 @@ struct train_options {
     bool fp32_last_layer;
     const char *algo, *overlap, *offload, *xclbin, *fabric, *fabric_address, *node_sum;
     uint64_t bucket_bytes;
+    const char *shard, *gather;
     double deadline, card_deadline; /* s */
     int64_t card_slots;
     const char *card_group;
@@ -39,6 +40,8 @@ struct train_options {
     int64_t ranks;      /* emulated ranks; 0: real ranks */
     const char *memory; /* NULL: real ranks */
 };
+
+bool train_is_sharded(const struct train_options *o);
 
 /* Marks options on which the weights' bits depend; --resume needs the same values. */
 enum { TRAIN_BITS = 1 };

@@ -1,0 +1,198 @@
+/* train_shard.c : keeps only a range of the optimiser's states on each rank (ZeRO, stage 1;
+ * Rajbhandari et al. 2020).
+ *
+ *     all gradients =reduce-scatter=> means of the range --optimiser--> weights of the range =all-gather=> all weights */
+#include "app/train/train_shard.h"
+#include "app/train/train.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct train_shard {
+    size_t n;                /* elements of this rank's range of all layers, end to end */
+    struct nn_param *params; /* [n_params] layers in the range, cut to it; offset: in the range */
+    int n_params;
+    float *means, *weights; /* [n], the weights in fp32 whatever --gather sends */
+    float **all;            /* [train.n_params] the layers' weights */
+};
+
+static size_t count(const struct train *t)
+{
+    size_t n = 0;
+    for (int i = 0; i < t->n_params; i++)
+        n += t->params[i].n;
+    return n;
+}
+
+/* Calls each() for the layers that a rank's range meets, with the part's place in the model's
+ * arrays (at) and in the range (in). Returns their number. each: may be NULL. */
+struct part {
+    int layer;
+    size_t at, in, n;
+};
+typedef void part_fn(void *arg, const struct part *part);
+static int parts_of(const struct train *t, int rank, part_fn *each, void *arg)
+{
+    const size_t all = count(t);
+    size_t from = 0, layer_at = 0;
+    int n_parts = 0;
+    for (int r = 0; r < rank; r++)
+        from += shard_equal(all, t->n_ranks, r);
+    const size_t end = from + shard_equal(all, t->n_ranks, rank);
+    for (int i = 0; i < t->n_params; layer_at += t->params[i++].n) {
+        const size_t layer_end = layer_at + t->params[i].n;
+        const size_t first = from > layer_at ? from : layer_at,
+                     last = end < layer_end ? end : layer_end;
+        if (first >= last)
+            continue;
+        n_parts++;
+        if (each)
+            each(arg, &(struct part){.layer = i,
+                                     .at = t->params[i].offset + (first - layer_at),
+                                     .in = first - from,
+                                     .n = last - first});
+    }
+    return n_parts;
+}
+
+static void add_param(void *arg, const struct part *part)
+{
+    struct train *t = arg;
+    struct nn_param *to = &t->shard->params[t->shard->n_params++];
+    *to = t->params[part->layer];
+    to->offset = part->in;
+    to->n = part->n;
+}
+
+struct copy {
+    float *model, *range;
+    bool out; /* from the range */
+};
+static void copy_part(void *arg, const struct part *part)
+{
+    const struct copy *c = arg;
+    if (c->out)
+        memcpy(c->model + part->at, c->range + part->in, part->n * sizeof(float));
+    else
+        memcpy(c->range + part->in, c->model + part->at, part->n * sizeof(float));
+}
+
+int train_shard_open(struct train *t)
+{
+    struct optim_options o = t->o->optim;
+    o.real_grads = train_has_means(t);
+    if (!train_is_sharded(t->o))
+        return optim_open(t->nn, nn_model_ctx(t->model), &o, t->params, t->n_params, t->n_weights,
+                          &t->optim);
+    struct train_shard *s = t->shard = buf_alloc(sizeof *s);
+    if (!s)
+        return -ENOMEM;
+    s->n = shard_equal(count(t), t->n_ranks, t->rank);
+    s->params = buf_alloc((size_t)parts_of(t, t->rank, NULL, NULL) * sizeof *s->params);
+    s->means = buf_alloc(s->n * sizeof *s->means);
+    s->weights = buf_alloc(s->n * sizeof *s->weights);
+    s->all = buf_alloc((size_t)t->n_params * sizeof *s->all);
+    if (!s->params || !s->means || !s->weights || !s->all)
+        return -ENOMEM;
+    (void)parts_of(t, t->rank, add_param, t);
+    for (int i = 0; i < t->n_params; i++)
+        s->all[i] = nn_model_at(t->model, t->weights, t->params[i].offset);
+    (void)parts_of(t, t->rank, copy_part, &(struct copy){t->weights, s->weights, false});
+    return optim_open(t->nn, nn_model_ctx(t->model), &o, s->params, s->n_params, s->n, &t->optim);
+}
+
+void train_shard_close(struct train *t)
+{
+    struct train_shard *s = t->shard;
+    if (!s)
+        return;
+    free(s->params);
+    free(s->means);
+    free(s->weights);
+    free(s->all);
+    free(s);
+}
+
+void train_shard_begin(struct train *t)
+{
+    if (t->shard)
+        reducer_set_shard(t->job.reducer, t->shard->n ? t->shard->means : NULL);
+}
+
+int train_shard_gather(struct train *t, struct reducer_step *step)
+{
+    struct train_shard *s = t->shard;
+    struct reducer_step gathered;
+    reducer_set_shard(t->job.reducer, s->n ? s->weights : NULL);
+    TRY(reducer_gather_here(t->job.reducer, s->all, &gathered));
+    train_shard_begin(t);
+    step->sent_bytes += gathered.sent_bytes;
+    step->code_bytes += gathered.code_bytes;
+    step->fp32_bytes += gathered.fp32_bytes;
+    step->comm_s += gathered.comm_s;
+    step->codec_s += gathered.codec_s;
+    step->exposed_s += gathered.comm_s + gathered.codec_s;
+    return 0;
+}
+
+int train_shard_update(struct train *t, double lr, struct reducer_step *step)
+{
+    if (step->skipped)
+        return 0;
+    optim_step(t->optim, t->shard->weights, t->shard->means, lr);
+    return train_shard_gather(t, step);
+}
+
+size_t train_shard_memory(const struct train *t)
+{
+    const size_t n_states = (size_t)optim_n_states(t->optim);
+    return t->shard ? (n_states + 2) * t->shard->n * sizeof(float)
+                    : n_states * t->n_weights * train_weight_bytes(t);
+}
+
+/* ---- checkpoints: arrays of all ranks, as without shards; the last is that of weights ---- */
+
+static int n_arrays(const struct train *t)
+{
+    return optim_n_states(t->optim) + (strcmp(t->o->gather, "fp32") != 0);
+}
+
+size_t train_shard_bytes(const struct train *t)
+{
+    return (size_t)n_arrays(t) * t->n_weights * sizeof(float);
+}
+
+static float *array_of(struct train *t, int i)
+{
+    return i < optim_n_states(t->optim) ? optim_state(t->optim, i) : t->shard->weights;
+}
+
+int train_shard_get(struct train *t, void *to)
+{
+    const size_t all = count(t);
+    for (int i = 0; i < n_arrays(t); i++) {
+        float *whole = (float *)to + (size_t)i * t->n_weights, *mine = array_of(t, i);
+        if (t->rank > 0) {
+            TRY(comm_pass(t->comm, t->rank, 0, mine, t->shard->n * sizeof *mine));
+            continue;
+        }
+        memset(whole, 0, t->n_weights * sizeof *whole);
+        (void)parts_of(t, 0, copy_part, &(struct copy){whole, mine, true});
+        for (int r = 1; r < t->n_ranks; r++) { /* rank 0 has the longest range */
+            TRY(comm_pass(t->comm, r, 0, t->shard->means,
+                          shard_equal(all, t->n_ranks, r) * sizeof *mine));
+            (void)parts_of(t, r, copy_part, &(struct copy){whole, t->shard->means, true});
+        }
+    }
+    return 0;
+}
+
+void train_shard_put(struct train *t, const void *from)
+{
+    (void)parts_of(t, t->rank, copy_part, &(struct copy){t->weights, t->shard->weights, false});
+    for (int i = 0; i < n_arrays(t); i++)
+        (void)parts_of(t, t->rank, copy_part,
+                       &(struct copy){(float *)(uintptr_t)from + (size_t)i * t->n_weights,
+                                      array_of(t, i), false});
+}

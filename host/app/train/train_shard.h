@@ -1,0 +1,33 @@
+/* train_shard.h : declares the optimiser of a rank, which with --shard owns a range of all
+ * weights. */
+#ifndef TRAIN_SHARD_H
+#define TRAIN_SHARD_H
+#include "app/train/train_options.h"
+#include "reduce/reducer.h"
+
+struct train;
+
+/* Open the optimiser: of all weights, or with --shard of this rank's range. Call it after the model
+ * is open. */
+int train_shard_open(struct train *t);
+void train_shard_close(struct train *t);
+
+/* Set where the reducer writes means. Call it after the job is open. No effect without --shard. */
+void train_shard_begin(struct train *t);
+
+/* The others need --shard. Step over the range and gather all weights, unless the step is skipped.
+ * Add to *step what that took. */
+int train_shard_update(struct train *t, double lr, struct reducer_step *step);
+/* Only gather. */
+int train_shard_gather(struct train *t, struct reducer_step *step);
+
+/* Return the bytes of this rank's states, and with --shard of its means and weights. */
+size_t train_shard_memory(const struct train *t);
+
+/* States, and weights if --gather changes them, as checkpoint sections: [n_weights] each. All ranks
+ * call get(), which fills rank 0's. put() takes the range from them, after the weights are loaded. */
+size_t train_shard_bytes(const struct train *t);
+int train_shard_get(struct train *t, void *to);
+void train_shard_put(struct train *t, const void *from);
+
+#endif

@@ -1,0 +1,85 @@
+#!/bin/bash
+# test_train_shard.sh : `train --shard optimizer` gives the weights and checkpoints of a run without
+# it, resumes both, and refuses what it cannot do.
+set -u
+. "$(dirname "$0")/../lib/in_folder.sh"
+
+common='--data synthetic:240,3 --batch 48 --steps 6 --device cpu --schedule const'
+on() { mpirun -np "$1" "$n" train $common "${@:2}"; }
+sum_of() { sed -n 's/^weights checksum //p' "$1"; }
+compared=0
+
+# same RANKS OPTION...
+same() {
+    local p=$1
+    shift
+    on "$p" --save whole.ck "$@" >whole 2>&1 || fail "$p ranks, $*: $(tail -n 3 whole)"
+    on "$p" --save shard.ck --shard optimizer "$@" >shard 2>&1 || fail "$p ranks, --shard $*: $(tail -n 3 shard)"
+    [ -n "$(sum_of whole)" ] && [ "$(sum_of whole)" = "$(sum_of shard)" ] || fail "$p ranks, $*: other weights with --shard"
+    [[ $* == *onebit* ]] || same_state whole.ck shard.ck || fail "$p ranks, $*: another checkpoint with --shard"
+    compared=$((compared + 1))
+}
+
+for p in 1 2 3 4 6; do same $p --model mlp --micro 2; done
+same 4 --model resnet8 --width 0.25 --optimizer adamw --lr 0.001
+same 3 --model lenet5 --format e3m0 --nesterov --weight-decay 0.01
+same 4 --model mlp --overlap on --bucket-bytes 9k
+same 3 --model mlp --codec onebit --bias-lr 2
+same 4 --model mlp --format e2m5f --scale aps-tight:32
+same 2 --model mlp --format fp32 --first-steps-fp32 2
+same 4 --model mlp --codec qsgd:4 --first-steps-fp32 3
+
+# either kind resumes the other's checkpoint
+on 4 --model resnet8 --width 0.25 --optimizer adamw --lr 0.001 >whole 2>&1 || fail "whole: $(tail -n 3 whole)"
+for first in '' '--shard optimizer'; do
+    for then in '' '--shard optimizer'; do
+        # shellcheck disable=SC2086
+        { on 4 --model resnet8 --width 0.25 --optimizer adamw --lr 0.001 $first --steps 3 --save half.ck >half 2>&1 &&
+            on 4 --model resnet8 --width 0.25 --optimizer adamw --lr 0.001 $then --resume half.ck >rest 2>&1; } ||
+            fail "'$first', then '$then': $(tail -n 3 half rest)"
+        [ "$(sum_of whole)" = "$(sum_of rest)" ] || fail "'$first', then '$then': other weights"
+    done
+done
+
+# onebit's ranks keep residuals of their ranges of sums
+for with in '' '--shard optimizer'; do
+    # shellcheck disable=SC2086
+    on 3 --model mlp --codec onebit --steps 3 --save half.ck $with >half 2>&1 || fail "onebit $with: $(tail -n 3 half)"
+    # shellcheck disable=SC2086
+    on 3 --model mlp --codec onebit --resume half.ck $with >rest 2>&1 || fail "onebit $with resumed: $(tail -n 3 rest)"
+    on 3 --model mlp --codec onebit >whole 2>&1
+    [ "$(sum_of whole)" = "$(sum_of rest)" ] || fail "onebit $with: other weights when resumed"
+done
+refused "residuals of sums" mpirun -np 3 "$n" train $common --model mlp --codec onebit --resume half.ck
+
+# narrow weights: the same when resumed, others than in fp32, and fewer bytes
+bytes_of() { sed -n 's/^bytes  *\([0-9]*\) .*/\1/p' "$1"; }
+on 3 --model mlp --shard optimizer >fp32 2>&1 || fail "fp32: $(tail -n 3 fp32)"
+last=$(bytes_of fp32)
+for gather in bf16 delta:e4m3:64 delta:e2m1f:16; do
+    on 3 --model mlp --shard optimizer --gather $gather >whole 2>&1 || fail "$gather: $(tail -n 3 whole)"
+    { on 3 --model mlp --shard optimizer --gather $gather --steps 3 --save half.ck >half 2>&1 &&
+        on 3 --model mlp --shard optimizer --gather $gather --resume half.ck >rest 2>&1; } || fail "$gather resumed: $(tail -n 3 half rest)"
+    [ "$(sum_of whole)" = "$(sum_of rest)" ] || fail "$gather: other weights when resumed"
+    [ "$(sum_of whole)" != "$(sum_of fp32)" ] || fail "$gather: the weights of fp32"
+    [ "$(bytes_of whole)" -lt "$last" ] || fail "$gather: $(bytes_of whole) bytes, not fewer than $last"
+    last=$(bytes_of whole)
+done
+refused "it was made with gather 'delta:e2m1f:16', this run has 'bf16'" "$n" train $common --model mlp --shard optimizer --gather bf16 --resume half.ck
+
+grep -q '^shard  *[0-9]* bytes of states, means and weights on rank 0, without --shard 473128 ' fp32 || fail "memory: $(cat fp32)"
+
+one() { timeout 60 "$n" train $common --model mlp "$@"; }
+refused '--gather bf16 needs --shard optimizer' one --gather bf16
+refused 'unknown gather "e4m3": need fp32, bf16, fp16, delta:F or delta:F:G' one --shard optimizer --gather e4m3
+refused '--optimizer lars needs the norms of whole layers' one --shard optimizer --optimizer lars
+refused '--blocks does not work with --shard' one --shard optimizer --blocks 2
+refused '--stats does not work with --shard' one --shard optimizer --stats s
+refused '--shard needs fp32 gradients on the CPU: leave out --device cuda' one --shard optimizer --device cuda
+refused 'leave out --precision fp16-pure' one --shard optimizer --precision fp16-pure
+refused 'cannot reduce-scatter to shards' mpirun -np 2 "$n" train $common --model mlp --shard optimizer --algo ring
+refused 'cards cannot reduce-scatter to shards' mpirun -np 2 "$n" train $common --model mlp --shard optimizer --offload sim:c
+refused '--shard has no effect on emulated ranks' timeout 60 "$n" emulate --ranks 2 $common --model mlp --shard optimizer
+
+[ $bad != 0 ] || echo "$compared runs have the weights and the checkpoint of a run without --shard"
+exit $bad
