@@ -1,11 +1,14 @@
-/* comm_wait.c : implements messages, waits and collectives for all kinds of ranks. */
+/* comm_wait.c : implements messages, waits and collectives for all kinds of ranks, and finds the
+ * ranks of a machine. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
 #include <assert.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 int comm_place(struct comm *c)
 {
@@ -323,4 +326,74 @@ int comm_check_equal(struct comm *c, const void *mine, size_t bytes, const char 
                ? -EPROTO
                : ERR(-EPROTO, "%s differs between %ss: %s %d and %s 0 have different ones", what,
                      comm_rank_word(c), comm_rank_word(c), (int)first, comm_rank_word(c));
+}
+
+/* ---- machines ---- */
+
+/* Machines are told apart by name and boot id, since containers may have equal names. */
+static uint64_t machine_hash(void)
+{
+    char host[64] = "", boot[48] = "", text[128];
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
+    if (f && fscanf(f, "%40s", boot) != 1)
+        boot[0] = 0;
+    if (f)
+        fclose(f);
+    (void)gethostname(host, sizeof host - 1);
+    const int n = snprintf(text, sizeof text, "%s %s", boot, host);
+    uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
+    for (int i = 0; i < n; i++)
+        hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3;
+    return hash;
+}
+
+/* Sets *rank to this process's index on its machine and lowest [n_ranks], unless NULL, to the
+ * lowest rank on each rank's machine. */
+static int find_machines(struct comm *c, int *rank, int32_t *lowest)
+{
+    if (c->ops->nodes)
+        return c->ops->nodes(c, rank, lowest);
+    uint64_t *all = c->host_scratch;
+    const uint8_t **hash = (const uint8_t **)(all + c->n_ranks);
+    const uint64_t mine = machine_hash();
+    const struct comm_count count = c->count;
+    TRY(comm_all_gather(c, &mine, sizeof mine, all, hash));
+    c->count.sent_bytes = count.sent_bytes;
+    c->count.rounds = count.rounds;
+    *rank = 0;
+    for (int r = 0; r < c->n_ranks; r++) {
+        *rank += r < c->rank && memcmp(hash[r], &mine, sizeof mine) == 0;
+        int first = 0;
+        while (memcmp(hash[first], hash[r], sizeof mine) != 0)
+            first++;
+        if (lowest)
+            lowest[r] = first;
+    }
+    return 0;
+}
+
+int comm_rank_on_node(struct comm *c)
+{
+    int rank;
+    TRY(find_machines(c, &rank, NULL));
+    return rank;
+}
+
+int comm_nodes(struct comm *c, int32_t *nodes)
+{
+    int rank;
+    return find_machines(c, &rank, nodes);
+}
+
+int comm_ranks_per_machine(struct comm *c)
+{
+    int32_t *lowest = (int32_t *)((uint64_t *)c->host_scratch + 2 * c->n_ranks);
+    TRY(comm_nodes(c, lowest));
+    int k = 1;
+    while (k < c->n_ranks && lowest[k] == lowest[0])
+        k++;
+    for (int r = 0; r < c->n_ranks; r++)
+        if (lowest[r] != r - r % k)
+            return 0;
+    return k > 1 && k < c->n_ranks && c->n_ranks % k == 0 ? k : 0;
 }

@@ -31,7 +31,7 @@ static int kit_init(struct kit *k, const struct train *t)
     text_add(&text, "device in use=%s\n", t->on_gpu ? "cuda" : "cpu");
     text_add(&text, "checksum of the data=%08x\n", train_data_crc(t));
     if (t->shard && reducer_state_bytes(t->job.reducer))
-        text_add(&text, "residuals of sums=by shards\n");
+        text_add(&text, "shard=%s\n", t->o->shard); /* sums' residuals are of a rank's range */
     if (schedule_by_length(&t->schedule))
         text_add(&text, CHECKPOINT_STEPS "=%llu\n", (unsigned long long)t->n_steps);
     k->plan.text = k->text;

@@ -195,7 +195,8 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     if (t->shard)
         printf("shard          %zu bytes of states, means and weights on rank 0, without --shard "
                "%zu of states on each rank\n",
-               train_shard_memory(t), (size_t)optim_n_states(t->optim) * t->n_weights * sizeof(real));
+               train_shard_memory(t),
+               (size_t)optim_n_states(t->optim) * t->n_weights * sizeof(real));
     print_until(t, sent_bytes);
     printf("loss           %.4f on the test images", e->test_loss);
     printf(all->steps > 0 ? ", %.4f on the training images of the last epoch\n" : "\n",

@@ -1,7 +1,8 @@
 /* train_shard.c : keeps only a range of the optimiser's states on each rank (ZeRO, stage 1;
  * Rajbhandari et al. 2020).
  *
- *     all gradients =reduce-scatter=> means of the range --optimiser--> weights of the range =all-gather=> all weights */
+ *     all gradients =reduce-scatter=> means of the range --optimiser--> weights of the range
+ *     weights of the range =all-gather=> all weights */
 #include "app/train/train_shard.h"
 #include "app/train/train.h"
 #include "base/buf.h"

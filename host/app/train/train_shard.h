@@ -25,7 +25,8 @@ int train_shard_gather(struct train *t, struct reducer_step *step);
 size_t train_shard_memory(const struct train *t);
 
 /* States, and weights if --gather changes them, as checkpoint sections: [n_weights] each. All ranks
- * call get(), which fills rank 0's. put() takes the range from them, after the weights are loaded. */
+ * call get(), which fills rank 0's. put() takes the range from them, after the weights are
+ * loaded. */
 size_t train_shard_bytes(const struct train *t);
 int train_shard_get(struct train *t, void *to);
 void train_shard_put(struct train *t, const void *from);
