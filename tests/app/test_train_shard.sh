@@ -75,11 +75,23 @@ refused 'unknown gather "e4m3": need fp32, bf16, fp16, delta:F or delta:F:G' one
 refused '--optimizer lars needs the norms of whole layers' one --shard optimizer --optimizer lars
 refused '--blocks does not work with --shard' one --shard optimizer --blocks 2
 refused '--stats does not work with --shard' one --shard optimizer --stats s
-refused '--shard needs fp32 gradients on the CPU: leave out --device cuda' one --shard optimizer --device cuda
-refused 'leave out --precision fp16-pure' one --shard optimizer --precision fp16-pure
+refused '--shard needs fp32 gradients of weights' one --shard optimizer --precision fp16-pure
 refused 'cannot reduce-scatter to shards' mpirun -np 2 "$n" train $common --model mlp --shard optimizer --algo ring
 refused 'cards cannot reduce-scatter to shards' mpirun -np 2 "$n" train $common --model mlp --shard optimizer --offload sim:c
 refused '--shard has no effect on emulated ranks' timeout 60 "$n" emulate --ranks 2 $common --model mlp --shard optimizer
+
+if [ -e "$B/emu/libnarrowcast_cuda.so" ]; then
+    export NARROWCAST_CUDA="$B/emu/libnarrowcast_cuda.so" NARROWCAST_CONV=first EMU_DEVICES=4
+    common=${common/--device cpu/--device cuda}
+    same 3 --model mlp
+    same 2 --model lenet5 --optimizer adamw --lr 0.001 --overlap off
+    { on 3 --model mlp --shard optimizer --gather bf16 >whole 2>&1 && on 3 --model mlp --shard optimizer --gather bf16 --steps 3 --save half.ck >half 2>&1 &&
+        on 3 --model mlp --shard optimizer --gather bf16 --resume half.ck >rest 2>&1; } || fail "bf16 on GPUs: $(tail -n 3 whole half rest)"
+    [ "$(sum_of whole)" = "$(sum_of rest)" ] || fail 'bf16 on GPUs: other weights when resumed'
+    refused 'cannot gather differences of weights on a GPU' one --shard optimizer --gather delta:e4m3
+else
+    echo 'skip: no emulator of GPUs in this build: --device cuda'
+fi
 
 [ $bad != 0 ] || echo "$compared runs have the weights and the checkpoint of a run without --shard"
 exit $bad

@@ -101,7 +101,7 @@ static int states_put(struct train *t, const void *from)
             TRY(nn_model_put(t->model, optim_state(t->optim, (int)i), state, t->n_weights));
     }
     if (t->shard)
-        train_shard_put(t, from);
+        TRY(train_shard_put(t, from));
     /* the section "progress" was loaded before */
     optim_resume(t->optim, t->state.step - t->state.skipped);
     return 0;

@@ -17,7 +17,7 @@ bool train_is_sharded(const struct train_options *o)
 
 bool train_needs_cpu(const struct train_options *o)
 {
-    return (train_is_pure(o) && strcmp(o->gemm, "fp32")) || train_is_sharded(o);
+    return train_is_pure(o) && strcmp(o->gemm, "fp32");
 }
 
 struct words {
@@ -143,9 +143,9 @@ static int check_shard(const struct train_options *o, const struct words *w)
     if (!strcmp(o->optimizer, "lars"))
         return ERR(-EINVAL, "--optimizer lars needs the norms of whole layers, which --shard "
                             "divides: use sgd or adamw, or leave --shard out");
-    if (!strcmp(o->device, "cuda") || train_is_pure(o))
-        return ERR(-EINVAL, "--shard needs fp32 gradients on the CPU: leave out --%s",
-                   train_is_pure(o) ? "precision fp16-pure" : "device cuda");
+    if (train_is_pure(o))
+        return ERR(-EINVAL, "--shard needs fp32 gradients of weights: leave out --precision "
+                            "fp16-pure");
     return 0;
 }
 

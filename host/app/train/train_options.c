@@ -151,11 +151,11 @@ static const struct opt opts[] = {
             "optimizer: each rank keeps the optimiser's states, and fp32 weights, of its own 1/P "
             "of all weights, and updates only these (ZeRO). Gradients are reduce-scattered, and "
             "the weights gathered after each step; they have the bits of a run without --shard if "
-            "they travel in fp32. For sgd and adamw, on the CPU, with direct or auto.")},
+            "they travel in fp32. For sgd and adamw, with direct or auto.")},
     {TEXT("gather", "fp32|bf16|fp16|delta:F[:G]", "fp32", gather, TRAIN_LATER,
           "With --shard: how new weights travel. delta:F[:G]: as differences in F from the last "
           "ones, with an exponent for each G = 16, 32, 64 or 128 elements (default: 32); what is "
-          "lost is added to the next difference, such as delta:e4m3.")},
+          "lost is added to the next difference, such as delta:e4m3. On the CPU.")},
     {"deadline", "S", "60", "Seconds to wait for the other ranks before the run fails.",
      REAL_AT(deadline, 0.1, 1e6)},
 

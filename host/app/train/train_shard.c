@@ -14,8 +14,10 @@ struct train_shard {
     size_t n;                /* elements of this rank's range of all layers, end to end */
     struct nn_param *params; /* [n_params] layers in the range, cut to it; offset: in the range */
     int n_params;
-    float *means, *weights; /* [n], the weights in fp32 whatever --gather sends */
-    float **all;            /* [train.n_params] the layers' weights */
+    /* [n], in backend memory; weights: in fp32, whatever --gather sends */
+    real *means, *weights;
+    real **all;  /* [train.n_params] the layers' weights */
+    float *host; /* [elements of the longest range] */
 };
 
 static size_t count(const struct train *t)
@@ -79,6 +81,25 @@ static void copy_part(void *arg, const struct part *part)
         memcpy(c->range + part->in, c->model + part->at, part->n * sizeof(float));
 }
 
+/* model: [n_weights], in host memory */
+static int put_range(struct train *t, real *to, const float *model)
+{
+    struct train_shard *s = t->shard;
+    (void)parts_of(t, t->rank, copy_part,
+                   &(struct copy){(float *)(uintptr_t)model, s->host, false});
+    return nn_model_put(t->model, to, s->host, s->n);
+}
+
+static int put_weights(struct train *t)
+{
+    float *all = buf_alloc(t->n_weights * sizeof *all);
+    int rc = all ? nn_model_get(t->model, all, t->weights, t->n_weights) : -ENOMEM;
+    if (rc == 0)
+        rc = put_range(t, t->shard->weights, all);
+    free(all);
+    return rc;
+}
+
 int train_shard_open(struct train *t)
 {
     struct optim_options o = t->o->optim;
@@ -91,15 +112,16 @@ int train_shard_open(struct train *t)
         return -ENOMEM;
     s->n = shard_equal(count(t), t->n_ranks, t->rank);
     s->params = buf_alloc((size_t)parts_of(t, t->rank, NULL, NULL) * sizeof *s->params);
-    s->means = buf_alloc(s->n * sizeof *s->means);
-    s->weights = buf_alloc(s->n * sizeof *s->weights);
+    s->means = t->nn->alloc(nn_model_ctx(t->model), (s->n + 1) * sizeof *s->means);
+    s->weights = t->nn->alloc(nn_model_ctx(t->model), (s->n + 1) * sizeof *s->weights);
     s->all = buf_alloc((size_t)t->n_params * sizeof *s->all);
-    if (!s->params || !s->means || !s->weights || !s->all)
+    s->host = buf_alloc(shard_equal(count(t), t->n_ranks, 0) * sizeof *s->host);
+    if (!s->params || !s->means || !s->weights || !s->all || !s->host)
         return -ENOMEM;
     (void)parts_of(t, t->rank, add_param, t);
     for (int i = 0; i < t->n_params; i++)
         s->all[i] = nn_model_at(t->model, t->weights, t->params[i].offset);
-    (void)parts_of(t, t->rank, copy_part, &(struct copy){t->weights, s->weights, false});
+    TRY(put_weights(t));
     return optim_open(t->nn, nn_model_ctx(t->model), &o, s->params, s->n_params, s->n, &t->optim);
 }
 
@@ -109,9 +131,10 @@ void train_shard_close(struct train *t)
     if (!s)
         return;
     free(s->params);
-    free(s->means);
-    free(s->weights);
+    t->nn->free(nn_model_ctx(t->model), s->means);
+    t->nn->free(nn_model_ctx(t->model), s->weights);
     free(s->all);
+    free(s->host);
     free(s);
 }
 
@@ -142,6 +165,7 @@ int train_shard_update(struct train *t, double lr, struct reducer_step *step)
     if (step->skipped)
         return 0;
     optim_step(t->optim, t->shard->weights, t->shard->means, lr);
+    TRY(t->nn->wait(nn_model_ctx(t->model)));
     return train_shard_gather(t, step);
 }
 
@@ -164,7 +188,7 @@ size_t train_shard_bytes(const struct train *t)
     return (size_t)n_arrays(t) * t->n_weights * sizeof(float);
 }
 
-static float *array_of(struct train *t, int i)
+static real *array_of(struct train *t, int i)
 {
     return i < optim_n_states(t->optim) ? optim_state(t->optim, i) : t->shard->weights;
 }
@@ -172,28 +196,28 @@ static float *array_of(struct train *t, int i)
 int train_shard_get(struct train *t, void *to)
 {
     const size_t all = count(t);
+    float *host = t->shard->host;
     for (int i = 0; i < n_arrays(t); i++) {
-        float *whole = (float *)to + (size_t)i * t->n_weights, *mine = array_of(t, i);
+        float *whole = (float *)to + (size_t)i * t->n_weights;
+        TRY(nn_model_get(t->model, host, array_of(t, i), t->shard->n));
         if (t->rank > 0) {
-            TRY(comm_pass(t->comm, t->rank, 0, mine, t->shard->n * sizeof *mine));
+            TRY(comm_pass(t->comm, t->rank, 0, host, t->shard->n * sizeof *host));
             continue;
         }
         memset(whole, 0, t->n_weights * sizeof *whole);
-        (void)parts_of(t, 0, copy_part, &(struct copy){whole, mine, true});
-        for (int r = 1; r < t->n_ranks; r++) { /* rank 0 has the longest range */
-            TRY(comm_pass(t->comm, r, 0, t->shard->means,
-                          shard_equal(all, t->n_ranks, r) * sizeof *mine));
-            (void)parts_of(t, r, copy_part, &(struct copy){whole, t->shard->means, true});
+        for (int r = 0; r < t->n_ranks; r++) {
+            if (r > 0)
+                TRY(comm_pass(t->comm, r, 0, host, shard_equal(all, t->n_ranks, r) * sizeof *host));
+            (void)parts_of(t, r, copy_part, &(struct copy){whole, host, true});
         }
     }
     return 0;
 }
 
-void train_shard_put(struct train *t, const void *from)
+int train_shard_put(struct train *t, const void *from)
 {
-    (void)parts_of(t, t->rank, copy_part, &(struct copy){t->weights, t->shard->weights, false});
+    TRY(put_weights(t));
     for (int i = 0; i < n_arrays(t); i++)
-        (void)parts_of(t, t->rank, copy_part,
-                       &(struct copy){(float *)(uintptr_t)from + (size_t)i * t->n_weights,
-                                      array_of(t, i), false});
+        TRY(put_range(t, array_of(t, i), (const float *)from + (size_t)i * t->n_weights));
+    return 0;
 }

@@ -29,6 +29,6 @@ size_t train_shard_memory(const struct train *t);
  * loaded. */
 size_t train_shard_bytes(const struct train *t);
 int train_shard_get(struct train *t, void *to);
-void train_shard_put(struct train *t, const void *from);
+int train_shard_put(struct train *t, const void *from);
 
 #endif
