@@ -33,13 +33,13 @@ int nc_shard(const struct nc *nc, int rank, size_t *at, size_t *n)
 /* After nc_enter_between(). If it fails, it ends the call. */
 static int begin(struct nc *nc, const void *list, const float *shard, bool gathers)
 {
+    nc->gathers = gathers;
     int rc = nc_step_begin(nc, list, true);
     if (rc == 0 && !shard && nc->shard_room > 0)
         rc =
             ERR(-EINVAL, "cannot use a shard of %zu elements: its pointer is NULL", nc->shard_room);
     if (rc < 0)
         return nc_leave_refused(nc, rc);
-    nc->gathers = gathers;
     nc->shard = (float *)(uintptr_t)shard; /* an all-gather only reads it */
     reducer_set_shard(nc->blocks->job.reducer, nc->shard);
     return 0;

@@ -117,7 +117,9 @@ int nc_iallreduce(struct nc *nc, const void *grads)
 
 static int refuse_no_step(struct nc *nc)
 {
-    return nc_leave_refused(nc, ERR(-EINVAL, "cannot continue a step: call nc_iallreduce() first"));
+    return nc_leave_refused(
+        nc, ERR(-EINVAL, "cannot continue a step: call %s first",
+                nc->shards ? "nc_ireduce_scatter() or nc_iall_gather()" : "nc_iallreduce()"));
 }
 
 static void note_handed(struct nc *nc, int first, int n)

@@ -59,11 +59,12 @@ int nc_type_begin(struct nc *nc, const void *grads)
 {
     void *const *list = grads;
     const int n = nc->n_layers;
+    const char *what = nc->gathers ? "gather weights" : "reduce gradients";
     if (!list)
-        return ERR(-EINVAL, "cannot reduce gradients: their list is NULL");
+        return ERR(-EINVAL, "cannot %s: their list is NULL", what);
     for (int i = 0; i < nc->n_blocks * n; i++)
         if (!list[i])
-            return ERR(-EINVAL, "cannot reduce gradients: the pointer of layer %d is NULL", i % n);
+            return ERR(-EINVAL, "cannot %s: the pointer of layer %d is NULL", what, i % n);
     for (int k = 0; k < nc->n_blocks; k++, list += n) {
         struct nc_block *b = &nc->blocks[k];
         memcpy(b->grads, list, (size_t)n * sizeof *list);

@@ -238,8 +238,8 @@ static void check_misuse(void)
     CHECK(nc_reduce_scatter(nc, list, NULL, NULL) == -EINVAL &&
               nc_reduce_scatter(nc, NULL, shard, NULL) == -EINVAL &&
               nc_all_gather(nc, NULL, list, NULL) == -EINVAL &&
-              nc_all_gather(nc, shard, NULL, NULL) == -EINVAL,
-          "NULL");
+              nc_all_gather(nc, shard, NULL, NULL) == -EINVAL && nc_wait(nc, NULL) == -EINVAL,
+          "NULL, and no step");
     CHECK(nc_shard(nc, n_ranks, NULL, NULL) == -EINVAL && nc_shard(nc, -1, NULL, NULL) == -EINVAL &&
               nc_shard(NULL, 0, NULL, NULL) == -EINVAL,
           "no such rank");
@@ -249,8 +249,11 @@ static void check_misuse(void)
     CHECK(nc_force_fp32(nc, 1) == 0 && nc_reduce_scatter(nc, list, shard, NULL) == 0, "in fp32");
     nc_close(nc);
     capture_end(&said);
-    CHECK(strstr(said.text, "nc_reduce_scatter()") && strstr(said.text, "options.shard"), "\"%s\"",
-          said.text);
+    static const char *const says[] = {"nc_reduce_scatter()", "options.shard",
+                                       "cannot gather weights: their list is NULL",
+                                       "call nc_ireduce_scatter() or nc_iall_gather() first"};
+    for (int i = 0; i < 4; i++)
+        CHECK(strstr(said.text, says[i]), "\"%s\" lacks \"%s\"", said.text, says[i]);
 }
 
 static void refused(const struct nc_options *o, int want, const char *part)

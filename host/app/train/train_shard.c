@@ -28,13 +28,15 @@ static size_t count(const struct train *t)
     return n;
 }
 
-/* Calls each() for the layers that a rank's range meets, with the part's place in the model's
- * arrays (at) and in the range (in). Returns their number. each: may be NULL. */
+/* The part of a layer inside a range: element `at` of the model's arrays is element `in` of the
+ * range's. */
 struct part {
     int layer;
     size_t at, in, n;
 };
 typedef void part_fn(void *arg, const struct part *part);
+
+/* Calls each(), unless NULL, for the parts of a rank's range. Returns their number. */
 static int parts_of(const struct train *t, int rank, part_fn *each, void *arg)
 {
     const size_t all = count(t);
