@@ -21,7 +21,14 @@ bool minifloat_may(const struct vec_sum *sum, enum vec_rule rule, const struct c
 /* The test of e is redundant: e > 5 never fits 62 bits. */
 static bool fits_exact(struct mf_fmt f, int n_ranks)
 {
-    return f.e <= 5 && f.m <= 10 && mf_acc_bits(f, (unsigned)n_ranks) <= EXACT_BITS_MAX;
+    return f.e <= 5 && mf_acc_bits(f, (unsigned)n_ranks) <= EXACT_BITS_MAX;
+}
+
+/* Sums in fp32 of formats with m > 10 are as good and faster, but depend on the order. */
+static bool prefers_exact(const struct minifloat *m)
+{
+    return fits_exact(m->sum.in, m->sum.n_ranks) &&
+           (m->sum.in.m <= 10 || m->scale == CODEC_APS_TIGHT);
 }
 
 static int log2_up(int n)
@@ -47,7 +54,7 @@ static int settle_auto(struct minifloat *m, const struct codec_adder *by)
     static const enum vec_rule order[] = {VEC_EXACT, VEC_FP32, VEC_NEAREST};
     for (unsigned i = 0; i < sizeof order / sizeof order[0]; i++)
         if (minifloat_may(&m->sum, order[i], by) &&
-            (order[i] != VEC_EXACT || fits_exact(m->sum.in, m->sum.n_ranks))) {
+            (order[i] != VEC_EXACT || prefers_exact(m))) {
             m->sum.rule = order[i];
             return 0;
         }
@@ -59,10 +66,13 @@ static int settle_auto(struct minifloat *m, const struct codec_adder *by)
 static int check_exact(const struct minifloat *m)
 {
     char name[CODEC_NAME_BYTES];
+    if (mf_same(m->sum.in, mf_fp32()))
+        return ERR(-EINVAL, "cannot add format fp32 exactly: use format e3m23 with scale "
+                            "aps-tight:32, whose sums have smaller errors than those of fp32");
     if (!fits_exact(m->sum.in, m->sum.n_ranks))
         return ERR(-EINVAL,
                    "cannot add format %s of %d ranks exactly: the sums take %d bits; need at most "
-                   "%d, e <= 5, m <= 10",
+                   "%d, and e <= 5",
                    codec_format_name(m->sum.in, name), m->sum.n_ranks,
                    mf_acc_bits(m->sum.in, (unsigned)m->sum.n_ranks), EXACT_BITS_MAX);
     return 0;

@@ -84,7 +84,8 @@ static void settle_lines(void)
                  {"e2m3f", "aps", NULL, 4},           {"e4m3", "none", NULL, 4},
                  {"e3m0", "none", "nearest", 4},      {"e5m10", "none", "exact", 1048576},
                  {"e5m10", "none", "exact", 1048577}, {"e5m10", "none", "exact", 2097153},
-                 {"e5m11", "none", "exact", 2},       {"e6m9", "none", "exact", 2}};
+                 {"e5m23", "none", "exact", 257},     {"e3m23", "none", "exact", 257},
+                 {"e6m9", "none", "exact", 2}};
     char id[80], name[CODEC_NAME_BYTES];
     err_hold();
     for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
@@ -216,6 +217,7 @@ static void exact_lines(void)
                 {"e3m0", "e4m3", 7, 0, MF_SATURATE},  {"e3m0", "e3m0", 4, 2, MF_SATURATE},
                 {"e2m1f", "e4m3", 4, 0, MF_SATURATE}, {"e2m3f", "e2m3f", 6, 3, MF_INF},
                 {"e1m2", "e1m2", 2, 0, MF_SATURATE},  {"fp16", "fp16", 4, 0, MF_SATURATE},
+                {"e3m23", "e3m23", 4, 0, MF_SATURATE}, {"e3m23", "fp32", 3, 2, MF_SATURATE},
                 {"fp16", "e5m2", 4, 2, MF_SATURATE},  {"e2m1", "e2m5", 16, 4, MF_SATURATE},
                 {"e4m3", "fp32", 4, 0, MF_SATURATE},  {"e4m3", "e4m3", 1, 0, MF_SATURATE},
                 {"e2m5", "e3m0", 4, 0, MF_SATURATE}};

@@ -195,7 +195,7 @@ static inline bool allowed(const struct algo *a, enum vec_rule rule, struct mf_f
     const bool e5m2 = f.e == 5 && f.m == 2;
     switch (rule) {
     case VEC_EXACT:
-        return f.e <= 5 && f.m <= 10 && (in_rank_order || a == &algo_group_scatter);
+        return f.e <= 5 && (in_rank_order || a == &algo_group_scatter);
     case VEC_FP32:
         return in_rank_order || (a == &algo_native && f.e == 8 && f.m == 23);
     case VEC_KAHAN:

@@ -30,7 +30,7 @@ static void check_all_exact(void)
     static const int ranks[] = {1, 2, 3, 8, 17, 64};
     int turn = 0;
     for (uint8_t e = 1; e <= 5; e++)
-        for (uint8_t m = 0; m <= 10; m++)
+        for (uint8_t m = 0; m <= 23; m = (uint8_t)(m + (m < 11 ? 1 : 4)))
             for (int i = e + m < 2 ? 6 : 0; i < 6; i++)
                 check_exact((struct mf_fmt){e, m, 0}, ranks[i], turn++);
     for (int p = 2; p <= MAX_P; p++, turn++) {

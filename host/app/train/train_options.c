@@ -104,7 +104,9 @@ static const struct opt opts[] = {
           "relgrad.")},
     {TEXT("sum", "RULE", "auto", sum, TRAIN_BITS,
           "exact (rounded only once), fp32, nearest (each addition rounded), kahan or trunc "
-          "(e5m2); auto: exact where format and algorithm allow it, else fp32, else nearest.")},
+          "(e5m2); auto: exact where format and algorithm allow it (formats of more than 10 "
+          "mantissa bits: with aps-tight), else fp32, else nearest. For reproducible sums of fp32 "
+          "gradients use --format e3m23 --scale aps-tight:32.")},
     {TEXT("acc-format", "F", "auto", acc_format, TRAIN_BITS,
           "With --sum nearest or kahan: the format of partial sums, for example e6m9 or e5m10 with "
           "--format e5m2. It must represent every number of --format. Partial sums also travel in "

@@ -226,7 +226,7 @@ CAUGHT = [
     ("R140", "c = 0 if block else", "c ="),
     ("R140", "elif group and out.x <= 3 and", "elif group and"),
     ("R7", "return recode(FP32, x, shift, fmt, mode, policy, random)", "return recode(FP32, uncast(FP32, x, shift), 0, fmt, mode, policy, random)"),
-    ("R35", "fmt.y > 10 or", ""),
+    ("R35", "if fmt.x > 5 or", "if fmt.x > 5 or fmt.y > 10 or"),
     ("R35", "> 62:", "> 63:"),
     ("R49", "e = fmt.bias if fmt.flavour == \"ieee\" else fmt.bias + 1", "e = fmt.bias"),
     ("R52", "for _ in range(4):\n        y =", "for _ in range(3):\n        y ="),
