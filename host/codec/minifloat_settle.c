@@ -53,8 +53,7 @@ static int settle_auto(struct minifloat *m, const struct codec_adder *by)
 {
     static const enum vec_rule order[] = {VEC_EXACT, VEC_FP32, VEC_NEAREST};
     for (unsigned i = 0; i < sizeof order / sizeof order[0]; i++)
-        if (minifloat_may(&m->sum, order[i], by) &&
-            (order[i] != VEC_EXACT || prefers_exact(m))) {
+        if (minifloat_may(&m->sum, order[i], by) && (order[i] != VEC_EXACT || prefers_exact(m))) {
             m->sum.rule = order[i];
             return 0;
         }

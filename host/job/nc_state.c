@@ -127,10 +127,12 @@ int nc_state_load(struct nc *nc, const void *from, size_t bytes)
         rc = comm_check_equal(nc->comm, &step, sizeof step, "the step of a state");
     if (rc < 0)
         return nc_leave_refused(nc, rc);
-    for (int k = 0; k < nc->n_blocks && rc == 0; k++)
-        rc = reducer_state_put(nc->blocks[k].job.reducer, (const uint8_t *)from +
-                                                              (size_t)k * block_bytes(nc) +
-                                                              sizeof(struct head));
+    for (int k = 0; k < nc->n_blocks && rc == 0; k++) {
+        struct reducer *r = nc->blocks[k].job.reducer;
+        reducer_forget_gathered(r);
+        rc = reducer_state_put(r, (const uint8_t *)from + (size_t)k * block_bytes(nc) +
+                                      sizeof(struct head));
+    }
     if (rc == 0)
         nc->step = step;
     return nc_leave(nc, rc);

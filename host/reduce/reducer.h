@@ -107,6 +107,9 @@ void reducer_begin_gather(struct reducer *r, float *const *weights);
 /* The same in one call and without overlap, even if it is on. */
 int reducer_gather_here(struct reducer *r, float *const *weights, struct reducer_step *report);
 
+/* Call it between steps if weights no longer hold the result of the last all-gather. */
+void reducer_forget_gathered(struct reducer *r);
+
 /* Bytes of a reducer. codes: codes, sums and scratch, in host memory unless a GPU keeps its codes.
  * state: the codec's, in the gradients' memory. */
 struct reducer_bytes {

@@ -72,7 +72,7 @@ static bool sends_differences(const struct gather *g)
     return g->format.group && g->has_last && !g->forced;
 }
 
-void gather_forget(struct reducer *r)
+void reducer_forget_gathered(struct reducer *r)
 {
     if (r->gather)
         r->gather->has_last = false;

@@ -107,7 +107,7 @@ static int cut_plan(struct reducer *r, bool all_fp32)
 {
     const struct plan *p = &r->plans[all_fp32];
     const int n_ranks = comm_n_ranks(r->comm);
-    struct algo_range *ranges = buf_alloc((size_t)(p->n_buckets * n_ranks) * sizeof *ranges);
+    struct algo_range *ranges = buf_alloc((size_t)p->n_buckets * (size_t)n_ranks * sizeof *ranges);
     if (!ranges)
         return -ENOMEM;
     r->shard->ranges[all_fp32] = ranges;

@@ -59,6 +59,5 @@ void shard_copy_edges(struct reducer *r);
 int gather_run(struct reducer *r);
 void gather_close(struct reducer *r);
 /* Let the next all-gather of differences send fp32, as the first one did. r may have none. */
-void gather_forget(struct reducer *r);
 
 #endif

@@ -115,7 +115,6 @@ int reducer_state_check(const struct reducer *r, const void *from)
 
 int reducer_state_put(struct reducer *r, const void *from)
 {
-    gather_forget(r);
     return r->state_bytes ? copy(r, r->state[0], from) : 0;
 }
 

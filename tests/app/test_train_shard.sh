@@ -56,6 +56,12 @@ refused "it was made with shard 'optimizer', this run has 'no'" mpirun -np 3 "$n
 bytes_of() { sed -n 's/^bytes  *\([0-9]*\) .*/\1/p' "$1"; }
 on 3 --model mlp --shard optimizer >fp32 2>&1 || fail "fp32: $(tail -n 3 fp32)"
 last=$(bytes_of fp32)
+for codec in onebit:column relgrad; do
+    on 2 --model mlp --codec $codec --shard optimizer --gather delta:e4m3 >whole 2>&1 || fail "$codec, delta: $(tail -n 3 whole)"
+    { on 2 --model mlp --codec $codec --shard optimizer --gather delta:e4m3 --steps 3 --save half.ck >half 2>&1 &&
+        on 2 --model mlp --codec $codec --shard optimizer --gather delta:e4m3 --resume half.ck >rest 2>&1; } || fail "$codec, delta resumed: $(tail -n 3 half rest)"
+    [ "$(sum_of whole)" = "$(sum_of rest)" ] || fail "$codec, delta: other weights when resumed"
+done
 for gather in bf16 delta:e4m3:64 delta:e2m1f:16; do
     on 3 --model mlp --shard optimizer --gather $gather >whole 2>&1 || fail "$gather: $(tail -n 3 whole)"
     { on 3 --model mlp --shard optimizer --gather $gather --steps 3 --save half.ck >half 2>&1 &&

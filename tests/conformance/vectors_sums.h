@@ -210,16 +210,16 @@ static void exact_lines(void)
         const char *in, *out;
         int ranks, shift;
         enum mf_overflow overflow;
-    } done[] = {{"e5m2", "e5m2", 4, 0, MF_SATURATE},  {"e5m2", "e5m2", 4, 0, MF_INF},
-                {"e5m2", "e5m2", 3, 2, MF_SATURATE},  {"e4m3", "e4m3", 16, 4, MF_SATURATE},
-                {"e4m3", "e5m2", 5, 0, MF_SATURATE},  {"e5m2", "e4m3", 4, 0, MF_INF},
-                {"e4m3fn", "e4m3fn", 4, 0, MF_INF},   {"e4m3fn", "e4m3fn", 4, 1, MF_SATURATE},
-                {"e3m0", "e4m3", 7, 0, MF_SATURATE},  {"e3m0", "e3m0", 4, 2, MF_SATURATE},
-                {"e2m1f", "e4m3", 4, 0, MF_SATURATE}, {"e2m3f", "e2m3f", 6, 3, MF_INF},
-                {"e1m2", "e1m2", 2, 0, MF_SATURATE},  {"fp16", "fp16", 4, 0, MF_SATURATE},
+    } done[] = {{"e5m2", "e5m2", 4, 0, MF_SATURATE},   {"e5m2", "e5m2", 4, 0, MF_INF},
+                {"e5m2", "e5m2", 3, 2, MF_SATURATE},   {"e4m3", "e4m3", 16, 4, MF_SATURATE},
+                {"e4m3", "e5m2", 5, 0, MF_SATURATE},   {"e5m2", "e4m3", 4, 0, MF_INF},
+                {"e4m3fn", "e4m3fn", 4, 0, MF_INF},    {"e4m3fn", "e4m3fn", 4, 1, MF_SATURATE},
+                {"e3m0", "e4m3", 7, 0, MF_SATURATE},   {"e3m0", "e3m0", 4, 2, MF_SATURATE},
+                {"e2m1f", "e4m3", 4, 0, MF_SATURATE},  {"e2m3f", "e2m3f", 6, 3, MF_INF},
+                {"e1m2", "e1m2", 2, 0, MF_SATURATE},   {"fp16", "fp16", 4, 0, MF_SATURATE},
                 {"e3m23", "e3m23", 4, 0, MF_SATURATE}, {"e3m23", "fp32", 3, 2, MF_SATURATE},
-                {"fp16", "e5m2", 4, 2, MF_SATURATE},  {"e2m1", "e2m5", 16, 4, MF_SATURATE},
-                {"e4m3", "fp32", 4, 0, MF_SATURATE},  {"e4m3", "e4m3", 1, 0, MF_SATURATE},
+                {"fp16", "e5m2", 4, 2, MF_SATURATE},   {"e2m1", "e2m5", 16, 4, MF_SATURATE},
+                {"e4m3", "fp32", 4, 0, MF_SATURATE},   {"e4m3", "e4m3", 1, 0, MF_SATURATE},
                 {"e2m5", "e3m0", 4, 0, MF_SATURATE}};
     static struct addends a;
     char id[80];

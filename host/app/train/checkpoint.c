@@ -21,7 +21,8 @@ static bool is_leads(const struct train *t, const struct checkpoint_section *s)
     return t->owner && s->in_common;
 }
 
-static int kit_init(struct kit *k, const struct train *t)
+/* saves: ranks other than 0 need room only for their own parts. */
+static int kit_init(struct kit *k, const struct train *t, bool saves)
 {
     size_t most = 0;
     assert(checkpoint_n_sections <= CHECKPOINT_ENTRIES_MAX);
@@ -47,7 +48,8 @@ static int kit_init(struct kit *k, const struct train *t)
         snprintf(to->name, sizeof to->name, "%s", s->name);
         to->n_parts = s->per_rank ? (uint32_t)t->n_ranks : 1;
         to->bytes = bytes;
-        most = bytes > most && !is_leads(t, s) ? bytes : most;
+        if (bytes > most && !is_leads(t, s) && (!saves || t->rank == 0 || s->per_rank))
+            most = bytes;
     }
     k->part = buf_alloc(most);
     return k->part ? 0 : -ENOMEM;
@@ -97,7 +99,7 @@ int checkpoint_save(struct train *t, int *file_rc)
 {
     struct kit k;
     struct saving f = {.rc = 0};
-    int rc = kit_init(&k, t);
+    int rc = kit_init(&k, t, true);
     if (rc == 0 && t->rank == 0)
         f.rc = checkpoint_out_open(&f.out, t->o->save, &k.plan);
     for (int i = 0; i < checkpoint_n_sections && rc == 0; i++)
@@ -141,7 +143,7 @@ int checkpoint_load(struct train *t)
 {
     struct kit k;
     struct file_in in = {.f = NULL};
-    int rc = train_agree(t, kit_init(&k, t));
+    int rc = train_agree(t, kit_init(&k, t, false));
     if (rc == 0)
         rc = train_agree(
             t, t->rank > 0 ? 0 : checkpoint_in_open(&in, t->o->resume, &k.plan, t->run_id));

@@ -96,7 +96,10 @@ static int states_put(struct train *t, const void *from)
 {
     for (size_t i = 0; i < states_bytes(t) / weights_bytes(t); i++) {
         const real *state = (const real *)from + i * t->n_weights;
-        TRY(check_finite(t, state, optim_n_states(t->optim) > 1 ? "states" : "velocities"));
+        TRY(check_finite(t, state,
+                         i == (size_t)optim_n_states(t->optim) ? "owners' weights"
+                         : optim_n_states(t->optim) > 1        ? "states"
+                                                               : "velocities"));
         if (!t->shard)
             TRY(nn_model_put(t->model, optim_state(t->optim, (int)i), state, t->n_weights));
     }

@@ -32,9 +32,9 @@ static bool given(const struct words *w, const char *name)
 
 static int check_emulated(const struct train_options *o, const struct words *w)
 {
-    static const char *const names[] = {"deadline",       "card-slots", "card-deadline", "fabric",
-                                        "fabric-address", "xclbin",     "trace",         "blocks",
-                                        "shard"};
+    static const char *const names[] = {"deadline", "card-slots",     "card-deadline",
+                                        "fabric",   "fabric-address", "xclbin",
+                                        "trace",    "blocks",         "shard"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (given(w, names[i]))
             return ERR(-EINVAL,

@@ -67,8 +67,8 @@ static int reduce_and_update(struct train *t, double lr, struct reducer_step *re
         if (!train_is_emulated(t) && !t->shard) {
             train_narrow_means(t, first, n);
             optim_step_some(t->optim, first, n, t->weights, train_means(t), lr);
+            trace_add(t->trace, TRACE_MAIN, "update", -1, update_s);
         }
-        trace_add(t->trace, TRACE_MAIN, "update", -1, update_s);
         start_s = clock_s();
     }
     TRY(reducer_finish(t->job.reducer, reduced));

@@ -212,7 +212,7 @@ static int count_fp32(struct train *t)
     TRY(nn_model_put(t->model, t->grads, t->host, t->n_weights)); /* host is still zero */
     reducer_force_fp32(t->job.reducer, true);
     TRY(reducer_run(t->job.reducer, 0, t->layers, &step));
-    t->report.fp32_sent_bytes = step.sent_bytes * (t->shard ? 2 : 1); /* and gathers as much */
+    t->report.fp32_sent_bytes = step.sent_bytes + train_shard_fp32_bytes(t);
     return t->shard ? train_shard_gather(t, &step) : 0; /* differences need a first one */
 }
 

@@ -156,8 +156,8 @@ static const struct opt opts[] = {
             "they travel in fp32. For sgd and adamw, with direct or auto.")},
     {TEXT("gather", "fp32|bf16|fp16|delta:F[:G]", "fp32", gather, TRAIN_LATER,
           "With --shard: how new weights travel. delta:F[:G]: as differences in F from the last "
-          "ones, with an exponent for each G = 16, 32, 64 or 128 elements (default: 32); what is "
-          "lost is added to the next difference, such as delta:e4m3. On the CPU.")},
+          "ones, with an exponent for each G elements (a power of two from 8 to 8192; default "
+          "1024). What is lost is added to the next difference. On the CPU.")},
     {"deadline", "S", "60", "Seconds to wait for the other ranks before the run fails.",
      REAL_AT(deadline, 0.1, 1e6)},
 

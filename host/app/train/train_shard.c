@@ -6,6 +6,7 @@
 #include "app/train/train_shard.h"
 #include "app/train/train.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include <stdlib.h>
 #include <string.h>
@@ -166,9 +167,19 @@ int train_shard_update(struct train *t, double lr, struct reducer_step *step)
 {
     if (step->skipped)
         return 0;
+    const double start_s = clock_s();
     optim_step(t->optim, t->shard->weights, t->shard->means, lr);
     TRY(t->nn->wait(nn_model_ctx(t->model)));
-    return train_shard_gather(t, step);
+    trace_add(t->trace, TRACE_MAIN, "update", -1, start_s);
+    const double gather_s = clock_s();
+    TRY(train_shard_gather(t, step));
+    trace_add(t->trace, TRACE_MAIN, "gather", -1, gather_s);
+    return 0;
+}
+
+uint64_t train_shard_fp32_bytes(const struct train *t)
+{
+    return t->shard ? (uint64_t)t->shard->n * sizeof(float) * (uint64_t)(t->n_ranks - 1) : 0;
 }
 
 size_t train_shard_memory(const struct train *t)

@@ -21,6 +21,9 @@ int train_shard_update(struct train *t, double lr, struct reducer_step *step);
 /* Only gather. */
 int train_shard_gather(struct train *t, struct reducer_step *step);
 
+/* Return the bytes that this rank's gather sends in fp32; 0 without --shard. */
+uint64_t train_shard_fp32_bytes(const struct train *t);
+
 /* Return the bytes of this rank's states, and with --shard of its means and weights. */
 size_t train_shard_memory(const struct train *t);
 

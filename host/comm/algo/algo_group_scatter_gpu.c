@@ -71,9 +71,9 @@ static int scatter_open(struct comm *c, const struct algo_call *call,
     const struct algo_set node = algo_node(c, call->group);
     const size_t codes = exact ? (size_t)call->group * CODE : 0;
     struct scatter *s = buf_alloc(sizeof *s);
-    int rc = comm_agree(c, s ? make_buffers(s, comm_n_ranks(c) / call->group,
-                                            codes > WIDEST ? codes : WIDEST)
-                             : -ENOMEM);
+    int rc = comm_agree(
+        c, s ? make_buffers(s, comm_n_ranks(c) / call->group, codes > WIDEST ? codes : WIDEST)
+             : -ENOMEM);
     if (rc == 0)
         rc = gpu_peers_open(c, &node, link, call->buffers, &s->peers);
     if (s)
@@ -277,9 +277,9 @@ static int scatter_check(const struct codec *codec, int n_ranks, int group)
 
 #define SCATTER \
     .name = "group-scatter", .grouped = true, .check = scatter_check, .close = scatter_close
-#define BY_IPC SCATTER, .scratch_bytes = ipc_scratch_bytes
+#define BY_IPC  SCATTER, .scratch_bytes = ipc_scratch_bytes
 #define BY_NCCL SCATTER, .scratch_bytes = nccl_scratch_bytes
-#define NEEDS .needs = REDUCE_PARTS | REDUCE_WIDE | REDUCE_NODES
+#define NEEDS   .needs = REDUCE_PARTS | REDUCE_WIDE | REDUCE_NODES
 
 const struct algo algo_group_scatter_ipc = {BY_IPC, NEEDS, .run = scatter_ipc};
 const struct algo algo_group_scatter_nccl = {BY_NCCL, NEEDS, .run = scatter_nccl};
