@@ -59,4 +59,64 @@ module axi_write (
       unanswered_q <= '0;
     end
   end
+
+`ifdef FORMAL
+  // The proof assumes the promise of fifo (README.md), data that wait unchanged, and a memory that
+  // answers each burst at most once, after its last beat. A burst has m_awlen_o + 1 beats, the last
+  // one with m_wlast_o, all after its address; what waits stays unchanged. axi_bursts proves that
+  // addresses stay in the range.
+  (* anyseq *) logic mark;                   // follows a burst
+  logic        past_q = 1'b0, marked_q, starts, put, sent;
+  logic [2:0]  waiting_q, ahead_q;           // bursts in the fifo; before the marked one
+  logic [7:0]  mark_len_q, beats_q;          // its m_awlen_o; its beats written
+  logic [31:0] ended_q;                      // bursts written, but not answered
+  assign put    = m_awvalid_o && m_awready_i;
+  assign sent   = m_wvalid_o && m_wready_i;
+  assign starts = !marked_q && mark && put;
+  always_ff @(posedge clk_i) begin
+    past_q    <= 1'b1;
+    waiting_q <= waiting_q + 3'(put) - 3'(sent && m_wlast_o);
+    ended_q   <= ended_q + 32'(sent && m_wlast_o) - 32'(m_bvalid_i);
+    if (starts) begin
+      marked_q   <= 1'b1;
+      mark_len_q <= m_awlen_o;
+      beats_q    <= '0;
+      ahead_q    <= waiting_q - 3'(sent && m_wlast_o);
+    end else if (marked_q && sent) begin
+      if (ahead_q == '0) beats_q <= beats_q + 1'b1;
+      else if (m_wlast_o) ahead_q <= ahead_q - 1'b1;
+      if (ahead_q == '0 && m_wlast_o) marked_q <= 1'b0;
+    end
+    if (rst_i) {marked_q, waiting_q, ended_q} <= '0;
+    if (!past_q) assume (rst_i);
+    assume (len_ready == (waiting_q != 3'd4) && len_valid == (waiting_q != '0));
+    if (marked_q && ahead_q == '0) assume (len == 7'(mark_len_q + 1'b1));
+    if (m_bvalid_i) assume (ended_q != '0);
+    assume (!ended_q[31]);
+    if (past_q) begin
+      if (!$past(rst_i) && $past(len_valid && !(sent && m_wlast_o)))
+        assume ($stable(len));
+      if (!$past(rst_i) && $past(valid_i && !ready_o))
+        assume (valid_i && $stable({data_i, strb_i}));
+      assert (put == (aw_valid && aw_take) && waiting_q <= 3'd4);
+      assert (!m_awvalid_o || (m_awlen_o < 8'd64 && m_awaddr_o[5:0] == '0
+                               && 32'(m_awaddr_o[11:6]) + 32'(m_awlen_o) < 32'd64));
+      assert (sent == (valid_i && ready_o) && (!m_wvalid_o || waiting_q != '0));
+      assert (waiting_q != '0 || sent_q == '0);
+      assert (unanswered_q == ended_q + 32'(waiting_q));
+      if (marked_q) begin
+        assert (ahead_q < waiting_q && mark_len_q < 8'd64);
+        if (ahead_q == '0) begin
+          assert ({1'b0, sent_q} == beats_q && beats_q <= mark_len_q);
+          assert (m_wlast_o == (beats_q == mark_len_q));
+        end else assert (beats_q == '0);
+      end
+      if (idle_o) assert (waiting_q == '0 && ended_q == '0);
+      if (!$past(rst_i) && $past(m_awvalid_o && !m_awready_i))
+        assert (m_awvalid_o && $stable({m_awaddr_o, m_awlen_o}));
+      if (!$past(rst_i) && $past(m_wvalid_o && !m_wready_i))
+        assert (m_wvalid_o && $stable({m_wdata_o, m_wstrb_o, m_wlast_o}));
+    end
+  end
+`endif
 endmodule
