@@ -359,9 +359,14 @@ $(call test_bin,$(RTL_TESTS)): $(B)/tests/%: $(B)/o/tests/rtl/%.o $(B)/rtl/veril
 	$(Q)$(CXX) $(if $(san),-fsanitize=$(san)) $(LDFLAGS) $< $(filter %/model.o,$^) $(call archive,$(filter %/model.o,$^)) $(B)/rtl/verilated.o \
 	    $(B)/libsim.a $(B)/libnarrowcast.a -lz -lpthread -ldl -lm -o $@
 SIM_RTL   = $(if $(VERILATOR),$(patsubst %,$(B)/rtl/%/model.o,card reduce_mm expmax_mm quant_mm unquant_mm control) $(if $(LITEETH),$(B)/rtl/shell/model.o))
-$(B)/narrowcast-sim: $(call obj,$(SIM_C)) $(SIM_RTL) $(if $(SIM_RTL),$(B)/rtl/verilated.o) $(B)/libnarrowcast.a
+# For tests: narrowcast-sim whose Verilated card has Narrow=1.
+NARROW_SIM = $(B)/tests/narrow/narrowcast-sim
+$(B)/narrowcast-sim: $(SIM_RTL)
+$(NARROW_SIM): $(SIM_RTL:%/card/model.o=%/narrow_card/model.o)
+$(B)/narrowcast-sim $(NARROW_SIM): $(call obj,$(SIM_C)) $(if $(SIM_RTL),$(B)/rtl/verilated.o) $(B)/libnarrowcast.a
+	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'link  $@')
-	$(Q)$(if $(SIM_RTL),$(CXX),$(CC)) $(if $(san),-fsanitize=$(san)) $(LDFLAGS) $(filter %.o,$^) $(call archive,$(SIM_RTL)) $(B)/libnarrowcast.a \
+	$(Q)$(if $(SIM_RTL),$(CXX),$(CC)) $(if $(san),-fsanitize=$(san)) $(LDFLAGS) $(filter %.o,$^) $(call archive,$(filter %/model.o,$^)) $(B)/libnarrowcast.a \
 	    -lz -lpthread -ldl -lm -o $@
 XRT_OBJ   = $(patsubst %,$(B)/o/%.o,$(sort $(wildcard sim/xrt/*.cpp))) $(B)/o/sim/xrt/card_link.o
 $(B)/o/sim/xrt/card_link.o: FLAGS += -fPIC -fvisibility=hidden

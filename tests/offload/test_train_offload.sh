@@ -26,12 +26,27 @@ for format in e2m5f e2m1f; do
     through "4 ranks, $format" "$(checksum finite.out)" 4 sim:c --steps 4 --format $format
     [ -z "$rtl" ] || through "4 ranks, $format, a Verilated card" "$(checksum finite.out)" 4 sim --steps 4 --format $format --algo offload
 done
-card narrow --engine narrow
-on 4 --steps 4 --format e2m5f --algo direct >finite.out 2>>stderr
-through "4 ranks, e2m5f, a card with Narrow=1" "$(checksum finite.out)" 4 "$(at narrow)" --steps 4 --format e2m5f
-on 4 --steps 4 --offload "$(at narrow)" >out 2>err || fail "e4m3 and a card with Narrow=1: exit $?"
-[ "$(grep -c 'adds only e1m6f and e2m5f' err)" = 1 ] || fail "e4m3 and a card with Narrow=1: $(cat err)"
-uncard narrow
+narrow=narrow_c
+card narrow_c --engine narrow
+if [ -n "$rtl" ]; then
+    narrow='narrow_c narrow_rtl'
+    make -s -C "$here/.." B="$B" "$B/tests/narrow/narrowcast-sim" || fail "no card with Narrow=1 in Verilog"
+    cp "$n" "$B/tests/narrow/narrowcast" # starts the narrowcast-sim beside it
+    n=$B/tests/narrow/narrowcast card narrow_rtl
+fi
+for format in '--format e2m5f' '--format e2m5f --scale aps-tight:32 --out-format e2m5f'; do
+    # shellcheck disable=SC2086
+    on 4 --steps 4 $format --algo direct >finite.out 2>>stderr
+    for name in $narrow; do
+        # shellcheck disable=SC2086
+        through "4 ranks, $format, card $name" "$(checksum finite.out)" 4 "$(at "$name")" --steps 4 $format
+    done
+done
+for name in $narrow; do
+    on 4 --steps 4 --offload "$(at "$name")" >out 2>err || fail "e5m2 and card $name: exit $?"
+    [ "$(grep -c 'adds only e1m6f and e2m5f' err)" = 1 ] || fail "e5m2 and card $name: $(cat err)"
+    uncard "$name"
+done
 [ -z "$(hidden_cards)" ] || fail "a card has outlived its run"
 
 bad_net="--drop 0.05 --dup 0.05 --reorder 0.1"
