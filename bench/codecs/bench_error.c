@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Result "F:layer": one exponent per layer, found from its exact sums; no option of train. */
 static const struct codec_spec spec[] = {
     {.format = "fp32", .scale = "none"},
     {.format = "bf16", .scale = "none"},
@@ -42,6 +43,8 @@ static const struct codec_spec spec[] = {
     {.format = "e3m4", .scale = "aps-tight:32"},
     {.format = "e2m5f", .scale = "aps-tight"},
     {.format = "e2m5f", .scale = "aps-tight", .out_format = "fp32"},
+    {.format = "e2m5f", .scale = "aps-tight", .out_format = "e2m5f:layer"},
+    {.format = "e2m5f", .scale = "aps-tight", .out_format = "e2m5f:128"},
     {.format = "e2m5f", .scale = "aps-tight", .out_format = "e2m5f:32"},
     {.format = "e2m5f", .scale = "aps-tight:32", .out_format = "e2m5f"},
     {.format = "e2m5f", .scale = "aps-tight:16"},
@@ -52,10 +55,17 @@ static const struct codec_spec spec[] = {
     {.format = "e2m5f", .scale = "aps-tight:32", .out_format = "fp32"},
     {.format = "e2m3f", .scale = "aps-tight"},
     {.format = "e2m3f", .scale = "aps-tight", .out_format = "fp32"},
+    {.format = "e2m3f", .scale = "aps-tight", .out_format = "e2m3f:layer"},
+    {.format = "e2m3f", .scale = "aps-tight", .out_format = "e2m3f:128"},
+    {.format = "e2m3f", .scale = "aps-tight", .out_format = "e2m3f:32"},
     {.format = "e2m3f", .scale = "aps-tight:32"},
     {.format = "e2m3f", .scale = "aps-tight:32", .out_format = "fp32"},
     {.format = "e2m1f", .scale = "aps-tight"},
     {.format = "e2m1f", .scale = "aps-tight", .out_format = "fp32"},
+    {.format = "e2m1f", .scale = "aps-tight", .out_format = "e2m1f"},
+    {.format = "e2m1f", .scale = "aps-tight", .out_format = "e2m1f:layer"},
+    {.format = "e2m1f", .scale = "aps-tight", .out_format = "e2m1f:128"},
+    {.format = "e2m1f", .scale = "aps-tight", .out_format = "e2m1f:32"},
     {.format = "e2m1f", .scale = "aps-tight:32"},
     {.format = "e2m1f", .scale = "aps-tight:32", .out_format = "e2m1f:32"},
     {.format = "e2m1f", .scale = "aps-tight:32", .out_format = "fp32"},
@@ -64,13 +74,18 @@ static const struct codec_spec spec[] = {
     {.format = "e3m0", .scale = "aps", .out_format = "e3m0"},
     {.format = "e3m0", .scale = "aps-tight"},
     {.format = "e3m0", .scale = "aps-tight", .out_format = "e3m0"},
+    {.format = "e3m0", .scale = "aps-tight", .out_format = "fp32"},
+    {.format = "e3m0", .scale = "aps-tight", .out_format = "e3m0:layer"},
+    {.format = "e3m0", .scale = "aps-tight", .out_format = "e3m0:128"},
+    {.format = "e3m0", .scale = "aps-tight", .out_format = "e3m0:32"},
     {.format = "e3m0", .scale = "aps-tight:32"},
     {.format = "e3m0", .scale = "aps-tight:32", .out_format = "e3m0:32"},
 };
 enum { N_ROWS = sizeof spec / sizeof spec[0], PADDING = VEC_GROUP_MAX };
 
 struct row {
-    bool refused; /* by codec_settle(), for this number of ranks */
+    bool refused;  /* by codec_settle(), for this number of ranks */
+    bool by_layer; /* the result */
     struct codec codec;
     struct tally tally;
 };
@@ -92,7 +107,15 @@ static int open_rows(struct bench *b)
 {
     for (int i = 0; i < N_ROWS; i++) {
         struct row *r = b->rows + i;
-        TRY(codec_parse(spec + i, &r->codec));
+        struct codec_spec own = spec[i];
+        char out[CODEC_NAME_BYTES];
+        const char *colon = own.out_format ? strchr(own.out_format, ':') : NULL;
+        r->by_layer = colon && strcmp(colon, ":layer") == 0;
+        if (r->by_layer) {
+            snprintf(out, sizeof out, "%.*s", (int)(colon - own.out_format), own.out_format);
+            own.out_format = out;
+        }
+        TRY(codec_parse(&own, &r->codec));
         r->refused = codec_settle(&r->codec, b->dump.n_ranks,
                                   &(struct codec_adder){.name = "in one process"}) < 0;
         TRY(tally_open(&r->tally));
@@ -187,9 +210,23 @@ static void agree(struct bench *b, const struct codec *c, int l)
     }
 }
 
-/* Reduce layer l into b->mean. */
-static void run_layer(struct bench *b, const struct codec *c, uint64_t step, int l)
+/* Round a layer's n exact sums to one exponent of their own. Returns it. */
+static int8_t finish_by_layer(struct bench *b, const struct codec *c, size_t n)
 {
+    const struct vec_sum *sum = codec_sum(c);
+    const uint64_t *acc = b->acc;
+    uint64_t most = 0;
+    for (size_t i = 0; i < n; i++)
+        most = vec_acc_magnitude(acc[i]) > most ? vec_acc_magnitude(acc[i]) : most;
+    const int8_t exponent = vec_block_exponent(sum->in, most, sum->out);
+    c->ops->finish(sum, acc, n, sum->out, exponent, b->sum);
+    return exponent;
+}
+
+/* Reduce layer l into b->mean. */
+static void run_layer(struct bench *b, const struct row *r, uint64_t step, int l)
+{
+    const struct codec *c = &r->codec;
     const struct dump_layer *layer = b->dump.layers + l;
     const struct codec_layer whole = {.index = (uint32_t)l, .n = layer->n};
     const struct codec_part part = {.layer = &whole};
@@ -198,13 +235,16 @@ static void run_layer(struct bench *b, const struct codec *c, uint64_t step, int
     struct vec_scale scale;
     if (codec_groups(c, &scale))
         agree(b, c, l);
-    for (int r = 0; r < b->dump.n_ranks; r++) {
-        span = span_of(b, c, step, l, r);
+    for (int rank = 0; rank < b->dump.n_ranks; rank++) {
+        span = span_of(b, c, step, l, rank);
         codec_encode_all(c, &span, &part, 1);
-        op.ops->add(&op, 0, b->acc, b->codes, span.padded, r == 0);
+        op.ops->add(&op, 0, b->acc, b->codes, span.padded, rank == 0);
     }
-    op.ops->done(&op, 0, b->acc, span.padded, b->sum);
     struct vec_out out = codec_out(c, b->sum, layer->n, span.shift, b->mean + layer->offset);
+    if (r->by_layer)
+        out.shift = finish_by_layer(b, c, span.padded) - span.shift;
+    else
+        op.ops->done(&op, 0, b->acc, span.padded, b->sum);
     out.group = span.group;
     out.exponents = span.exponents;
     codec_decode_all(c, &out, &part, 1);
@@ -228,7 +268,7 @@ static int bench_run(struct bench *b)
             if (r->refused)
                 continue;
             for (int l = 0; l < d->n_layers; l++)
-                run_layer(b, &r->codec, s, l);
+                run_layer(b, r, s, l);
             tally_add(&r->tally, b->ref, b->mean, d->n);
             if (progress_due(&progress))
                 progress_say(&progress, "step %" PRIu64 " of %" PRIu64, s - d->first + 1,
@@ -241,6 +281,12 @@ static int bench_run(struct bench *b)
     return 0;
 }
 
+static const char *result_of(const struct bench *b, int i, char name[CODEC_NAME_BYTES])
+{
+    return b->rows[i].by_layer ? spec[i].out_format
+                               : codec_result_name(codec_sum(&b->rows[i].codec), name);
+}
+
 static void show_table(const struct bench *b)
 {
     const struct dump *d = &b->dump;
@@ -248,7 +294,7 @@ static void show_table(const struct bench *b)
     printf("%d ranks, %d layers, %zu elements, %" PRIu64 " steps from %" PRIu64 " (%" PRIu64
            " skipped: inf or nan)\n",
            d->n_ranks, d->n_layers, d->n, b->n_steps, d->first, b->n_skipped);
-    printf("error of the mean, %%\n%-8s %-13s %-8s %-9s %12s %9s %12s %12s\n", "format", "scale",
+    printf("error of the mean, %%\n%-8s %-13s %-8s %-11s %12s %9s %12s %12s\n", "format", "scale",
            "sum", "result", "L2", "slope", "eq. 5", "median");
     for (int i = 0; i < N_ROWS; i++) {
         const struct row *r = b->rows + i;
@@ -256,9 +302,8 @@ static void show_table(const struct bench *b)
         if (r->refused)
             printf("refused for %d ranks\n", d->n_ranks);
         else
-            printf("%-8s %-9s %12.4g %9.4f %12.4g %12.4g\n",
-                   codec_rule_name(codec_sum(&r->codec)->rule),
-                   codec_result_name(codec_sum(&r->codec), out),
+            printf("%-8s %-11s %12.4g %9.4f %12.4g %12.4g\n",
+                   codec_rule_name(codec_sum(&r->codec)->rule), result_of(b, i, out),
                    100 * tally_l2(&r->tally, b->n_steps), tally_slope(&r->tally, b->n_steps),
                    100 * round_off_mean(&r->tally.off), 100 * round_off_median(&r->tally.off));
     }
@@ -277,7 +322,7 @@ static int show_json(const struct bench *b)
         jsonl_text(&j, "format", spec[i].format);
         jsonl_text(&j, "scale", spec[i].scale);
         jsonl_text(&j, "sum", codec_rule_name(codec_sum(&r->codec)->rule));
-        jsonl_text(&j, "out_format", codec_result_name(codec_sum(&r->codec), out));
+        jsonl_text(&j, "out_format", result_of(b, i, out));
         jsonl_int(&j, "ranks", b->dump.n_ranks);
         jsonl_uint(&j, "elements", b->dump.n);
         jsonl_uint(&j, "steps", b->n_steps);
