@@ -1,8 +1,10 @@
 #!/bin/bash
-# codec_accuracy.sh : measures test accuracy by --codec and format: CIFAR-10, 4 ranks, 10 epochs.
+# codec_accuracy.sh : measures test accuracy by --codec and format: CIFAR-10, 4 ranks, 10 epochs;
+# with mlp by exponents of layers and of groups: Fashion-MNIST, 16 ranks, 5 epochs.
 # usage: NARROWCAST_DATA=DIR bench/codec_accuracy/codec_accuracy.sh [--table] [MODEL [SEEDS]]
-# DIR/cifar10 holds the binary batches. MODEL: resnet8 (20,000 images, seeds "1 2 3") or
-# resnet20 (50,000, "1 2"). Appends to $TABLES/MODEL.tsv (bench/data); --table prints it.
+# DIR/cifar10 holds the binary batches, DIR/fashion-mnist the four .gz files. MODEL: resnet8 or mlp
+# (20,000 images, seeds "1 2 3") or resnet20 (50,000, "1 2"). Appends to $TABLES/MODEL.tsv
+# (bench/data); --table prints it.
 #
 # The last seed of resnet8 also compares the applied means with the fp64 means, ten times per epoch
 # (MODEL-steps.tsv). "relgrad,rate" has the other rows' rate divided by 0.76.
@@ -14,6 +16,7 @@ model=${1:-resnet8}
 tsv=${TABLES:-bench/data}/$model.tsv
 LOGS=$B/codec_accuracy/$model
 
+ranks=4 folder=cifar10 kind=cifar10
 # name, then options
 base=fp32
 rows="fp32                  --format fp32 --scale none
@@ -49,8 +52,20 @@ relgrad,rate          --codec relgrad --lr 0.1316"
     look_at=3 look_every=16
     ;;
 resnet20) seeds=${2:-1 2} ;;
+mlp)
+    # formats of gradients and results, with :G
+    rows="fp32 --format fp32 --scale none"
+    for name in e2m3f,e2m3f e2m3f,e2m3f:32 e2m3f:32,e2m3f:32 e3m0,e3m0 e3m0:32,e3m0:32 e2m1f,e2m1f e2m1f,e2m1f:32 \
+        e2m1f:32,e2m1f:32 e2m1f,e4m3 e2m1f:32,e4m3; do
+        in=${name%,*} format=${name%%[:,]*}
+        rows+="
+$name --format $format --scale aps-tight${in#"$format"} --out-format ${name#*,}"
+    done
+    ranks=16 folder=fashion-mnist kind=idx seeds=${2:-1 2 3}
+    common="--conv gemm --train-samples 20000 --batch 128 --epochs 5 --lr 0.1 --momentum 0.9 --weight-decay 1e-4 --schedule cosine --warmup 1"
+    ;;
 *)
-    echo "codec_accuracy.sh: '$model': must be resnet8 or resnet20" >&2
+    echo "codec_accuracy.sh: '$model': must be resnet8, resnet20 or mlp" >&2
     exit 2
     ;;
 esac
@@ -66,7 +81,7 @@ if [ "$only" ]; then
     table
     exit
 fi
-need_data 'cifar10/'
+need_data "$folder/"
 # shellcheck disable=SC2086
-launch_rows 4 --data "cifar10:$NARROWCAST_DATA/cifar10" --model "$model" $common
+launch_rows $ranks --data "$kind:$NARROWCAST_DATA/$folder" --model "$model" $common
 table

@@ -143,6 +143,14 @@ bench/segmentation/segmentation.sh --table >"$dir/seen"
 grep -q '^| e4m3 none | 2, 2 diverged | - | - | - | - | - | - |$' "$dir/seen" || fail "segmentation.sh: $(cat "$dir/seen")"
 grep -q '^| conv1.weight |$' "$dir/table" || fail "no shares: $(cat "$dir/table")"
 
+# fp32, and 10 pairs of formats of gradients and results
+rm -f "$B/ran"
+bench/codec_accuracy/codec_accuracy.sh mlp '1 2' >"$dir/out" 2>&1 || fail "codec_accuracy.sh mlp: $(cat "$dir/out")"
+[ "$(grep -c "^emulate --ranks 16 --data idx:$dir/fashion-mnist --model mlp " "$B/ran")" = 22 ] || fail "codec_accuracy.sh mlp ran $(cat "$B/ran")"
+[ "$(grep -c -e '--format e2m1f --scale aps-tight --out-format e2m1f:32 ' -e '--format e2m1f --scale aps-tight:32 --out-format e4m3 ' "$B/ran")" = 4 ] ||
+    fail "not the names' formats: $(cat "$B/ran")"
+[ "$(grep -c '| 2 | 91.50 | 91.00 .. 92.00 |' "$dir/out")" -eq 11 ] || fail "codec_accuracy.sh mlp: $(cat "$dir/out")"
+
 # fp32, without a scale, and 16 scales with 2 seeds; 3 rows of resnet110
 rm -f "$B/ran"
 bench/loss_scale/loss_scale.sh sweep resnet20 '1 2' >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"

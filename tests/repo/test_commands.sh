@@ -83,7 +83,7 @@ shorter() {
     case $c in
     *narrowcast\ train\ --help) ;;
     *narrowcast\ emulate*'--dump-gradients'*) c="$c --ranks 4 --data synthetic:240,3 --train-samples 240 --batch 24 --dump-first 0 --dump-steps 2 --steps 2" ;;
-    *narrowcast\ emulate*) c=${c/--ranks 256/--ranks 8} && c="${c/:16/:4} --data synthetic:240,3 --batch 24 --steps 2" ;;
+    *narrowcast\ emulate*) c=${c/--ranks 256/--ranks 8} && c=${c/--ranks 64/--ranks 8} && c=${c/ --train-samples 5000 --epochs 2/} && c="${c/:16/:4} --data synthetic:240,3 --batch 24 --steps 2" ;;
     *narrowcast\ train*'--epochs 5'*) c=${c/--epochs 5/--epochs 1} ;;
     *narrowcast\ train*'--resume'*) c="$c --data synthetic:240,3 --batch 24 --steps 2" ;;
     *narrowcast\ train*'--dump-gradients'*) c="${c/--dump-first 100/--dump-first 0} --dump-steps 2 --steps 2" ;;
