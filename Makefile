@@ -43,7 +43,8 @@ LIBS      = -lopenblas -lpng -lz -lm -ldl -lpthread
 # host/app is the program, host/pmpi (loaded before MPI) and host/collnet (loaded by NCCL) separate
 # libraries, the rest of host/ the library. A test is one file and the library,
 # a bench also the other files of bench/.
-LOADED   := host/offload/xrt/fpga_xrt.c host/offload/wire/wire_fabric.c
+XDP_SRC  := $(addprefix host/offload/wire/,wire_xdp.c wire_filter.c wire_hop.c)
+LOADED   := host/offload/xrt/fpga_xrt.c host/offload/wire/wire_fabric.c $(XDP_SRC)
 PMPI     := $(sort $(wildcard host/pmpi/*.c))
 COLLNET  := $(sort $(wildcard host/collnet/*.c))
 # of a folder and two levels below it
@@ -120,6 +121,10 @@ XRT_LIB  := $(if $(XRT),$(B)/libnarrowcast_xrt.so)
 FABRIC   := $(shell $(CC) -E -x c -include rdma/fabric.h /dev/null >/dev/null 2>&1 && echo -lfabric)
 FABRIC_LIB := $(if $(FABRIC),$(B)/libnarrowcast_fabric.so)
 
+# AF_XDP: a separate library, because few machines have libxdp.
+XDP      := $(shell $(CC) -E -x c -include xdp/xsk.h /dev/null >/dev/null 2>&1 && echo -lxdp -lbpf)
+XDP_LIB  := $(if $(XDP),$(B)/libnarrowcast_xdp.so)
+
 # The simulated card as a device of the Xilinx runtime (XILINX_XRT=$(B)/xrt), instead of an XRT
 # library that does nothing.
 XRT_NOOP := $(if $(HAVE_CXX),$(if $(XRT),$(shell echo 'int main(void){return 0;}' | $(CC) -isystem $(XRT) -include xrt.h -x c - -o /dev/null \
@@ -127,7 +132,7 @@ XRT_NOOP := $(if $(HAVE_CXX),$(if $(XRT),$(shell echo 'int main(void){return 0;}
 XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt/hwemu)
 
 # With a GPU, tests need the GPU library; elsewhere tests/device/test_gpu_build.sh compiles it.
-HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
+HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XDP_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
             $(BENCH_BIN) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
 .PHONY: all run check test test-long install deb dist bench bench-gpu tools sim shell bitstream formal synth lint fmt clean hooks map help skips force
@@ -141,6 +146,7 @@ skips:
 	$(Q)$(if $(XRT_LIB),:,echo 'skip  cards by XRT: no libxrt-dev')
 	$(Q)$(if $(XRT_SIM),:,echo 'skip  the simulated card under XRT: no $(if $(HAVE_CXX),$(if $(XRT),libxrt_noop.so.2,libxrt-dev),C++ compiler)')
 	$(Q)$(if $(FABRIC_LIB),:,echo 'skip  --fabric udp, verbs, efa: no libfabric')
+	$(Q)$(if $(XDP_LIB),:,echo 'skip  --fabric xdp: no libxdp-dev')
 run: $(B)/narrowcast $(B)/narrowcast-sim  ## train on 4 ranks; a simulated card adds the gradients (NP=, ARGS=)
 	$(Q)NARROWCAST_OFFLOAD=sim$(if $(VERILATOR),,:c) host/ranks.sh $(NP) $< train $(ARGS)
 check: $(HERE) skips                    ## before every commit: all C tests, the command line, a card; 5 minutes on 2 cores
@@ -152,7 +158,7 @@ test: $(HERE) skips                     ## all tests except the long ones; 20 mi
 test-long: $(HERE) skips                ## also the exhaustive tests: 2^32 floats, all sanitizers; one to two hours
 	$(Q)B=$(B) CC=$(CC) tests/run.sh --long $(SCRIPTS) $(TEST_BIN)
 placed   := $(B)/narrowcast $(B)/narrowcast-sim $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(B)/pic/libnarrowcast.a $(B)/man/narrowcast.1 \
-            $(FABRIC_LIB) $(XRT_LIB) $(GPU_LIB)
+            $(FABRIC_LIB) $(XDP_LIB) $(XRT_LIB) $(GPU_LIB)
 mpi_link  = $(shell $(MPICC) --showme:link 2>/dev/null || $(MPICC) -link_info 2>/dev/null)
 install: $(placed)                      ## install programs, libraries, header, manual pages (PREFIX=/usr/local DESTDIR=)
 	$(Q)host/install_files.sh $(B) '$(PREFIX)' '$(DESTDIR)' '$(VERSION)' '$(mpi_link)'
@@ -174,7 +180,7 @@ bench: all                              ## measure casts and all-reduces on this
 	$(Q)B=$(B) bench/allreduce/breakeven.sh || test $$? = 77
 	$(Q)$(B)/bench_cast --json >$(B)/bench_cast.json && cat $(B)/bench_cast.json
 	$(call chart,bench_cast)
-tools:                                  ## only install the optional tools: Verilator, libfabric, Yosys, gnuplot, ...
+tools:                                  ## only install the optional tools: Verilator, libfabric, libxdp, Yosys, gnuplot, ...
 	$(Q)$(INSTALL) tools && rtl/shell/venv.sh $(B)/shell
 sim: $(B)/narrowcast-sim                ## build the simulated card as a program (RTL with Verilator, else plain C)
 shell: $(patsubst %,$(B)/shell/eth_%.v,$(sort sim $(foreach b,$(BOARDS),$(lastword $(subst :, ,$(b))))))  ## make the LiteEth part of a card's shell as Verilog (rtl/shell/README.md)
@@ -193,7 +199,7 @@ synth: $(B)/rtl/nc_pkg.sv               ## check area and longest path of rtl/ a
 lint:                                   ## run clang, shellcheck, cppcheck and clang-format; a missing tool is skipped
 	$(Q)tests/deps.sh
 	$(Q)if command -v clang >/dev/null; then export OMPI_CC=clang; flags='$(FLAGS) $(werror)'; \
-	    $(foreach f,$(SRC) $(PMPI) $(COLLNET) $(if $(FABRIC),host/offload/wire/wire_fabric.c) $(wildcard sim/*.c sim/rtl/*.c) $(TESTS) $(RTL_TESTS) $(BENCH) $(BENCH_LIB),$(MPICC) $$flags $(call isa,$(f)) -c -fsyntax-only $(f) &&) :; \
+	    $(foreach f,$(SRC) $(PMPI) $(COLLNET) $(if $(FABRIC),host/offload/wire/wire_fabric.c) $(if $(XDP),$(XDP_SRC)) $(wildcard sim/*.c sim/rtl/*.c) $(TESTS) $(RTL_TESTS) $(BENCH) $(BENCH_LIB),$(MPICC) $$flags $(call isa,$(f)) -c -fsyntax-only $(f) &&) :; \
 	    else echo 'skip  clang: not installed'; fi
 	$(Q)if command -v clang++ >/dev/null; then mkdir -p $(B)/emu && CXX=clang++ JOBS=2 LEVEL=0 tests/emu/build.sh $(B)/emu/clang.so $(CU); \
 	    else echo 'skip  clang++: not installed'; fi
@@ -213,7 +219,7 @@ map:                                    ## print every folder and file with its 
 	@tests/map.sh $(IN)
 help:                                   ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
-	@echo 'VERILATOR=  FABRIC=  XRT=  CXX=  NVCC=  CUDNN=  CUBLAS=  NCCL=  (empty): build without it; the last three also take a folder. GPU_ARCHS=all: for a release'
+	@echo 'VERILATOR=  FABRIC=  XDP=  XRT=  CXX=  NVCC=  CUDNN=  CUBLAS=  NCCL=  (empty): build without it; the last three also take a folder. GPU_ARCHS=all: for a release'
 
 comma    := ,
 # --- how things are made ------------------------------------------------------------------------
@@ -257,6 +263,9 @@ $(B)/libnarrowcast_xrt.so: $(call obj,host/offload/xrt/fpga_xrt.c)
 $(B)/libnarrowcast_fabric.so: $(call obj,host/offload/wire/wire_fabric.c host/offload/wire/wire_local.c)
 	$(if $(V),,@echo 'link  $@')
 	$(Q)$(CC) $(LINK) -shared -Wl,-soname,$(@F) $^ $(FABRIC) -o $@
+$(B)/libnarrowcast_xdp.so: $(call obj,$(XDP_SRC) host/offload/wire/wire_local.c)
+	$(if $(V),,@echo 'link  $@')
+	$(Q)$(CC) $(LINK) -shared -Wl,-soname,$(@F) $^ $(XDP) -o $@
 # The PMPI library, for LD_PRELOAD
 $(B)/libnarrowcast-pmpi.so: $(call obj,$(PMPI) $(API)) $(B)/libnarrowcast.a host/pmpi/pmpi.map
 	$(if $(V),,@echo 'link  $@')

@@ -29,6 +29,7 @@ tools() {
     need g++ tool "${CXX:-g++}"
     need verilator tool verilator
     need libfabric-dev links rdma/fabric.h -lfabric
+    need libxdp-dev links xdp/xsk.h -lxdp
     need yosys tool yosys
     need z3 tool z3
     need iverilog tool iverilog

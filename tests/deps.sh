@@ -119,6 +119,7 @@ while IFS=: read -r file header; do
     '<xrt'* | '<xcl'* | '<ert'*) [ "$file" = host/offload/xrt/fpga_xrt.c ] || [ "$folder" = sim/xrt ] ||
         say "$file" "includes XRT: only host/offload/xrt/fpga_xrt.c and sim/xrt/ may" ;;
     '<rdma'*) [ "$file" = host/offload/wire/wire_fabric.c ] || say "$file" "includes libfabric: only host/offload/wire/wire_fabric.c may" ;;
+    '<xdp'* | '<bpf'*) [[ $file =~ ^host/offload/wire/wire_(xdp|filter)\.c$ ]] || say "$file" "includes libxdp: only wire_xdp.c and wire_filter.c of host/offload/wire may" ;;
     '<cuda'* | '<cudnn'* | '<cublas'* | '<nccl'*) [[ $folder == device/* ]] || say "$file" "includes CUDA: only device/ may" ;;
     esac
     [ "${header:0:1}" = '"' ] || continue

@@ -28,7 +28,8 @@ struct offload_options {
     bool needed;
     /* Container for a card that rank 0 owns. NULL: named by the variable NARROWCAST_XCLBIN. */
     const char *xclbin;
-    /* NULL or "socket": the system's sockets. Else a libfabric provider: udp, verbs or efa. */
+    /* NULL or "socket": the system's sockets. "xdp": AF_XDP. Else a libfabric provider: udp, verbs
+     * or efa. */
     const char *provider;
     /* IPv4 address or interface to bind to. NULL: the address from which the card is reached. */
     const char *local;

@@ -1,13 +1,13 @@
 #!/bin/bash
-# test_parts.sh : an empty VERILATOR, FABRIC, XRT, CXX, NVCC, CUDNN or NCCL must leave its part out
-# of make's commands. `long`: builds (each from a copy of $B, all together from nothing), tests,
+# test_parts.sh : an empty VERILATOR, FABRIC, XDP, XRT, CXX, NVCC, CUDNN or NCCL must leave its part
+# out of make's commands. `long`: builds (each from a copy of $B, all together from nothing), tests,
 # and trains through a card.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
 dir=$B/parts
 rm -rf "$dir" && mkdir -p "$dir" || exit 1
-unset MAKEFLAGS MFLAGS MAKEOVERRIDES VERILATOR FABRIC XRT CXX NVCC CUDNN NCCL
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES VERILATOR FABRIC XDP XRT CXX NVCC CUDNN NCCL
 bad=0
 fail() { echo "test_parts.sh: $*"; bad=1; }
 
@@ -26,11 +26,13 @@ for folder in '' "$dir/a b"; do
     make --no-print-directory -n B="$folder" all >"$dir/folder" 2>&1 && fail "B='$folder' is taken"
     if [ "$(wc -l <"$dir/folder")" -ne 1 ] || ! grep -q 'must be a folder' "$dir/folder"; then fail "B='$folder': $(head -n 3 "$dir/folder")"; fi
 done
-all=(VERILATOR='' FABRIC='' XRT='' CXX='' NVCC='' CUDNN='' NCCL='')
+all=(VERILATOR='' FABRIC='' XDP='' XRT='' CXX='' NVCC='' CUDNN='' NCCL='')
 plans verilator VERILATOR=
 lacks verilator 'verilator --|shell_rtl|verilated' && has verilator sim/rtl/shell_none narrowcast-sim
 plans fabric FABRIC=
 lacks fabric '-lfabric|libnarrowcast_fabric|host/offload/wire/wire_fabric\.c' && has fabric host/offload/wire/wire.c
+plans xdp XDP=
+lacks xdp '-lxdp|libnarrowcast_xdp|host/offload/wire/wire_(xdp|filter|hop)\.c' && has xdp host/offload/wire/wire.c
 plans xrt XRT=
 lacks xrt '-lxrt|fpga_xrt|sim/xrt/' && has xrt narrowcast-sim
 plans cxx CXX=
@@ -42,7 +44,7 @@ lacks cudnn 'libcudnn|libcublas'
 plans nccl NCCL=
 lacks nccl 'libnccl\.|HAVE_NCCL' # libnccl-net-narrowcast.so does not need it
 plans parts "${all[@]}"
-lacks parts 'verilator --|shell_rtl|-lfabric|-lxrt|host/offload/wire/wire_fabric\.c|\.cpp|emu/build.sh|c\+\+|bin/nvcc ' && has parts narrowcast-sim sim/rtl/shell_none
+lacks parts 'verilator --|shell_rtl|-lfabric|-lxdp|-lxrt|host/offload/wire/wire_(fabric|xdp)\.c|\.cpp|emu/build.sh|c\+\+|bin/nvcc ' && has parts narrowcast-sim sim/rtl/shell_none
 
 fake=$PWD/$dir/fake
 mkdir "$fake"

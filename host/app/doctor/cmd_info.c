@@ -91,8 +91,10 @@ void info_build(struct info *info)
     info_add(info, "and with CUDA", "%s", round_pure_wide_cuda);
     info_add(info, "zlib", "%s", zlibVersion());
     char fabric[INFO_VALUE], path[PATH_MAX];
-    wire_plugin_about(fabric, sizeof fabric);
+    wire_plugin_about("udp", fabric, sizeof fabric);
     info_add(info, "libfabric", "%s", fabric);
+    wire_plugin_about("xdp", fabric, sizeof fabric);
+    info_add(info, "AF_XDP", "%s", fabric);
     info_add(info, "simulated card", "%s",
              beside("narrowcast-sim", path) == path ? path : "not built");
 }

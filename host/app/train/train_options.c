@@ -189,8 +189,10 @@ static const struct opt opts[] = {
      REAL_AT(card_deadline, 0.05, 1e4)},
     {TEXT(
         "fabric", "NAME", "socket", fabric, 0,
-        "How packets reach cards: socket (UDP of the system, many packets per call), or a "
-        "libfabric provider with datagrams. Cards answer plain UDP: udp, neither verbs nor efa.")},
+        "How packets reach cards: socket (UDP of the system, many packets per call), xdp (AF_XDP, "
+        "past the system's network stack: needs root and an Ethernet interface with one receive "
+        "queue, one rank and card per interface), or a libfabric provider with datagrams. Cards "
+        "answer plain UDP: udp, neither verbs nor efa.")},
     {TEXT("fabric-address", "A", NULL, fabric_address, 0,
           "IPv4 address or interface that packets leave from. Default: the one that routes to the "
           "card.")},

@@ -33,7 +33,8 @@ struct wire {
 enum { WIRE_WHY_BYTES = 448 };
 
 struct wire_options {
-    /* NULL or "socket": the system's UDP sockets. Else a libfabric provider: udp, verbs or efa. */
+    /* NULL or "socket": the system's UDP sockets. "xdp": AF_XDP. Else a libfabric provider: udp,
+     * verbs or efa. */
     const char *provider;
     /* IPv4 address or interface to bind to. NULL: the address from which the card is reached. */
     const char *local;
@@ -45,9 +46,10 @@ struct wire_options {
 };
 
 /* Opens a wire bound to one address of this host. Returns 0, or a negative errno with the reason in
- * why (so do all functions with `why`): -ENOENT, -ELIBACC or -ELIBBAD (libfabric's library is
- * missing, does not load, or belongs to another build), -EINVAL (o->local is no address or
- * interface here), or -ENODATA (the provider is missing or cannot carry plain UDP). */
+ * why (so do all functions with `why`): -ENOENT, -ELIBACC or -ELIBBAD (the provider's library
+ * is missing, does not load, or belongs to another build), -EINVAL (o->local is no address or
+ * interface here), or -ENODATA (the provider is missing or cannot carry plain UDP; xdp: not
+ * through this interface). xdp blocks until the next hop's address is known, up to 0.5 s. */
 int wire_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES]);
 
 /* Opens a receiver for the card's datagrams to the multicast group:port, joined at the interface of
@@ -58,16 +60,16 @@ int wire_join(const struct wire_options *o, uint32_t group, uint16_t port, struc
 /* Returns 0 if the provider exists. NULL is legal. */
 int wire_check(const char *provider, char why[WIRE_WHY_BYTES]);
 
-/* ---- wires of libnarrowcast_fabric.so ---- */
+/* ---- wires of libnarrowcast_fabric.so and libnarrowcast_xdp.so ---- */
 
-/* The first call that needs the library loads it from NARROWCAST_FABRIC=PATH, the program's folder,
- * or the loader's path. */
+/* The first call that needs a library loads it from NARROWCAST_FABRIC=PATH or NARROWCAST_XDP=PATH,
+ * the program's folder, or the loader's path. */
 
 int wire_plugin_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES]);
 int wire_plugin_check(const char *provider, char why[WIRE_WHY_BYTES]);
 
-/* Describes libnarrowcast_fabric.so in text[n]: "by PATH" or "none: REASON". Loads the library to
+/* Describes the provider's library in text[n]: "by PATH" or "none: REASON". Loads the library to
  * check it, unless it lies in the program's folder. */
-void wire_plugin_about(char *text, size_t n);
+void wire_plugin_about(const char *provider, char *text, size_t n);
 
 #endif

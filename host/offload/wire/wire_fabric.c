@@ -1,7 +1,7 @@
 /* wire_fabric.c : Implements libnarrowcast_fabric.so: a wire over a datagram endpoint of libfabric.
  * No other file uses libfabric. Short frames are sent with fi_inject(), longer ones from a send
  * buffer. A frame that cannot leave is lost; the window sends it again. */
-#include "offload/wire/fabric_library.h"
+#include "offload/wire/wire_library.h"
 #include "offload/wire/wire_local.h"
 #include <arpa/inet.h>
 #include <rdma/fabric.h>
@@ -337,9 +337,9 @@ static int fabric_open(const struct wire_options *o, struct wire *out, char *why
     return 0;
 }
 
-extern __attribute__((visibility("default"))) const struct fabric_library narrowcast_fabric;
-const struct fabric_library narrowcast_fabric = {
-    .version = FABRIC_LIBRARY_VERSION,
+extern __attribute__((visibility("default"))) const struct wire_library narrowcast_fabric;
+const struct wire_library narrowcast_fabric = {
+    .version = WIRE_LIBRARY_VERSION,
     .open = fabric_open,
     .check = fabric_check,
 };
