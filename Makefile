@@ -132,10 +132,10 @@ XRT_NOOP := $(if $(HAVE_CXX),$(if $(XRT),$(shell echo 'int main(void){return 0;}
 XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt/hwemu)
 
 # With a GPU, tests need the GPU library; elsewhere tests/device/test_gpu_build.sh compiles it.
-HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XDP_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
+HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/narrowcast.lua $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XDP_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
             $(BENCH_BIN) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
-.PHONY: all run check test test-long install deb dist bench bench-gpu tools sim shell bitstream formal synth lint fmt clean hooks map help skips force
+.PHONY: all run check test test-long install deb dist bench bench-gpu tools sim dissector shell bitstream formal synth lint fmt clean hooks map help skips force
 all: $(HERE) $(GPU_LIB) skips           ## build everything this machine can build
 skips:
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the Verilated card: no $(if $(HAVE_CXX),verilator,C++ compiler); simulated cards are the plain C ones')
@@ -157,7 +157,7 @@ test: $(HERE) skips                     ## all tests except the long ones; 20 mi
 	$(Q)B=$(B) CC=$(CC) tests/run.sh $(SCRIPTS) $(TEST_BIN)
 test-long: $(HERE) skips                ## also the exhaustive tests: 2^32 floats, all sanitizers; one to two hours
 	$(Q)B=$(B) CC=$(CC) tests/run.sh --long $(SCRIPTS) $(TEST_BIN)
-placed   := $(B)/narrowcast $(B)/narrowcast-sim $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(B)/pic/libnarrowcast.a $(B)/man/narrowcast.1 \
+placed   := $(B)/narrowcast $(B)/narrowcast-sim $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(B)/pic/libnarrowcast.a $(B)/man/narrowcast.1 $(B)/narrowcast.lua \
             $(FABRIC_LIB) $(XDP_LIB) $(XRT_LIB) $(GPU_LIB)
 mpi_link  = $(shell $(MPICC) --showme:link 2>/dev/null || $(MPICC) -link_info 2>/dev/null)
 install: $(placed)                      ## install programs, libraries, header, manual pages (PREFIX=/usr/local DESTDIR=)
@@ -183,6 +183,7 @@ bench: all                              ## measure casts and all-reduces on this
 tools:                                  ## only install the optional tools: Verilator, libfabric, libxdp, Yosys, gnuplot, ...
 	$(Q)$(INSTALL) tools && rtl/shell/venv.sh $(B)/shell
 sim: $(B)/narrowcast-sim                ## build the simulated card as a program (RTL with Verilator, else plain C)
+dissector: $(B)/narrowcast.lua          ## make a dissector of cards' packets for Wireshark, $(B)/narrowcast.lua
 shell: $(patsubst %,$(B)/shell/eth_%.v,$(sort sim $(foreach b,$(BOARDS),$(lastword $(subst :, ,$(b))))))  ## make the LiteEth part of a card's shell as Verilog (rtl/shell/README.md)
 formal: $(B)/rtl/nc_pkg.sv              ## prove properties of rtl/ with Yosys
 	$(Q)B=$(B) tests/formal.sh
@@ -333,6 +334,9 @@ $(foreach t,$(TEST_BIN),$(if $(findstring gpu,$t)$(findstring emu,$t),$t)): | $(
 # test programs, which link the library of their name: test_MODEL_rtl, test_card_ANY_rtl.
 $(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sv.in $(addprefix hls/card/,card.def packet.def regs.def kernels.def mm_regs.def shell.def sharing.def lease.def)
 	$(Q)mkdir -p $(@D); $(CC) -E -P -undef -x c -I. $< | sed "s/0x\([0-9a-f]\{4\}\);/16'h\1;/; s/0x\([0-9a-f]\{3\}\);/12'h\1;/; s/0x\([0-9a-f]\{2\}\);/12'h0\1;/; s/0x/32'h/" >$@
+# cpp separates strings by a blank, where Lua has no way to join them.
+$(B)/narrowcast.lua: hls/card/narrowcast.lua.in hls/card/packet.def
+	$(Q)mkdir -p $(@D); $(CC) -E -P -undef -x c -I. $< | sed 's/" "//g; /^$$/d' >$@
 # LiteEth in a Python virtual environment, and its Verilog.
 $(B)/shell/venv/done: rtl/shell/venv.sh rtl/shell/requirements.txt
 	$(Q)rtl/shell/venv.sh $(B)/shell

@@ -31,6 +31,7 @@ put 644 share/narrowcast host/python/narrowcast_ddp.py
 for part in card control step; do # what `narrowcast conform` plays
     put 644 share/narrowcast/vectors tests/conformance/vectors/$part.jsonl
 done
+put 644 "lib/$(uname -m)-linux-gnu/wireshark/plugins" "$build/narrowcast.lua" # Debian's place
 put 644 share/man/man1 "$build"/man/*.1
 put 644 share/man/man3 "$build"/man/*.3
 mkdir -p "$root/share/bash-completion/completions"
