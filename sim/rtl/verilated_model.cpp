@@ -2,6 +2,7 @@
 // Verilator's headers. For each line of sim/rtl/models, Verilator makes the class VERILATED, and
 // the build makes ports.inc with PORT(name, bits) for each port.
 #include "sim/rtl/verilated_model.h"
+#include "hls/card/card.h"
 #include MODEL_HEADER
 #include "verilated.h"
 #include <cstdio>
@@ -15,7 +16,7 @@ struct model {
     VerilatedContext context;
     VERILATED *top = nullptr;
     uint8_t *clock = nullptr;
-    uint64_t cycles = 0;
+    uint64_t cycles = 0, edges = 0;
 #ifdef MODEL_WAVE
     VerilatedFstC *wave = nullptr;
 #endif
@@ -84,13 +85,14 @@ void model_eval(struct model *m)
     m->top->eval();
 }
 
+// Verilator's unit of time is 1 ps.
 static void dump(struct model *m)
 {
+    m->context.time(m->edges++ * 500000 / CARD_MHZ);
 #ifdef MODEL_WAVE
     if (m->wave)
         m->wave->dump(m->context.time());
 #endif
-    m->context.timeInc(1);
 }
 
 void model_tick(struct model *m)

@@ -62,8 +62,8 @@ void model_tick(struct model *m);
 
 uint64_t model_cycles(const struct model *m);
 
-/* Records all signals from now on in an FST file, for GTKWave. Returns 0, or -1 if the
- * file cannot be opened or the build has no waves. */
+/* Records all signals from now on in an FST file, for GTKWave, where a clock takes 1/CARD_MHZ.
+ * Returns 0, or -1 if the file cannot be opened or the build has no waves. */
 int model_wave(struct model *m, const char *path);
 
 #ifdef __cplusplus
