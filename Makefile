@@ -64,7 +64,7 @@ BENCH_BIN := $(patsubst %.c,$(B)/%,$(notdir $(BENCH)))
 BENCH_LIB := $(filter-out $(BENCH),$(sort $(wildcard bench/*.c bench/*/*.c)))
 CU       := $(call files,device,*.cu)
 ALL_C    := $(foreach f,hls host sim device tests bench,$(call files,$f,*.[ch] *.cu *.cuh)) $(wildcard sim/xrt/*.cpp tests/emu/*.cpp)
-ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/*/*.sh bench/*.sh bench/*/*.sh hls/core/vitis/*.sh rtl/shell/*.sh .ci/run .githooks/*))
+ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/*/*.sh bench/*.sh bench/*/*.sh hls/core/vitis/*.sh rtl/*.sh rtl/shell/*.sh .ci/run .githooks/*))
 SIM_C     = $(filter-out $(if $(VERILATOR),sim/rtl/shell_none.c,sim/rtl/shell_rtl.c sim/rtl/mm_rtl.c sim/rtl/responder_rtl.c) sim/rtl/shell_eth$(if $(LITEETH),_none).c,$(sort $(wildcard sim/*.c sim/rtl/*.c)))
 SIM_LIB   = $(filter-out sim/narrowcast_sim.c,$(SIM_C))
 # A file's name says its x86 extension; vec_cpu.c calls it only on CPUs that have it.
@@ -332,8 +332,8 @@ $(B)/emu/%.so: $(call files,device,*.*) $(call files,hls,*.*) $(wildcard tests/e
 $(foreach t,$(TEST_BIN),$(if $(findstring gpu,$t)$(findstring emu,$t),$t)): | $(EMU_LIB)
 # RTL: the package made from the .def lists, a Verilated library per line of sim/rtl/models, and
 # test programs, which link the library of their name: test_MODEL_rtl, test_card_ANY_rtl.
-$(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sv.in $(addprefix hls/card/,card.def packet.def regs.def kernels.def mm_regs.def shell.def sharing.def lease.def)
-	$(Q)mkdir -p $(@D); $(CC) -E -P -undef -x c -I. $< | sed "s/0x\([0-9a-f]\{4\}\);/16'h\1;/; s/0x\([0-9a-f]\{3\}\);/12'h\1;/; s/0x\([0-9a-f]\{2\}\);/12'h0\1;/; s/0x/32'h/" >$@
+$(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sh rtl/nc_pkg.sv.in $(addprefix hls/card/,card.def packet.def regs.def kernels.def mm_regs.def shell.def sharing.def lease.def)
+	$(Q)mkdir -p $(@D); CC='$(CC)' rtl/nc_pkg.sh $@
 # cpp separates strings by a blank, where Lua has no way to join them.
 $(B)/narrowcast.lua: hls/card/narrowcast.lua.in hls/card/packet.def
 	$(Q)mkdir -p $(@D); $(CC) -E -P -undef -x c -I. $< | sed 's/" "//g; /^$$/d' >$@
