@@ -1,6 +1,6 @@
 #!/bin/bash
 # test_core_files.sh : rtl/narrowcast.core (FuseSoC) and rtl/Bender.yml list every rtl/*.sv, and no
-# other file; the core's version is the library's.
+# other file; the cores' version is the library's.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 bad=0
@@ -16,7 +16,9 @@ compare() {
 said=$(compare rtl)
 [ -z "$said" ] || { echo "$said" && bad=1; }
 version=$(sed -n 's/^#define NC_VERSION  *"\(.*\)"/\1/p' host/include/narrowcast.h)
-grep -qx "name: narrowcast::card:$version" rtl/narrowcast.core || { echo "narrowcast.core is not of version $version" && bad=1; }
+for core in rtl/narrowcast.core tests/narrowcast_bench.core; do
+    grep -qE "^name: narrowcast::[a-z]*:$version\$" $core || { echo "$core is not of version $version" && bad=1; }
+done
 
 # planted: a file that no list has, and one that only the lists have
 tree=$(mktemp -d)
