@@ -1,6 +1,7 @@
 #!/bin/bash
 # test_train_shard.sh : `train --shard optimizer` gives the weights and checkpoints of a run without
 # it, resumes both, and refuses what it cannot do.
+# shellcheck disable=SC2086,SC2317 # options are words; refused calls one()
 set -u
 . "$(dirname "$0")/../lib/in_folder.sh"
 
@@ -15,7 +16,7 @@ same() {
     shift
     on "$p" --save whole.ck "$@" >whole 2>&1 || fail "$p ranks, $*: $(tail -n 3 whole)"
     on "$p" --save shard.ck --shard optimizer "$@" >shard 2>&1 || fail "$p ranks, --shard $*: $(tail -n 3 shard)"
-    [ -n "$(sum_of whole)" ] && [ "$(sum_of whole)" = "$(sum_of shard)" ] || fail "$p ranks, $*: other weights with --shard"
+    [[ -n $(sum_of whole) && $(sum_of whole) = "$(sum_of shard)" ]] || fail "$p ranks, $*: other weights with --shard"
     [[ $* == *onebit* ]] || same_state whole.ck shard.ck || fail "$p ranks, $*: another checkpoint with --shard"
     compared=$((compared + 1))
 }
@@ -33,8 +34,7 @@ same 4 --model mlp --codec qsgd:4 --first-steps-fp32 3
 on 4 --model resnet8 --width 0.25 --optimizer adamw --lr 0.001 >whole 2>&1 || fail "whole: $(tail -n 3 whole)"
 for first in '' '--shard optimizer'; do
     for then in '' '--shard optimizer'; do
-        # shellcheck disable=SC2086
-        { on 4 --model resnet8 --width 0.25 --optimizer adamw --lr 0.001 $first --steps 3 --save half.ck >half 2>&1 &&
+            { on 4 --model resnet8 --width 0.25 --optimizer adamw --lr 0.001 $first --steps 3 --save half.ck >half 2>&1 &&
             on 4 --model resnet8 --width 0.25 --optimizer adamw --lr 0.001 $then --resume half.ck >rest 2>&1; } ||
             fail "'$first', then '$then': $(tail -n 3 half rest)"
         [ "$(sum_of whole)" = "$(sum_of rest)" ] || fail "'$first', then '$then': other weights"
@@ -43,9 +43,7 @@ done
 
 # onebit's ranks keep residuals of their ranges of sums
 for with in '' '--shard optimizer'; do
-    # shellcheck disable=SC2086
     on 3 --model mlp --codec onebit --steps 3 --save half.ck $with >half 2>&1 || fail "onebit $with: $(tail -n 3 half)"
-    # shellcheck disable=SC2086
     on 3 --model mlp --codec onebit --resume half.ck $with >rest 2>&1 || fail "onebit $with resumed: $(tail -n 3 rest)"
     on 3 --model mlp --codec onebit >whole 2>&1
     [ "$(sum_of whole)" = "$(sum_of rest)" ] || fail "onebit $with: other weights when resumed"
