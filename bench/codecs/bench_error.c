@@ -24,6 +24,7 @@
 /* Result "F:layer": one exponent per layer, found from its exact sums; no option of train. */
 static const struct codec_spec spec[] = {
     {.format = "fp32", .scale = "none"},
+    {.format = "e3m23", .scale = "aps-tight:32"},
     {.format = "bf16", .scale = "none"},
     {.format = "fp16", .scale = "none"},
     {.format = "e5m2", .scale = "none"},
