@@ -157,7 +157,7 @@ static const struct opt opts[] = {
     {TEXT("gather", "fp32|bf16|fp16|delta:F[:G]", "fp32", gather, TRAIN_LATER,
           "With --shard: how new weights travel. delta:F[:G]: as differences in F from the last "
           "ones, with an exponent for each G elements (a power of two from 8 to 8192; default "
-          "1024). What is lost is added to the next difference. On the CPU.")},
+          "1024). Rounding errors are added to the next difference. On the CPU.")},
     {"deadline", "S", "60", "Seconds to wait for the other ranks before the run fails.",
      REAL_AT(deadline, 0.1, 1e6)},
 
