@@ -82,7 +82,7 @@ static int save_section(struct train *t, const struct checkpoint_section *s, uin
     const size_t bytes = s->bytes(t);
     if (!bytes)
         return 0;
-    if (t->rank == 0 || s->per_rank || (s->by_all && t->shard))
+    if (t->rank == 0 || s->per_rank || s->by_all)
         TRY(s->get(t, part));
     if (t->rank == 0)
         write_part(f, part, bytes);

@@ -86,7 +86,7 @@ static int states_get(struct train *t, void *to)
 {
     if (t->shard)
         return train_shard_get(t, to);
-    for (int i = 0; i < optim_n_states(t->optim); i++)
+    for (int i = 0; i < optim_n_states(t->optim) && t->rank == 0; i++)
         TRY(nn_model_get(t->model, (real *)to + (size_t)i * t->n_weights, optim_state(t->optim, i),
                          t->n_weights));
     return 0;

@@ -10,7 +10,7 @@ struct checkpoint_section {
     const char *name;
     bool per_rank;  /* one part for each rank; else all use that of rank 0 */
     bool in_common; /* emulated ranks share the state (train.owner) */
-    bool by_all;    /* with --shard all ranks call get(), which fills rank 0's part */
+    bool by_all;    /* all ranks call get(), which fills rank 0's part; others have no room */
     /* Returns the bytes of a part, the same on all ranks and throughout the run; 0: no section. */
     size_t (*bytes)(const struct train *t);
     /* get copies the state to host memory; put copies it back, and must refuse untrusted bytes that

@@ -4,10 +4,8 @@
 #include "base/err.h"
 #include "comm/over/comm_over_inside.h"
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 bool over_make_room(struct comm *c, size_t places)
 {

@@ -1,13 +1,13 @@
 /* wire_xdp.c : Implements libnarrowcast_xdp.so: a wire over an AF_XDP socket, past the system's
  * network stack. Only this file and wire_filter.c use libxdp and libbpf.
  *
- *     send     frame -> chunk, behind headers -> ring tx --> driver --> ring done -> idle chunks
+ *     send     frame -> chunk, after headers -> ring tx --> driver --> ring done -> idle chunks
  *     receive  driver --> filter: datagrams of this wire -> chunk -> ring rx --> ring fill
  *                                 all other packets      -> the system
  *
  * The driver reads and writes chunks itself if it can (zero-copy), else the kernel copies. An
  * ordinary UDP socket reserves the port, and knows the MTU of the path. The filter is attached by a
- * BPF link, which ends with the process. Nobody checks the UDP checksums of received frames. */
+ * BPF link, which ends with the process. UDP checksums of received frames are not checked. */
 #include "offload/wire/wire_filter.h"
 #include "offload/wire/wire_hop.h"
 #include "offload/wire/wire_library.h"
