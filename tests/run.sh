@@ -1,5 +1,6 @@
 #!/bin/bash
-# run.sh : runs test programs and scripts and prints the ten slowest and the counts.
+# run.sh : runs test programs and scripts; prints each one's seconds and seconds of CPU time, the ten
+# slowest, and the counts.
 # usage: run.sh [--long | --check] PROGRAM|SCRIPT...
 #   --long   all get the argument `long`
 #   --check  scripts get the argument `check`; programs for several numbers of ranks run once
@@ -43,7 +44,12 @@ start() {
     local log=$B/logs/${1// /-}.log sight=(env CUDA_VISIBLE_DEVICES=)  # hide GPUs: equal bits hold on
     case $1 in *gpu* | *cuda*) sight=() ;; esac                        # the CPU, except in GPU tests
     asked=$((asked + 1))
-    ("${sight[@]}" timeout -k 5 "$limit" "${@:2}"; exit) >"$log" 2>&1 </dev/null &  # exit: bash reports a crash in the log
+    (
+        "${sight[@]}" timeout -k 5 "$limit" "${@:2}"  # not exec: bash reports a crash in the log
+        rc=$?
+        times >"$log.times"
+        exit $rc
+    ) >"$log" 2>&1 </dev/null &
     label[$!]=$1 since[$!]=$SECONDS
 }
 
@@ -58,11 +64,13 @@ excerpt() {
 }
 
 ended() {
-    local rc=0 verdict name=${label[$1]} took=$((SECONDS - since[$1]))
+    local rc=0 verdict name=${label[$1]} took=$((SECONDS - since[$1])) cpu
     local log=$B/logs/${name// /-}.log
     wait "$1" || rc=$?
     unset "label[$1]"
-    times+=("$(printf '%4d s  %s' "$took" "$name")")
+    # "0m1.5s 0m0.2s" in the second line: user and system time of the test and what it waited for
+    cpu=$(sed 's/[ms]/ /g' "$log.times" 2>/dev/null | awk 'NR == 2 { printf "%.0f", $1 * 60 + $2 + $3 * 60 + $4 }')
+    times+=("$(printf '%4d s  %4d s of CPU  %s' "$took" "${cpu:-0}" "$name")")
     if [ "$rc" = 77 ]; then
         skipped=$((skipped + 1))
         printf '%-5s %-36s %s\n' skip "$name" "$(grep -m1 '^skip' "$log")"
@@ -70,7 +78,7 @@ ended() {
     fi
     [ "$rc" != 0 ] || ! grep -qE "$broken" "$log" || rc=1
     if [ "$rc" = 0 ]; then verdict=ok passed=$((passed + 1)); else verdict=FAIL failed=$((failed + 1)); fi
-    printf '%-5s %-36s %4d s\n' "$verdict" "$name" "$took"
+    printf '%-5s %-36s %4d s %4d\n' "$verdict" "$name" "$took" "${cpu:-0}"
     grep -s '^skip' "$log" | sed "s/^/      $name: /"
     [ "$rc" = 0 ] && return
     failures+=("$log")

@@ -47,7 +47,7 @@ done
 ten=$(for _ in $(seq 12); do echo "$dir/good.sh"; done)
 # shellcheck disable=SC2086
 says 0 '12 passed, 0 failed, 0 skipped' $ten
-[ "$(sed -n '/^slowest:/,$p' "$dir/said" | grep -c ' s  good.sh$')" -eq 10 ] || fail 'not the ten slowest'
+[ "$(sed -n '/^slowest:/,$p' "$dir/said" | grep -c ' s of CPU  good.sh$')" -eq 10 ] || fail 'not the ten slowest'
 
 touch "$dir/file"
 B_OF_RUN=$dir/file says 1 '0 passed, 2 failed, 0 skipped' "$dir/good.sh" "$dir/bad.sh"
