@@ -3,7 +3,7 @@
  *
  * On sm_90 this takes 6.0 instructions per code for e4m3, 6.5 for e5m2, all included. The loads of
  * four parts' chunks are issued together: pointers are in shared memory, alignment is checked
- * before the loop (tests/device/test_gpu_sass.sh).
+ * before the loop (tests/device/test_gpu_build.sh).
  *
  * Chunks with inf or nan, sums that do not fit, odd widths, and more than PARTS_NEAR parts use the
  * accumulators of mf.h instead. */

@@ -1,8 +1,11 @@
 #!/bin/bash
-# test_gpu_build.sh : nvcc compiles device/ to PTX without a warning, and fuses no multiplication
-# and addition where hls/arith/level.h promises bits.
+# test_gpu_build.sh : nvcc compiles device/ without a warning. Its PTX fuses no multiplication and
+# addition where hls/arith/level.h promises bits, and the machine code of kernels that should run at
+# memory speed has their loads in flight. The latter needs nvdisasm (NVDISASM=PATH; else Python's
+# package nvidia-cuda-nvdisasm is installed below the build folder).
 set -u
-cd "$(dirname "$0")/../.." || exit 1
+here=$(cd "$(dirname "$0")/.." && pwd)
+cd "$here/.." || exit 1
 B=${B:-build}
 nvcc=${NVCC-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 [ -x "$nvcc" ] || { echo 'skip: no nvcc'; exit 77; }
@@ -10,24 +13,123 @@ cuda=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
 found=$(device/run/libs.sh cudnn "$cuda") || { echo 'skip: no cuDNN'; exit 77; }
 words=${found%%|*}
 if found=$(device/run/libs.sh nccl "$cuda"); then words+=" ${found%%|*} -DHAVE_NCCL"; fi
-read -ra flags <<<"$words"
-out=$B/tmp/gpu_build
-mkdir -p "$out"
+read -ra flags <<<"-std=c++17 -O3 -I. -Werror all-warnings $words"
+own() { find "$(realpath "$B")/sass" "$(dirname "$(readlink -f "$nvcc")")" -name nvdisasm -type f 2>/dev/null | head -n 1; }
+nvdisasm=${NVDISASM-$(command -v nvdisasm || own)}
+if [ ! -x "$nvdisasm" ]; then
+    mkdir -p "$B/logs"
+    timeout 100 python3 -m pip install -q --no-input --require-hashes --no-deps --target "$B/sass" -r /dev/stdin >"$B/logs/sass.pip" 2>&1 <<'END'
+nvidia-cuda-nvdisasm==13.5.37 \
+    --hash=sha256:d3fdbdd49fa53e2e4aacd3db8259d052bd2b049ececdcb69e92e083c6728e7ca \
+    --hash=sha256:a3a8248074edb9fba63b74c38a5416b712a91ab09e70b8ab37186c3d293fc605
+END
+    nvdisasm=$(own)
+fi
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
 bad=0
+
+# --- products and sums ----------------------------------------------------------------------------
 exact=(device/vec/levels.cu device/vec/signs.cu device/vec/counts.cu)
+echo '__global__ void planted(float *x) { x[0] = x[0] * x[1] + x[2]; }' >"$dir/planted.cu"
 files=(device/*/*.cu)
 # with an up-to-date library, only the files below are compiled
 [ -f "$B/libnarrowcast_cuda.so" ] && [ -z "$(find device hls -newer "$B/libnarrowcast_cuda.so" -name '*.*')" ] && files=("${exact[@]}")
+ptx() { "$nvcc" "${flags[@]}" -arch=compute_90 -ptx "$1" -o "$dir/$(basename "$1").ptx" >"$dir/log" 2>&1; }
 for f in "${files[@]}"; do
-    "$nvcc" -std=c++17 -O3 -I. -Werror all-warnings -arch=compute_90 ${flags[@]+"${flags[@]}"} -ptx "$f" -o "$out/$(basename "$f").ptx" >"$out/log" 2>&1 ||
-        { echo "FAIL $f"; head -n 20 "$out/log"; bad=1; }
+    grep -qF "${f##*/} k_" "$0" && [ -x "$nvdisasm" ] && continue # below
+    ptx "$f" || { echo "FAIL $f"; head -n 20 "$dir/log"; bad=1; }
 done
-echo '__global__ void planted(float *x) { x[0] = x[0] * x[1] + x[2]; }' >"$out/planted.cu"
-"$nvcc" -arch=compute_90 -ptx "$out/planted.cu" -o "$out/planted.ptx"
-grep -q 'fma\.' "$out/planted.ptx" || { echo 'FAIL a joined product is not seen'; bad=1; }
+ptx "$dir/planted.cu"
+grep -q 'fma\.' "$dir/planted.cu.ptx" || { echo 'FAIL a joined product is not seen'; bad=1; }
 for f in "${exact[@]}"; do
-    grep -q 'mul\.' "$out/$(basename "$f").ptx" || { echo "FAIL $f: no machine code with a product"; bad=1; }
-    grep -m 1 -H 'fma\.' "$out/$(basename "$f").ptx" && { echo "FAIL $f: a product is joined with an addition"; bad=1; }
+    grep -q 'mul\.' "$dir/${f##*/}.ptx" || { echo "FAIL $f: no machine code with a product"; bad=1; }
+    grep -m 1 -H 'fma\.' "$dir/${f##*/}.ptx" && { echo "FAIL $f: a product is joined with an addition"; bad=1; }
 done
-rm -rf "$out"
+
+# --- loads ----------------------------------------------------------------------------------------
+[ -x "$nvdisasm" ] || { echo 'skip: no nvdisasm: pip install nvidia-cuda-nvdisasm, and NVDISASM=PATH'; exit $bad; }
+look() {
+    "$nvcc" "${flags[@]}" -arch=sm_90 -cubin -Xptxas -v "$1" -o "$dir/cubin" >"$dir/log" 2>&1 || { cat "$dir/log"; return 1; }
+    "$nvdisasm" -c "$dir/cubin" | python3 "$here/device/sass_loads.py" "$dir/log"
+}
+
+# holds FILE KERNEL SIXTEEN EIGHT REGISTERS [SPILT]: at least SIXTEEN parallel loads of 16 bytes and
+# EIGHT of 8 or 16; at most REGISTERS registers and SPILT bytes spilt (none). A multiprocessor has
+# 65,536 registers: 64 per thread leave room for four blocks of 256 threads or one of 1024, 80 for
+# three, 128 for two.
+holds() {
+    awk -F '\t' -v file="$1" -v kernel="$2" -v sixteen="$3" -v eight="$4" -v registers="$5" -v spilt="${6-0}" '
+        $1 == kernel {
+            fine = $2 >= sixteen && $3 >= eight && $4 <= registers && $5 <= spilt
+            printf "%s %s: %s: %d loads of 16 bytes at once (%d asked), %d of 8 or more (%d), %d registers (%d allowed), %d bytes spilt (%d)\n",
+                   fine ? "ok  " : "FAIL", file, kernel, $2, sixteen, $3, eight, $4, registers, $5, spilt
+            found = 1; fails += !fine }
+        END { if (!found) print "FAIL " file ": no kernel " kernel
+              exit !found || fails }' <<<"$seen"
+}
+
+seen=$'k\t0\t4\t32\t0\nk\t4\t4\t32\t0'
+holds none k 4 4 64 >"$dir/planted" && echo 'FAIL of two kernels with one name the last alone counts' && bad=1
+
+file=
+while read -r name kernel; do
+    numbers=${kernel#*: }
+    if [ "$name" != "$file" ]; then
+        file=$name
+        seen=$(look device/*/"$file") || bad=1
+    fi
+    # shellcheck disable=SC2086  # three numbers or four
+    holds "$file" "${kernel%%: *}" $numbers || bad=1
+done <<'END'
+sum_exact.cu k_sum_exact<8, exact_single>: 4 4 80
+sum_exact.cu k_sum_exact<8, exact_pair>: 4 4 128
+sum_exact.cu k_sum_exact<4, exact_single>: 0 4 80
+sum_exact.cu k_sum_exact<16, exact_double>: 4 4 128
+sum_add.cu k_add_e5m2<false>: 2 2 40
+sum_add.cu k_add_codes<8>: 2 2 64
+sum_add.cu k_add_codes<16>: 4 4 64
+aps.cu k_aps<8>: 4 4 64 40
+aps.cu k_aps<16>: 4 4 64 40
+feed.cu k_feed<__half, 8>: 0 2 64
+cast.cu k_encode<8, as_is>: 4 4 80
+cast.cu k_encode<16, as_is>: 4 4 80
+uncast.cu k_uncast_all<8, as_it_is>: 0 4 40
+uncast.cu k_uncast_all<16, as_it_is>: 0 4 40
+absmax.cu k_absmax: 4 4 32
+batch_norm_forward.cu k_norm_apply<__half, 8, (norm_form)0>: 4 4 64
+batch_norm_forward.cu k_norm_apply<__half, 8, (norm_form)1>: 8 8 80
+batch_norm_forward.cu k_norm_apply<__half, 8, (norm_form)2>: 8 8 128
+batch_norm_backward.cu k_norm_sums<__half, 8, (norm_gate)1>: 4 4 80
+batch_norm_backward.cu k_norm_sums<__half, 8, (norm_gate)2>: 3 3 80
+batch_norm_backward.cu k_norm_sums<__half, 8, (norm_gate)3>: 6 6 128
+batch_norm_backward.cu k_norm_sums<__half, 8, (norm_gate)4>: 6 6 128
+batch_norm_backward.cu k_norm_dx<__half, 8, (norm_gate)1>: 4 4 80
+sgd.cu k_optim<sgd_rule, float, float>: 6 6 80
+sgd.cu k_optim<sgd_rule, __half, __half>: 3 3 80
+sgd.cu k_optim<lars_rule, float, float>: 8 8 80
+sgd.cu k_optim<lars_rule, __half, __half>: 8 8 80
+adamw.cu k_optim<adamw_rule, float, float>: 8 8 80
+adamw.cu k_optim<adamw_rule, __half, __half>: 4 4 80
+END
+
+cp -r device hls "$dir"
+# plant WHAT SED_SCRIPT: makes sum_exact.cu's loads wait for each other
+plant() {
+    sed "$2" device/vec/sum_exact.cu >"$dir/device/vec/sum_exact.cu"
+    cmp -s device/vec/sum_exact.cu "$dir/device/vec/sum_exact.cu" && { echo "FAIL nothing was planted: $1"; bad=1; }
+    seen=$(cd "$dir" && look device/vec/sum_exact.cu) || { echo "FAIL $1: does not compile"; bad=1; }
+    if holds planted 'k_sum_exact<8, exact_pair>' 4 4 255 9999 >"$dir/planted"; then
+        echo "FAIL $1: not seen: $(cat "$dir/planted")"
+        bad=1
+    elif ! grep -q 'loads of 16 bytes' "$dir/planted"; then
+        cat "$dir/planted"
+        bad=1
+    fi
+}
+plant 'alignment is asked of each part' 's/pack_fetch(near\[i\] + at, &part\[i\])/pack_load(near[i] + at, W, PACK_CODES, \&part[i])/'
+plant 'pointers from the near list or the far one, as they once were' '
+    s/exact_parts(const/exact_parts(const struct sum_job \&job, int p, const/
+    s/exact_parts<W, \([124]\)>(/exact_parts<W, \1>(job, p, /
+    s/pack_fetch(near\[i\] + at, &part\[i\])/pack_load((p + i < PARTS_NEAR ? near[i] : job.parts[p + i]) + at, W, PACK_CODES, \&part[i])/'
 exit $bad
