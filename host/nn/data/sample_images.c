@@ -137,7 +137,6 @@ void images_to_real(const struct dataset *d, bool test, const uint32_t *index, i
     fill_pixels(d, &p);
     for (int i = 0; i < n; i++, x += size_to) {
         const struct view v = images_view(d, augment, index[i]);
-        // cppcheck-suppress legacyUninitvar  // it is filled next
         real *const seen = d->side ? own : x;
         fill_image(d, &p, images + index[i] * size, v, seen);
         cut_square(d, v, seen);

@@ -46,7 +46,6 @@ int cpu_softmax_row(int classes, double smoothing, const real *z, int label, int
         top = z[j] > top ? z[j] : top;
     for (int j = 0; j < classes; j++)
         sum += exp((double)(z[j] - top));
-    // cppcheck-suppress invalidFunctionArg  // there are classes: sum >= exp(0)
     result->loss_sum += log(sum) - (smoothing > 0 ? smoothed(classes, smoothing, z, top, label)
                                                   : (double)(z[label] - top));
     const int place = n_before(classes, z, label);

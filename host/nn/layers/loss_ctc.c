@@ -91,7 +91,6 @@ static void sum_exps(struct ctc *c)
             top = (double)z[k] > top ? (double)z[k] : top;
         for (int k = 0; k < c->classes; k++)
             sum += exp((double)z[k] - top);
-        // cppcheck-suppress invalidFunctionArg  // there are classes: sum >= exp(0)
         c->log_sum[t] = top + log(sum);
     }
 }

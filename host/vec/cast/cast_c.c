@@ -103,7 +103,6 @@ static void narrow(enum cast_shape shape, const uint32_t *words, size_t n, uint8
         uint16_t halves[BLOCK];
         for (size_t i = 0; i < n; i++)
             halves[i] = (uint16_t)words[i];
-        // cppcheck-suppress uninitvar  // n of them are set
         memcpy(to, halves, n * sizeof *halves);
     } else {
         memcpy(to, words, n * sizeof *words);
