@@ -47,7 +47,7 @@ not_here() {
     *' ./program'*) echo "the reader's program" ;;
     'make install'* | 'make deb'* | 'make dist'*) echo 'test_install.sh does it' ;;
     make\ test* | make\ check* | 'make all'* | 'make formal'* | 'make synth'* | 'make lint'* | make | 'make bench'* | *GPU_ARCHS*) echo 'a whole build or all tests' ;;
-    tests/*.sh* | 'build/tests/test_mf_floats long'*) echo 'a test of its own' ;;
+    tests/*.sh* | *build/tests/test_nc_table_mpi* | 'build/tests/test_mf_floats long'*) echo 'a test of its own' ;;
     */train_peer.sh\ cpu* | *predict_check.sh*) echo 'it measures for minutes' ;;
     *'--device cuda'* | */bench_gpu* | */train_peer.sh* | */davidnet.sh*) [ -e /dev/nvidiactl ] || echo 'no GPU' ;;
     *NARROWCAST_CUDA=*) [ -e build/emu/libnarrowcast_cuda.so ] || echo 'no emulator' ;;
@@ -78,6 +78,10 @@ shorter() {
     [[ $data != synthetic* ]] || c=${c/ --train-samples 20000/}
     c=${c//--sizes 4M:64M --reps 11/--sizes 4k --reps 2}
     c=${c//--sizes 4M:64M/--sizes 4k --reps 2}
+    c=${c/--sizes 1k:256k --reps 60/--sizes 1k --reps 2}
+    c=${c/median.sh 5/median.sh 1}
+    c=${c/bench_blocks 16 64/bench_blocks 4 1}
+    c=${c/synthetic:2400,1/synthetic:240,1}
     c=${c//--layers 1048576,2359296,1048576/--layers 4096,8192,4096}
     c=${c/RATES=\"100mbit:4*none:4\" bench\/breakeven.sh 16M/RATES=none:2 bench\/breakeven.sh 16k --reps 2}
     case $c in
@@ -118,7 +122,7 @@ one() {
         n_left=$((n_left + 1))
         return
     fi
-    local run rc=0
+    local run rc=0 since=$SECONDS
     run=$(shorter "$command")
     if [[ ($run == *'narrowcast sim --listen'* || $run == *'narrowcast card '*) && $run != bench/* ]]; then
         end_card
@@ -136,7 +140,8 @@ one() {
         return
     fi
     n_run=$((n_run + 1))
-    if [ "$run" = "$command" ]; then echo "ok  $1: $run"; else echo "ok  $1: $run    (for: $command)"; fi
+    [ "$run" = "$command" ] || run+="    (for: $command)"
+    echo "ok  $((SECONDS - since)) s  $1: $run"
 }
 
 # commands: reads a text; a line that ends in \ or within quotes continues
