@@ -11,7 +11,7 @@
  *     fp32        tensor cores (inputs rounded to TF32), conversion to narrower types */
 #include "device/nn/conv.cuh"
 
-enum { MADE_MAX = 16, UID_X = 'x', UID_W = 'w', UID_Y = 'y' };
+enum { MADE_MAX = 128, UID_X = 'x', UID_W = 'w', UID_Y = 'y' };
 
 /* After the first failure, further calls do nothing. */
 struct build {
@@ -238,14 +238,18 @@ static int propose(const struct dev_nn *d, cudnnBackendDescriptor_t graph,
     set_child(&b, heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
     set(&b, heuristics, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
     finish(&b, heuristics);
-    while (b.status == CUDNN_STATUS_SUCCESS && results.n_made < MADE_MAX) {
+    /* All results: the first ones may all be unwanted (in fp32, 16 engines with tensor cores). */
+    if (b.status == CUDNN_STATUS_SUCCESS)
+        b.status = cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                            CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &n, NULL);
+    while (b.status == CUDNN_STATUS_SUCCESS && results.n_made < n && results.n_made < MADE_MAX) {
         make(&results, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
         b.status = results.status;
     }
     if (b.status == CUDNN_STATUS_SUCCESS)
-        b.status =
-            cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, MADE_MAX, &n, results.made);
+        b.status = cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                            CUDNN_TYPE_BACKEND_DESCRIPTOR, results.n_made, &n,
+                                            results.made);
     if (b.status != CUDNN_STATUS_SUCCESS)
         *why = b.status;
     for (int64_t i = 0; b.status == CUDNN_STATUS_SUCCESS && i < n && n_plans < CONV_PLANS; i++) {

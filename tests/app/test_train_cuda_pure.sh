@@ -7,7 +7,7 @@ program=$n
 . "$here/lib/cuda_library.sh"
 
 export NARROWCAST_CONV=first # plans chosen by their speed may round differently
-small="--precision fp16-pure --data synthetic:160,3 --model lenet5 --batch 24 --lr 0.05 --warmup 0 --steps 4 --schedule const"
+small="--precision fp16-pure --data synthetic:160,3 --model lenet5 --batch 8 --lr 0.05 --warmup 0 --steps 4 --schedule const"
 on() {
     local ranks=$1 label=$2
     shift 2

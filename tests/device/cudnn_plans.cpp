@@ -5,7 +5,7 @@
 #include <string.h>
 
 static cudnnBackendDescriptor_t device;
-static int n_failed;
+static int n_failed, n_fallbacks;
 
 static cudnnStatus_t set_attribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
                                    cudnnBackendAttributeType_t type, int64_t n, const void *values)
@@ -16,6 +16,8 @@ static cudnnStatus_t set_attribute(cudnnBackendDescriptor_t d, cudnnBackendAttri
         return cudnnBackendSetAttribute(d, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
                                         CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &device);
     cudnnStatus_t status = cudnnBackendSetAttribute(d, name, type, n, values);
+    if (name == CUDNN_ATTR_ENGINEHEUR_MODE)
+        n_fallbacks += *(const cudnnBackendHeurMode_t *)values == CUDNN_HEUR_MODE_FALLBACK;
     if (status == CUDNN_STATUS_SUCCESS && name == CUDNN_ATTR_ENGINEHEUR_MODE)
         status = cudnnBackendSetAttribute(d, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP,
                                           CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &device);
@@ -24,9 +26,24 @@ static cudnnStatus_t set_attribute(cudnnBackendDescriptor_t d, cudnnBackendAttri
     return status;
 }
 
+/* Fails if fewer results are asked for than there are. */
+static cudnnStatus_t get_attribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
+                                   cudnnBackendAttributeType_t type, int64_t asked, int64_t *n,
+                                   void *values)
+{
+    int64_t there = 0;
+    if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS && asked > 0 &&
+        cudnnBackendGetAttribute(d, name, type, 0, &there, NULL) == CUDNN_STATUS_SUCCESS &&
+        asked < there && n_failed++ < 10)
+        fprintf(stderr, "%d of %d plans are asked for\n", (int)asked, (int)there);
+    return cudnnBackendGetAttribute(d, name, type, asked, n, values);
+}
+
 #define cudnnBackendSetAttribute set_attribute
+#define cudnnBackendGetAttribute get_attribute
 #include "device/nn/conv_graph.cu"
 #undef cudnnBackendSetAttribute
+#undef cudnnBackendGetAttribute
 
 static bool describe(int compute_capability)
 {
@@ -82,7 +99,7 @@ int main()
     static const char *maths[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};
     enum { MATHS = sizeof maths / sizeof *maths, PASSES = 4 };
     /* n_half: plans that add in half */
-    int n_plans = 0, n_passes = 0, n_pure = 0, n_half = 0;
+    int n_plans = 0, n_passes = 0, n_pure = 0, n_half = 0, by_fallback[MATHS] = {};
     struct nn_conv conv = {};
     struct dev_nn d = {};
     d.conv = &conv;
@@ -109,7 +126,9 @@ int main()
                     for (int j = 0; j < n; j++)
                         conv_plan_close(&plans[j]);
                 }
+                n_fallbacks = 0;
                 n = conv_candidates(&d, &key, CONV_SCRATCH_MAX, plans, &why);
+                by_fallback[i % MATHS] += n_fallbacks;
                 n_passes++;
                 n_plans += n;
                 if (n == 0 && n_failed++ < 10)
@@ -122,6 +141,9 @@ int main()
         cudnnBackendDestroyDescriptor(device);
     }
     printf("cuDNN %zu: %d plans for %d passes on 3 chips\n", cudnnGetVersion(), n_plans, n_passes);
+    for (int i = 0; i < MATHS; i++)
+        printf("%s: %d of %d passes have only cuDNN's fallback\n", maths[i], by_fallback[i],
+               n_passes / MATHS);
     printf("pure fp16: %d of %d passes add in half\n", n_half, n_pure);
     return n_failed != 0;
 }
