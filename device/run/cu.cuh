@@ -14,7 +14,7 @@ extern dev_say *cu_say;
 extern int cu_ordinal;
 static inline cudaStream_t cu_stream(struct dev_stream *s)
 {
-    if (cu_ordinal > 0)
+    if (cu_ordinal >= 0)
         (void)cudaSetDevice(cu_ordinal);
     return (cudaStream_t)s;
 }

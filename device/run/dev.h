@@ -27,6 +27,7 @@ typedef int dev_say(int code, const char *format, ...);
 struct dev_info {
     char name[64];
     int ordinal, major, minor; /* index; compute capability */
+    int before;                /* the opening thread's current device until then */
     int n_sms;
     size_t memory_bytes, l2_bytes;
     int driver, runtime; /* CUDA versions, 1000 * major + 10 * minor */
@@ -36,6 +37,7 @@ struct dev_info {
 struct dev_ipc {
     uint8_t bytes[64];
 };
+enum { DEV_IPC_BYTES = 2 << 20 };
 
 struct dev_run_ops {
     /* Open device `ordinal`; if it is -1, device rank_on_node modulo the number of devices. Return
@@ -45,6 +47,12 @@ struct dev_run_ops {
     void (*close)(void);
     /* Return the number of usable GPUs; 0 is no error. */
     int (*count)(void);
+    /* Make a device the calling thread's current one, unless it is -1. Return the one before. Other
+     * functions leave the opened device current. */
+    int (*current)(int ordinal);
+    /* Return the device that has memory p; -1: this process's pinned or managed memory; -2: other
+     * host memory. */
+    int (*device_of)(const void *p);
 
     /* Allocate device memory (alloc) or pinned host memory, zeroed and aligned to 256 bytes. On
      * failure, report sizes and return NULL. The free functions accept NULL. */
@@ -81,8 +89,9 @@ struct dev_run_ops {
      * while a graph runs. */
     int (*signal)(uint32_t *flag, uint32_t value, struct dev_stream *s);
 
-    /* Share memory with another process on the node. p: from alloc(). The importing process must
-     * call ipc_close(). */
+    /* Share memory with another process on the node. p: from alloc(), at least DEV_IPC_BYTES: CUDA
+     * cuts smaller allocations out of blocks, and would share the whole block. The importing
+     * process must call ipc_close(). */
     int (*ipc_export)(void *p, struct dev_ipc *out);
     int (*ipc_import)(const struct dev_ipc *in, void **out);
     void (*ipc_close)(void *p);
@@ -94,7 +103,7 @@ struct dev_gemm_ops; /* dev_gemm.h */
 struct dev_nccl_ops; /* dev_nccl.h */
 
 /* A checksum of the interface's text; tests/repo/test_facts.sh prints the value after a change. */
-enum { DEV_VERSION = 585629 };
+enum { DEV_VERSION = 725748 };
 struct dev_library {
     int version; /* DEV_VERSION; the host refuses any other */
     const struct dev_run_ops *run;

@@ -25,10 +25,20 @@ int cu_n_sms(void)
     return n_sms;
 }
 
+/* Some errors (an illegal address) end all of the process's work on the GPU: every later call
+ * returns them again, and only the first is printed. */
 int cu_failed(cudaError_t e, const char *what)
 {
+    static bool is_dead;
+    size_t free_bytes, all_bytes;
     (void)cudaGetLastError(); /* The next launch must not report it again. */
-    return cu_say(e == cudaErrorMemoryAllocation ? -ENOMEM : -EIO, "gpu: %s failed: %s", what,
+    if (__atomic_load_n(&is_dead, __ATOMIC_RELAXED))
+        return -EIO;
+    if (e == cudaErrorMemoryAllocation || cudaMemGetInfo(&free_bytes, &all_bytes) != e)
+        return cu_say(e == cudaErrorMemoryAllocation ? -ENOMEM : -EIO, "gpu: %s failed: %s", what,
+                      cudaGetErrorString(e));
+    __atomic_store_n(&is_dead, true, __ATOMIC_RELAXED);
+    return cu_say(-EIO, "gpu: %s failed: %s; this process can no longer use the GPU", what,
                   cudaGetErrorString(e));
 }
 
@@ -68,6 +78,26 @@ static int no_device(cudaError_t why)
     if (why == cudaSuccess || why == cudaErrorNoDevice)
         return cu_say(-ENODEV, "gpu: no GPU on this machine");
     return cu_say(-ENODEV, "gpu: no GPU can be used: %s", cudaGetErrorString(why));
+}
+
+int run_current(int ordinal)
+{
+    int before = 0;
+    (void)cudaGetDevice(&before);
+    if (ordinal >= 0 && ordinal != before)
+        (void)cudaSetDevice(ordinal);
+    (void)cudaGetLastError();
+    return before;
+}
+
+int run_device_of(const void *p)
+{
+    cudaPointerAttributes at;
+    const cudaError_t e = cudaPointerGetAttributes(&at, p);
+    (void)cudaGetLastError();
+    if (e != cudaSuccess || at.type == cudaMemoryTypeUnregistered)
+        return -2;
+    return at.type == cudaMemoryTypeDevice ? at.device : -1;
 }
 
 /* Fails without code for the device. */
@@ -111,17 +141,20 @@ int run_open(int ordinal, int rank_on_node, dev_say *say, struct dev_info *info)
     if (ordinal >= n || (ordinal < 0 && rank_on_node < 0))
         return cu_say(-ENODEV, "gpu: no GPU %d: this machine has %d, counted from 0", ordinal, n);
     struct dev_info found;
+    const int before = run_current(-1);
     const int rc = inspect(ordinal < 0 ? rank_on_node % n : ordinal, &found);
     if (rc < 0)
         return rc;
     cu_ordinal = found.ordinal;
     n_sms = found.n_sms;
     *info = found;
+    info->before = before;
     return 0;
 }
 
 void run_close(void)
 {
+    (void)cu_stream(NULL);
     (void)cudaDeviceSynchronize();
     (void)cudaGetLastError();
     cu_ordinal = -1;
@@ -132,6 +165,8 @@ extern "C" const struct dev_run_ops dev_run = {
     .open = run_open,
     .close = run_close,
     .count = run_count,
+    .current = run_current,
+    .device_of = run_device_of,
     .alloc = run_alloc,
     .free = run_free,
     .alloc_pinned = run_alloc_pinned,

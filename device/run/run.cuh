@@ -8,6 +8,8 @@ extern "C" const struct dev_run_ops dev_run;
 int run_open(int ordinal, int rank_on_node, dev_say *say, struct dev_info *info);
 void run_close(void);
 int run_count(void);
+int run_current(int ordinal);
+int run_device_of(const void *p);
 
 void *run_alloc(size_t bytes);
 void run_free(void *p);

@@ -3,6 +3,7 @@
 #include "base/crc.h"
 #include "comm/over/comm_over.h"
 #include "job/nc_inside.h"
+#include "vec/gpu/gpu.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -340,6 +341,7 @@ static int open_as(struct comm_members *members, const struct nc_transport *tran
     fenv_t fp; /* the caller's mode; specs and tables need IEEE's default */
     if (out)
         *out = NULL;
+    const int gpu = gpu_enter();
     fp_env_enter(&fp);
     a.options_rc = copy_options(options, &a.options);
     struct err_lines lines = nc_lines(&a.options);
@@ -349,6 +351,7 @@ static int open_as(struct comm_members *members, const struct nc_transport *tran
                              : open_by_calls(&a, transport);
     err_turn(before);
     nc_open_failed(&lines, rc);
+    gpu_leave(gpu);
     fesetenv(&fp);
     if (rc < 0) {
         give_back(a.nc);
@@ -397,6 +400,7 @@ void nc_close(struct nc *nc)
     struct err_lines *before = err_turn(&nc->lines);
     fenv_t fp; /* traps would end the process at the first clock call */
     fp_env_enter(&fp);
+    const int gpu = gpu_enter();
     if (atomic_load(&nc->failed)) /* so that others do not wait for this rank */
         (void)comm_fail(nc->comm, atomic_load(&nc->failed));
     close_jobs(nc);
@@ -408,6 +412,7 @@ void nc_close(struct nc *nc)
     else
         comm_leave(nc->comm);
     err_turn(before);
+    gpu_leave(gpu);
     fesetenv(&fp);
     give_back(nc);
 }

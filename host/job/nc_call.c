@@ -1,5 +1,6 @@
 /* nc_call.c : checks, begins and ends calls of the public interface. */
 #include "job/nc_inside.h"
+#include "vec/gpu/gpu.h"
 #include <stdio.h>
 #include <unistd.h>
 
@@ -105,6 +106,7 @@ int nc_enter(struct nc *nc)
     nc->lines.first[0] = 0;
     nc->before = err_turn(&nc->lines);
     fp_env_enter(&nc->fp);
+    nc->gpu = gpu_enter();
     const int rc = may_call(nc);
     return rc < 0 ? nc_leave_refused(nc, rc) : 0;
 }
@@ -126,6 +128,7 @@ int nc_leave_refused(struct nc *nc, int rc)
         comm_give_turn();
     }
     err_turn(nc->before);
+    gpu_leave(nc->gpu);
     fesetenv(&nc->fp);
     atomic_store(&nc->busy, false);
     return rc;

@@ -44,12 +44,14 @@ struct nc {
     size_t shard_room; /* floats, at least the rank's range */
     bool has_turn;     /* holds comm_take_turn() between calls */
     bool by_mpi;       /* MPI's thread rules apply */
+    bool asked_gpu;    /* the gradients' GPU was checked */
     atomic_int failed; /* 0, or a negative errno: only nc_close() may follow */
     atomic_bool busy;
     pid_t pid;
     struct nc_options log;
     struct err_lines lines, *before;
     fenv_t fp; /* the caller's floating-point mode during a call */
+    int gpu;   /* the caller's current device during a call (gpu_enter()) */
 };
 
 /* ---- nc_call.c ---- */

@@ -1,6 +1,7 @@
 /* nc_type.c : converts gradients of other types to fp32 copies and back. */
 #include "base/buf.h"
 #include "job/nc_inside.h"
+#include "vec/gpu/gpu.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,24 @@ void nc_type_close(struct nc_block *b)
     free(b->room);
 }
 
+/* Kernels may not reach another GPU's memory or the host's. */
+static int check_gpu(struct nc *nc, void *const *list, const char *what)
+{
+    const int ours = gpu_info()->ordinal;
+    for (int i = 0; i < nc->n_blocks * nc->n_layers; i++) {
+        const int at = gpu()->run->device_of(list[i]);
+        if (at == -2)
+            return ERR(-EINVAL, "cannot %s: layer %d is not in GPU memory", what, i % nc->n_layers);
+        if (at >= 0 && at != ours)
+            return ERR(-EINVAL,
+                       "cannot %s: layer %d is on GPU %d, but this rank uses GPU %d: move it, or "
+                       "set CUDA_VISIBLE_DEVICES",
+                       what, i % nc->n_layers, at, ours);
+    }
+    nc->asked_gpu = true;
+    return 0;
+}
+
 int nc_type_begin(struct nc *nc, const void *grads)
 {
     void *const *list = grads;
@@ -65,6 +84,8 @@ int nc_type_begin(struct nc *nc, const void *grads)
     for (int i = 0; i < nc->n_blocks * n; i++)
         if (!list[i])
             return ERR(-EINVAL, "cannot %s: the pointer of layer %d is NULL", what, i % n);
+    if (nc->blocks->job.on_gpu && !nc->asked_gpu)
+        TRY(check_gpu(nc, list, what));
     for (int k = 0; k < nc->n_blocks; k++, list += n) {
         struct nc_block *b = &nc->blocks[k];
         memcpy(b->grads, list, (size_t)n * sizeof *list);

@@ -82,6 +82,12 @@ if [ "$NARROWCAST_CUDA" = "$emu" ]; then
     EMU_DEVICES=0 refused 'needs a GPU' --device auto --precision fp16
     EMU_DEVICES=0 train auto 2 --device auto && same cpu auto "auto without a GPU"
     EMU_MEMORY=1000000 refused memory --device cuda --batch 200
+    EMU_DEVICES=2 EMU_NCCL_FAILS=3 train nccl 2 --device cuda --algo direct && fail 'a failed send is not seen'
+    grep -q '^narrowcast: gpu: sending codes failed: NCCL says: invalid argument' "$dir/nccl.err" || fail "a failed send: $(cat "$dir/nccl.err")"
+    ! grep '^emu:' "$dir/nccl.err" || fail 'a group of NCCL is left open'
+    EMU_DEAD=100 train dead 1 --device cuda && fail 'an illegal address is not seen'
+    [ "$(grep -c '^narrowcast: gpu: .* can no longer use the GPU$' "$dir/dead.err")" = 1 ] || fail "an illegal address: $(cat "$dir/dead.err")"
+    [ "$(grep -c '^narrowcast:' "$dir/dead.err")" -le 2 ] || fail "lines after an illegal address: $(cat "$dir/dead.err")"
 fi
 refused 'needs --device cuda' --device cpu --precision bf16
 refused 'loss-scale' --device cuda --precision fp16 --loss-scale 3

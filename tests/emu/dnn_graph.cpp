@@ -196,6 +196,10 @@ static cudnnStatus_t dnn_results(const dnn_state &heuristics, int64_t most, int6
     const dnn_state &op = graph.child(CUDNN_ATTR_OPERATIONGRAPH_OPS);
     const auto engines = dnn_proposals(
         heuristics.get<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE), dnn_conv_of(op));
+    if (most == 0) { /* only their number is asked */
+        *n = (int64_t)engines.size();
+        return CUDNN_STATUS_SUCCESS;
+    }
     *n = 0;
     for (int e : engines) {
         if (*n == most)
@@ -224,7 +228,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d,
                                        void *values)
 {
     const dnn_state &s = dnn_of(d);
-    if (!s.finalised || most < 1)
+    if (!s.finalised || most < (name != CUDNN_ATTR_ENGINEHEUR_RESULTS))
         return dnn_refuse(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
                           "attribute %d of what is not finalised", name);
     if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS && type == CUDNN_TYPE_BACKEND_DESCRIPTOR)

@@ -13,6 +13,8 @@
  *     EMU_ASYNC=1       streams run beside the host and each other: shows missing waits
  *     EMU_REVERSE=1     threads and blocks run from last to first: shows missing barriers
  *     EMU_HOST=1        logs accesses of kernels to host memory in EMU_LOG (emu_host.cpp)
+ *     EMU_DEAD=N        the work after the first N fails for an illegal address, as all after it
+ *     EMU_NCCL_FAILS=N  the Nth ncclSend fails
  *     EMU_CUDNN_ADDS=0  the emulated cuDNN cannot add to dx
  *     EMU_LOG=FILE      logs requests for device memory, and types of sums in libraries:
  *                       "alloc ADDRESS BYTES", "free ADDRESS", "gemm TYPE MxNxK",
@@ -33,6 +35,9 @@ cudaError_t emu_enqueue(cudaStream_t s, std::function<void()> work);
 void emu_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 cudaError_t emu_error(cudaError_t e);
+
+/* Counts `more` pieces of work. True after EMU_DEAD=N of them. */
+bool emu_dead(int more);
 
 /* True in a thread that captures: some calls are then illegal and fail the capture. */
 bool emu_capturing();

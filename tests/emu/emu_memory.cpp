@@ -18,6 +18,7 @@ struct emu_region {
     size_t length;
     off_t at;
     bool imported;
+    int device;
 };
 struct emu_handle {
     char word[8];
@@ -153,6 +154,7 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
         return emu_error(cudaErrorMemoryAllocation);
     r.bytes = bytes;
     r.length = length;
+    r.device = emu_now.device;
     r.base = r.pages + length - whole;
     r.at = file_end;
     file_end += (off_t)length;
@@ -208,6 +210,8 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *all_bytes)
     const cudaError_t e = cudaGetDeviceCount(&n);
     if (e != cudaSuccess)
         return e;
+    if (emu_dead(0))
+        return emu_error(cudaErrorIllegalAddress);
     std::lock_guard<std::recursive_mutex> hold(lock);
     *all_bytes = emu_limit();
     *free_bytes = *all_bytes - std::min(used, *all_bytes);
@@ -288,11 +292,13 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *a, const void *p)
     const cudaError_t e = cudaGetDeviceCount(&n);
     if (e != cudaSuccess)
         return e;
-    const bool on_device = emu_find(p, nullptr, nullptr), on_host = !on_device && emu_is_pinned(p);
+    char *base = nullptr;
+    const bool on_device = emu_find(p, &base, nullptr), on_host = !on_device && emu_is_pinned(p);
+    std::lock_guard<std::recursive_mutex> hold(lock);
     a->type = on_device ? cudaMemoryTypeDevice
               : on_host ? cudaMemoryTypeHost
                         : cudaMemoryTypeUnregistered;
-    a->device = on_device || on_host ? 0 : -2;
+    a->device = on_device ? regions[base].device : on_host ? 0 : -2;
     a->devicePointer = on_device || on_host ? (void *)p : nullptr;
     a->hostPointer = on_host ? (void *)p : nullptr;
     return cudaSuccess;

@@ -121,8 +121,17 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *state)
     return ncclSuccess;
 }
 
+static struct {
+    int depth;
+    ncclComm *comm;
+    cudaStream_t stream;
+    std::vector<message> messages;
+} group; /* used by one thread */
+
 ncclResult_t ncclCommAbort(ncclComm_t c)
 {
+    if (group.depth > 0)
+        emu_die("NCCL: a communicator is closed inside a group");
     c->aborted = true;
     cudaDeviceSynchronize();
     munmap(c->all, c->bytes);
@@ -172,13 +181,6 @@ static void exchange(ncclComm *c, std::vector<message> messages)
     }
 }
 
-static struct {
-    int depth;
-    ncclComm *comm;
-    cudaStream_t stream;
-    std::vector<message> messages;
-} group; /* used by one thread */
-
 ncclResult_t ncclGroupStart()
 {
     group.depth++;
@@ -225,6 +227,10 @@ static ncclResult_t post(ncclComm_t c, void *p, size_t n, ncclDataType_t type, i
 ncclResult_t ncclSend(const void *p, size_t n, ncclDataType_t type, int to, ncclComm_t c,
                       cudaStream_t s)
 {
+    static const long long fails = emu_env("EMU_NCCL_FAILS", 0);
+    static long long n_sent;
+    if (++n_sent == fails)
+        return ncclInvalidArgument;
     return post(c, const_cast<void *>(p), n, type, to, true, s);
 }
 

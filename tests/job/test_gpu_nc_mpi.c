@@ -159,6 +159,32 @@ static void check_stream(void)
     lib->run->free(work), lib->run->free(from), lib->run->free(made);
 }
 
+/* Calls leave the caller's current device as it was, and refuse the host's memory. */
+static void check_current(void)
+{
+    struct nc_options o = nc_options_default();
+    struct nc *nc = NULL;
+    float *list[N_LAYERS], *made = lib->run->alloc(sizeof grads);
+    const int n = lib->run->count(), ours = lib->run->current(-1), other = (ours + 1) % n;
+    CHECK(lib->run->device_of(made) == ours && lib->run->device_of(grads) == -2, "whose memory");
+    o.device = "cuda";
+    lists(made, list);
+    (void)lib->run->current(other);
+    CHECK(nc_open(&o, layers, N_LAYERS, &nc) == 0 && lib->run->current(-1) == other, "open");
+    list[2] = grads;
+    CHECK(nc_allreduce(nc, list, NULL) == -EINVAL &&
+              strstr(nc_last_error(nc), "layer 2 is not in GPU memory"),
+          "the host's memory: %s", nc_last_error(nc));
+    lists(made, list);
+    CHECK(nc_allreduce(nc, list, NULL) == 0 && lib->run->current(-1) == other, "a step");
+    CHECK(nc_iallreduce(nc, list) == 0 && lib->run->current(-1) == other, "begin");
+    CHECK(nc_ready(nc, 0, N_LAYERS) == 0 && lib->run->current(-1) == other, "ready");
+    CHECK(nc_wait(nc, NULL) == 0 && lib->run->current(-1) == other, "wait");
+    nc_close(nc);
+    CHECK(lib->run->current(ours) == other, "close");
+    lib->run->free(made);
+}
+
 int main(void)
 {
     setenv("EMU_DEVICES", "8", 0);
@@ -180,6 +206,7 @@ int main(void)
     check_job("onebit:column", NULL, NULL, "auto");
     check_job("relgrad", NULL, NULL, "auto");
     check_job("relgrad:of=gradient", NULL, NULL, n_ranks == 4 ? "group-scatter:2" : "auto");
+    check_current();
     check_stream();
     struct nc *nc = NULL;
     o.device = "gpu";

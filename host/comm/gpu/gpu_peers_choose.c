@@ -82,9 +82,10 @@ static int try_ipc(struct comm *c, const int32_t *nodes, bool *works)
     const int n = comm_n_ranks(c), me = comm_rank(c);
     const struct dev_run_ops *run = gpu()->run;
     struct dev_ipc mine = {{0}}, *all = buf_alloc((size_t)n * sizeof *all);
-    void *p = run->alloc(4096), *theirs = NULL;
+    void *theirs = NULL;
     int rc = 0;
     gpu_quiet(true); /* not an error: other transports remain */
+    void *p = run->alloc(DEV_IPC_BYTES);
     *works = any_failed(c, all && p ? run->ipc_export(p, &mine) : -ENOMEM) == 0;
     if (*works)
         rc = comm_gather(c, &mine, sizeof mine, all);

@@ -53,28 +53,38 @@ static void nccl_close(struct gpu_peers *m)
     gpu()->nccl->close(m->state);
 }
 
+/* Ends a group whose posting returned rc: also after a failure, for an open group would swallow all
+ * later calls. */
+static int end_group(struct gpu_peers *m, int rc)
+{
+    const int ended = gpu()->nccl->group_end(m->state);
+    TRY(rc);
+    TRY(ended);
+    return gpu_peers_nccl_wait(m);
+}
+
 static int nccl_gather(struct gpu_peers *m, const struct algo_cut *cut, const uint8_t *codes,
                        uint8_t *store, const uint8_t **parts)
 {
     const struct dev_nccl_ops *nccl = gpu()->nccl;
     struct gpu_lane *lane = gpu_lane();
     const size_t mine = algo_cut_bytes(cut, m->set.me);
+    int rc = 0;
     if (!lane)
         return gpu_failed();
     TRY(nccl->group_begin());
-    for (int by = 1; by < m->set.n; by++) {
+    for (int by = 1; by < m->set.n && rc == 0; by++) {
         const int to = (m->set.me + by) % m->set.n, from = (m->set.me - by + m->set.n) % m->set.n;
         uint8_t *place = store + (size_t)(by - 1) * algo_cut_most(cut);
         parts[from] = place;
         if (algo_cut_bytes(cut, to) > 0)
-            TRY(nccl->send(m->state, codes + algo_cut_at(cut, to), algo_cut_bytes(cut, to), to,
-                           lane->stream));
-        if (mine > 0)
-            TRY(nccl->recv(m->state, place, mine, from, lane->stream));
+            rc = nccl->send(m->state, codes + algo_cut_at(cut, to), algo_cut_bytes(cut, to), to,
+                            lane->stream);
+        if (mine > 0 && rc == 0)
+            rc = nccl->recv(m->state, place, mine, from, lane->stream);
     }
     parts[m->set.me] = codes + algo_cut_at(cut, m->set.me);
-    TRY(nccl->group_end(m->state));
-    return gpu_peers_nccl_wait(m);
+    return end_group(m, rc);
 }
 
 static int nccl_spread(struct gpu_peers *m, const struct algo_cut *cut, uint8_t *vector)
@@ -82,19 +92,19 @@ static int nccl_spread(struct gpu_peers *m, const struct algo_cut *cut, uint8_t 
     const struct dev_nccl_ops *nccl = gpu()->nccl;
     struct gpu_lane *lane = gpu_lane();
     const size_t mine = algo_cut_bytes(cut, m->set.me);
+    int rc = 0;
     if (!lane)
         return gpu_failed();
     TRY(nccl->group_begin());
-    for (int by = 1; by < m->set.n; by++) {
+    for (int by = 1; by < m->set.n && rc == 0; by++) {
         const int to = (m->set.me + by) % m->set.n, from = (m->set.me - by + m->set.n) % m->set.n;
         if (mine > 0)
-            TRY(nccl->send(m->state, vector + algo_cut_at(cut, m->set.me), mine, to, lane->stream));
-        if (algo_cut_bytes(cut, from) > 0)
-            TRY(nccl->recv(m->state, vector + algo_cut_at(cut, from), algo_cut_bytes(cut, from),
-                           from, lane->stream));
+            rc = nccl->send(m->state, vector + algo_cut_at(cut, m->set.me), mine, to, lane->stream);
+        if (algo_cut_bytes(cut, from) > 0 && rc == 0)
+            rc = nccl->recv(m->state, vector + algo_cut_at(cut, from), algo_cut_bytes(cut, from),
+                            from, lane->stream);
     }
-    TRY(nccl->group_end(m->state));
-    return gpu_peers_nccl_wait(m);
+    return end_group(m, rc);
 }
 
 /* If cut is NULL, all members move the same `bytes`. */
@@ -103,21 +113,21 @@ static int with_first(struct gpu_peers *m, bool to_first, const struct algo_cut 
 {
     const struct dev_nccl_ops *nccl = gpu()->nccl;
     struct gpu_lane *lane = gpu_lane();
+    int rc = 0;
     if (!lane)
         return gpu_failed();
     TRY(nccl->group_begin());
-    for (int i = 1; i < m->set.n; i++) {
+    for (int i = 1; i < m->set.n && rc == 0; i++) {
         uint8_t *p = vector + (cut ? algo_cut_at(cut, i) : 0);
         const size_t n = cut ? algo_cut_bytes(cut, i) : bytes;
         if (n == 0 || (m->set.me != 0 && m->set.me != i))
             continue;
         if ((m->set.me == 0) == to_first)
-            TRY(nccl->recv(m->state, p, n, m->set.me == 0 ? i : 0, lane->stream));
+            rc = nccl->recv(m->state, p, n, m->set.me == 0 ? i : 0, lane->stream);
         else
-            TRY(nccl->send(m->state, p, n, m->set.me == 0 ? i : 0, lane->stream));
+            rc = nccl->send(m->state, p, n, m->set.me == 0 ? i : 0, lane->stream);
     }
-    TRY(nccl->group_end(m->state));
-    return gpu_peers_nccl_wait(m);
+    return end_group(m, rc);
 }
 
 static int nccl_to_first(struct gpu_peers *m, const struct algo_cut *cut, uint8_t *vector)

@@ -160,6 +160,19 @@ const struct dev_info *gpu_info(void)
     return &state.info;
 }
 
+int gpu_enter(void)
+{
+    return state.library ? state.library->run->current(-1) : -1;
+}
+
+void gpu_leave(int before)
+{
+    if (before < 0 && state.n_open > 0) /* loaded during the call */
+        before = state.info.before;
+    if (before >= 0)
+        (void)state.library->run->current(before);
+}
+
 void gpu_quiet(bool on)
 {
     state.quiet = on;

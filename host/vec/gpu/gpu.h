@@ -22,6 +22,11 @@ const struct dev_library *gpu(void);
 
 const struct dev_info *gpu_info(void);
 
+/* Around calls of a program that uses CUDA itself: gpu_enter() returns the thread's current device
+ * (-1 before the library is loaded), and gpu_leave() makes it current again. */
+int gpu_enter(void);
+void gpu_leave(int before);
+
 /* Returns the first failure recorded by gpu_note() since the device was opened, or 0. */
 int gpu_failed(void);
 /* Records a failure, a negative errno, unless one is recorded. For functions that cannot return

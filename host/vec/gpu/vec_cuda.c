@@ -302,6 +302,11 @@ static void *alloc_device(size_t bytes)
 {
     return gpu()->run->alloc(bytes);
 }
+/* Codes may be shared with other processes (dev_run_ops.ipc_export). */
+static void *alloc_shared(size_t bytes)
+{
+    return alloc_device(bytes < DEV_IPC_BYTES ? DEV_IPC_BYTES : bytes);
+}
 static void free_device(void *p)
 {
     if (p)
@@ -373,7 +378,7 @@ static const struct vec_ops device = {
     .counts = &counts_cuda,
     .ratio_lists = &ratio_lists_cuda,
     FLOATS,
-    .alloc = alloc_device,
+    .alloc = alloc_shared,
     .free = free_device,
     .copy = cuda_copy,
 };
