@@ -100,15 +100,17 @@ unbroken  = $(if $(filter-out -% /% $(bar),$1),,$1)# folders with a blank in the
 cudnn    := $(call of_nvidia,cudnn,$(CUDNN))
 cublas   := $(call of_nvidia,cublas,$(CUBLAS))
 nccl     := $(call of_nvidia,nccl,$(NCCL))
-# GPU code for this machine's GPU, else for sm_80. GPU_ARCHS=all (a release): three generations.
-# GPU_ARCHS='sm_90 sm_100': these. Later GPUs compile the code on loading.
+# GPU code for this machine's GPU; without one, or with GPU_ARCHS=all, for three generations.
+# GPU_ARCHS='sm_90 sm_100': for these. Other GPUs compile the code on loading, without the hardware's
+# casts if the last of these is older.
 gpu_known := $(if $(NVCC),$(shell $(NVCC) --list-gpu-code))
 gpu_here := $(if $(NVCC),$(shell nvidia-smi --query-gpu=compute_cap --format=csv 2>/dev/null | sed -n 's/^\([0-9]*\)\.\([0-9]\)$$/sm_\1\2/p' | sort -u))
-GPU_ARCHS ?= $(or $(filter $(gpu_known),$(gpu_here)),sm_80)
+GPU_ARCHS ?= $(or $(filter $(gpu_known),$(gpu_here)),all)
 gpu_archs := $(if $(filter all,$(GPU_ARCHS)),$(filter sm_80 sm_90 sm_100,$(gpu_known)),$(GPU_ARCHS))
 gpu_last := $(patsubst sm_%,%,$(lastword $(gpu_archs)))
 NVFLAGS   = -std=c++17 -O3 -I. -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wno-format-truncation,-ffp-contract=off,-g \
             $(foreach a,$(gpu_archs:sm_%=%),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_$(gpu_last),code=compute_$(gpu_last) \
+            '-DCU_ARCHS=$(subst $(eval) ,$(comma),$(strip $(gpu_archs:sm_%=%)))' \
             $(sort $(filter -I%,$(cudnn) $(cublas) $(nccl))) $(if $(nccl),-DHAVE_NCCL)
 GPU_LIB  := $(if $(and $(cudnn),$(cublas)),$(B)/libnarrowcast_cuda.so)
 EMU_LIB  := $(if $(HAVE_CXX),$(B)/emu/libnarrowcast_cuda.so $(B)/emu/selftest.so)

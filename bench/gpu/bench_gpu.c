@@ -13,6 +13,7 @@
 #include "vec/gpu/gpu.h"
 #include "gpu_rows.h"
 #include "bench/measure.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,6 +135,11 @@ static int measure(struct bench *b, const struct row *r, size_t reps, struct res
 
 static int show(const struct row *r, struct result x, bool json)
 {
+    if (!json && isnan(x.ratio)) {
+        printf("%-34s    failed\n", r->name);
+        fflush(stdout);
+        return 0;
+    }
     if (!json) {
         printf("%-34s %9.1f %8.3f", r->name, x.gbs, x.ratio);
         printf(r->asked > 0 ? " %7.2f%s\n" : "       -\n", r->asked,
@@ -156,7 +162,7 @@ static int show(const struct row *r, struct result x, bool json)
 static int run_all(struct bench *b, const struct options *o)
 {
     struct progress progress;
-    int n_shown = 0;
+    int n_shown = 0, n_failed = 0;
     progress_init(&progress, true);
     progress.next_s = clock_s() + 2;
     if (!o->json)
@@ -167,14 +173,17 @@ static int run_all(struct bench *b, const struct options *o)
             continue;
         if (gpu_rows[i].layer > 4 * b->n)
             continue;
-        struct result x;
-        TRY(measure(b, &gpu_rows[i], (size_t)o->reps, &x));
+        struct result x = {.ratio = NAN};
+        const int rc = measure(b, &gpu_rows[i], (size_t)o->reps, &x);
+        n_failed += rc < 0;
         progress_clear(&progress);
         TRY(show(&gpu_rows[i], x, o->json));
         if (progress_due(&progress))
             progress_say(&progress, "row %d of %d", i + 1, n_gpu_rows);
         n_shown++;
     }
+    if (n_failed)
+        return ERR(-EIO, "%d of %d rows failed", n_failed, n_shown);
     return n_shown ? 0 : ERR(-EINVAL, "no row has '%s' in its name", o->only);
 }
 

@@ -1,18 +1,18 @@
 #!/bin/bash
 # gpu_all.sh : runs all GPU measurements and tests in parts with time limits, and prints goals and
 # results.
-# usage: bench/gpu/gpu_all.sh [PART...]      1 to 8, an hour at most; 1 to 4 take at most 25 minutes
+# usage: bench/gpu/gpu_all.sh [PART...]      1 to 8, an hour at most; 1 to 4 take at most 30 minutes
 #        bench/gpu/gpu_all.sh --table         the results so far
 #     1  libraries; casts, scan, APS and sums by bytes moved, 1 and 4 GiB;
 #        PyTorch's casts; tests of vectors with every float                    (8 minutes)
 #     2  a training step of resnet18, batch 512, tf32 and fp16, PyTorch eager
-#        and compiled, between runs of ours                                    (4)
+#        and compiled, between runs of ours                                    (8)
 #     3  the same of resnet50, 224 pixels, fp16                                (4)
 #     4  every test of the GPU; trainings; collectives of 2 and 4 ranks on it  (9)
 #     5  the share of the all-reduce hidden by overlap with 2 and 4 ranks,
 #        without and with NVIDIA's multi-process service                       (9)
 #     6  ncu on five kernels, if installed; the kernels of a step by time      (9)
-#     7  compute-sanitizer                                                     (9)
+#     7  compute-sanitizer: memcheck, racecheck, synccheck, initcheck          (9)
 #     8  NCCL loads libnccl-net-narrowcast.so and sums through a simulated card (5)
 # Output in $OUT [$B/gpu_all]: PART.txt, figures in PART.jsonl, table in summary.txt and .json.
 # Environment: B, the build folder; PYTHON, one with PyTorch [python3]; MIB and SECONDS_A_RUN
@@ -23,7 +23,7 @@ export B=${B:-build}
 OUT=${OUT:-$B/gpu_all}
 PYTHON=${PYTHON:-python3}
 PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin # ncu, nsys
-limits=(0 480 240 240 540 540 540 540 300)
+limits=(0 480 440 240 540 540 540 540 300)
 
 have() { command -v "$1" || { echo "skip  no $1" && return 1; }; }
 # figure NAME VALUE [WHY]: print a JSON line; VALUE null: no figure, because WHY
@@ -43,10 +43,15 @@ verdict() {
 field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
 
 part_1() {
-    local mib tests=(test_gpu_vec test_gpu_cast test_gpu_uncast test_gpu_sum test_gpu_sum_exact test_gpu_optim)
+    local mib rc=0 tests=(test_gpu_vec test_gpu_cast test_gpu_uncast test_gpu_sum test_gpu_sum_exact test_gpu_optim)
     "$B/narrowcast" info
     for mib in ${MIB:-1024 4096}; do
-        "$B/bench_gpu" --mib "$mib" --json ${EMULATED:+--emulated} | sed "s/^{/{\"mib\":$mib,/" >>"$figures"
+        rc=0
+        "$B/bench_gpu" --mib "$mib" --json ${EMULATED:+--emulated} >"$OUT/rows" || rc=$?
+        {
+            sed "s/^{/{\"mib\":$mib,/" "$OUT/rows"
+            figure "rows of $mib MiB: failures" "$([ $rc = 0 ] && echo 0 || echo 1)"
+        } >>"$figures"
         "$PYTHON" bench/casts/torch_casts.py --mib "$mib" >>"$figures"
     done
     verdict "tests of vectors" tests/run.sh "${tests[@]/#/$B/tests/}"
@@ -63,12 +68,13 @@ ours() {
 
 # step MODEL BATCH SIZE PRECISION: run ours, PyTorch eager, ours, compiled, ours; one mode may fail
 step() {
-    local what=(--device cuda --model "$1" --batch "$2" --size "$3" --precision "$4") classes=10 mode said before now
+    local what=(--device cuda --model "$1" --batch "$2" --size "$3" --precision "$4") classes=10 mode said before now limit
     [ "$3" -lt 64 ] || classes=1000 # torch_peer.py's
     ours
     for mode in eager compile; do
         before=$now
-        said=$(timeout 80 "$PYTHON" bench/training/torch_peer.py "${what[@]}" --mode "$mode" --seconds "${SECONDS_A_RUN:-5}") || true
+        [ $mode = eager ] && limit=50 || limit=110
+        said=$(timeout $limit "$PYTHON" bench/training/torch_peer.py "${what[@]}" --mode "$mode" --seconds "${SECONDS_A_RUN:-5}") || true
         echo "$said"
         ours
         awk -v name="$1 $3 px batch $2 $4 to $mode" -v mode="$mode" -v a="$before" -v b="$now" -v t="$(field images_per_s <<<"$said")" 'BEGIN {
@@ -80,10 +86,15 @@ part_2() { step resnet18 512 32 tf32; step resnet18 512 32 fp16; }
 part_3() { step resnet50 128 224 fp16; }
 
 part_4() {
-    local t list=(tests/device/test_gpu_deadline.sh tests/app/test_train_cuda*.sh tests/app/test_emulate_cuda.sh)
+    local t alone=() list=(tests/device/test_gpu_deadline.sh tests/app/test_train_cuda*.sh tests/app/test_emulate_cuda.sh)
     for t in "$B"/tests/test_gpu_* "$B/tests/test_gemm_low_gpu"; do
-        case ${t##*/} in test_gpu_cast_all | *.*) ;; *) list+=("$t") ;; esac
+        case ${t##*/} in
+        test_gpu_cast_all | *.*) ;;
+        test_gpu_run | test_gpu_model | test_gpu_step) alone+=("$t") ;; # they watch the GPU's free memory
+        *) list+=("$t") ;;
+        esac
     done
+    verdict "tests of GPU memory that fail" env JOBS=1 TEST_TIMEOUT=200 tests/run.sh "${alone[@]}"
     verdict "tests of the GPU that fail" env JOBS=4 TEST_TIMEOUT=400 tests/run.sh "${list[@]}"
 }
 
@@ -119,7 +130,10 @@ part_6() {
 }
 
 part_7() {
-    verdict "compute-sanitizer: findings" env ENDS_IN=500 tests/device/test_gpu_sanitizer.sh
+    local tool
+    for tool in memcheck racecheck synccheck initcheck; do
+        verdict "$tool: findings" env TOOLS=$tool ENDS_IN=130 tests/device/test_gpu_sanitizer.sh
+    done
 }
 
 part_8() {

@@ -2,14 +2,14 @@
 # gpu_pack.sh : packs gpu_all.sh and its needs on a machine with a GPU and little else into less
 # than 45 MiB: programs and the GPU library for one architecture, tests, benches, Open MPI and
 # OpenBLAS.
-# usage: bench/gpu/gpu_pack.sh [ARCHIVE.tar.xz]   (build/gpu_pack.tar.xz) after make GPU_ARCHS=sm_90
-#        there: tar xf gpu_pack.tar.xz; gpu_pack/go            all of gpu_all.sh
+# usage: bench/gpu/gpu_pack.sh [ARCHIVE.tar.gz]   (build/gpu_pack.tar.gz) after make GPU_ARCHS=sm_90
+#        there: tar xf gpu_pack.tar.gz; gpu_pack/go            all of gpu_all.sh
 #               gpu_pack/go bench/gpu/gpu_all.sh 1                 a part
 #               gpu_pack/go host/ranks.sh 2 build/narrowcast train --device cuda
 set -eu
 . "$(dirname "$0")/../usage.sh"
 out=${1:+$(cd "$OLDPWD" && realpath -m "$1")} # relative to where it is called
-out=${out:-$B/gpu_pack.tar.xz}
+out=${out:-$B/gpu_pack.tar.gz}
 if [ -d "$out" ] || [ ! -d "$(dirname "$out")" ]; then echo "gpu_pack.sh: '$out': must be a file in a folder that is there" >&2 && exit 2; fi
 library=$B/libnarrowcast_cuda.so
 mib_most=45
@@ -78,7 +78,7 @@ export OMPI_MCA_mca_base_component_path=$here/components OPAL_PREFIX=$here PMIX_
 exec "$@"
 END
 chmod +x "$to/python" "$to/go"
-tar -C "$dir" -cJf "$out.new" gpu_pack
+tar -C "$dir" -czf "$out.new" gpu_pack
 mv "$out.new" "$out"
 bytes=$(stat -c %s "$out")
 echo "$out: $((bytes >> 10)) KiB; on the other machine: tar xf ${out##*/} && gpu_pack/go"

@@ -11,8 +11,9 @@ GOALS = [
     ("resnet18 32 px batch 512 tf32 to eager", 1.3), ("resnet18 32 px batch 512 fp16 to eager", 1.3),
     ("resnet50 224 px batch 128 fp16 to eager", 1.0), ("all-reduce hidden, 2 ranks on one GPU", 0.8),
 ]
-ZEROS = ["all 2^32 floats, six formats: differences", "tests of vectors", "tests of the GPU that fail", "compute-sanitizer: findings",
-         "NCCL by the plugin: failures"]
+ZEROS = ["all 2^32 floats, six formats: differences", "tests of vectors", "rows of 1024 MiB: failures", "rows of 4096 MiB: failures",
+         "tests of GPU memory that fail", "tests of the GPU that fail", "memcheck: findings", "racecheck: findings", "synccheck: findings",
+         "initcheck: findings", "NCCL by the plugin: failures"]
 
 
 def rows_of(files):
@@ -36,7 +37,8 @@ def rows_of(files):
                     continue
                 if j["kind"] == "gpu":
                     name = f"{j['name']}, {j['mib']} MiB, to a copy"
-                    rows[name] = (f">= {j['asked']}" if j["asked"] else "-", j["ratio"], f"{j['gbs']:.0f} GB/s")
+                    failed = j["ratio"] is None
+                    rows[name] = (f">= {j['asked']}" if j["asked"] else "-", j["ratio"], "failed" if failed else f"{j['gbs']:.0f} GB/s")
                 elif j["name"] in ZEROS:
                     rows[j["name"]] = ("0", j["value"], j.get("why", ""))
                 else:

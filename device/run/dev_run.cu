@@ -5,6 +5,9 @@
 #include <string.h>
 
 enum { LEAST_MAJOR = 8 }; /* oldest compute capability with code */
+#ifndef CU_ARCHS          /* compute capabilities with machine code, e.g. 80, 90 */
+#define CU_ARCHS 80, 90, 100
+#endif
 
 static int say_on_stderr(int code, const char *format, ...)
 {
@@ -100,6 +103,16 @@ int run_device_of(const void *p)
     return at.type == cudaMemoryTypeDevice ? at.device : -1;
 }
 
+/* Machine code runs on GPUs of its major version with at least its minor version. */
+static bool has_machine_code(int major, int minor)
+{
+    static const int archs[] = {CU_ARCHS};
+    for (int a : archs)
+        if (a / 10 == major && a % 10 <= minor)
+            return true;
+    return false;
+}
+
 /* Fails without code for the device. */
 static int inspect(int ordinal, struct dev_info *info)
 {
@@ -123,6 +136,7 @@ static int inspect(int ordinal, struct dev_info *info)
     info->ordinal = ordinal;
     info->major = p.major;
     info->minor = p.minor;
+    info->jit = !has_machine_code(p.major, p.minor);
     info->n_sms = p.multiProcessorCount;
     info->memory_bytes = p.totalGlobalMem;
     info->l2_bytes = (size_t)p.l2CacheSize;

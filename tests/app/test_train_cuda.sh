@@ -85,6 +85,9 @@ if [ "$NARROWCAST_CUDA" = "$emu" ]; then
     EMU_DEVICES=2 EMU_NCCL_FAILS=3 train nccl 2 --device cuda --algo direct && fail 'a failed send is not seen'
     grep -q '^narrowcast: gpu: sending codes failed: NCCL says: invalid argument' "$dir/nccl.err" || fail "a failed send: $(cat "$dir/nccl.err")"
     ! grep '^emu:' "$dir/nccl.err" || fail 'a group of NCCL is left open'
+    EMU_CC=120 train jit 1 --device cuda --steps 1
+    grep -q '^device: this build has no machine code for it: build with GPU_ARCHS=sm_120$' "$dir/jit.err" ||
+        fail "a GPU of another generation: $(cat "$dir/jit.err")"
     EMU_DEAD=100 train dead 1 --device cuda && fail 'an illegal address is not seen'
     [ "$(grep -c '^narrowcast: gpu: .* can no longer use the GPU$' "$dir/dead.err")" = 1 ] || fail "an illegal address: $(cat "$dir/dead.err")"
     [ "$(grep -c '^narrowcast:' "$dir/dead.err")" -le 2 ] || fail "lines after an illegal address: $(cat "$dir/dead.err")"

@@ -106,7 +106,7 @@ refused "'x': must be a number of nodes" bench/netlab.sh -n x -- touch "$dir/non
 refused "'201': must be a number of nodes" bench/netlab.sh -n 201 -- touch "$dir/none"
 refused "'16': must be bytes" bench/netlab.sh -b 16 -- touch "$dir/none"
 refused "TURNS 'x': must be" bench/training/train_peer.sh cpu 1 x
-refused "must be a file in a folder that is there" bench/gpu/gpu_pack.sh "$dir/none/x.tar.xz"
+refused "must be a file in a folder that is there" bench/gpu/gpu_pack.sh "$dir/none/x.tar.gz"
 refused "must be a file in a folder that is there" bench/gpu/gpu_pack.sh "$dir"
 refused "no $dir/nothing/bench_train" B="$dir/nothing" bench/training/train_peer.sh cpu 1
 

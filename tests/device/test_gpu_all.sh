@@ -14,7 +14,7 @@ echo '{"images_per_s":300}'
 END
 cat >python <<'END'
 #!/bin/sh
-case $1 in */gpu_summary.py | *gpu_summary.py) exec python3 "$@" ;; esac
+case $1 in *gpu_summary.py) exec python3 "$@" ;; *torch_casts.py) exit 77 ;; esac
 case "$* " in
 *"--mode $BROKEN "*) echo 'Traceback: no Python.h' >&2; exit 1 ;;
 *) echo '{"mode":"it","images_per_s":200.0}' ;;
@@ -34,6 +34,23 @@ part 3 eager
 row 'resnet50 224 px batch 128 fp16 to eager' - 'no figure of PyTorch, eager'
 row 'resnet50 224 px batch 128 fp16 to compile' 1.5
 [ "$(grep -c 'size 32 .*--classes 10 ' b/asked):$(grep -c 'size 224 .*--classes 1000 ' b/asked)" = 6:3 ] || fail "other classes than PyTorch's: $(cat b/asked)"
+
+# a bench that stops half-way, and a test that fails
+cat >b/bench_gpu <<'END'
+#!/bin/sh
+echo '{"kind":"gpu","name":"a row","device":"fake","gbs":1.0,"copy_gbs":1.0,"ratio":0.9,"asked":0.5}'
+echo '{"kind":"gpu","name":"a failed row","device":"fake","gbs":0,"copy_gbs":0,"ratio":null,"asked":0.5}'
+exit 1
+END
+printf '#!/bin/sh\n' >b/narrowcast
+mkdir b/tests && printf '#!/bin/sh\nexit 1\n' >b/tests/test_gpu_cast_all
+chmod +x b/bench_gpu b/narrowcast b/tests/test_gpu_cast_all
+MIB=1024 part 1 none
+row 'a row, 1024 MiB, to a copy' 0.9
+row 'a failed row, 1024 MiB, to a copy' - failed
+for name in 'rows of 1024 MiB: failures' 'tests of vectors' 'all 2^32 floats, six formats: differences'; do
+    grep -qF "| $name | 0 | 1 | BELOW" b/gpu_all/summary.txt || fail "no failure of '$name' in: $(cat b/gpu_all/summary.txt)"
+done
 
 mkdir bin
 cat >bin/nvidia-cuda-mps-control <<'END'
@@ -61,5 +78,5 @@ PYTHONPATH=$dir python3 "$top/bench/training/torch_peer.py" --batch 0 >said 2>&1
 printf '{"kind":"gpu_all","name":"tests of vectors","value":1}\n{"kind":"gpu_all","name":"compute-sa' >cut.jsonl
 python3 "$top/bench/gpu/gpu_summary.py" cut.jsonl >table || fail "a line that was cut off: no table"
 grep -q '^| tests of vectors | 0 | 1 | BELOW' table || fail "the line in front of it is lost: $(cat table)"
-grep -q '^| compute-sanitizer: findings | 0 | - | not measured' table || fail "what was cut off counts: $(cat table)"
+grep -q '^| racecheck: findings | 0 | - | not measured' table || fail "what was cut off counts: $(cat table)"
 exit $bad

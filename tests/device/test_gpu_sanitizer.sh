@@ -1,8 +1,9 @@
 #!/bin/bash
 # test_gpu_sanitizer.sh : runs GPU tests under compute-sanitizer's memcheck, four at a time; `long`
-# adds racecheck, initcheck and synccheck. Needs a real GPU; the emulator traps these errors itself
-# (tests/emu/README.md).
+# adds racecheck, initcheck and synccheck. Needs a real GPU; the emulator traps most of these errors
+# itself (tests/emu/README.md).
 # environment: NVIDIA   a file that exists if there is a GPU (/dev/nvidiactl)
+#              TOOLS    of compute-sanitizer (memcheck, with `long` all four)
 #              LIMIT    seconds for one test (300)
 #              ENDS_IN  seconds for all tests (no limit)
 # Exit 1: a finding; 124: no finding, but not all tests have run.
@@ -36,9 +37,9 @@ export LOGS ENDS
 trap 'rm -rf "$LOGS"' EXIT
 trap 'trap - TERM; kill 0; exit 143' TERM INT
 
-checks=memcheck
-[ "${1-}" = long ] && checks='memcheck racecheck initcheck synccheck'
-for check in $checks; do
+tools=${TOOLS:-memcheck}
+[ "${1-}" = long ] && tools='memcheck racecheck initcheck synccheck'
+for check in $tools; do
     for t in "$B"/tests/test_gpu_* "$B/tests/test_gemm_low_gpu"; do
         case ${t##*/} in *_mpi | *_all | *.*) continue ;; esac
         # cuDNN reads padding

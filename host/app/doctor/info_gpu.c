@@ -59,6 +59,9 @@ static void device(struct info *info)
              d->runtime / 1000, d->runtime % 1000 / 10, d->driver / 1000, d->driver % 1000 / 10);
     info_add(info, "GPU", "%s, number %d of %d, compute capability %d.%d, %d multiprocessors",
              d->name, d->ordinal, gpu()->run->count(), d->major, d->minor, d->n_sms);
+    if (d->jit)
+        info_add(info, "GPU code", "compiled on loading: make GPU_ARCHS=sm_%d%d has machine code",
+                 d->major, d->minor);
     info_add(info, "GPU memory", "%.1f GiB, %.1f free, L2 %.1f MiB",
              (double)d->memory_bytes / (1 << 30), (double)free_bytes / (1 << 30),
              (double)d->l2_bytes / (1 << 20));

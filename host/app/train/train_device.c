@@ -131,9 +131,13 @@ int train_device_open(struct train *t)
 
 void train_device_say(const struct train *t)
 {
-    if (t->rank == 0 && t->on_gpu)
-        err_note("device: %s, %s; gradients by %s", gpu_info()->name, t->o->precision,
-                 t->job.device);
+    const struct dev_info *d = gpu_info();
+    if (t->rank > 0 || !t->on_gpu)
+        return;
+    err_note("device: %s, %s; gradients by %s", d->name, t->o->precision, t->job.device);
+    if (d->jit)
+        err_note("device: this build has no machine code for it: build with GPU_ARCHS=sm_%d%d",
+                 d->major, d->minor);
 }
 
 void train_device_close(struct train *t)

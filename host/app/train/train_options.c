@@ -206,10 +206,13 @@ static const struct opt opts[] = {
     {GROUP("machine")},
     {CHOICE("device", "auto|cpu|cuda", "auto", device, 0,
             "Where networks and gradients live. auto: cuda if a GPU is usable, else cpu.")},
-    {CHOICE("precision", "fp32|tf32|fp16|bf16|fp16-pure", "fp32", precision, TRAIN_BITS,
-            "Format of matrix products and activations with --device cuda. Weights, their "
-            "gradients and the optimiser stay fp32. fp16-pure: all tensors are fp16; on the CPU "
-            "each value is rounded to e5m10 when it is computed.")},
+    {CHOICE(
+        "precision", "fp32|tf32|fp16|bf16|fp16-pure", "fp32", precision, TRAIN_BITS,
+        "Format of matrix products and activations with --device cuda. Weights, their "
+        "gradients and the optimiser stay fp32. tf32 is PyTorch's default for convolutions; fp32 "
+        "is ours, because its results are near the CPU's. fp16-pure: all tensors are fp16; on the "
+        "CPU "
+        "each value is rounded to e5m10 when it is computed.")},
     {CHOICE("reduce-in", "fp16|fp32", "fp16", reduce_in, TRAIN_BITS,
             "With --precision fp16-pure: fp16 also rounds the means over ranks to e5m10 before the "
             "optimiser reads them; fp32 keeps them in fp32.")},
