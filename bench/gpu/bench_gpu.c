@@ -77,60 +77,37 @@ struct result {
     double gbs, copy_gbs, ratio;
 };
 
-/* Time one run; graph may be NULL. */
-static int timed(struct bench *b, const struct row *r, struct dev_graph *graph, double *gbs)
+static int timed(struct bench *b, const struct row *r, double *gbs)
 {
     double bytes = 0;
     float ms = 0;
     TRY(b->run->event_record(b->from, b->stream));
-    TRY(graph ? b->run->graph_launch(graph, b->stream) : r->run(b, r, &bytes));
+    TRY(r->run(b, r, &bytes));
     TRY(b->run->event_record(b->to, b->stream));
     TRY(b->run->event_sync(b->to));
     TRY(b->run->event_ms(b->from, b->to, &ms));
-    *gbs = 1e-6 * bytes / (double)ms; /* a graph's bytes are the caller's */
-    if (graph)
-        *gbs = 1e-6 / (double)ms;
-    return 0;
-}
-
-static int measure_with(struct bench *b, const struct row *r, struct dev_graph *graph, double bytes,
-                        size_t reps, struct result *out)
-{
-    double gbs[MAX_REPS], copy[MAX_REPS], ratio[MAX_REPS];
-    for (size_t i = 0; i < reps + 3; i++) { /* 3 for warm-up */
-        double g = 0, c = 0;
-        TRY(timed(b, &gpu_rows[0], NULL, &c));
-        TRY(timed(b, r, graph, &g));
-        if (i < 3)
-            continue;
-        gbs[i - 3] = graph ? g * bytes : g;
-        copy[i - 3] = c;
-        ratio[i - 3] = gbs[i - 3] / c;
-    }
-    *out = (struct result){.gbs = measure_median(gbs, reps),
-                           .copy_gbs = measure_median(copy, reps),
-                           .ratio = measure_median(ratio, reps)};
+    *gbs = 1e-6 * bytes / (double)ms;
     return 0;
 }
 
 static int measure(struct bench *b, const struct row *r, size_t reps, struct result *out)
 {
-    const bool many = r->layer && r->run == gpu_copy;
-    double bytes = 0;
+    double gbs[MAX_REPS], copy[MAX_REPS], ratio[MAX_REPS];
     TRY(gpu_row_prepare(b, r));
-    if (!many)
-        return measure_with(b, r, NULL, 0, reps, out);
-    struct dev_graph *graph = NULL;
-    TRY(r->run(b, r, &bytes)); /* keeps a first launch's setup out of the graph */
-    TRY(b->run->wait(b->stream));
-    bytes = 0;
-    TRY(b->run->graph_begin(b->stream));
-    const int rc = r->run(b, r, &bytes), end = b->run->graph_end(b->stream, &graph);
-    int result = rc < 0 ? rc : end;
-    if (result == 0)
-        result = measure_with(b, r, graph, bytes, reps, out);
-    b->run->graph_close(graph);
-    return result;
+    for (size_t i = 0; i < reps + 3; i++) { /* 3 for warm-up */
+        double g = 0, c = 0;
+        TRY(timed(b, &gpu_rows[0], &c));
+        TRY(timed(b, r, &g));
+        if (i < 3)
+            continue;
+        gbs[i - 3] = g;
+        copy[i - 3] = c;
+        ratio[i - 3] = g / c;
+    }
+    *out = (struct result){.gbs = measure_median(gbs, reps),
+                           .copy_gbs = measure_median(copy, reps),
+                           .ratio = measure_median(ratio, reps)};
+    return 0;
 }
 
 static int show(const struct row *r, struct result x, bool json)

@@ -121,7 +121,7 @@ part_5() {
 part_6() {
     local kernel
     if have ncu; then
-        for kernel in 'fp32 -> e5m2' 'largest exponent' 'APS e5m2' '8 x e5m2' 'e5m2 -> fp32'; do
+        for kernel in 'fp32 -> e5m2' 'largest exponent' 'fp32 -> e5m2 stochastic' '8 x e5m2' 'e5m2 -> fp32'; do
             timeout 60 ncu --launch-skip 3 --launch-count 1 --section SpeedOfLight --section Occupancy "$B/bench_gpu" --mib 1024 --reps 1 --only "$kernel"
         done
     fi

@@ -33,8 +33,6 @@ static void resnet50_layers(size_t sizes[RESNET50_LAYERS])
     sizes[n + 1] = 1000;
 }
 
-static int run_aps(struct bench *b, const struct row *r, double *bytes);
-
 /* List all floats, or as many whole layers as fit. */
 static void list_layers(struct bench *b, const struct row *r)
 {
@@ -56,7 +54,7 @@ static void list_layers(struct bench *b, const struct row *r)
                                                      .n = n,
                                                      .padded = n,
                                                      .key = 1,
-                                                     .shift = r->run == run_aps ? 0 : 10};
+                                                     .shift = 10};
     }
 }
 
@@ -107,15 +105,6 @@ static int run_absmax(struct bench *b, const struct row *r, double *bytes)
     *bytes = 4 * (double)b->n;
     TRY(send_layers(b));
     return b->vec->absmax(b->spans, b->n_layers, b->n, b->stream);
-}
-
-/* Two passes: floats read twice, codes written. */
-static int run_aps(struct bench *b, const struct row *r, double *bytes)
-{
-    const struct dev_aps aps = {.cast = cast_of(r), .n_ranks = RANKS};
-    *bytes = bytes_of(b, r, 2);
-    TRY(send_layers(b));
-    return b->vec->aps(&aps, b->spans, b->n_layers, b->n, b->stream);
 }
 
 static int run_decode(struct bench *b, const struct row *r, double *bytes)
@@ -243,17 +232,9 @@ const struct row gpu_rows[] = {
     {"fp32 -> e5m2, layers of 1 MiB", run_encode, E5M2, NEAR, MB, 0},
     {"largest exponent", run_absmax, E5M2, NEAR, 0, 0.98},
     {"largest exponent, layers of 1 MiB", run_absmax, E5M2, NEAR, MB, 0.98},
+    {"largest exponent, resnet50's layers", run_absmax, E5M2, NEAR, RESNET50, 0},
     {"fp32 -> e5m2 and largest exponent", run_scan_encode, E5M2, NEAR, 0, 0},
-    {"APS e5m2", run_aps, E5M2, NEAR, 0, 0.95},
-    {"copy, layers of 1 MiB", gpu_copy, E5M2, NEAR, MB, 0},
-    {"APS e5m2, layers of 1 MiB", run_aps, E5M2, NEAR, MB, 1.3},
-    {"copy, layers of 4 MiB", gpu_copy, E5M2, NEAR, 4 * MB, 0},
-    {"APS e5m2, layers of 4 MiB", run_aps, E5M2, NEAR, 4 * MB, 1.3},
-    {"copy, layers of 16 MiB", gpu_copy, E5M2, NEAR, 16 * MB, 0},
-    {"APS e5m2, layers of 16 MiB", run_aps, E5M2, NEAR, 16 * MB, 1.3},
-    {"copy, layers of 32 MiB", gpu_copy, E5M2, NEAR, 32 * MB, 0},
-    {"APS e5m2, layers of 32 MiB", run_aps, E5M2, NEAR, 32 * MB, 1.3},
-    {"APS e5m2, resnet50's layers", run_aps, E5M2, NEAR, RESNET50, 1.3},
+    {"fp32 -> e5m2 and exponent, resnet50's layers", run_scan_encode, E5M2, NEAR, RESNET50, 0},
     {"e5m2 -> fp32", run_decode, E5M2, NEAR, 0, 0},
     {"fp16 -> fp32", run_decode, {5, 10, 0}, NEAR, 0, 0},
     {"e3m2 -> fp32", run_decode, {3, 2, 0}, NEAR, 0, 0},

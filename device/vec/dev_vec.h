@@ -13,13 +13,6 @@
 #include "hls/arith/level_lists.h"
 #include "hls/arith/relative_lists.h"
 
-/* Arguments with which aps() computes a layer's shift without asking other ranks. */
-struct dev_aps {
-    struct vec_cast cast;
-    bool tight;       /* codec aps-tight, else aps */
-    uint32_t n_ranks; /* ranks to leave headroom for */
-};
-
 struct dev_vec_ops {
     int (*absmax)(struct vec_span *spans, int n_spans, size_t n_elems, struct dev_stream *s);
     /* Encode every span by its own shift in one launch. */
@@ -28,10 +21,6 @@ struct dev_vec_ops {
     /* Do absmax() and encode() in one pass over x. */
     int (*scan_encode)(const struct vec_cast *cast, struct vec_span *spans, int n_spans,
                        size_t n_elems, struct dev_stream *s);
-    /* Compute every span's absmax, its shift and the codes in one launch. x must be floats, and is
-     * read from memory only once if it fits the chip. absmax and shift are outputs, 0 before. */
-    int (*aps)(const struct dev_aps *aps, struct vec_span *spans, int n_spans, size_t n_elems,
-               struct dev_stream *s);
 
     /* Set x = fp32(code) * 2^shift / divisor, or add that to x if `add`. */
     int (*decode)(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,

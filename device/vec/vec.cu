@@ -5,7 +5,6 @@ extern "C" const struct dev_vec_ops dev_vec = {
     .absmax = vec_gpu_absmax,
     .encode = vec_gpu_encode,
     .scan_encode = vec_gpu_scan_encode,
-    .aps = vec_gpu_aps,
     .decode = vec_gpu_decode,
     .decode_all = vec_gpu_decode_all,
     .exponents = vec_gpu_exponents,

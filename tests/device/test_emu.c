@@ -19,8 +19,6 @@ static const struct scene scenes[] = {
     {"garbage", {NULL}, NULL},
     {"warps", {"EMU_REVERSE=0"}, NULL},
     {"warps", {"EMU_REVERSE=1", "EMU_ASYNC=1"}, NULL},
-    {"grid", {NULL}, NULL},
-    {"grid", {"EMU_ASYNC=1", "EMU_STRICT=1"}, NULL},
     {"atomics", {NULL}, NULL},
     {"race", {"EMU_REVERSE=0"}, NULL},
     {"race", {"EMU_REVERSE=1"}, "line 1"},

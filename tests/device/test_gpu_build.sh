@@ -89,8 +89,6 @@ sum_exact.cu k_sum_exact<16, exact_double>: 4 4 128
 sum_add.cu k_add_e5m2<false>: 2 2 40
 sum_add.cu k_add_codes<8>: 2 2 64
 sum_add.cu k_add_codes<16>: 4 4 64
-aps.cu k_aps<8>: 4 4 64 40
-aps.cu k_aps<16>: 4 4 64 40
 feed.cu k_feed<__half, 8>: 0 2 64
 cast.cu k_encode<8, as_is>: 4 4 80
 cast.cu k_encode<16, as_is>: 4 4 80

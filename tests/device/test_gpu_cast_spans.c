@@ -1,4 +1,4 @@
-/* test_gpu_cast_spans.c : casts lists of spans on the GPU; aps() finds a layer's shift. */
+/* test_gpu_cast_spans.c : casts lists of spans on the GPU. */
 #include "check.h"
 #include "gpu_fixture.h"
 #include "vec_inputs.h"
@@ -146,126 +146,6 @@ static void check_lists(void)
           "an empty list");
 }
 
-static int want_shift(const struct dev_aps *aps, uint32_t absmax)
-{
-    struct codec c = {.kind = &codec_minifloat, .n_ranks = (int)aps->n_ranks};
-    minifloat_set(&c, &(struct minifloat){.sum = {.in = aps->cast.fmt},
-                                          .scale = aps->tight ? CODEC_APS_TIGHT : CODEC_APS,
-                                          .share = (int)aps->n_ranks});
-    return codec_shift(&c, codec_exponent(&c, absmax));
-}
-
-static void check_layer(const struct dev_aps *aps, size_t n, size_t off_x, size_t off_code)
-{
-    copy[0] = (struct vec_span){.x = x_gpu + off_x,
-                                .codes = got_gpu + off_code,
-                                .n = n,
-                                .padded = n + draw(3) * draw(50),
-                                .at = 8 * (size_t)draw(100),
-                                .key = 77,
-                                .shift = 0,
-                                .absmax = 0};
-    const struct vec_span was = spans[0] = copy[0];
-    copy[0].shift = want_shift(aps, vec_plain.absmax(x + off_x, n));
-    memset(got, FILL, 5 * ROOM);
-    CHECK(gpu_lib->run->copy(got_gpu, got, 5 * ROOM, stream) == 0, "copy");
-    const int rc = gpu_lib->vec->aps(aps, spans, 1, n, stream);
-    CHECK(rc == 0 && gpu_lib->run->wait(stream) == 0, "aps: %d", rc);
-    CHECK(spans[0].shift == copy[0].shift && spans[0].padded == was.padded,
-          "aps of %zu: shift %d, want %d", n, spans[0].shift, copy[0].shift);
-    want_spans(&aps->cast, 1);
-    check_codes(&aps->cast, "aps");
-    check_maxima(1, true, "aps");
-}
-
-/* finite: without inf and nan. Exponents begin at `up`. */
-static void fill_layer(size_t n, bool finite, int up)
-{
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t r = philox_u32(5, i + 1000 * (uint32_t)(up + 200));
-        x[i] = float_of(finite ? (r & 0x807fffff) | (uint32_t)(up + (int)(r >> 23) % 20) << 23 : r);
-    }
-    CHECK(gpu_lib->run->copy(x_gpu, x, n * sizeof *x, stream) == 0 &&
-              gpu_lib->run->wait(stream) == 0,
-          "copy");
-}
-
-static void check_aps_list(const struct dev_aps *aps, int n_spans, size_t longest, bool tidy)
-{
-    const size_t sum = make_spans(n_spans, longest, aps->cast.fmt, tidy);
-    for (int i = 0; i < n_spans; i++) {
-        const struct vec_span *s = &copy[i];
-        spans[i].shift = 0;
-        spans[i].absmax = 0;
-        copy[i].shift =
-            want_shift(aps, s->n ? vec_plain.absmax(x + ((const float *)s->x - x_gpu), s->n) : 0);
-    }
-    memset(got, FILL, 5 * ROOM);
-    CHECK(gpu_lib->run->copy(got_gpu, got, 5 * ROOM, stream) == 0, "copy");
-    CHECK(gpu_lib->vec->aps(aps, spans, n_spans, sum, stream) == 0 &&
-              gpu_lib->run->wait(stream) == 0,
-          "aps of %d", n_spans);
-    want_spans(&aps->cast, n_spans);
-    check_codes(&aps->cast, "aps of a list");
-    check_maxima(n_spans, true, "aps of a list");
-}
-
-static void check_aps_lists(void)
-{
-    static const struct mf_fmt formats[] = {{5, 2, 0}, {5, 10, 0}, {3, 2, 0}};
-    for (int f = 0; f < 3; f++) {
-        const struct dev_aps aps = {.cast = {.fmt = formats[f]}, .tight = f == 1, .n_ranks = 8};
-        fill_layer(ROOM, true, 100);
-        for (int tidy = 0; tidy < 2; tidy++) {
-            check_aps_list(&aps, 2, 100000, tidy);
-            check_aps_list(&aps, 9, 30000, tidy);
-            check_aps_list(&aps, 40, 4000, tidy);
-        }
-        check_aps_list(&aps, 600, 300, f);
-    }
-    const struct dev_aps none = {.cast = {.fmt = {5, 2, 0}}};
-    CHECK(gpu_lib->vec->aps(&none, spans, 0, 0, stream) == 0, "an empty list");
-}
-
-static void check_aps(void)
-{
-    static const struct mf_fmt formats[] = {{5, 2, 0}, {4, 3, 1}, {3, 0, 0}, {5, 10, 0}, {8, 7, 0},
-                                            {3, 2, 0}, {2, 1, 0}, {2, 5, 2}, {2, 1, 2},  {5, 2, 1}};
-    static const size_t sizes[] = {0, 1, 5, 4095, 4097, 40000, 300001, ROOM - 8};
-    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
-        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-            const struct dev_aps aps = {
-                .cast = {.fmt = formats[f], .round = (s + f) % 4 ? MF_NEAREST : MF_STOCHASTIC},
-                .tight = (s + f) % 2,
-                .n_ranks = 1 + (uint32_t)s * 3};
-            const bool large = sizes[s] > 50000;
-            if (large && f > 1)
-                continue;
-            fill_layer(sizes[s] + 4, true, (int)(20 + 30 * s) % 230);
-            check_layer(&aps, sizes[s], 0, 0);
-            if (large)
-                continue;
-            check_layer(&aps, sizes[s], 1 + s % 3, 5);
-            check_layer(&aps, sizes[s], 0, 16);
-        }
-    const struct dev_aps aps = {.cast = {.fmt = {5, 2, 0}}, .n_ranks = 8};
-    fill_layer(10000, false, 0);
-    check_layer(&aps, 9999, 0, 0); /* nan and inf: shift 0 */
-    memset(x, 0, 10000 * sizeof *x);
-    CHECK(gpu_lib->run->copy(x_gpu, x, 10000 * sizeof *x, stream) == 0, "copy");
-    check_layer(&aps, 9999, 0, 0); /* all zero */
-    for (int tiny = 0; tiny < 2; tiny++) {
-        const struct dev_aps tight = {
-            .cast = {.fmt = {4, 3, 0}}, .tight = true, .n_ranks = 1u << 20};
-        fill_layer(5000, true, tiny ? 0 : 230);
-        for (size_t i = 0; i < 5000 && tiny; i++)
-            x[i] = float_of(bits_of(x[i]) & 0x8000ffff);
-        CHECK(gpu_lib->run->copy(x_gpu, x, 5000 * sizeof *x, stream) == 0, "copy");
-        check_layer(&tight, 4999, 0, 0);
-        check_layer(&aps, 4999, 0, 0);
-    }
-}
-
 int main(void)
 {
     gpu_lib = gpu_fixture_open().lib;
@@ -280,8 +160,6 @@ int main(void)
     got_gpu = run->alloc(5 * ROOM);
     to_gpu();
     check_lists();
-    check_aps();
-    check_aps_lists();
     run->free(got_gpu), run->free(x_gpu), run->free_pinned(spans);
     run->stream_close(stream);
     free(x), free(got), free(want), free(copy);

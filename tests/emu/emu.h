@@ -56,9 +56,8 @@ struct emu_shape {
 
 /* thread: the kernel with bound arguments, called once per thread. kernel: its address. */
 cudaError_t emu_launch(const char *name, const void *kernel, const emu_shape &shape,
-                       std::function<void()> thread, bool cooperative);
-void emu_run_grid(const char *name, const emu_shape &shape, const std::function<void()> &thread,
-                  bool cooperative);
+                       std::function<void()> thread);
+void emu_run_grid(const char *name, const emu_shape &shape, const std::function<void()> &thread);
 
 /* *base, *bytes: the allocation with p, if p is in device memory. */
 bool emu_find(const void *p, char **base, size_t *bytes);
@@ -83,37 +82,13 @@ template <class... P> struct emu_call {
     {
         std::tuple<P...> bound(args...);
         void (*k)(P...) = kernel;
-        (void)emu_launch(
-            name, (const void *)k, shape, [k, bound] { std::apply(k, bound); }, false);
+        (void)emu_launch(name, (const void *)k, shape, [k, bound] { std::apply(k, bound); });
     }
 };
 template <class... P>
 emu_call<P...> emu_kernel(const char *name, void (*kernel)(P...), const emu_shape &shape)
 {
     return {name, kernel, shape};
-}
-
-template <class... P, size_t... I>
-cudaError_t emu_launch_listed(void (*k)(P...), const emu_shape &shape, void **args,
-                              bool cooperative, std::index_sequence<I...>)
-{
-    std::tuple<P...> bound(*(std::remove_const_t<P> *)args[I]...);
-    return emu_launch(
-        "kernel", (const void *)k, shape, [k, bound] { std::apply(k, bound); }, cooperative);
-}
-template <class... P>
-cudaError_t cudaLaunchCooperativeKernel(void (*k)(P...), dim3 grid, dim3 block, void **args,
-                                        size_t shared = 0, cudaStream_t s = nullptr)
-{
-    return emu_launch_listed(k, emu_shape(grid, block, shared, s), args, true,
-                             std::index_sequence_for<P...>());
-}
-template <class... P>
-cudaError_t cudaLaunchKernel(void (*k)(P...), dim3 grid, dim3 block, void **args, size_t shared = 0,
-                             cudaStream_t s = nullptr)
-{
-    return emu_launch_listed(k, emu_shape(grid, block, shared, s), args, false,
-                             std::index_sequence_for<P...>());
 }
 
 #endif

@@ -28,7 +28,6 @@
     X(cudaErrorHostMemoryNotRegistered, 713,                                                      \
       "pointer does not correspond to a registered memory region")                                \
     X(cudaErrorLaunchFailure, 719, "unspecified launch failure")                                  \
-    X(cudaErrorCooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch")           \
     X(cudaErrorNotSupported, 801, "operation not supported")                                      \
     X(cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing") \
     X(cudaErrorStreamCaptureInvalidated, 901,                                                     \
@@ -63,8 +62,7 @@ struct cudaDeviceProp {
     size_t totalGlobalMem, sharedMemPerBlock, sharedMemPerBlockOptin, sharedMemPerMultiprocessor;
     int l2CacheSize, persistingL2CacheMaxSize, maxThreadsPerBlock, maxThreadsPerMultiProcessor;
     int regsPerBlock, regsPerMultiprocessor, maxBlocksPerMultiProcessor;
-    int cooperativeLaunch, unifiedAddressing, canMapHostMemory, asyncEngineCount, integrated,
-        concurrentKernels;
+    int unifiedAddressing, canMapHostMemory, asyncEngineCount, integrated, concurrentKernels;
     int pciDomainID, pciBusID, pciDeviceID;
 };
 enum cudaDeviceAttr {
@@ -76,7 +74,6 @@ enum cudaDeviceAttr {
     cudaDevAttrComputeCapabilityMajor = 75,
     cudaDevAttrComputeCapabilityMinor = 76,
     cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
-    cudaDevAttrCooperativeLaunch = 95,
     cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
 };
 cudaError_t cudaGetDeviceCount(int *n);

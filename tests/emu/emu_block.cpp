@@ -138,8 +138,6 @@ static unsigned emu_barrier(emu_state kind, const char *file, int line, unsigned
     b->sum += value;
     me->state = kind;
     if (++b->n_at == b->n) {
-        if (kind == EMU_AT_GRID)
-            emu_grid_meet(b->grid, b->name, file, line);
         b->n_at = 0;
         b->result = b->sum;
         for (emu_member &l : b->lanes)
@@ -152,14 +150,6 @@ static unsigned emu_barrier(emu_state kind, const char *file, int line, unsigned
 unsigned emu_block_barrier(const char *file, int line, unsigned value)
 {
     return emu_barrier(EMU_AT_BLOCK, file, line, value);
-}
-
-void emu_grid_barrier(const char *file, int line)
-{
-    if (!emu_now.runs->grid)
-        emu_die("%s: the grid's barrier in a launch that is not cooperative (%s:%d)",
-                emu_now.runs->name, file, line);
-    emu_barrier(EMU_AT_GRID, file, line, 0);
 }
 
 static bool emu_reversed()

@@ -19,7 +19,7 @@ void emu_fiber_free(emu_fiber *f);
 /* Returns when `to` switches back. */
 void emu_fiber_switch(emu_fiber *from, emu_fiber *to);
 
-enum emu_state { EMU_NEW, EMU_READY, EMU_AT_BLOCK, EMU_AT_GRID, EMU_AT_WARP, EMU_DONE };
+enum emu_state { EMU_NEW, EMU_READY, EMU_AT_BLOCK, EMU_AT_WARP, EMU_DONE };
 struct emu_member {
     emu_state state;
     emu_fiber *fiber;
@@ -28,12 +28,10 @@ struct emu_member {
     uint64_t value, result;
     int from;
 };
-struct emu_grid; /* a cooperative launch, where blocks meet */
 
 struct emu_block {
     const char *name;
     const std::function<void()> *body;
-    emu_grid *grid;
     int n, n_done, n_at, n_started;
     unsigned sum, result;
     const char *file;
@@ -45,6 +43,5 @@ struct emu_block {
     std::vector<char> shared;
 };
 void emu_block_run(emu_block *b); /* set emu_now.block, block_dim, grid_dim first */
-void emu_grid_meet(emu_grid *g, const char *name, const char *file, int line);
 
 #endif

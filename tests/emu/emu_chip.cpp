@@ -163,7 +163,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
     p->maxThreadsPerMultiProcessor = 2048;
     p->regsPerBlock = p->regsPerMultiprocessor = 65536;
     p->maxBlocksPerMultiProcessor = 32;
-    p->cooperativeLaunch = p->unifiedAddressing = p->canMapHostMemory = p->concurrentKernels = 1;
+    p->unifiedAddressing = p->canMapHostMemory = p->concurrentKernels = 1;
     p->asyncEngineCount = 1;
     p->pciBusID = device + 1; /* all share one memory */
     return cudaSuccess;
@@ -199,9 +199,6 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr a, int device)
         break;
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
         *value = (int)p.sharedMemPerMultiprocessor;
-        break;
-    case cudaDevAttrCooperativeLaunch:
-        *value = p.cooperativeLaunch;
         break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
         *value = (int)p.sharedMemPerBlockOptin;

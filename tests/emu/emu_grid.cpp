@@ -1,11 +1,9 @@
 /* emu_grid.cpp : launches kernels and refuses what a GPU would refuse. Blocks run one after
- * another, cooperative ones in parallel. */
+ * another. */
 #include "emu_block.h"
 #include <algorithm>
-#include <condition_variable>
 #include <map>
 #include <mutex>
-#include <thread>
 
 enum {
     EMU_SMS = 4,
@@ -73,7 +71,7 @@ cudaError_t emu_occupancy(int *blocks, const void *kernel, int threads, size_t s
 }
 
 cudaError_t emu_launch(const char *name, const void *kernel, const emu_shape &s,
-                       std::function<void()> thread, bool cooperative)
+                       std::function<void()> thread)
 {
     const dim3 g = s.grid, b = s.block;
     const uint64_t n = (uint64_t)b.x * b.y * b.z;
@@ -86,40 +84,13 @@ cudaError_t emu_launch(const char *name, const void *kernel, const emu_shape &s,
         return emu_error(cudaErrorInvalidConfiguration);
     if (s.shared > (size_t)emu_allowed(kernel))
         return emu_error(cudaErrorInvalidValue);
-    int per_sm = 0;
-    if (cooperative && emu_occupancy(&per_sm, kernel, (int)n, s.shared) == cudaSuccess &&
-        (uint64_t)g.x * g.y * g.z > (uint64_t)per_sm * EMU_SMS)
-        return emu_error(cudaErrorCooperativeLaunchTooLarge);
     return emu_enqueue(s.stream, [=] {
         if (!emu_host_watched())
-            return emu_run_grid(name, s, thread, cooperative);
+            return emu_run_grid(name, s, thread);
         emu_host_enter();
-        emu_run_grid(name, s, thread, cooperative);
+        emu_run_grid(name, s, thread);
         emu_host_leave();
     });
-}
-
-struct emu_grid {
-    std::mutex lock;
-    std::condition_variable all_here;
-    int n_blocks, n_here, n_done;
-    unsigned turn;
-};
-
-void emu_grid_meet(emu_grid *g, const char *name, const char *file, int line)
-{
-    std::unique_lock<std::mutex> hold(g->lock);
-    const unsigned turn = g->turn;
-    g->n_here++;
-    if (g->n_done)
-        emu_die("%s: divergent barrier: %d blocks have returned, others wait for the grid at %s:%d",
-                name, g->n_done, file, line);
-    if (g->n_here == g->n_blocks) {
-        g->n_here = 0;
-        g->turn++;
-        g->all_here.notify_all();
-    } else
-        g->all_here.wait(hold, [&] { return g->turn != turn; });
 }
 
 static std::mutex pool_lock; /* idle blocks and their stacks */
@@ -127,7 +98,7 @@ static std::mutex pool_lock; /* idle blocks and their stacks */
 static std::vector<emu_block *> &pool = *new std::vector<emu_block *>;
 
 static emu_block *emu_block_take(const char *name, const emu_shape &s,
-                                 const std::function<void()> &body, emu_grid *grid)
+                                 const std::function<void()> &body)
 {
     emu_block *b = nullptr;
     {
@@ -141,7 +112,6 @@ static emu_block *emu_block_take(const char *name, const emu_shape &s,
         b = new emu_block();
     b->name = name;
     b->body = &body;
-    b->grid = grid;
     b->n = (int)(s.block.x * s.block.y * s.block.z);
     b->shared.resize(s.shared + 128);
     emu_now.block_dim = s.block;
@@ -155,40 +125,16 @@ static void emu_block_give(emu_block *b)
     pool.push_back(b);
 }
 
-static void emu_block_number(emu_block *b, const emu_shape &s, uint64_t i)
-{
-    emu_now.block = {(unsigned)(i % s.grid.x), (unsigned)(i / s.grid.x % s.grid.y),
-                     (unsigned)(i / s.grid.x / s.grid.y)};
-    emu_block_run(b);
-}
-
-void emu_run_grid(const char *name, const emu_shape &s, const std::function<void()> &body,
-                  bool cooperative)
+void emu_run_grid(const char *name, const emu_shape &s, const std::function<void()> &body)
 {
     static const bool reversed = emu_env("EMU_REVERSE", 0) != 0;
     const uint64_t n = (uint64_t)s.grid.x * s.grid.y * s.grid.z;
-    if (!cooperative) {
-        emu_block *b = emu_block_take(name, s, body, nullptr);
-        for (uint64_t i = 0; i < n; i++)
-            emu_block_number(b, s, reversed ? n - 1 - i : i);
-        emu_block_give(b);
-        return;
+    emu_block *b = emu_block_take(name, s, body);
+    for (uint64_t k = 0; k < n; k++) {
+        const uint64_t i = reversed ? n - 1 - k : k;
+        emu_now.block = {(unsigned)(i % s.grid.x), (unsigned)(i / s.grid.x % s.grid.y),
+                         (unsigned)(i / s.grid.x / s.grid.y)};
+        emu_block_run(b);
     }
-    emu_grid g;
-    g.n_blocks = (int)n;
-    g.n_here = g.n_done = 0;
-    g.turn = 0;
-    std::vector<std::thread> threads;
-    for (uint64_t i = 0; i < n; i++)
-        threads.emplace_back([&, i] {
-            emu_block *b = emu_block_take(name, s, body, &g);
-            emu_block_number(b, s, i);
-            emu_block_give(b);
-            std::lock_guard<std::mutex> hold(g.lock);
-            g.n_done++;
-            if (g.n_here)
-                emu_die("%s: divergent barrier: a block returned, others wait for the grid", name);
-        });
-    for (std::thread &t : threads)
-        t.join();
+    emu_block_give(b);
 }

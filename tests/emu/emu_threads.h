@@ -30,7 +30,6 @@ static inline void *emu_shared()
 
 /* Returns the sum of all threads' values. */
 unsigned emu_block_barrier(const char *file, int line, unsigned value);
-void emu_grid_barrier(const char *file, int line);
 #define __syncthreads()        ((void)emu_block_barrier(__FILE__, __LINE__, 0))
 #define __syncthreads_count(p) ((int)emu_block_barrier(__FILE__, __LINE__, (p) ? 1 : 0))
 #define __syncthreads_or(p)    (emu_block_barrier(__FILE__, __LINE__, (p) ? 1 : 0) != 0)

@@ -1,7 +1,6 @@
 /* selftest_kernels.cu : tests the emulator's kernel side, for tests/device/test_emu.c. Functions
  * return 0 or the line that failed. */
 #include "device/run/cu.cuh"
-#include <cooperative_groups.h>
 #include "selftest.h"
 
 enum { THREADS = 200 }; /* the last warp has 8 lanes */
@@ -113,50 +112,6 @@ extern "C" int self_warps(void)
     WORKS(cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost));
     for (int i = 0; i < 64; i++)
         HOLDS(i % 32 >= 10 || h[i] == 1);
-    return 0;
-}
-
-static __global__ void k_rounds(unsigned *x, unsigned *sum, int rounds)
-{
-    const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
-    __shared__ unsigned first;
-    const unsigned me = (unsigned)grid.thread_rank(), n = (unsigned)grid.size();
-    if (threadIdx.x == 0)
-        first = blockIdx.x; /* concurrent blocks each have one */
-    for (int i = 0; i < rounds; i++) {
-        atomicAdd(sum, 1);
-        atomicMax(sum + 1, me);
-        grid.sync();
-        const unsigned next = x[(me + 77) % n];
-        grid.sync();
-        x[me] = next + 1;
-    }
-    grid.sync();
-    if (first != blockIdx.x)
-        atomicOr(sum + 2, 1u);
-}
-
-extern "C" int self_grid(void)
-{
-    enum { BLOCKS = 8, N = BLOCKS * 64 };
-    unsigned h[N + 3], *d;
-    int rounds = 6, most;
-    for (unsigned i = 0; i < N; i++)
-        h[i] = i;
-    h[N] = h[N + 1] = h[N + 2] = 0;
-    WORKS(cudaMalloc(&d, sizeof h));
-    WORKS(cudaMemcpy(d, h, sizeof h, cudaMemcpyDefault));
-    unsigned *sum = d + N;
-    void *args[] = {&d, &sum, &rounds};
-    WORKS(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&most, k_rounds, 64, 0));
-    HOLDS(most == 2);
-    WORKS(cudaLaunchCooperativeKernel((void *)k_rounds, dim3(BLOCKS), dim3(64), args, 0, NULL));
-    WORKS(cudaMemcpy(h, d, sizeof h, cudaMemcpyDefault));
-    for (unsigned i = 0; i < N; i++)
-        HOLDS(h[i] == (i + 77 * 6) % N + 6);
-    HOLDS(h[N] == 6 * N && h[N + 1] == N - 1 && h[N + 2] == 0);
-    HOLDS(cudaLaunchCooperativeKernel(k_rounds, dim3(BLOCKS + 1), dim3(64), args) ==
-          cudaErrorCooperativeLaunchTooLarge);
     return 0;
 }
 
