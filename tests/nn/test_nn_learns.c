@@ -1,5 +1,5 @@
-/* test_nn_learns.c : narrow versions of large networks memorise one batch and report gradients
- * once, last layer first. */
+/* test_nn_learns.c : networks, large ones narrowed, memorise one batch and report gradients once,
+ * last layer first. */
 #include <string.h>
 #include "base/buf.h"
 #include "check.h"
@@ -19,11 +19,19 @@ struct lesson {
 };
 
 static const struct lesson lessons[] = {
-    {"resnet110", 0.25, 29, 0.05, 40, false},  {"resnet18", 0.0625, 29, 0.05, 40, false},
-    {"resnet50", 0.0625, 29, 0.05, 40, false}, {"resnet152", 0.0625, 29, 0.02, 30, false},
-    {"davidnet", 0.0625, 32, 0.05, 40, false}, {"caffenet", 0.0625, 39, 0.02, 120, true},
-    {"alexnet", 0.0625, 39, 0.02, 120, true},  {"vgg19", 0.125, 32, 0.005, 200, true},
-    {"googlenet", 0.25, 29, 0.008, 80, true},  {"bn-inception", 0.125, 29, 0.05, 40, false},
+    {"mlp", 1, 28, 0.02, 40, false},
+    {"lenet5", 1, 28, 0.02, 40, false},
+    {"resnet8", 1, 29, 0.05, 40, false},
+    {"resnet110", 0.25, 29, 0.05, 40, false},
+    {"resnet18", 0.0625, 29, 0.05, 40, false},
+    {"resnet50", 0.0625, 29, 0.05, 40, false},
+    {"resnet152", 0.0625, 29, 0.02, 30, false},
+    {"davidnet", 0.0625, 32, 0.05, 40, false},
+    {"caffenet", 0.0625, 39, 0.02, 120, true},
+    {"alexnet", 0.0625, 39, 0.02, 120, true},
+    {"vgg19", 0.125, 32, 0.005, 200, true},
+    {"googlenet", 0.25, 29, 0.008, 80, true},
+    {"bn-inception", 0.125, 29, 0.05, 40, false},
     {"fcn", 0.0625, 29, 0.05, 60, false},
 };
 

@@ -1,4 +1,4 @@
-/* test_nn_model.c : whole models learn, repeat their bits, and refuse bad sizes. */
+/* test_nn_model.c : whole models repeat their bits and refuse bad sizes. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -64,37 +64,15 @@ static void close_session(struct session *s)
     nn_model_close(s->m);
 }
 
-static struct nn_result epoch(struct session *s, const struct data *d, size_t image, double lr,
-                              uint64_t key)
+static void epoch(struct session *s, const struct data *d, size_t image, double lr, uint64_t key)
 {
-    struct nn_result all = {.loss_sum = 0};
     for (int i = 0; i + BATCH <= d->n; i += BATCH) {
-        struct nn_result r = nn_model_train(
+        nn_model_train(
             s->m,
             &(struct nn_batch){.n = BATCH, .x = d->x + (size_t)i * image, .labels = d->labels + i},
             philox_key(key, (uint32_t)i, 0, 0, 0), NULL, NULL);
         optim_step(s->o, s->w, nn_model_grads(s->m), lr);
-        all.loss_sum += r.loss_sum;
-        all.n_correct += r.n_correct;
     }
-    return all;
-}
-
-/* Another CBLAS rounds differently and needs more epochs or fewer. */
-static void check_learns(const char *model, double lr, int most)
-{
-    struct nn_shape in = {SIDE, SIDE, 1};
-    struct data d = random_images(256, in);
-    struct session s = open_session(model, in, 1);
-    struct nn_result r = {.loss_sum = 0};
-    int epochs = 0;
-    for (; epochs < most && r.n_correct < 250; epochs++)
-        r = epoch(&s, &d, SIDE * SIDE, lr, (uint64_t)epochs);
-    printf("%s: loss %.4f, %d of %d correct after %d epochs\n", model, r.loss_sum / d.n,
-           r.n_correct, d.n, epochs);
-    CHECK(r.n_correct >= 250, "%s learned %d of %d images", model, r.n_correct, d.n);
-    close_session(&s);
-    free_data(d);
 }
 
 static void check_repeats(const char *model)
@@ -153,40 +131,6 @@ static void check_params(const char *model)
     }
     CHECK(at == s.n_weights, "%s: params cover %zu of %zu weights", model, at, s.n_weights);
     close_session(&s);
-    free_data(d);
-}
-
-/* He et al., Table 6 (CIFAR); batch norms have two per channel. */
-static void check_size(const char *model, struct nn_shape in, size_t want)
-{
-    struct session s = open_session(model, in, 1);
-    CHECK(s.n_weights == want, "%s has %zu weights, not %zu", model, s.n_weights, want);
-    close_session(&s);
-}
-
-static size_t resnet_weights(int n, size_t channels)
-{
-    size_t sum = 9 * channels * 16 + 32 + 64 * 10 + 10;
-    for (size_t stage = 0, c = 16, in = 16; stage < 3; stage++, in = c, c *= 2)
-        sum += 9 * in * c + 9 * c * c * (2 * (size_t)n - 1) + 4 * c * (size_t)n;
-    return sum;
-}
-
-/* As torchvision and DAWNBench count, for 10 classes. */
-static void check_wide(const char *model, struct nn_shape in, size_t want)
-{
-    struct data d = random_images(1, in);
-    struct nn_model *m;
-    size_t n;
-    if (nn_model_open(&nn_cpu, NULL, model, in, CLASSES, 1, 1, &m) < 0)
-        exit(1);
-    nn_model_weights(m, &n);
-    CHECK(n == want, "%s for %dx%d has %zu weights, not %zu", model, in.h, in.w, n, want);
-    struct nn_result r =
-        nn_model_train(m, &(struct nn_batch){.n = 1, .x = d.x, .labels = d.labels}, 1, NULL, NULL);
-    CHECK(r.loss_sum > 0 && r.loss_sum < 100, "%s: loss %g", model, r.loss_sum);
-    CHECK(nn_model_failed(m) == 0, "%s: failed", model);
-    nn_model_close(m);
     free_data(d);
 }
 
@@ -360,27 +304,9 @@ int main(void)
     check_params("resnet18");
     check_params("resnet50");
     check_params("davidnet");
-    check_wide("resnet18", (struct nn_shape){32, 32, 3}, 11173962);
-    check_wide("resnet18", (struct nn_shape){224, 224, 3}, 11181642);
-    check_wide("resnet50", (struct nn_shape){32, 32, 3}, 23520842);
-    check_wide("resnet50", (struct nn_shape){224, 200, 3}, 23528522);
-    check_wide("davidnet", (struct nn_shape){32, 32, 3}, 6573120);
-    check_wide("davidnet", (struct nn_shape){28, 31, 1}, 6573120 - 2 * 9 * 64);
     check_loss_scale();
-    static const struct {
-        const char *name;
-        int n;
-    } family[] = {{"resnet8", 1},  {"resnet20", 3}, {"resnet32", 5},
-                  {"resnet44", 7}, {"resnet56", 9}, {"resnet110", 18}};
-    for (size_t i = 0; i < sizeof family / sizeof *family; i++)
-        check_size(family[i].name, (struct nn_shape){32, 32, 3}, resnet_weights(family[i].n, 3));
-    check_size("lenet5", (struct nn_shape){28, 28, 1}, 61706);
-    check_size("mlp", (struct nn_shape){28, 28, 1}, 784 * 128 + 128 + 128 * 128 + 128 + 1290);
     check_failure();
     check_refusals();
     check_memory();
-    check_learns("mlp", 0.02, 120);
-    check_learns("lenet5", 0.03, 200);
-    check_learns("resnet8", 0.05, 64);
     DONE();
 }

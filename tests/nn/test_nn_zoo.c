@@ -173,8 +173,17 @@ int main(void)
     check_weights("vgg19", 224, 1000, 143667240);
     check_sequence("lstm", 1, 132, 13634692); /* in the QSGD paper */
     check_sequence("lstm", 0.25, 28, 1134364);
+    check_weights("mlp", 28, 10, 318986);
+    check_weights("lenet5", 28, 10, 62006);
+    check_weights("resnet8", 32, 10, 75290); /* He et al., Table 6; batch norms have 2 a channel */
+    check_weights("resnet20", 32, 10, 269722);
+    check_weights("resnet32", 32, 10, 464154);
+    check_weights("resnet44", 32, 10, 658586);
+    check_weights("resnet56", 32, 10, 853018);
     check_weights("resnet110", 32, 10, 1727962);
+    check_weights("resnet18", 32, 10, 11173962);
     check_weights("resnet18", 224, 1000, 11689512);
+    check_weights("resnet50", 32, 10, 23520842);
     check_weights("resnet50", 224, 1000, 25557032);
     check_weights("resnet152", 224, 1000, 60192808);
     check_weights("googlenet", 224, 1000, 13378280);
