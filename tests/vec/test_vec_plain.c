@@ -144,27 +144,6 @@ static void check_chunks(void)
     CHECK(memcmp(whole, parts, vec_bytes(cast.fmt, MAX_N)) != 0, "another key gives the same bits");
 }
 
-/* The mean error of n values is 0, with a deviation of unit * sqrt(p (1-p) / n). */
-static void check_unbiased(void)
-{
-    enum { N = 1 << 16 };
-    static float x[N];
-    static uint8_t codes[N];
-    const struct vec_cast cast = {.fmt = {4, 3, 0}, .round = MF_STOCHASTIC, .key = 5};
-    for (int k = 1; k < 16; k++) {
-        const double p = k / 16.0, unit = 0.125; /* e4m3 between 1 and 2 */
-        for (size_t i = 0; i < N; i++)
-            x[i] = (float)(1 + unit * p);
-        vec_plain.encode(&cast, x, N, (size_t)k * N, 0, codes);
-        vec_plain.decode(cast.fmt, codes, N, 0, 1, x);
-        double sum = 0;
-        for (size_t i = 0; i < N; i++)
-            sum += (double)x[i] - (1 + unit * p);
-        double sigma = unit * sqrt(p * (1 - p) / N);
-        CHECK(fabs(sum / N) < 4 * sigma, "p %.4f: mean error %.2g, sigma %.2g", p, sum / N, sigma);
-    }
-}
-
 static void check_absmax(void)
 {
     float x[MAX_N] = {0};
@@ -190,7 +169,6 @@ int main(void)
     check_casts();
     check_large();
     check_chunks();
-    check_unbiased();
     check_absmax();
     DONE();
 }
