@@ -146,7 +146,7 @@ static void bind_wires(struct offload *o, const struct hello *hello, struct repl
             mine->bound = false;
             mine->unbound = i;
         } else {
-            o->wires[i].ops->address(o->wires[i].own, &mine->wires[i].ip, &mine->wires[i].port);
+            mine->wires[i] = (struct fpga_rank){o->wires[i].ip, o->wires[i].port};
         }
     }
     mine->joined = !o->group.ip || !offload_group_join(o, hello->cards, mine->group_failed);

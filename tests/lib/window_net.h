@@ -158,13 +158,6 @@ static size_t net_wire_most(const void *wire)
     return net->known ? net->known : CARD_FRAME_BYTES;
 }
 
-static void net_wire_address(const void *wire, uint32_t *ip, uint16_t *port)
-{
-    const struct net_wire *w = wire;
-    *ip = NET_IP + (uint32_t)w->rank;
-    *port = (uint16_t)(NET_PORT + w->card);
-}
-
 static void net_wire_close(void *wire)
 {
     (void)wire;
@@ -175,7 +168,6 @@ static const struct wire_ops net_wire_ops = {
     .flush = net_wire_flush,
     .receive = net_wire_receive,
     .most = net_wire_most,
-    .address = net_wire_address,
     .close = net_wire_close,
 };
 
@@ -274,7 +266,7 @@ struct net_job {
     struct net *net;
     struct codec codec;
     struct card_fit fit;
-    int n_ranks, n_cards, first; /* first: number of its rank 0 on the network */
+    int n_ranks, n_cards;
     bool grouped;
     double card_deadline_s, deadline_s;
     struct fpga_job jobs[NET_CARDS];
@@ -302,7 +294,7 @@ static void net_job_open(struct net_job *j)
         struct fpga_rank ranks[NET_RANKS];
         struct fpga_caps caps;
         for (int r = 0; r < j->n_ranks; r++)
-            net_wire_address(&j->net->wires[j->first + r][c], &ranks[r].ip, &ranks[r].port);
+            ranks[r] = (struct fpga_rank){(uint32_t)(NET_IP + r), (uint16_t)(NET_PORT + c)};
         struct fpga *fpga = &j->net->cards[c].fpga;
         CHECK(fpga_job_caps(fpga, &j->fit, j->n_ranks, &caps, 1) == 0 && caps.groups &&
                   fpga_job_start_group(fpga, &caps, &j->fit, ranks, j->n_ranks, 64,
@@ -324,11 +316,12 @@ static void net_job_open(struct net_job *j)
                                              .card_deadline_s = j->card_deadline_s,
                                              .deadline_s = j->deadline_s};
         for (int c = 0; c < j->n_cards; c++)
-            cards[c] = (struct window_card){
-                .wire = {&net_wire_ops, &j->net->wires[j->first + r][c]},
-                .group = {j->grouped ? &net_wire_ops : NULL, &j->net->group_wires[j->first + r][c]},
-                .job = j->jobs[c],
-                .name = "net"};
+            cards[c] =
+                (struct window_card){.wire = {.ops = &net_wire_ops, .own = &j->net->wires[r][c]},
+                                     .group = {.ops = j->grouped ? &net_wire_ops : NULL,
+                                               .own = &j->net->group_wires[r][c]},
+                                     .job = j->jobs[c],
+                                     .name = "net"};
         CHECK(window_open(&config, cards, j->n_cards, j->net->now, &j->windows[r]) == 0, "rank %d",
               r);
     }

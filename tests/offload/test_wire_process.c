@@ -50,7 +50,7 @@ static void open_all(const struct vec_sum *sum)
     }
     for (int r = 0; r < RANKS; r++) {
         const struct wire wire = wire_process_of(wires, r);
-        wire.ops->address(wire.own, &ranks[r].ip, &ranks[r].port);
+        ranks[r] = (struct fpga_rank){wire.ip, wire.port};
     }
     CHECK(fpga_job_caps(&card, &config.fit, RANKS, &caps, 10) == 0 &&
               fpga_job_start(&card, &caps, &config.fit, ranks, RANKS, 16, 10, &job) == 0,

@@ -65,7 +65,7 @@ static int start_job(struct sim_sum *j, const struct fpga_caps *caps)
     size_t done;
     for (int r = 0; r < j->n_ranks; r++) {
         const struct wire wire = wire_process_of(j->wires, r);
-        wire.ops->address(wire.own, &ranks[r].ip, &ranks[r].port);
+        ranks[r] = (struct fpga_rank){wire.ip, wire.port};
     }
     TRY(fpga_job_start(&j->card, caps, &j->fit, ranks, j->n_ranks, caps->slots, INFINITY, &j->job));
     return j->card.ops->batch(&j->card, &enable, 1, &done, INFINITY);

@@ -20,14 +20,14 @@ struct wire_ops {
     /* Returns the bytes of the longest datagram now known to reach the card unfragmented. */
     size_t (*most)(const void *wire);
 
-    /* Returns the address for the card's answers. */
-    void (*address)(const void *wire, uint32_t *ip, uint16_t *port);
     void (*close)(void *wire);
 };
 
 struct wire {
     const struct wire_ops *ops;
     void *own;
+    uint32_t ip; /* address for the card's answers */
+    uint16_t port;
 };
 
 enum { WIRE_WHY_BYTES = 448 };

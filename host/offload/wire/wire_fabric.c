@@ -141,13 +141,6 @@ static size_t fabric_longest(const void *wire)
     return ((const struct fabric *)wire)->most;
 }
 
-static void fabric_address(const void *wire, uint32_t *ip, uint16_t *port)
-{
-    const struct fabric *f = wire;
-    *ip = ntohl(f->name.sin_addr.s_addr);
-    *port = ntohs(f->name.sin_port);
-}
-
 static void close_fid(void *fid)
 {
     if (fid)
@@ -175,7 +168,6 @@ static const struct wire_ops ops = {
     .flush = fabric_flush,
     .receive = fabric_receive,
     .most = fabric_longest,
-    .address = fabric_address,
     .close = fabric_close,
 };
 
@@ -287,9 +279,8 @@ static int make_endpoint(struct fabric *f, char *why)
 
 static int settle(struct fabric *f, const struct wire_options *o, char *why)
 {
-    struct sockaddr_in card = {.sin_family = AF_INET, .sin_port = htons(o->card_port)};
+    const struct sockaddr_in card = wire_name(o->card_ip, o->card_port);
     size_t size = sizeof f->name;
-    card.sin_addr.s_addr = htonl(o->card_ip);
     if (fi_av_insert(f->av, &card, 1, &f->card, 0, NULL) != 1)
         return failed(why, "register the card's address", -FI_EADDRNOTAVAIL);
     int rc = fi_getname(&f->ep->fid, &f->name, &size);
@@ -306,11 +297,8 @@ static int fabric_open(const struct wire_options *o, struct wire *out, char *why
     char local[INET_ADDRSTRLEN] = "";
     uint32_t ip;
     int rc = wire_local(o->local, o->card_ip, o->card_port, &ip);
-    if (rc) {
-        snprintf(why, WIRE_WHY_BYTES, "cannot bind to '%s': %s",
-                 o->local ? o->local : "the route to the card", strerror(-rc));
-        return o->local ? -EINVAL : rc;
-    }
+    if (rc)
+        return wire_unbound(o->local, rc, why);
     const struct in_addr address = {htonl(ip)};
     struct fabric *f = calloc(1, sizeof *f);
     if (!f || !inet_ntop(AF_INET, &address, local, sizeof local)) {
@@ -333,7 +321,7 @@ static int fabric_open(const struct wire_options *o, struct wire *out, char *why
         fabric_close(f);
         return rc;
     }
-    *out = (struct wire){&ops, f};
+    *out = wire_at(&ops, f, &f->name);
     return 0;
 }
 

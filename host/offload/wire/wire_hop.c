@@ -8,7 +8,6 @@
 #include <net/if_arp.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>

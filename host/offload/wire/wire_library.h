@@ -6,7 +6,7 @@
 #define WIRE_LIBRARY_H
 #include "offload/wire/wire.h"
 
-enum { WIRE_LIBRARY_VERSION = 1 };
+enum { WIRE_LIBRARY_VERSION = 2 };
 
 struct wire_library {
     int version;

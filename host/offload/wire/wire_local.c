@@ -10,17 +10,29 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static struct sockaddr_in address(uint32_t ip, uint16_t port)
+struct sockaddr_in wire_name(uint32_t ip, uint16_t port)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
     a.sin_addr.s_addr = htonl(ip);
     return a;
 }
 
+struct wire wire_at(const struct wire_ops *ops, void *own, const struct sockaddr_in *name)
+{
+    return (struct wire){ops, own, ntohl(name->sin_addr.s_addr), ntohs(name->sin_port)};
+}
+
+int wire_unbound(const char *local, int rc, char why[WIRE_WHY_BYTES])
+{
+    snprintf(why, WIRE_WHY_BYTES, "cannot bind to '%s': %s",
+             local ? local : "the route to the card", strerror(-rc));
+    return local ? -EINVAL : rc;
+}
+
 /* Connecting a UDP socket sends nothing. */
 static int chosen(int fd, uint32_t ip, uint16_t port, struct sockaddr_in *out)
 {
-    const struct sockaddr_in to = address(ip, port);
+    const struct sockaddr_in to = wire_name(ip, port);
     socklen_t size = sizeof *out;
     if (connect(fd, (const struct sockaddr *)&to, sizeof to) ||
         getsockname(fd, (struct sockaddr *)out, &size))
@@ -40,7 +52,7 @@ static int of_interface(int fd, const char *name, struct sockaddr_in *out)
 
 int wire_local(const char *local, uint32_t ip, uint16_t port, uint32_t *out)
 {
-    struct sockaddr_in found = address(0, 0);
+    struct sockaddr_in found = wire_name(0, 0);
     struct in_addr given;
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc = 0;
     if (fd < 0)

@@ -18,7 +18,6 @@ struct frames {
 
 struct end {
     struct frames to_card, from_card;
-    int rank;
 };
 
 struct wire_process {
@@ -78,13 +77,6 @@ static size_t process_most(const void *wire)
     return SIMLINK_MAX;
 }
 
-static void process_address(const void *wire, uint32_t *ip, uint16_t *port)
-{
-    const struct end *end = wire;
-    *ip = first_ip + (uint32_t)end->rank;
-    *port = (uint16_t)(FIRST_PORT + end->rank);
-}
-
 static void process_close(void *wire)
 {
     (void)wire;
@@ -95,7 +87,6 @@ static const struct wire_ops ops = {
     .flush = process_flush,
     .receive = process_receive,
     .most = process_most,
-    .address = process_address,
     .close = process_close,
 };
 
@@ -117,14 +108,11 @@ static int give(struct wire_process *p)
             struct simlink m = {.kind = SIMLINK_FRAME, .c = p->gap};
             struct end *end = &p->ends[r];
             const uint8_t *bytes;
-            uint32_t ip;
-            uint16_t port;
             size_t n;
             if (!next(&end->to_card, &bytes, &n))
                 continue;
-            process_address(end, &ip, &port);
-            m.a = ip;
-            m.b = port;
+            m.a = first_ip + (uint32_t)r;
+            m.b = FIRST_PORT + (uint32_t)r;
             m.bytes = (uint32_t)n;
             TRY(fpga_link_say(&p->card->link, m, bytes, INFINITY));
             n_frames++;
@@ -170,7 +158,8 @@ int wire_process_run(struct wire_process *p, struct wire_process_time *time)
 
 struct wire wire_process_of(struct wire_process *p, int rank)
 {
-    return (struct wire){&ops, &p->ends[rank]};
+    return (struct wire){&ops, &p->ends[rank], first_ip + (uint32_t)rank,
+                         (uint16_t)(FIRST_PORT + rank)};
 }
 
 int wire_process_open(struct fpga_process *card, int n_ranks, uint32_t gap,
@@ -182,8 +171,6 @@ int wire_process_open(struct fpga_process *card, int n_ranks, uint32_t gap,
     p->card = card;
     p->gap = gap;
     p->n_ranks = n_ranks;
-    for (int r = 0; r < n_ranks; r++)
-        p->ends[r].rank = r;
     *out = p;
     return 0;
 }

@@ -162,13 +162,6 @@ static int socket_receive(void *wire, const uint8_t **bytes, size_t *n)
     return 1;
 }
 
-static void socket_address(const void *wire, uint32_t *ip, uint16_t *port)
-{
-    const struct wire_socket *w = wire;
-    *ip = ntohl(w->name.sin_addr.s_addr);
-    *port = ntohs(w->name.sin_port);
-}
-
 static void socket_close(void *wire)
 {
     struct wire_socket *w = wire;
@@ -182,7 +175,6 @@ static const struct wire_ops ops = {
     .flush = socket_flush,
     .receive = socket_receive,
     .most = socket_most,
-    .address = socket_address,
     .close = socket_close,
 };
 
@@ -211,20 +203,13 @@ int wire_socket_room(struct wire_socket_room *out)
     return rc;
 }
 
-static struct sockaddr_in card_of(const struct wire_options *o)
-{
-    return (struct sockaddr_in){.sin_family = AF_INET,
-                                .sin_port = htons(o->card_port),
-                                .sin_addr.s_addr = htonl(o->card_ip)};
-}
-
 /* A connected socket gets no datagrams of other hosts. */
 static int open_socket(struct wire_socket *w, const struct wire_options *o, uint32_t local)
 {
-    const struct sockaddr_in card = card_of(o);
+    const struct sockaddr_in card = wire_name(o->card_ip, o->card_port);
     const int whole = IP_PMTUDISC_DO;
     socklen_t size = sizeof w->name;
-    w->name = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(local)};
+    w->name = wire_name(local, 0);
     w->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (w->fd < 0 || setsockopt(w->fd, IPPROTO_IP, IP_MTU_DISCOVER, &whole, sizeof whole) ||
         bind(w->fd, (struct sockaddr *)&w->name, sizeof w->name) ||
@@ -251,7 +236,7 @@ static int open_wire(const struct wire_options *o, struct sockaddr_in name,
     if (rc)
         socket_close(w);
     else
-        *out = (struct wire){by, w};
+        *out = wire_at(by, w, &w->name);
     return rc;
 }
 
@@ -260,9 +245,7 @@ int wire_socket_open(const struct wire_options *o, struct wire *out, char why[WI
     const int rc = open_wire(o, (struct sockaddr_in){0}, open_socket, &ops, out);
     if (!rc)
         return 0;
-    snprintf(why, WIRE_WHY_BYTES, "cannot bind to '%s': %s",
-             o->local ? o->local : "the route to the card", strerror(-rc));
-    return o->local ? -EINVAL : rc;
+    return wire_unbound(o->local, rc, why);
 }
 
 static int join_send(void *wire, const uint8_t *bytes, size_t n)
@@ -276,14 +259,13 @@ static const struct wire_ops group_wire = {
     .flush = socket_flush,
     .receive = socket_receive,
     .most = socket_most,
-    .address = socket_address,
     .close = socket_close,
 };
 
 /* The host's ranks share the group's address. The socket is connected to ignore other hosts. */
 static int join_group(struct wire_socket *w, const struct wire_options *o, uint32_t local)
 {
-    const struct sockaddr_in card = card_of(o);
+    const struct sockaddr_in card = wire_name(o->card_ip, o->card_port);
     const struct ip_mreqn group = {.imr_multiaddr = w->name.sin_addr,
                                    .imr_address.s_addr = htonl(local)};
     const int one = 1, joined_alone = 0;
@@ -301,9 +283,7 @@ static int join_group(struct wire_socket *w, const struct wire_options *o, uint3
 int wire_socket_join(const struct wire_options *o, uint32_t group, uint16_t port, struct wire *out,
                      char why[WIRE_WHY_BYTES])
 {
-    const struct sockaddr_in name = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(group)};
-    const int rc = open_wire(o, name, join_group, &group_wire, out);
+    const int rc = open_wire(o, wire_name(group, port), join_group, &group_wire, out);
     if (rc)
         snprintf(why, WIRE_WHY_BYTES, "cannot join: %s", strerror(-rc));
     return rc;

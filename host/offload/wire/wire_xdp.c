@@ -166,13 +166,6 @@ static int xdp_receive(void *wire, const uint8_t **bytes, size_t *n)
     }
 }
 
-static void xdp_address(const void *wire, uint32_t *ip, uint16_t *port)
-{
-    const struct xdp *w = wire;
-    *ip = ntohl(w->name.sin_addr.s_addr);
-    *port = ntohs(w->name.sin_port);
-}
-
 static void xdp_close(void *wire)
 {
     struct xdp *w = wire;
@@ -192,7 +185,6 @@ static const struct wire_ops ops = {
     .flush = xdp_flush,
     .receive = xdp_receive,
     .most = xdp_most,
-    .address = xdp_address,
     .close = xdp_close,
 };
 
@@ -212,15 +204,13 @@ static int failed(char *why, const char *what, int rc)
 /* Reserves the port. --fabric-address may name the interface, also against the routes. */
 static int reserve(struct xdp *w, const struct wire_options *o, char *why)
 {
-    const struct sockaddr_in card = {.sin_family = AF_INET,
-                                     .sin_port = htons(o->card_port),
-                                     .sin_addr.s_addr = htonl(o->card_ip)};
+    const struct sockaddr_in card = wire_name(o->card_ip, o->card_port);
     socklen_t size = sizeof w->name;
     uint32_t ip;
     int rc = wire_local(o->local, o->card_ip, o->card_port, &ip);
     if (!rc) {
         const bool named = o->local && if_nametoindex(o->local);
-        w->name = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(ip)};
+        w->name = wire_name(ip, 0);
         w->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         if (w->fd < 0 ||
             (named && setsockopt(w->fd, SOL_SOCKET, SO_BINDTODEVICE, o->local,
@@ -230,11 +220,7 @@ static int reserve(struct xdp *w, const struct wire_options *o, char *why)
             getsockname(w->fd, (struct sockaddr *)&w->name, &size))
             rc = -errno;
     }
-    if (!rc)
-        return 0;
-    snprintf(why, WIRE_WHY_BYTES, "cannot bind to '%s': %s",
-             o->local ? o->local : "the route to the card", strerror(-rc));
-    return o->local ? -EINVAL : rc;
+    return rc ? wire_unbound(o->local, rc, why) : 0;
 }
 
 /* The card's frames must all arrive at queue 0. */
@@ -370,7 +356,7 @@ static int xdp_open(const struct wire_options *o, struct wire *out, char *why)
     if (rc)
         xdp_close(w);
     else
-        *out = (struct wire){&ops, w};
+        *out = wire_at(&ops, w, &w->name);
     return rc;
 }
 
