@@ -1,10 +1,10 @@
-/* fuzz_files.c : reads any bytes as files: checkpoints, PNG, PGM, PPM, sounds, IDX, CIFAR-10,
- * packed codes. Each must be accepted whole or refused in exactly one line. First corrects
- * checksums of checkpoints and PNG.
+/* fuzz_files.c : reads any bytes as files: checkpoints, PNG, PGM, PPM, sounds, packed codes. Each
+ * must be accepted whole or refused in exactly one line. First corrects checksums of checkpoints
+ * and PNG.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. -Ihost -Itests/lib
  *         tests/lib/fuzz_files.c host/app/{train/checkpoint_file,files/codes_in}.c
- *         host/nn/data/{idx,cifar10,datafile,picture,png,sample_images,wav}.c
+ *         host/nn/data/{datafile,picture,png,wav}.c
  *         host/base/{err,buf,file,text,opt/opt_value}.c build/libnarrowcast.a -lpng -lz -lm
  *         -o fuzz_files
  *     mkdir corpus && build/tests/test_fuzz_files seeds corpus
@@ -15,8 +15,6 @@
  *
  * An input: byte 0: the kind, then
  *     CHECKPOINT  the file except its last 4 bytes
- *     IDX         lengths u16 of the first three files, then four files
- *     CIFAR       length u16 of the training files, these, the test file
  *     CODES       e, m, count u16, then the file
  *     PICTURE     the file
  *     SOUND       the file */
@@ -24,7 +22,6 @@
 #include "app/files/codes_in.h"
 #include "base/err.h"
 #include "nn/data/picture.h"
-#include "nn/data/sources.h"
 #include "nn/data/wav.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -34,15 +31,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { CHECKPOINT, IDX, CIFAR, CODES, PICTURE, SOUND, FUZZ_KINDS };
+enum { CHECKPOINT, CODES, PICTURE, SOUND, FUZZ_KINDS };
 enum { INPUT_MAX = 20000 };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static const char *const idx_names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
-                                        "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
-static const char *const cifar_names[] = {"data_batch_1.bin", "data_batch_2.bin",
-                                          "data_batch_3.bin", "data_batch_4.bin",
-                                          "data_batch_5.bin", "test_batch.bin"};
 
 static struct {
     char folder[64];
@@ -66,10 +57,6 @@ static void fuzz_close(void)
     static const char *const names[] = {"checkpoint", "again", "codes", "picture", "sound"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unlink(names[i]);
-    for (size_t i = 0; i < sizeof idx_names / sizeof *idx_names; i++)
-        unlink(idx_names[i]);
-    for (size_t i = 0; i < sizeof cifar_names / sizeof *cifar_names; i++)
-        unlink(cifar_names[i]);
     MUST(!rmdir(fuzz.folder) && !close(fuzz.said));
 }
 
@@ -92,12 +79,6 @@ static void fuzz_end(int kind, int rc)
     MUST(rc <= 0 && (rc < 0) == (n > 0));
     MUST(!n || memchr(line, '\n', (size_t)n) == line + n - 1);
     *(rc ? &fuzz.refused[kind] : &fuzz.taken[kind]) += 1;
-}
-
-static size_t fuzz_length(const uint8_t *lengths, int i, size_t left)
-{
-    const size_t n = (size_t)lengths[2 * i] | (size_t)lengths[2 * i + 1] << 8;
-    return n < left ? n : left;
 }
 
 static const char fuzz_text[] =
@@ -145,55 +126,6 @@ static void fuzz_checkpoint(const uint8_t *data, size_t n)
         MUST(got == n + 4 && !memcmp(file, again, got));
     }
     fuzz_end(CHECKPOINT, rc);
-}
-
-static void fuzz_dataset(int kind, int rc, struct dataset *d)
-{
-    uint64_t sum = 0;
-    if (!rc) {
-        const size_t image = (size_t)d->h * (size_t)d->w * (size_t)d->c;
-        MUST(d->n_train > 0 && d->n_test > 0 && d->h >= DATASET_SIDE_MIN &&
-             d->w <= DATASET_SIDE_MAX);
-        for (size_t i = 0; i < d->n_train; i++)
-            MUST(d->train_y[i] < d->n_classes);
-        for (size_t i = 0; i < d->n_test; i++)
-            MUST(d->test_y[i] < d->n_classes);
-        for (size_t i = 0; i < d->n_train * image; i++)
-            sum += d->train_x[i];
-        for (size_t i = 0; i < d->n_test * image; i++)
-            sum += d->test_x[i];
-        MUST(sum <= 255 * (d->n_train + d->n_test) * image);
-    }
-    free(d->train_x);
-    free(d->train_y);
-    free(d->test_x);
-    free(d->test_y);
-    fuzz_end(kind, rc);
-}
-
-static void fuzz_idx(const uint8_t *data, size_t n)
-{
-    struct dataset d = {0};
-    if (n < 6)
-        return;
-    size_t at = 6;
-    for (int i = 0; i < 4; i++) {
-        const size_t bytes = i < 3 ? fuzz_length(data, i, n - at) : n - at;
-        fuzz_put(idx_names[i], data + at, bytes);
-        at += bytes;
-    }
-    fuzz_dataset(IDX, idx_load(".", &d), &d);
-}
-
-static void fuzz_cifar(const uint8_t *data, size_t n)
-{
-    struct dataset d = {0};
-    if (n < 2)
-        return;
-    const size_t train = fuzz_length(data, 0, n - 2);
-    for (int i = 0; i < 6; i++)
-        fuzz_put(cifar_names[i], data + 2 + (i < 5 ? 0 : train), i < 5 ? train : n - 2 - train);
-    fuzz_dataset(CIFAR, cifar10_load(".", &d), &d);
 }
 
 static void fuzz_codes(const uint8_t *data, size_t n)
@@ -271,8 +203,8 @@ static void fuzz_sound(const uint8_t *data, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const readers[])(const uint8_t *, size_t) = {
-        fuzz_checkpoint, fuzz_idx, fuzz_cifar, fuzz_codes, fuzz_picture, fuzz_sound};
+    static void (*const readers[])(const uint8_t *, size_t) = {fuzz_checkpoint, fuzz_codes,
+                                                               fuzz_picture, fuzz_sound};
     if (!fuzz.folder[0])
         fuzz_open();
     if (!size || size > INPUT_MAX)

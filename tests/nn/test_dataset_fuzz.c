@@ -67,6 +67,9 @@ static void fuzz(struct fixture *x, uint32_t which)
             n_taken++;
             CHECK(d && !*said && d->n_train && d->n_test, "round %d of %s: taken, but said: %s",
                   round, x->spec, said);
+            for (size_t i = 0; d && d->train_y && i < d->n_train; i++)
+                CHECK(d->train_y[i] < d->n_classes, "round %d of %s: label %d", round, x->spec,
+                      d->train_y[i]);
         } else {
             CHECK(rc < 0 && !d && fixture_one_line(said) &&
                       strstr(said, x->lists ? x->dir : bad.path),
