@@ -186,58 +186,46 @@ static size_t run_signs(struct bench *b, const struct row *r)
     return 12 * half + signs_bytes(&rule, half);
 }
 
-#define E5M2    \
-    {           \
-        5, 2, 0 \
-    }
-#define E2M5F   \
-    {           \
-        2, 5, 2 \
-    }
-#define E4M3    \
-    {           \
-        4, 3, 0 \
-    }
 const struct row cast_rows[] = {
-    {"streaming copy", run_stream, E5M2, MF_NEAREST, 0, 1},
-    {"read only", cast_read, E5M2, MF_NEAREST, 0, 1},
-    {"fp32 -> e5m2", run_encode, E5M2, MF_NEAREST, 0, 1},
-    {"fp32 -> e4m3", run_encode, E4M3, MF_NEAREST, 0, 1},
+    {"streaming copy", run_stream, {5, 2, 0}, MF_NEAREST, 0, 1},
+    {"read only", cast_read, {5, 2, 0}, MF_NEAREST, 0, 1},
+    {"fp32 -> e5m2", run_encode, {5, 2, 0}, MF_NEAREST, 0, 1},
+    {"fp32 -> e4m3", run_encode, {4, 3, 0}, MF_NEAREST, 0, 1},
     {"fp32 -> e4m3fn", run_encode, {4, 3, 1}, MF_NEAREST, 0, 1},
     {"fp32 -> e3m4", run_encode, {3, 4, 0}, MF_NEAREST, 0, 1},
-    {"fp32 -> e2m5f", run_encode, E2M5F, MF_NEAREST, 0, 1},
-    {"fp32 -> e2m5f:32", run_groups, E2M5F, MF_NEAREST, 0, 1},
+    {"fp32 -> e2m5f", run_encode, {2, 5, 2}, MF_NEAREST, 0, 1},
+    {"fp32 -> e2m5f:32", run_groups, {2, 5, 2}, MF_NEAREST, 0, 1},
     {"fp32 -> e5m10", run_encode, {5, 10, 0}, MF_NEAREST, 0, 1},
     {"fp32 -> e8m7", run_encode, {8, 7, 0}, MF_NEAREST, 0, 1},
     {"fp32 -> e6m9", run_encode, {6, 9, 0}, MF_NEAREST, 0, 1},
     {"fp32 -> e3m0", run_encode, {3, 0, 0}, MF_NEAREST, 0, 1},
     {"fp32 -> e8m23", run_encode, {8, 23, 0}, MF_NEAREST, 0, 1},
-    {"fp32 -> e5m2 stochastic", run_encode, E5M2, MF_STOCHASTIC, 0, 1},
-    {"shift + fp32 -> e5m2", run_encode, E5M2, MF_NEAREST, SHIFT, 1},
-    {"e5m2 -> fp32", run_decode, E5M2, MF_NEAREST, 0, 1},
-    {"e2m5f:32 -> fp32", run_group_values, E2M5F, MF_NEAREST, 0, 1},
+    {"fp32 -> e5m2 stochastic", run_encode, {5, 2, 0}, MF_STOCHASTIC, 0, 1},
+    {"shift + fp32 -> e5m2", run_encode, {5, 2, 0}, MF_NEAREST, SHIFT, 1},
+    {"e5m2 -> fp32", run_decode, {5, 2, 0}, MF_NEAREST, 0, 1},
+    {"e2m5f:32 -> fp32", run_group_values, {2, 5, 2}, MF_NEAREST, 0, 1},
     {"e8m7 -> fp32", run_decode, {8, 7, 0}, MF_NEAREST, 0, 1},
     {"e3m0 -> fp32", run_decode, {3, 0, 0}, MF_NEAREST, 0, 1},
     {"e8m23 -> fp32", run_decode, {8, 23, 0}, MF_NEAREST, 0, 1},
-    {"largest exponent", run_absmax, E5M2, MF_NEAREST, 0, 1},
-    {"exponents of 32", run_group_exponents, E2M5F, MF_NEAREST, 0, 1},
-    {"APS e5m2, two passes", run_aps, E5M2, MF_NEAREST, 0, 1},
-    {"APS e5m2, layers of 1 MiB", run_aps_blocks, E5M2, MF_NEAREST, 0, 1},
-    {"APS e5m2, shift guessed", run_aps_guess, E5M2, MF_NEAREST, SHIFT, 1},
-    {"fp32 -> qsgd:4", run_levels, E5M2, MF_STOCHASTIC, 0, 1},
-    {"qsgd:4 -> fp32", run_values, E5M2, MF_NEAREST, 0, 1},
-    {"fp32 + left -> onebit:64 + left", run_signs, E5M2, MF_NEAREST, 0, 2},
-    {"e5m2 += e5m2 nearest", run_add, E5M2, MF_NEAREST, 0, 2},
-    {"e5m2 += e5m2 trunc", run_add, E5M2, MF_ZERO, 0, 2},
-    {"e4m3 += e4m3 nearest", run_add, E4M3, MF_NEAREST, 0, 2},
+    {"largest exponent", run_absmax, {5, 2, 0}, MF_NEAREST, 0, 1},
+    {"exponents of 32", run_group_exponents, {2, 5, 2}, MF_NEAREST, 0, 1},
+    {"APS e5m2, two passes", run_aps, {5, 2, 0}, MF_NEAREST, 0, 1},
+    {"APS e5m2, layers of 1 MiB", run_aps_blocks, {5, 2, 0}, MF_NEAREST, 0, 1},
+    {"APS e5m2, shift guessed", run_aps_guess, {5, 2, 0}, MF_NEAREST, SHIFT, 1},
+    {"fp32 -> qsgd:4", run_levels, {5, 2, 0}, MF_STOCHASTIC, 0, 1},
+    {"qsgd:4 -> fp32", run_values, {5, 2, 0}, MF_NEAREST, 0, 1},
+    {"fp32 + left -> onebit:64 + left", run_signs, {5, 2, 0}, MF_NEAREST, 0, 2},
+    {"e5m2 += e5m2 nearest", run_add, {5, 2, 0}, MF_NEAREST, 0, 2},
+    {"e5m2 += e5m2 trunc", run_add, {5, 2, 0}, MF_ZERO, 0, 2},
+    {"e4m3 += e4m3 nearest", run_add, {4, 3, 0}, MF_NEAREST, 0, 2},
     {"e5m10 += e5m10 nearest", run_add, {5, 10, 0}, MF_NEAREST, 0, 2},
     {"e8m7 += e8m7 nearest", run_add, {8, 7, 0}, MF_NEAREST, 0, 2},
     {"e3m0 += e3m0 nearest", run_add, {3, 0, 0}, MF_NEAREST, 0, 2},
     {"e8m23 += e8m23 nearest", run_add, {8, 23, 0}, MF_NEAREST, 0, 2},
-    {"8 ranks e5m2, exact -> e5m2", run_sum, E5M2, MF_NEAREST, 0, 1},
-    {"8 ranks e4m3, exact -> e4m3", run_sum, E4M3, MF_NEAREST, 0, 1},
-    {"8 ranks e2m5f, exact -> e2m5f", run_sum, E2M5F, MF_NEAREST, 0, 1},
-    {"8 ranks e2m5f, exact -> e2m5f:32", run_sum_blocks, E2M5F, MF_NEAREST, 0, 1},
+    {"8 ranks e5m2, exact -> e5m2", run_sum, {5, 2, 0}, MF_NEAREST, 0, 1},
+    {"8 ranks e4m3, exact -> e4m3", run_sum, {4, 3, 0}, MF_NEAREST, 0, 1},
+    {"8 ranks e2m5f, exact -> e2m5f", run_sum, {2, 5, 2}, MF_NEAREST, 0, 1},
+    {"8 ranks e2m5f, exact -> e2m5f:32", run_sum_blocks, {2, 5, 2}, MF_NEAREST, 0, 1},
     {"8 ranks e3m0, exact -> e3m0", run_sum, {3, 0, 0}, MF_NEAREST, 0, 1},
     {"8 ranks e8m7, fp32 -> e8m7", run_sum, {8, 7, 0}, MF_NEAREST, 0, 1},
     {"8 ranks e5m10, exact -> e5m10", run_sum, {5, 10, 0}, MF_NEAREST, 0, 1},

@@ -212,14 +212,10 @@ static int run_onebit_back(struct bench *b, const struct row *r, double *bytes)
     return b->vec->signs_decode(RANKS, b->list, 1, b->n, b->stream);
 }
 
-#define E5M2    \
-    {           \
-        5, 2, 0 \
-    }
 #define NEAR MF_NEAREST
 const struct row gpu_rows[] = {
-    {"copy", gpu_copy, E5M2, NEAR, 0, 0},
-    {"fp32 -> e5m2", run_encode, E5M2, NEAR, 0, 1},
+    {"copy", gpu_copy, {5, 2, 0}, NEAR, 0, 0},
+    {"fp32 -> e5m2", run_encode, {5, 2, 0}, NEAR, 0, 1},
     {"fp32 -> e4m3", run_encode, {4, 3, 0}, NEAR, 0, 1},
     {"fp32 -> e4m3fn", run_encode, {4, 3, 1}, NEAR, 0, 1},
     {"fp32 -> e3m4", run_encode, {3, 4, 0}, NEAR, 0, 1},
@@ -228,26 +224,26 @@ const struct row gpu_rows[] = {
     {"fp32 -> e6m9", run_encode, {6, 9, 0}, NEAR, 0, 1},
     {"fp32 -> e3m0", run_encode, {3, 0, 0}, NEAR, 0, 0},
     {"fp32 -> e3m2", run_encode, {3, 2, 0}, NEAR, 0, 0},
-    {"fp32 -> e5m2 stochastic", run_encode, E5M2, MF_STOCHASTIC, 0, 0},
-    {"fp32 -> e5m2, layers of 1 MiB", run_encode, E5M2, NEAR, MB, 0},
-    {"largest exponent", run_absmax, E5M2, NEAR, 0, 0.98},
-    {"largest exponent, layers of 1 MiB", run_absmax, E5M2, NEAR, MB, 0.98},
-    {"largest exponent, resnet50's layers", run_absmax, E5M2, NEAR, RESNET50, 0},
-    {"fp32 -> e5m2 and largest exponent", run_scan_encode, E5M2, NEAR, 0, 0},
-    {"fp32 -> e5m2 and exponent, resnet50's layers", run_scan_encode, E5M2, NEAR, RESNET50, 0},
-    {"e5m2 -> fp32", run_decode, E5M2, NEAR, 0, 0},
+    {"fp32 -> e5m2 stochastic", run_encode, {5, 2, 0}, MF_STOCHASTIC, 0, 0},
+    {"fp32 -> e5m2, layers of 1 MiB", run_encode, {5, 2, 0}, NEAR, MB, 0},
+    {"largest exponent", run_absmax, {5, 2, 0}, NEAR, 0, 0.98},
+    {"largest exponent, layers of 1 MiB", run_absmax, {5, 2, 0}, NEAR, MB, 0.98},
+    {"largest exponent, resnet50's layers", run_absmax, {5, 2, 0}, NEAR, RESNET50, 0},
+    {"fp32 -> e5m2 and largest exponent", run_scan_encode, {5, 2, 0}, NEAR, 0, 0},
+    {"fp32 -> e5m2 and exponent, resnet50's layers", run_scan_encode, {5, 2, 0}, NEAR, RESNET50, 0},
+    {"e5m2 -> fp32", run_decode, {5, 2, 0}, NEAR, 0, 0},
     {"fp16 -> fp32", run_decode, {5, 10, 0}, NEAR, 0, 0},
     {"e3m2 -> fp32", run_decode, {3, 2, 0}, NEAR, 0, 0},
-    {"fp32 += e5m2", run_decode_add, E5M2, NEAR, 0, 0},
-    {"8 x e5m2, exact -> e5m2", run_sum, E5M2, NEAR, 0, 0.95},
+    {"fp32 += e5m2", run_decode_add, {5, 2, 0}, NEAR, 0, 0},
+    {"8 x e5m2, exact -> e5m2", run_sum, {5, 2, 0}, NEAR, 0, 0.95},
     {"8 x e4m3, exact -> e4m3", run_sum, {4, 3, 0}, NEAR, 0, 0.95},
-    {"e5m2 += e5m2 nearest", run_add, E5M2, NEAR, 0, 0},
-    {"fp32 -> qsgd:4", run_qsgd_4, E5M2, NEAR, 0, 0.8},
-    {"qsgd:4 -> fp32", run_qsgd_4_back, E5M2, NEAR, 0, 0.8},
-    {"fp32 -> qsgd:16", run_qsgd_16, E5M2, NEAR, 0, 0.8},
-    {"fp32, left -> onebit:64, left", run_onebit, E5M2, NEAR, 0, 0.8},
-    {"onebit:64 -> fp32", run_onebit_back, E5M2, NEAR, 0, 0.8},
-    {"fp32, left -> columns of 3, left", run_columns, E5M2, NEAR, 0, 0},
+    {"e5m2 += e5m2 nearest", run_add, {5, 2, 0}, NEAR, 0, 0},
+    {"fp32 -> qsgd:4", run_qsgd_4, {5, 2, 0}, NEAR, 0, 0.8},
+    {"qsgd:4 -> fp32", run_qsgd_4_back, {5, 2, 0}, NEAR, 0, 0.8},
+    {"fp32 -> qsgd:16", run_qsgd_16, {5, 2, 0}, NEAR, 0, 0.8},
+    {"fp32, left -> onebit:64, left", run_onebit, {5, 2, 0}, NEAR, 0, 0.8},
+    {"onebit:64 -> fp32", run_onebit_back, {5, 2, 0}, NEAR, 0, 0.8},
+    {"fp32, left -> columns of 3, left", run_columns, {5, 2, 0}, NEAR, 0, 0},
 };
 const int n_gpu_rows = sizeof gpu_rows / sizeof *gpu_rows;
 
