@@ -13,7 +13,6 @@
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -9,7 +9,6 @@
 #include "hls/card/regs.h"
 #include "offload/card/fpga_job.h"
 #include "offload/xrt/xrt_card.h"
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_REPS = 10001, RANKS = 4, PARTS = 2, BEATS = 32 };

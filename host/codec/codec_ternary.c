@@ -14,7 +14,6 @@
 #include "vec/list/vec_levels.h"
 #include "vec/pack.h"
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct ternary {

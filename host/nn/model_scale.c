@@ -7,7 +7,6 @@
  * "loss: 1": the scale at the loss. "the other dx": what another node with the same input has left
  * in dx. */
 #include <assert.h>
-#include <errno.h>
 #include "nn/model_graph.h"
 
 enum { FIRST_SCALE = 65536, GOOD_STEPS = 2000 };

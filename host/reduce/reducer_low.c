@@ -4,7 +4,6 @@
  *  each rank:                gradients --absmax--> exponents ==max over ranks==> shifts
  *  each rank, in rank order: gradients again --encode--> codes --add--> accumulators of all buckets
  *  once:                     accumulators --done--> codes of the sum --decode--> means */
-#include "base/clock.h"
 #include "base/err.h"
 #include "codec/codec_kind.h"
 #include "reduce/reducer_inside.h"

@@ -1,6 +1,5 @@
 /* reducer_meet.c : synchronises the communication thread with the main thread in mid-step. */
 #include "base/clock.h"
-#include "base/err.h"
 #include "reduce/reducer_meet.h"
 
 /* Call it with the lock held, before `works` or `waits` changes. */

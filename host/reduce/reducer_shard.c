@@ -12,7 +12,6 @@
 #include "base/err.h"
 #include "reduce/reducer_shard.h"
 #include <stdlib.h>
-#include <string.h>
 
 /* Elements [from, end) of layer i are in the range of `rank`; from == end: none. */
 static struct algo_range owned(const struct reducer *r, int rank, int i)

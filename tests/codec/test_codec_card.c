@@ -3,7 +3,6 @@
 #include "codec/codec.h"
 #include "hls/arith/philox.h"
 #include "hls/card/packet.h"
-#include <stdlib.h>
 #include <string.h>
 
 enum { N = 1003, AT = 64, MORE = 8 };

@@ -4,7 +4,6 @@
 #include "check.h"
 #include "hls/arith/philox.h"
 #include "open_reducer.h"
-#include <stdlib.h>
 #include <string.h>
 
 enum { N_LAYERS = 24, N_MAX = 288, N_STEPS = 4, SEED = 1507 };

@@ -7,7 +7,6 @@
 #include "over_ranks.h"
 #include <errno.h>
 #include <mpi.h>
-#include <stdbool.h>
 
 /* NULL: the true one. Rank 0's record: 8 bytes of magic, a number, a text. */
 static const char *other_version;

@@ -1,6 +1,5 @@
 /* test_gpu_groups.c : exponents of groups and blocks of results have the CPU's bits on a GPU, for
  * lists of layers of floats, aligned or not. */
-#include "base/bits.h"
 #include "check.h"
 #include "gpu_fixture.h"
 #include "hls/arith/philox.h"

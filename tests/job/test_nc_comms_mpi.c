@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <mpi.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

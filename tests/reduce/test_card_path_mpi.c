@@ -4,7 +4,6 @@
 #include "open_reducer.h"
 #include "fake_card_path.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { N_LAYERS = 7, N_MAX = 1200, N_STEPS = 60, SEED = 815, BUCKET_BYTES = 700 };

@@ -4,7 +4,6 @@
 #include "open_reducer.h"
 #include "hls/arith/philox.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { N_LAYERS = 6, N_MAX = 1200, N_STEPS = 12, SEED = 4711 };

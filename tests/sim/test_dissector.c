@@ -5,7 +5,6 @@
 #include "hls/arith/philox.h"
 #include "hls/core/beat.h"
 #include "sim/pcap.h"
-#include <unistd.h>
 
 enum { SEED = 61, RANKS = 3, FRAMES = 512 };
 /* OTHER_PORT: of RIP */

@@ -2,7 +2,6 @@
 #include "app/conform/conform_script.h"
 #include "base/err.h"
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 
 /* Opens the sockets of all addresses that the events name. */

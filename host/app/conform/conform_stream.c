@@ -5,7 +5,6 @@
 #include "base/inet.h"
 #include "offload/card/fpga_link.h"
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct message {

@@ -1,6 +1,5 @@
 /* doctor_checks.c : checks programs, machines, cores and memory. */
 #include "app/doctor/doctor.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

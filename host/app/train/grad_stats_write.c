@@ -4,7 +4,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include <math.h>
-#include <stdlib.h>
 
 enum { LIST_BYTES = GRAD_BINS * 16 };
 

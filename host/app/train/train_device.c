@@ -5,7 +5,6 @@
 #include "nn/round/round_ops.h"
 #include "vec/gpu/gpu.h"
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "vec/gpu/gpu.h"
-#include <stdio.h>
 
 enum {
     STACK_BYTES = 96 << 10,  /* of a fiber; measured */

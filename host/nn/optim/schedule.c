@@ -1,6 +1,5 @@
 /* schedule.c : computes the learning rate of a step. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "base/err.h"
 #include "base/opt/opt.h"

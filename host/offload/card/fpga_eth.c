@@ -7,7 +7,6 @@
 #include "offload/card/fpga.h"
 #include "offload/card/fpga_host.h"
 #include "offload/card/lease_link.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

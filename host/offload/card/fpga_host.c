@@ -2,7 +2,6 @@
 #include "offload/card/fpga_host.h"
 #include "base/inet.h"
 #include "offload/card/fpga.h"
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 

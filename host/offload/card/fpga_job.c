@@ -12,7 +12,6 @@
 #include "hls/card/packet.h"
 #include "hls/card/regs.h"
 #include "hls/core/beat.h"
-#include <string.h>
 #include <sys/random.h>
 
 enum { WORDS = 9, LEAST_SLOTS = 8, DEFAULT_SLOTS = 64, MAX_TRIED = 1024 };

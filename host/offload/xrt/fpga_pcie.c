@@ -7,7 +7,6 @@
 #include "offload/xrt/xrt_nic.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Time limits of opening: open_s, as loading a bitstream takes seconds; hurry_s within a step
  * (timeout_s below 1). */
