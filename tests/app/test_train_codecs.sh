@@ -38,13 +38,7 @@ share() { sed -n 's/.*"kind":"step".*"code_bytes":\([0-9]*\).*"fp32_bytes":\([0-
 [ "$(share column.jsonl)" -ge 95 ] || fail "columns of resnet20: $(share column.jsonl) % of fp32's bytes"
 [ "$(share bucket.jsonl)" -le 7 ] || fail "buckets of resnet20: $(share bucket.jsonl) % of fp32's bytes"
 
-refused 'bad --codec "qsgd:3": need qsgd:B with B = 1, 2, 4, 8 or 16 bits' trains 2 --codec qsgd:3
-refused 'bad --codec "qsgd:4,bucket=0": bucket=D must be a multiple of 32' trains 2 --codec qsgd:4,bucket=0
-refused 'bad --codec "onebit:48": D of onebit:D must be a multiple of 32' trains 2 --codec onebit:48
 refused 'algorithm "ring" cannot add codec "nvfp4": need one of self direct gather gather-sum' trains 2 --codec nvfp4 --algo ring
 refused 'cannot add codec "mx:e5m2" of 2 ranks, whose blocks have scales of their own: need --format e5m2 --scale aps-tight:32' trains 2 --codec mx:e5m2
-refused 'algorithm "ring" cannot add codec "onebit": need one of self direct gather gather-sum' trains 2 --codec onebit --algo ring
-refused 'algorithm "ring" cannot add codec "qsgd": need one of self direct gather gather-sum' trains 2 --codec qsgd:4 --algo ring
-refused '--format e5m2 applies only to minifloat: leave it out with --codec qsgd' trains 2 --codec qsgd:4 --format e5m2
 refused "--quantise 'small': must be one of auto|large|all" trains 2 --quantise small
 exit $bad
