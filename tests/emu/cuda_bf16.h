@@ -4,11 +4,5 @@
 #include "emu_half.h"
 
 EMU_16_BIT(__nv_bfloat16, __nv_bfloat162, __nv_bfloat16_raw, bfloat16, emu_to_bf16, emu_from_bf16)
-typedef __nv_bfloat16 nv_bfloat16;
-typedef __nv_bfloat162 nv_bfloat162;
-static inline __nv_bfloat162 make_bfloat162(__nv_bfloat16 a, __nv_bfloat16 b)
-{
-    return __nv_bfloat162(a, b);
-}
 
 #endif

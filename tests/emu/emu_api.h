@@ -9,12 +9,9 @@
     X(cudaSuccess, 0, "no error")                                                                 \
     X(cudaErrorInvalidValue, 1, "invalid argument")                                               \
     X(cudaErrorMemoryAllocation, 2, "out of memory")                                              \
-    X(cudaErrorInitializationError, 3, "initialization error")                                    \
     X(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                         \
-    X(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                   \
     X(cudaErrorInsufficientDriver, 35,                                                            \
       "CUDA driver version is insufficient for CUDA runtime version")                             \
-    X(cudaErrorInvalidDeviceFunction, 98, "invalid device function")                              \
     X(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                               \
     X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                      \
     X(cudaErrorDeviceUninitialized, 201, "invalid device context")                                \
@@ -23,11 +20,6 @@
     X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                             \
     X(cudaErrorNotReady, 600, "device not ready")                                                 \
     X(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")                   \
-    X(cudaErrorHostMemoryAlreadyRegistered, 712,                                                  \
-      "part or all of the requested memory range is already mapped")                              \
-    X(cudaErrorHostMemoryNotRegistered, 713,                                                      \
-      "pointer does not correspond to a registered memory region")                                \
-    X(cudaErrorLaunchFailure, 719, "unspecified launch failure")                                  \
     X(cudaErrorNotSupported, 801, "operation not supported")                                      \
     X(cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing") \
     X(cudaErrorStreamCaptureInvalidated, 901,                                                     \
@@ -36,25 +28,20 @@
       "operation would result in a merge of separate capture sequences")                          \
     X(cudaErrorStreamCaptureUnjoined, 904, "capturing stream has unjoined work")                  \
     X(cudaErrorCapturedEvent, 907,                                                                \
-      "operation not permitted on an event last recorded in a capturing stream")                  \
-    X(cudaErrorUnknown, 999, "unknown error")
+      "operation not permitted on an event last recorded in a capturing stream")
 enum cudaError {
 #define EMU_X(name, code, text) name = code,
     EMU_ERRORS(EMU_X)
 #undef EMU_X
 };
 typedef enum cudaError cudaError_t;
-const char *cudaGetErrorName(cudaError_t e);
 const char *cudaGetErrorString(cudaError_t e);
 cudaError_t cudaGetLastError();
-cudaError_t cudaPeekAtLastError();
 
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
 typedef struct CUgraph_st *cudaGraph_t;
 typedef struct CUgraphExec_st *cudaGraphExec_t;
-#define cudaStreamLegacy    ((cudaStream_t) nullptr)
-#define cudaStreamPerThread ((cudaStream_t) nullptr)
 
 struct cudaDeviceProp {
     char name[256];
@@ -79,21 +66,12 @@ enum cudaDeviceAttr {
 cudaError_t cudaGetDeviceCount(int *n);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int *device);
-cudaError_t cudaInitDevice(int device, unsigned device_flags, unsigned flags);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device);
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr a, int device);
 cudaError_t cudaDeviceSynchronize();
-cudaError_t cudaDeviceReset();
-cudaError_t cudaSetDeviceFlags(unsigned flags);
 cudaError_t cudaDriverGetVersion(int *v);
 cudaError_t cudaRuntimeGetVersion(int *v);
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest);
-enum {
-    cudaDeviceScheduleAuto,
-    cudaDeviceScheduleSpin,
-    cudaDeviceScheduleYield,
-    cudaDeviceScheduleBlockingSync = 4
-};
 
 enum cudaMemcpyKind {
     cudaMemcpyHostToHost,
@@ -102,32 +80,19 @@ enum cudaMemcpyKind {
     cudaMemcpyDeviceToDevice,
     cudaMemcpyDefault
 };
-enum cudaMemoryType {
-    cudaMemoryTypeUnregistered,
-    cudaMemoryTypeHost,
-    cudaMemoryTypeDevice,
-    cudaMemoryTypeManaged
-};
+enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice };
 struct cudaPointerAttributes {
     cudaMemoryType type;
     int device;
     void *devicePointer, *hostPointer;
 };
-enum {
-    cudaHostAllocDefault,
-    cudaHostAllocPortable,
-    cudaHostAllocMapped,
-    cudaHostAllocWriteCombined = 4
-};
-enum { cudaHostRegisterDefault, cudaHostRegisterPortable, cudaHostRegisterMapped };
+enum { cudaHostAllocPortable = 1, cudaHostAllocMapped };
 cudaError_t cudaMalloc(void **p, size_t bytes);
 template <class T> static inline cudaError_t cudaMalloc(T **p, size_t bytes)
 {
     return cudaMalloc((void **)p, bytes);
 }
 cudaError_t cudaFree(void *p);
-cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t s);
-cudaError_t cudaFreeAsync(void *p, cudaStream_t s);
 cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned flags);
 template <class T> static inline cudaError_t cudaHostAlloc(T **p, size_t bytes, unsigned flags)
 {
@@ -139,9 +104,6 @@ template <class T> static inline cudaError_t cudaMallocHost(T **p, size_t bytes)
     return cudaMallocHost((void **)p, bytes);
 }
 cudaError_t cudaFreeHost(void *p);
-cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned flags);
-cudaError_t cudaHostUnregister(void *p);
-cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned flags);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *a, const void *p);
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *all_bytes);
 cudaError_t cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind);
@@ -152,22 +114,6 @@ cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size
                               cudaStream_t s = nullptr);
 cudaError_t cudaMemset(void *p, int byte, size_t bytes);
 cudaError_t cudaMemsetAsync(void *p, int byte, size_t bytes, cudaStream_t s = nullptr);
-template <class T>
-static inline cudaError_t cudaMemcpyToSymbolAsync(T &symbol, const void *src, size_t bytes,
-                                                  size_t at, cudaMemcpyKind kind,
-                                                  cudaStream_t s = nullptr)
-{
-    return cudaMemcpyAsync((char *)&symbol + at, src, bytes, kind, s);
-}
-template <class T>
-static inline cudaError_t cudaMemcpyToSymbol(T &symbol, const void *src, size_t bytes)
-{
-    return cudaMemcpy((void *)&symbol, src, bytes, cudaMemcpyHostToDevice);
-}
-template <class T> static inline cudaError_t cudaGetSymbolAddress(void **p, T &symbol)
-{
-    return *p = (void *)&symbol, cudaSuccess;
-}
 
 struct cudaIpcMemHandle_t {
     char reserved[64];
@@ -178,16 +124,13 @@ cudaError_t cudaIpcOpenMemHandle(void **p, cudaIpcMemHandle_t h, unsigned flags)
 cudaError_t cudaIpcCloseMemHandle(void *p);
 
 enum { cudaStreamDefault, cudaStreamNonBlocking };
-enum { cudaEventDefault, cudaEventBlockingSync, cudaEventDisableTiming };
-enum { cudaEventRecordDefault, cudaEventRecordExternal };
+enum { cudaEventDefault, cudaEventDisableTiming = 2 };
 cudaError_t cudaStreamCreate(cudaStream_t *s);
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags);
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *s, unsigned flags, int priority);
 cudaError_t cudaStreamDestroy(cudaStream_t s);
 cudaError_t cudaStreamSynchronize(cudaStream_t s);
 cudaError_t cudaStreamQuery(cudaStream_t s);
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags = 0);
-cudaError_t cudaLaunchHostFunc(cudaStream_t s, void (*f)(void *), void *data);
 cudaError_t cudaEventCreate(cudaEvent_t *e);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t e);
@@ -196,11 +139,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e);
 cudaError_t cudaEventQuery(cudaEvent_t e);
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to);
 
-enum cudaStreamCaptureMode {
-    cudaStreamCaptureModeGlobal,
-    cudaStreamCaptureModeThreadLocal,
-    cudaStreamCaptureModeRelaxed
-};
+enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1, cudaStreamCaptureModeRelaxed };
 enum cudaStreamCaptureStatus {
     cudaStreamCaptureStatusNone,
     cudaStreamCaptureStatusActive,
@@ -211,20 +150,14 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g);
 cudaError_t cudaStreamIsCapturing(cudaStream_t s, cudaStreamCaptureStatus *status);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t g,
                                  unsigned long long flags = 0);
-cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t s);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t s);
 cudaError_t cudaGraphDestroy(cudaGraph_t g);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
-cudaError_t cudaGraphGetNodes(cudaGraph_t g, void **nodes, size_t *n_nodes);
 
 struct cudaFuncAttributes {
-    size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
     int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, maxDynamicSharedSizeBytes;
 };
-enum cudaFuncAttribute {
-    cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
-    cudaFuncAttributePreferredSharedMemoryCarveout = 9
-};
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 cudaError_t emu_set_attribute(const void *kernel, cudaFuncAttribute a, int value);
 cudaError_t emu_get_attributes(cudaFuncAttributes *a, const void *kernel);
 cudaError_t emu_occupancy(int *blocks, const void *kernel, int threads, size_t shared);

@@ -50,10 +50,6 @@ cudaError_t emu_error(cudaError_t e)
         emu_now.error = e;
     return e;
 }
-cudaError_t cudaPeekAtLastError()
-{
-    return emu_now.error;
-}
 cudaError_t cudaGetLastError()
 {
     const cudaError_t e = emu_now.error;
@@ -61,17 +57,6 @@ cudaError_t cudaGetLastError()
     return e;
 }
 
-const char *cudaGetErrorName(cudaError_t e)
-{
-    switch (e) {
-#define EMU_X(name, code, text) \
-    case name:                  \
-        return #name;
-        EMU_ERRORS(EMU_X)
-#undef EMU_X
-    }
-    return "unrecognized error code";
-}
 const char *cudaGetErrorString(cudaError_t e)
 {
     switch (e) {
@@ -108,22 +93,10 @@ cudaError_t cudaSetDevice(int device)
         emu_now.device = device;
     return e;
 }
-cudaError_t cudaInitDevice(int device, unsigned, unsigned)
-{
-    return emu_chip(device);
-}
 cudaError_t cudaGetDevice(int *device)
 {
     *device = emu_now.device;
     return emu_chip(0);
-}
-cudaError_t cudaSetDeviceFlags(unsigned)
-{
-    return emu_chip(0);
-}
-cudaError_t cudaDeviceReset()
-{
-    return cudaDeviceSynchronize();
 }
 cudaError_t cudaDriverGetVersion(int *v)
 {

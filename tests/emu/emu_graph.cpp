@@ -126,10 +126,6 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t g, unsigned 
     (*exec)->nodes = std::make_shared<std::vector<std::function<void()>>>(g->nodes);
     return cudaSuccess;
 }
-cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t)
-{
-    return exec ? cudaSuccess : emu_error(cudaErrorInvalidValue);
-}
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t s)
 {
     if (!exec)
@@ -148,12 +144,5 @@ cudaError_t cudaGraphDestroy(cudaGraph_t g)
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
 {
     delete exec;
-    return cudaSuccess;
-}
-cudaError_t cudaGraphGetNodes(cudaGraph_t g, void **nodes, size_t *n_nodes)
-{
-    if (nodes)
-        return emu_error(cudaErrorNotSupported);
-    *n_nodes = g->nodes.size();
     return cudaSuccess;
 }

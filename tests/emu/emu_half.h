@@ -13,18 +13,6 @@ static inline float emu_odd(double x)
     const bool away = fabs((double)near) > fabs(x);
     return emu_bits<float>((b - (away ? 1u : 0u)) | 1u); /* neighbour that ends in 1 */
 }
-/* Rounds to odd: the product of two 16-bit floats is exact in double, and so is the error of the
- * sum. */
-static inline float emu_odd_fma(float a, float b, float c)
-{
-    const double p = (double)a * b, s = p + c, back = s - p, error = (p - (s - back)) + (c - back);
-    if (!std::isfinite(s) || error == 0)
-        return emu_odd(s);
-    uint64_t bits = emu_bits<uint64_t>(s);
-    if (!(bits & 1))
-        bits = (s > 0) == (error > 0) ? bits + 1 : bits - 1;
-    return emu_odd(emu_bits<double>(bits));
-}
 
 static inline unsigned short emu_to_half(float x)
 {
@@ -111,42 +99,6 @@ static inline float emu_from_bf16(unsigned short h)
     {                                                                     \
         return t(raw{(unsigned short)(a.__x ^ 0x8000)});                  \
     }                                                                     \
-    static inline bool operator==(t a, t b)                               \
-    {                                                                     \
-        return (float)a == (float)b;                                      \
-    }                                                                     \
-    static inline bool operator!=(t a, t b)                               \
-    {                                                                     \
-        return (float)a != (float)b;                                      \
-    }                                                                     \
-    static inline bool operator<(t a, t b)                                \
-    {                                                                     \
-        return (float)a < (float)b;                                       \
-    }                                                                     \
-    static inline bool operator>(t a, t b)                                \
-    {                                                                     \
-        return (float)a > (float)b;                                       \
-    }                                                                     \
-    static inline bool operator<=(t a, t b)                               \
-    {                                                                     \
-        return (float)a <= (float)b;                                      \
-    }                                                                     \
-    static inline bool operator>=(t a, t b)                               \
-    {                                                                     \
-        return (float)a >= (float)b;                                      \
-    }                                                                     \
-    static inline t2 operator+(t2 a, t2 b)                                \
-    {                                                                     \
-        return t2(a.x + b.x, a.y + b.y);                                  \
-    }                                                                     \
-    static inline t2 operator-(t2 a, t2 b)                                \
-    {                                                                     \
-        return t2(a.x - b.x, a.y - b.y);                                  \
-    }                                                                     \
-    static inline t2 operator*(t2 a, t2 b)                                \
-    {                                                                     \
-        return t2(a.x * b.x, a.y * b.y);                                  \
-    }                                                                     \
     static inline t __float2##n(float x)                                  \
     {                                                                     \
         return t(x);                                                      \
@@ -159,177 +111,21 @@ static inline float emu_from_bf16(unsigned short h)
     {                                                                     \
         return t(x);                                                      \
     }                                                                     \
-    static inline t __int2##n##_rn(int x)                                 \
-    {                                                                     \
-        return t(x);                                                      \
-    }                                                                     \
-    static inline t __uint2##n##_rn(unsigned x)                           \
-    {                                                                     \
-        return t(x);                                                      \
-    }                                                                     \
     static inline float __##n##2float(t x)                                \
     {                                                                     \
         return (float)x;                                                  \
-    }                                                                     \
-    static inline int __##n##2int_rn(t x)                                 \
-    {                                                                     \
-        return __float2int_rn((float)x);                                  \
-    }                                                                     \
-    static inline int __##n##2int_rz(t x)                                 \
-    {                                                                     \
-        return __float2int_rz((float)x);                                  \
     }                                                                     \
     static inline unsigned short __##n##_as_ushort(t x)                   \
     {                                                                     \
         return x.__x;                                                     \
     }                                                                     \
-    static inline short __##n##_as_short(t x)                             \
-    {                                                                     \
-        return (short)x.__x;                                              \
-    }                                                                     \
     static inline t __ushort_as_##n(unsigned short x)                     \
     {                                                                     \
         return t(raw{x});                                                 \
     }                                                                     \
-    static inline t __short_as_##n(short x)                               \
-    {                                                                     \
-        return t(raw{(unsigned short)x});                                 \
-    }                                                                     \
     static inline t2 __floats2##n##2_rn(float a, float b)                 \
     {                                                                     \
         return t2(t(a), t(b));                                            \
-    }                                                                     \
-    static inline t2 __float2##n##2_rn(float a)                           \
-    {                                                                     \
-        return t2(t(a), t(a));                                            \
-    }                                                                     \
-    static inline t2 __float22##n##2_rn(float2 a)                         \
-    {                                                                     \
-        return t2(t(a.x), t(a.y));                                        \
-    }                                                                     \
-    static inline float2 __##n##22float2(t2 a)                            \
-    {                                                                     \
-        return make_float2((float)a.x, (float)a.y);                       \
-    }                                                                     \
-    static inline t2 __##n##2##n##2(t a)                                  \
-    {                                                                     \
-        return t2(a, a);                                                  \
-    }                                                                     \
-    static inline t2 __halves2##n##2(t a, t b)                            \
-    {                                                                     \
-        return t2(a, b);                                                  \
-    }                                                                     \
-    static inline float __low2float(t2 a)                                 \
-    {                                                                     \
-        return (float)a.x;                                                \
-    }                                                                     \
-    static inline float __high2float(t2 a)                                \
-    {                                                                     \
-        return (float)a.y;                                                \
-    }                                                                     \
-    static inline t __low2##n(t2 a)                                       \
-    {                                                                     \
-        return a.x;                                                       \
-    }                                                                     \
-    static inline t __high2##n(t2 a)                                      \
-    {                                                                     \
-        return a.y;                                                       \
-    }                                                                     \
-    static inline bool __hisnan(t a)                                      \
-    {                                                                     \
-        return std::isnan((float)a);                                      \
-    }                                                                     \
-    static inline int __hisinf(t a)                                       \
-    {                                                                     \
-        return std::isinf((float)a) ? (float)a > 0 ? 1 : -1 : 0;          \
-    }                                                                     \
-    static inline t __hadd(t a, t b)                                      \
-    {                                                                     \
-        return a + b;                                                     \
-    }                                                                     \
-    static inline t __hsub(t a, t b)                                      \
-    {                                                                     \
-        return a - b;                                                     \
-    }                                                                     \
-    static inline t __hmul(t a, t b)                                      \
-    {                                                                     \
-        return a * b;                                                     \
-    }                                                                     \
-    static inline t __hdiv(t a, t b)                                      \
-    {                                                                     \
-        return a / b;                                                     \
-    }                                                                     \
-    static inline t __hneg(t a)                                           \
-    {                                                                     \
-        return -a;                                                        \
-    }                                                                     \
-    static inline t __habs(t a)                                           \
-    {                                                                     \
-        return t(raw{(unsigned short)(a.__x & 0x7fff)});                  \
-    }                                                                     \
-    static inline t __hfma(t a, t b, t c)                                 \
-    {                                                                     \
-        return t(emu_odd_fma((float)a, (float)b, (float)c));              \
-    }                                                                     \
-    static inline t __hmax(t a, t b)                                      \
-    {                                                                     \
-        return t(fmaxf((float)a, (float)b));                              \
-    }                                                                     \
-    static inline t __hmin(t a, t b)                                      \
-    {                                                                     \
-        return t(fminf((float)a, (float)b));                              \
-    }                                                                     \
-    static inline bool __hgt(t a, t b)                                    \
-    {                                                                     \
-        return a > b;                                                     \
-    }                                                                     \
-    static inline bool __hge(t a, t b)                                    \
-    {                                                                     \
-        return a >= b;                                                    \
-    }                                                                     \
-    static inline bool __hlt(t a, t b)                                    \
-    {                                                                     \
-        return a < b;                                                     \
-    }                                                                     \
-    static inline bool __hle(t a, t b)                                    \
-    {                                                                     \
-        return a <= b;                                                    \
-    }                                                                     \
-    static inline bool __heq(t a, t b)                                    \
-    {                                                                     \
-        return a == b;                                                    \
-    }                                                                     \
-    static inline bool __hne(t a, t b)                                    \
-    {                                                                     \
-        return a != b;                                                    \
-    }                                                                     \
-    static inline t hsqrt(t a)                                            \
-    {                                                                     \
-        return t(sqrtf((float)a));                                        \
-    }                                                                     \
-    static inline t2 __hadd2(t2 a, t2 b)                                  \
-    {                                                                     \
-        return a + b;                                                     \
-    }                                                                     \
-    static inline t2 __hsub2(t2 a, t2 b)                                  \
-    {                                                                     \
-        return a - b;                                                     \
-    }                                                                     \
-    static inline t2 __hmul2(t2 a, t2 b)                                  \
-    {                                                                     \
-        return a * b;                                                     \
-    }                                                                     \
-    static inline t2 __hfma2(t2 a, t2 b, t2 c)                            \
-    {                                                                     \
-        return t2(__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y));          \
-    }                                                                     \
-    static inline t2 __hmax2(t2 a, t2 b)                                  \
-    {                                                                     \
-        return t2(__hmax(a.x, b.x), __hmax(a.y, b.y));                    \
-    }                                                                     \
-    static inline t2 __hmin2(t2 a, t2 b)                                  \
-    {                                                                     \
-        return t2(__hmin(a.x, b.x), __hmin(a.y, b.y));                    \
     }
 
 #endif

@@ -194,15 +194,6 @@ cudaError_t cudaFree(void *p)
     regions.erase(it);
     return cudaSuccess;
 }
-cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t)
-{
-    return cudaMalloc(p, bytes);
-}
-cudaError_t cudaFreeAsync(void *p, cudaStream_t s)
-{
-    cudaStreamSynchronize(s);
-    return cudaFree(p);
-}
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *all_bytes)
 {
@@ -256,35 +247,11 @@ cudaError_t cudaFreeHost(void *p)
         free(p);
     return cudaSuccess;
 }
-cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
-{
-    const cudaError_t e = emu_ready();
-    if (e != cudaSuccess || !p || !bytes)
-        return e != cudaSuccess ? e : emu_error(cudaErrorInvalidValue);
-    std::lock_guard<std::recursive_mutex> hold(lock);
-    return pinned.emplace((char *)p, bytes).second
-               ? cudaSuccess
-               : emu_error(cudaErrorHostMemoryAlreadyRegistered);
-}
-cudaError_t cudaHostUnregister(void *p)
-{
-    const cudaError_t e = emu_ready();
-    if (e != cudaSuccess)
-        return e;
-    cudaDeviceSynchronize();
-    std::lock_guard<std::recursive_mutex> hold(lock);
-    return pinned.erase((char *)p) ? cudaSuccess : emu_error(cudaErrorHostMemoryNotRegistered);
-}
 static bool emu_is_pinned(const void *p)
 {
     std::lock_guard<std::recursive_mutex> hold(lock);
     auto r = pinned.upper_bound((char *)p);
     return r != pinned.begin() && (char *)p < (--r)->first + r->second;
-}
-cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned)
-{
-    *device = host;
-    return emu_is_pinned(host) ? cudaSuccess : emu_error(cudaErrorInvalidValue);
 }
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *a, const void *p)
 {

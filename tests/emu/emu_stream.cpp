@@ -104,10 +104,6 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *s, unsigned, int)
         *s = emu_open_stream();
     return e;
 }
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
-{
-    return cudaStreamCreateWithPriority(s, flags, 0);
-}
 cudaError_t cudaStreamCreate(cudaStream_t *s)
 {
     return cudaStreamCreateWithPriority(s, cudaStreamDefault, 0);
@@ -156,10 +152,6 @@ cudaError_t cudaDeviceSynchronize()
     for (cudaStream_t s : all_streams)
         emu_drain(s);
     return cudaSuccess;
-}
-cudaError_t cudaLaunchHostFunc(cudaStream_t s, void (*f)(void *), void *data)
-{
-    return emu_enqueue(s, [=] { f(data); });
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags)

@@ -127,24 +127,11 @@ static inline int __reduce_max_sync(unsigned mask, int x)
 {
     return (int)((unsigned)emu_warp(EMU_MAX, mask, (unsigned)x ^ 0x80000000u, 0) ^ 0x80000000u);
 }
-static inline unsigned __reduce_and_sync(unsigned mask, unsigned x)
-{
-    return (unsigned)emu_warp(EMU_AND, mask, x, 0);
-}
-static inline unsigned __reduce_or_sync(unsigned mask, unsigned x)
-{
-    return (unsigned)emu_warp(EMU_OR, mask, x, 0);
-}
-static inline unsigned __reduce_xor_sync(unsigned mask, unsigned x)
-{
-    return (unsigned)emu_warp(EMU_XOR, mask, x, 0);
-}
 
 static inline void __threadfence()
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
-#define __threadfence_block  __threadfence
 #define __threadfence_system __threadfence
 
 void emu_host_atomic(const void *p);
@@ -175,7 +162,6 @@ template <class T> struct emu_same { /* no deduction from that argument */
         return name(p, x);                                                               \
     }
 EMU_ATOMIC(atomicAdd, was + x)
-EMU_ATOMIC(atomicSub, was - x)
 EMU_ATOMIC(atomicMin, x < was ? x : was)
 EMU_ATOMIC(atomicMax, x > was ? x : was)
 EMU_ATOMIC(atomicAnd, was &x)
@@ -183,7 +169,6 @@ EMU_ATOMIC(atomicOr, was | x)
 EMU_ATOMIC(atomicXor, was ^ x)
 EMU_ATOMIC(atomicExch, ((void)was, x))
 EMU_ATOMIC(atomicInc, was >= x ? 0 : was + 1)
-EMU_ATOMIC(atomicDec, was == 0 || was > x ? x : was - 1)
 template <class T>
 static inline T atomicCAS(T *p, typename emu_same<T>::type expected, typename emu_same<T>::type x)
 {

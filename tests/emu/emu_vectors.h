@@ -11,20 +11,14 @@
 #define __global__
 #define __device__
 #define __host__
-#define __constant__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
-#define __grid_constant__
 #define __noinline__
 /* A block's threads share an OS thread; concurrent blocks have their own. */
 #define __shared__ static __thread
 
 #define EMU_VECTOR(t, name)                                                     \
-    struct name##1                                                              \
-    {                                                                           \
-        t x;                                                                    \
-    };                                                                          \
     struct __attribute__((aligned(2 * sizeof(t)))) name##2                      \
     {                                                                           \
         t x, y;                                                                 \
@@ -37,10 +31,6 @@
     {                                                                           \
         t x, y, z, w;                                                           \
     };                                                                          \
-    static inline name##1 make_##name##1(t x)                                   \
-    {                                                                           \
-        return {x};                                                             \
-    }                                                                           \
     static inline name##2 make_##name##2(t x, t y)                              \
     {                                                                           \
         return {x, y};                                                          \
@@ -53,14 +43,7 @@
     {                                                                           \
         return {x, y, z, w};                                                    \
     }
-EMU_VECTOR(signed char, char)
-EMU_VECTOR(unsigned char, uchar)
-EMU_VECTOR(short, short)
-EMU_VECTOR(unsigned short, ushort)
-EMU_VECTOR(int, int)
 EMU_VECTOR(unsigned, uint)
-EMU_VECTOR(long long, longlong)
-EMU_VECTOR(unsigned long long, ulonglong)
 EMU_VECTOR(float, float)
 EMU_VECTOR(double, double)
 

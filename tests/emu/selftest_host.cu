@@ -312,8 +312,5 @@ extern "C" int self_half(void)
     /* one rounding: near the middle of 1 and the next half */
     HOLDS(__half_as_ushort(__double2half(1 + 0x1p-11 + 0x1p-40)) == 0x3c01);
     HOLDS(__half_as_ushort(__double2half(1 + 0x1p-11 - 0x1p-40)) == 0x3c00);
-    HOLDS(__half_as_ushort(__hfma(__half(1.0f), __half(1 + 0x1p-10f), __half(0x1p-11f))) == 0x3c02);
-    HOLDS(__half_as_ushort(__hfma(__half(0x1p-12f), __half(0x1p-12f),
-                                  __half(1.0f) + __half(0x1p-10f))) == 0x3c01);
     return 0;
 }
