@@ -33,12 +33,15 @@ look() {
     proof:*)
         # The solver must refute the mutant; an error of Yosys does not count. formal.sh changes to
         # its folder's parent, so proofs/ has a copy.
-        rm -f "$dir"/build/formal/*.log
         quick=$(sed -n "/ long\$/d; s/^${1#proof:} .*/quick/p" "$tree/rtl/check/formal.list" | head -1)
-        # shellcheck disable=SC2086  # a word or none
-        if B=$dir/build "$tree/proofs/formal.sh" $quick "${1#proof:}" >"$dir/log" 2>&1 </dev/null; then return 0; fi
-        grep -qs 'proof did fail' "$dir"/build/formal/*.log && return 1
-        return 2
+        for quick in $quick ''; do # all lines, if the quick ones are proven
+            rm -f "$dir"/build/formal/*.log
+            # shellcheck disable=SC2086  # a word or none
+            B=$dir/build "$tree/proofs/formal.sh" $quick "${1#proof:}" >"$dir/log" 2>&1 </dev/null && continue
+            grep -qs 'proof did fail' "$dir"/build/formal/*.log && return 1
+            return 2
+        done
+        return 0
         ;;
     *)
         rm -f "$dir/build/tests/$1"
