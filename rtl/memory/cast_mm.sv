@@ -150,9 +150,11 @@ module cast_mm #(
   /* verilator lint_on PINCONNECTEMPTY */
 
   // --- write: the array, then the words ---
-  logic        ask, ask_ready, idle, write_error;
+  logic        ask, ask_ready, idle, write_error, write_valid;
   logic [1:0]  asked_q, put_q;               // words: address given; written
   logic [31:0] status_q, word;
+  logic [511:0] write_data;
+  logic [63:0] write_strb;
   /* verilator lint_off UNUSEDSIGNAL */
   logic [63:0] ask_at, put_at;               // used: the beat, the place in it
   /* verilator lint_on UNUSEDSIGNAL */
@@ -167,13 +169,14 @@ module cast_mm #(
   assign put_at = word_at(put_q);
   assign word   = put_q == Words - 2'd1 ? status_q
                 : put_q == '0 ? {{24{exponent[7]}}, exponent} : absmax;
+  assign write_valid = puts ? put_q != Words : result_valid && !Max;
+  assign write_data  = puts ? {16{word}} : result;
+  assign write_strb  = !puts ? {64{1'b1}} : put_at[1:0] == '0 ? 64'd15 << put_at[5:0] : '0;
   axi_write u_write (
     .clk_i, .rst_i, .range_beat_i(puts ? ask_at[63:6] : out[63:6]),
     .range_beats_i(puts ? 32'd1 : out_beats), .range_valid_i(ask || (state_q == Check && good)),
-    .range_ready_o(ask_ready), .data_i(puts ? {16{word}} : result),
-    .strb_i(!puts ? {64{1'b1}} : put_at[1:0] == '0 ? 64'd15 << put_at[5:0] : '0),
-    .valid_i(puts ? put_q != Words : result_valid && !Max), .ready_o(write_ready), .idle_o(idle),
-    .error_o(write_error),
+    .range_ready_o(ask_ready), .data_i(write_data), .strb_i(write_strb), .valid_i(write_valid),
+    .ready_o(write_ready), .idle_o(idle), .error_o(write_error),
     .m_awaddr_o, .m_awlen_o, .m_awvalid_o, .m_awready_i, .m_wdata_o, .m_wstrb_o, .m_wlast_o,
     .m_wvalid_o, .m_wready_i, .m_bresp_i, .m_bvalid_i, .m_bready_o);
 
@@ -211,4 +214,74 @@ module cast_mm #(
       state_q <= Idle;
     end
   end
+
+`ifdef FORMAL
+  // The proof assumes the promises of axi_bursts, axi_write, skid and the stream (README.md), and a
+  // memory that answers once each beat asked for; registers may change at any time. The stream
+  // takes every beat of the array once, the last one marked, with n values in all. Every result is
+  // written, then the words; the status has every error. Beats that wait stay unchanged.
+  logic        past_q = 1'b0, begins, asks, gives, writes;
+  logic        runs_q, ended_q, error_q;     // a good request; its last beat is taken; an error
+  logic [31:0] ask_q, read_q;                // beats to ask for; asked for, but not taken
+  logic [31:0] due_q, owed_q;                // results to come; beats that ranges still lack
+  logic [31:0] reads, left;
+  assign begins = state_q == Check && good;
+  assign reads  = m_arvalid_o && m_arready_i ? 32'(ar_beats) : '0;
+  assign left   = ask_q + read_q;
+  assign asks   = (ask || begins) && ask_ready;
+  assign gives  = result_valid && (Max ? state_q == Done : write_ready && !puts);
+  assign writes = write_valid && write_ready;
+  always_ff @(posedge clk_i) begin
+    past_q <= 1'b1;
+    ask_q  <= begins ? in_beats : ask_q - reads;
+    read_q <= read_q + reads - 32'(data_valid && in_ready);
+    due_q  <= begins ? Max ? 32'd1 : out_beats : due_q - 32'(gives);
+    owed_q <= owed_q + (asks ? puts ? 32'd1 : out_beats : '0) - 32'(writes);
+    if (in_valid && in_ready && in_last) ended_q <= 1'b1;
+    if (in_ready && data_valid && data_error) error_q <= 1'b1;
+    if (write_error && !puts) error_q <= 1'b1;
+    if (state_q == Check) {runs_q, ended_q, error_q} <= {good, 2'b00};
+    if (rst_i) {runs_q, ask_q, read_q, due_q, owed_q} <= '0;
+    if (!past_q) assume (rst_i);
+    assume (m_arvalid_o == (ask_q != '0));
+    if (m_arvalid_o) assume (ar_beats != '0 && 32'(ar_beats) <= ask_q);
+    if (data_valid) assume (read_q != '0);
+    if (result_valid) assume (due_q != '0 && (due_q != 32'd1 || ended_q));
+    if (write_ready) assume (owed_q != '0);
+    if (idle) assume (owed_q == '0 && ask_ready && !write_error);
+    if (past_q) begin
+      if ($past(rst_i || (idle && !(asks && (puts || out_beats != '0))))) assume (idle);
+      if (!$past(rst_i) && $past(data_valid && !in_ready))
+        assume (data_valid && $stable({data_error, data}));
+      if (!$past(rst_i) && $past(result_valid && !gives))
+        assume (result_valid && $stable({result, exponent, absmax}));
+
+      assert (state_q <= Done && left >= read_q);
+      if (begins) assert (ask_ready && left == '0);
+      if (in_valid) assert (state_q == Stream && in_last == (left <= 32'd1));
+      if (data_valid) assert (!empty_q && values != '0 && 32'(values) <= left_q);
+      if (state_q >= Check) assert (width_q == width);
+      if (state_q > Check) assert (good == runs_q);
+      if (state_q > Check && runs_q) assert (left == beats(left_q, in_log2));
+      if (state_q == Stream) begin
+        assert (runs_q && asked_q == '0 && put_q == '0);
+        assert (empty_q == (Max && !ended_q && n == '0) && (left != '0) == (!ended_q && n != '0));
+        assert (Max ? due_q == 32'd1 && idle : due_q == owed_q);
+        assert (Max || due_q != '0 || ended_q || n == '0);
+      end else
+        assert (left == '0 && !empty_q && due_q == 32'(Max && runs_q && state_q > Stream));
+      if (state_q >= Stream)
+        assert (status_q == {error_q, 30'd0, !runs_q || n_ranks == '0});
+      if (state_q >= Put) begin
+        assert (put_q <= asked_q && asked_q <= Words && owed_q == 32'(asked_q - put_q));
+        assert ((runs_q || put_q >= Words - 2'd1) && (!Max || result_valid == runs_q));
+      end else assert (state_q == Stream || idle);
+      if (state_q == Done) assert (put_q == Words && idle);
+      if (!$past(rst_i) && $past(in_valid && !in_ready))
+        assert (in_valid && $stable({empty_q, values, in_last}));
+      if (!$past(rst_i) && $past(write_valid && !write_ready))
+        assert (write_valid && $stable({write_data, write_strb}));
+    end
+  end
+`endif
 endmodule
