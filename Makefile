@@ -44,7 +44,8 @@ LIBS      = -lopenblas -lpng -lz -lm -ldl -lpthread
 # libraries, the rest of host/ the library. A test is one file and the library,
 # a bench also the other files of bench/.
 XDP_SRC  := $(addprefix host/offload/wire/,wire_xdp.c wire_filter.c wire_hop.c)
-LOADED   := host/offload/xrt/fpga_xrt.c host/offload/wire/wire_fabric.c $(XDP_SRC)
+MPI_CALLS := host/comm/mpi/mpi_calls.c# linked into programs, loaded by libnarrowcast.so
+LOADED   := host/offload/xrt/fpga_xrt.c host/offload/wire/wire_fabric.c $(XDP_SRC) $(MPI_CALLS)
 PMPI     := $(sort $(wildcard host/pmpi/*.c))
 COLLNET  := $(sort $(wildcard host/collnet/*.c))
 # of a folder and two levels below it
@@ -134,7 +135,7 @@ XRT_NOOP := $(if $(HAVE_CXX),$(if $(XRT),$(shell echo 'int main(void){return 0;}
 XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt/hwemu)
 
 # With a GPU, tests need the GPU library; elsewhere tests/device/test_gpu_build.sh compiles it.
-HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/narrowcast.lua $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XDP_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
+HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/narrowcast.lua $(B)/libnarrowcast.so $(B)/libnarrowcast_mpi.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XDP_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
             $(BENCH_BIN) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
 .PHONY: all run check test test-long install deb dist bench bench-gpu tools sim dissector shell bitstream formal synth lint fmt clean hooks map help skips force
@@ -159,7 +160,7 @@ test: $(HERE) skips                     ## all tests except the long ones; 20 mi
 	$(Q)B=$(B) CC=$(CC) tests/run.sh $(SCRIPTS) $(TEST_BIN)
 test-long: $(HERE) skips                ## also the exhaustive tests: 2^32 floats, all sanitizers; one to two hours
 	$(Q)B=$(B) CC=$(CC) tests/run.sh --long $(SCRIPTS) $(TEST_BIN)
-placed   := $(B)/narrowcast $(B)/narrowcast-sim $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(B)/pic/libnarrowcast.a $(B)/man/narrowcast.1 $(B)/narrowcast.lua \
+placed   := $(B)/narrowcast $(B)/narrowcast-sim $(B)/libnarrowcast.so $(B)/libnarrowcast_mpi.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(B)/pic/libnarrowcast.a $(B)/man/narrowcast.1 $(B)/narrowcast.lua \
             $(FABRIC_LIB) $(XDP_LIB) $(XRT_LIB) $(GPU_LIB)
 mpi_link  = $(shell $(MPICC) --showme:link 2>/dev/null || $(MPICC) -link_info 2>/dev/null)
 install: $(placed)                      ## install programs, libraries, header, manual pages (PREFIX=/usr/local DESTDIR=)
@@ -200,7 +201,7 @@ synth: $(B)/rtl/nc_pkg.sv               ## check area and longest path of rtl/ a
 lint:                                   ## run clang, shellcheck and clang-format; a missing tool is skipped
 	$(Q)tests/deps.sh
 	$(Q)if command -v clang >/dev/null; then export OMPI_CC=clang; flags='$(FLAGS) $(werror)'; \
-	    $(foreach f,$(SRC) $(PMPI) $(COLLNET) $(if $(FABRIC),host/offload/wire/wire_fabric.c) $(if $(XDP),$(XDP_SRC)) $(wildcard sim/*.c sim/rtl/*.c) $(TESTS) $(RTL_TESTS) $(BENCH) $(BENCH_LIB),$(MPICC) $$flags $(call isa,$(f)) -c -fsyntax-only $(f) &&) :; \
+	    $(foreach f,$(SRC) $(MPI_CALLS) $(PMPI) $(COLLNET) $(if $(FABRIC),host/offload/wire/wire_fabric.c) $(if $(XDP),$(XDP_SRC)) $(wildcard sim/*.c sim/rtl/*.c) $(TESTS) $(RTL_TESTS) $(BENCH) $(BENCH_LIB),$(MPICC) $$flags $(call isa,$(f)) -c -fsyntax-only $(f) &&) :; \
 	    else echo 'skip  clang: not installed'; fi
 	$(Q)if command -v clang++ >/dev/null; then mkdir -p $(B)/emu && CXX=clang++ JOBS=2 LEVEL=0 tests/emu/build.sh $(B)/emu/clang.so $(CU); \
 	    else echo 'skip  clang++: not installed'; fi
@@ -251,10 +252,13 @@ $(B)/libnarrowcast.a: $(call obj,$(LIB))
 # Exports only the names of narrowcast.h, and contains only what they need.
 $(B)/$(SONAME): $(call obj,$(API)) $(B)/libnarrowcast.a host/include/narrowcast.map
 	$(if $(V),,@echo 'link  $@')
-	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) $(if $(san),,-Wl$(comma)-z$(comma)defs) \
+	$(Q)$(CC) $(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) $(if $(san),,-Wl$(comma)-z$(comma)defs) \
 	    $(filter %.o %.a,$^) -Wl,--as-needed -lm -ldl -lpthread -o $@
 $(B)/libnarrowcast.so: $(B)/$(SONAME)
 	$(Q)ln -sf $(SONAME) $@
+$(B)/libnarrowcast_mpi.so: $(call obj,$(MPI_CALLS))
+	$(if $(V),,@echo 'link  $@')
+	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) -shared -Wl,-soname,$(@F) $^ -o $@
 $(B)/libnarrowcast_xrt.so: $(call obj,host/offload/xrt/fpga_xrt.c)
 	$(if $(V),,@echo 'link  $@')
 	$(Q)$(CC) $(LINK) -shared -Wl,-soname,$(@F) $^ $(if $(filter /opt/%,$(XRT)),-L$(XRT:include=lib) -Wl$(comma)-rpath$(comma)$(XRT:include=lib)) \
@@ -266,16 +270,16 @@ $(B)/libnarrowcast_xdp.so: $(call obj,$(XDP_SRC) host/offload/wire/wire_local.c)
 	$(if $(V),,@echo 'link  $@')
 	$(Q)$(CC) $(LINK) -shared -Wl,-soname,$(@F) $^ $(XDP) -o $@
 # The PMPI library, for LD_PRELOAD
-$(B)/libnarrowcast-pmpi.so: $(call obj,$(PMPI) $(API)) $(B)/libnarrowcast.a host/pmpi/pmpi.map
+$(B)/libnarrowcast-pmpi.so: $(call obj,$(PMPI) $(API) $(MPI_CALLS)) $(B)/libnarrowcast.a host/pmpi/pmpi.map
 	$(if $(V),,@echo 'link  $@')
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) $(filter %.o %.a,$^) \
 	    -Wl,--as-needed -lm -ldl -lpthread -o $@
 $(B)/libnccl-net-narrowcast.so: $(call obj,$(COLLNET)) $(B)/libnarrowcast.a host/collnet/collnet.map
 	$(if $(V),,@echo 'link  $@')
-	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) $(if $(san),,-Wl$(comma)-z$(comma)defs) \
+	$(Q)$(CC) $(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) $(if $(san),,-Wl$(comma)-z$(comma)defs) \
 	    $(filter %.o %.a,$^) -Wl,--as-needed -lm -ldl -lpthread -o $@
 # The static library as one object: other programs do not see our internal names.
-$(B)/pic/libnarrowcast.a: $(call obj,$(API)) $(B)/libnarrowcast.a
+$(B)/pic/libnarrowcast.a: $(call obj,$(API) $(MPI_CALLS)) $(B)/libnarrowcast.a
 	$(Q)mkdir -p $(@D); $(LD) -r $^ -o $(@D)/narrowcast.o && objcopy --localize-hidden $(@D)/narrowcast.o && rm -f $@ && ar rcs $@ $(@D)/narrowcast.o
 $(B)/man/narrowcast.1: $(B)/narrowcast host/man.sh host/include/narrowcast.h
 	$(if $(V),,@echo 'man   $(@D)')
@@ -286,7 +290,7 @@ $(B)/libsim.a: $(call obj,$(SIM_LIB))
 # The program without main(), for tests
 $(B)/libapp.a: $(call obj,$(filter-out %/main.c,$(APP)))
 	$(Q)rm -f $@; ar rcs $@ $^
-$(B)/narrowcast: $(B)/o/host/app/main.o $(B)/libapp.a $(B)/libnarrowcast.a
+$(B)/narrowcast: $(B)/o/host/app/main.o $(call obj,$(MPI_CALLS)) $(B)/libapp.a $(B)/libnarrowcast.a
 	$(if $(V),,@echo 'link  $@')
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) $^ $(LIBS) -o $@
 # XRT loads it into the simulated card.
@@ -295,12 +299,12 @@ $(B)/narrowcast.sim.xclbin: $(B)/narrowcast
 	$(Q)$< xclbin --make $@
 archives  = $(filter %_double.a,$^) $(filter-out %_double.a,$(filter %.a,$^))# the first defines the names
 $(foreach t,$(TESTS),$(eval $(call test_bin,$t): $(call obj,$t)))
-$(B)/tests/%: $(B)/libapp.a $(B)/libsim.a $(B)/libnarrowcast.a
+$(B)/tests/%: $(call obj,$(MPI_CALLS)) $(B)/libapp.a $(B)/libsim.a $(B)/libnarrowcast.a
 	$(Q)mkdir -p $(@D); OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(archives) $(LIBS) -o $@
 $(foreach b,$(BENCH),$(eval $(patsubst %.c,$(B)/%,$(notdir $b)): $(call obj,$b)))
 $(B)/libbench.a: $(call obj,$(BENCH_LIB))
 	$(Q)rm -f $@; ar rcs $@ $^
-$(B)/bench_%: $(B)/libbench.a $(B)/libnarrowcast.a
+$(B)/bench_%: $(call obj,$(MPI_CALLS)) $(B)/libbench.a $(B)/libnarrowcast.a
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(archives) $(LIBS) -o $@
 $(B)/tests/test_offload_fabric: | $(FABRIC_LIB)
 # The network in double instead of float, for tests that include tests/lib/nn_double.h.

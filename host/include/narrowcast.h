@@ -279,7 +279,7 @@ struct nc; /* a communicator */
  *   -EIO        messages, a card or a GPU failed
  *   -ENXIO      a card cannot exist
  *   -ENOTCONN   a card does not answer, with algo "offload"
- *   -ENODEV, -ENOENT, -ELIBACC, -ELIBBAD   with "cuda": no GPU, or no library that drives it
+ *   -ENODEV, -ENOENT, -ELIBACC, -ELIBBAD   no GPU or MPI, or no library that drives it
  *
  * or, on this rank only: -EPERM or -EBUSY (see Threads above), or -ENOTSUP if MPI does not support
  * threads. A failed nc_open keeps no resources and may be repeated. MPI stays initialized; if

@@ -31,7 +31,7 @@ while read -r file test processes change; do
     # The mutant's object precedes the library, so the library's own is not linked.
     # shellcheck disable=SC2046 # flags are words
     if ! OMPI_CC=${CC:-cc} ${MPICC:-mpicc} $(sed 's/^[^ ]* [^ ]* //; s/-lopenblas.*//' "$B/flags") -O1 -w -Ihost/"${file%/*}" \
-        "$dir/mutant.c" "$B/o/$(dirname tests/*/"$test".c)/$test.o" "$B/libnarrowcast.a" -lopenblas -lz -lm -ldl -lpthread -o "$dir/mutant" </dev/null >"$dir/said" 2>&1; then
+        "$dir/mutant.c" "$B/o/$(dirname tests/*/"$test".c)/$test.o" "$B/o/host/comm/mpi/mpi_calls.o" "$B/libnarrowcast.a" -lopenblas -lz -lm -ldl -lpthread -o "$dir/mutant" </dev/null >"$dir/said" 2>&1; then
         fail "does not compile: $file: $change: $(tail -n 3 "$dir/said")"
         continue
     fi

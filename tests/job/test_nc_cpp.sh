@@ -13,7 +13,7 @@ if [ -z "$cxx" ]; then
 fi
 "$cxx" -x c++ -std=c++17 -Wall -Wextra -Wshadow -Wno-missing-field-initializers -Werror -Ihost/include -Itests/lib \
     -c tests/job/test_nc_mpi.c -o "$out/nc.o"
-${MPICC:-mpicc} "$out/nc.o" "$B/libnarrowcast.a" -lopenblas -lz -lm -o "$out/nc"
+${MPICC:-mpicc} "$out/nc.o" "$B/o/host/comm/mpi/mpi_calls.o" "$B/libnarrowcast.a" -lopenblas -lz -lm -o "$out/nc"
 mpirun -np 1 "$out/nc"
 
 sed -n '/^ \*     #include/,/^ \*     }$/p' host/include/narrowcast.h | sed 's/^ \* \{0,5\}//' >"$out/example.c"

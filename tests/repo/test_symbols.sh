@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_symbols.sh : libnarrowcast.so exports only narrowcast.h's functions; a program that includes
-# only that header runs.
+# test_symbols.sh : libnarrowcast.so exports only narrowcast.h's functions and needs no MPI; a
+# program that includes only that header runs.
 set -eu
 . "$(dirname "$0")/../../host/ranks.sh"
 cd "$(dirname "$0")/../.."
@@ -19,5 +19,10 @@ cc=${cc/cc train.c/${CC:-cc} $dir/train.c -o $dir/a.out}
 cc=${cc/\$PWD\/build/$(realpath "$B")}
 case $(nm -D "$B/libnarrowcast.so") in *__asan*) echo 'skip: a program without sanitizers does not load a library with them'; exit 0 ;; esac
 ${cc/-Lbuild/-L$B}
+readelf -d "$B/libnarrowcast.so" "$B/libnccl-net-narrowcast.so" | grep NEEDED | grep mpi && { echo "FAIL a library needs MPI"; exit 1; }
+ln -s "$(realpath "$B/libnarrowcast.so.0")" "$dir/" # no libnarrowcast_mpi.so beside it
+said=$(LD_LIBRARY_PATH=$dir LD_PRELOAD=$dir/libnarrowcast.so.0 "$dir/a.out" 2>&1) && { echo "FAIL the example runs without MPI"; exit 1; }
+[[ $said == 'narrowcast: cannot join a job of MPI: no libnarrowcast_mpi.so beside this program '* && $said != *$'\n'* ]] ||
+    { echo "FAIL without libnarrowcast_mpi.so the example said '$said'"; exit 1; }
 said=$(mpirun -np 2 "$dir/a.out")
 [ "$said" = "7936 bytes a step" ] || { echo "FAIL the example said '$said'"; exit 1; }

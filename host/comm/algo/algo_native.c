@@ -109,8 +109,8 @@ static int reduce_items(struct comm *c, const struct algo_call *call, MPI_Dataty
         MPI_Request *req = comm_mpi_request(c);
         if (!req)
             return -ENOMEM;
-        TRY(comm_mpi_check(MPI_Iallreduce(call->codes + at, sum + at, (int)(k / item_bytes), item,
-                                          op, comm_mpi(c)->mpi, req),
+        TRY(comm_mpi_check(mpilib->Iallreduce(call->codes + at, sum + at, (int)(k / item_bytes),
+                                              item, op, comm_mpi(c)->mpi, req),
                            "all-reduce"));
         c->n_req++;
         TRY(comm_wait(c));
@@ -125,18 +125,18 @@ static int reduce_codes(struct comm *c, const struct algo_call *call, MPI_User_f
     const size_t item_bytes = algo_bytes(&call->op, ALGO_IN, ITEM);
     MPI_Datatype item;
     MPI_Op op;
-    TRY(comm_mpi_check(MPI_Type_contiguous((int)item_bytes, MPI_BYTE, &item),
+    TRY(comm_mpi_check(mpilib->Type_contiguous((int)item_bytes, mpilib->byte, &item),
                        "describe codes to MPI"));
-    int rc = comm_mpi_check(MPI_Type_commit(&item), "describe codes to MPI");
+    int rc = comm_mpi_check(mpilib->Type_commit(&item), "describe codes to MPI");
     if (rc < 0)
         goto free_item;
-    rc = comm_mpi_check(MPI_Op_create(add, 1, &op), "register a sum with MPI");
+    rc = comm_mpi_check(mpilib->Op_create(add, 1, &op), "register a sum with MPI");
     if (rc < 0)
         goto free_item;
     rc = reduce_items(c, call, item, item_bytes, op, sum);
-    MPI_Op_free(&op);
+    mpilib->Op_free(&op);
 free_item:
-    MPI_Type_free(&item);
+    mpilib->Type_free(&item);
     return rc;
 }
 
@@ -147,7 +147,7 @@ static int native_run(struct comm *c, const struct algo_call *call)
     struct layout l;
     lay_out(&call->op, call->n, call->scratch, &l);
     TRY(add ? reduce_codes(c, call, add, l.sum)
-            : reduce_items(c, call, MPI_FLOAT, sizeof(float), MPI_SUM, l.sum));
+            : reduce_items(c, call, mpilib->fp32, sizeof(float), mpilib->sum, l.sum));
     const uint8_t *const one[] = {l.sum};
     algo_add_parts(&call->op, (struct algo_range){.n = call->n}, ALGO_IN, one, 1, l.acc, ALGO_OUT,
                    call->result);

@@ -2,12 +2,12 @@
 #include "comm/mpi/comm_mpi.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/plugin.h"
 #include "base/clock.h"
 #include "vec/fp_mode.h"
 #include "comm/mpi/comm_library.h"
 #include <dlfcn.h>
 #include <link.h>
-#include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 static void __attribute__((noreturn)) end(struct comm *c, int code)
 {
     fflush(NULL);
-    MPI_Abort(comm_mpi(c)->mpi, code < 0 && code > -128 ? -code : 1);
+    mpilib->Abort(comm_mpi(c)->mpi, code < 0 && code > -128 ? -code : 1);
     abort(); /* MPI_Abort does not return */
 }
 
@@ -48,7 +48,7 @@ static void leave(struct comm *c)
 {
     /* After this barrier MPI's own waits, which have no deadline, find all ranks ready. */
     (void)comm_barrier(c);
-    MPI_Comm_free(&comm_mpi(c)->mpi);
+    mpilib->Comm_free(&comm_mpi(c)->mpi);
     give_back(comm_mpi(c));
     comm_mpi_count_open(-1);
 }
@@ -77,21 +77,21 @@ static const struct comm_ops ops = {
 
 static int duplicate(const struct comm_members *o, MPI_Comm *out)
 {
-    MPI_Comm from = MPI_COMM_WORLD;
+    MPI_Comm from = mpilib->world;
     int is_inter = 0;
     if (!o->world)
         from = o->mpi       ? *(const MPI_Comm *)o->mpi
-               : o->fortran ? MPI_Comm_f2c(*o->fortran)
-                            : MPI_COMM_NULL;
-    if (from == MPI_COMM_NULL || !from) /* no valid handle of Open MPI or MPICH is 0 */
+               : o->fortran ? mpilib->Comm_f2c(*o->fortran)
+                            : mpilib->comm_null;
+    if (from == mpilib->comm_null || !from) /* no valid handle of Open MPI or MPICH is 0 */
         return ERR(-EINVAL,
                    "cannot join the job: the communicator does not exist (MPI_COMM_NULL?)");
-    TRY(comm_mpi_check(MPI_Comm_test_inter(from, &is_inter), "join the job"));
+    TRY(comm_mpi_check(mpilib->Comm_test_inter(from, &is_inter), "join the job"));
     if (is_inter)
         return ERR(-EINVAL, "cannot join the job: its communicator connects two groups of ranks "
                             "(an intercommunicator)");
-    TRY(comm_mpi_check(MPI_Comm_dup(from, out), "join the job"));
-    MPI_Comm_set_errhandler(*out, MPI_ERRORS_RETURN);
+    TRY(comm_mpi_check(mpilib->Comm_dup(from, out), "join the job"));
+    mpilib->Comm_set_errhandler(*out, mpilib->errors_return);
     return 0;
 }
 
@@ -110,7 +110,7 @@ static int agree(MPI_Comm mpi, int rank, int rc)
 {
     const uint64_t fine = UINT64_MAX;
     uint64_t word = rc < 0 ? (uint64_t)rank << 32 | (uint32_t)-rc : fine, least = fine;
-    TRY(comm_mpi_check(MPI_Allreduce(&word, &least, 1, MPI_UINT64_T, MPI_MIN, mpi),
+    TRY(comm_mpi_check(mpilib->Allreduce(&word, &least, 1, mpilib->uint64, mpilib->min, mpi),
                        "join the job"));
     err_release(least != fine && rank == (int)(least >> 32));
     return least == fine ? 0 : -(int)(uint32_t)least;
@@ -121,9 +121,9 @@ static int open_held(const struct comm_members *o, struct comm_mpi *m)
     MPI_Comm mpi;
     int level = MPI_THREAD_SINGLE, rank, n_ranks;
     TRY(duplicate(o, &mpi));
-    MPI_Query_thread(&level);
-    MPI_Comm_rank(mpi, &rank);
-    MPI_Comm_size(mpi, &n_ranks);
+    mpilib->Query_thread(&level);
+    mpilib->Comm_rank(mpi, &rank);
+    mpilib->Comm_size(mpi, &n_ranks);
     if (m) {
         m->mpi = mpi;
         m->comm.ops = &ops;
@@ -136,7 +136,7 @@ static int open_held(const struct comm_members *o, struct comm_mpi *m)
     if (rc == 0)
         rc = comm_check_version(&m->comm);
     if (rc < 0)
-        MPI_Comm_free(&mpi);
+        mpilib->Comm_free(&mpi);
     return rc;
 }
 
@@ -207,7 +207,7 @@ static void finalize(void)
     fp_env_enter(&fp);
     const double start = clock_s(), most = 10;
     keep_loaded();
-    MPI_Finalize();
+    mpilib->Finalize();
     const double took = clock_s() - start;
     if (took > 1)
         sleep((unsigned)(took < most ? took : most) + 1);
@@ -221,7 +221,7 @@ void comm_mpi_end(void)
     if (mpi_here.pid != getpid()) /* exit of a forked child */
         return;
     pthread_mutex_lock(&mpi_here.lock);
-    MPI_Finalized(&ended);
+    mpilib->Finalized(&ended);
     if (mpi_here.begun && mpi_here.n_open == 0 && !ended)
         finalize();
     pthread_mutex_unlock(&mpi_here.lock);
@@ -234,17 +234,39 @@ void comm_mpi_count_open(int more)
     pthread_mutex_unlock(&mpi_here.lock);
 }
 
+/* 0 without mpi_calls.c */
+extern __attribute__((weak, visibility("hidden"))) const struct mpi_calls narrowcast_mpi;
+const struct mpi_calls *mpilib = &narrowcast_mpi;
+
+static int load_mpi(void)
+{
+    static const struct plugin plugin = {
+        "libnarrowcast_mpi.so", "NARROWCAST_MPI",  "where MPI is (Debian: libopenmpi-dev)",
+        "narrowcast_mpi",       MPI_CALLS_VERSION, NULL};
+    char path[PATH_MAX], why[PLUGIN_WHY_BYTES];
+    bool is_beside;
+    const void *table = mpilib;
+    int rc = table ? 0 : plugin_find(&plugin, path, &is_beside, why);
+    if (!table && !rc)
+        rc = plugin_open(&plugin, path, &table, why);
+    if (rc < 0)
+        return ERR(rc, "cannot join a job of MPI: %s", why);
+    mpilib = table;
+    return 0;
+}
+
 static int begin_mpi(bool many, int *level)
 {
     int done = 0, ended = 0;
-    MPI_Finalized(&ended);
+    TRY(load_mpi());
+    mpilib->Finalized(&ended);
     if (ended)
         return ERR(-EINVAL, "cannot join the job: MPI has been finalized in this process");
-    MPI_Initialized(&done);
+    mpilib->Initialized(&done);
     if (done)
-        return comm_mpi_check(MPI_Query_thread(level), "ask MPI for threads");
+        return comm_mpi_check(mpilib->Query_thread(level), "ask MPI for threads");
     TRY(comm_mpi_check(
-        MPI_Init_thread(NULL, NULL, many ? MPI_THREAD_MULTIPLE : MPI_THREAD_SERIALIZED, level),
+        mpilib->Init_thread(NULL, NULL, many ? MPI_THREAD_MULTIPLE : MPI_THREAD_SERIALIZED, level),
         "start MPI"));
     mpi_here.begun = true;
     atexit(comm_mpi_end);
@@ -277,8 +299,8 @@ int comm_begin(bool many)
 int comm_may_call(void)
 {
     int level = MPI_THREAD_SINGLE, is_main = 0;
-    TRY(comm_mpi_check(MPI_Query_thread(&level), "ask MPI for threads"));
-    MPI_Is_thread_main(&is_main);
+    TRY(comm_mpi_check(mpilib->Query_thread(&level), "ask MPI for threads"));
+    mpilib->Is_thread_main(&is_main);
     if (comm_mpi_level(level) == COMM_MAIN && !is_main)
         return ERR(
             -EPERM,
@@ -291,7 +313,7 @@ int comm_take_turn(void)
 {
     int level = MPI_THREAD_SINGLE;
     TRY(comm_may_call());
-    TRY(comm_mpi_check(MPI_Query_thread(&level), "ask MPI for threads"));
+    TRY(comm_mpi_check(mpilib->Query_thread(&level), "ask MPI for threads"));
     if (comm_mpi_level(level) == COMM_MANY)
         return 0;
     pthread_mutex_lock(&mpi_here.lock);
@@ -306,7 +328,7 @@ int comm_take_turn(void)
 void comm_give_turn(void)
 {
     int level = MPI_THREAD_SINGLE;
-    MPI_Query_thread(&level);
+    mpilib->Query_thread(&level);
     if (comm_mpi_level(level) == COMM_MANY)
         return;
     pthread_mutex_lock(&mpi_here.lock);
@@ -320,7 +342,7 @@ void comm_library(char *to, size_t size)
 {
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int n = 0;
-    MPI_Get_library_version(text, &n);
+    mpilib->Get_library_version(text, &n);
     text[strcspn(text, "\n")] = 0;
     snprintf(to, size, "%s", text);
 }

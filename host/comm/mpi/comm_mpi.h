@@ -2,7 +2,7 @@
 #ifndef COMM_MPI_H
 #define COMM_MPI_H
 #include "comm/comm_inside.h"
-#include <mpi.h>
+#include "comm/mpi/mpi_calls.h"
 
 struct comm_mpi {
     struct comm comm; /* must be first, see comm_mpi() */

@@ -26,7 +26,7 @@ static size_t at_most(size_t n, size_t limit)
 
 int comm_mpi_barrier(struct comm *c)
 {
-    COLLECT(c, "synchronise all ranks", MPI_Ibarrier(comm_mpi(c)->mpi, req));
+    COLLECT(c, "synchronise all ranks", mpilib->Ibarrier(comm_mpi(c)->mpi, req));
     return 0;
 }
 
@@ -35,7 +35,8 @@ int comm_mpi_bcast(struct comm *c, void *buf, size_t bytes, int root)
     char *at = buf;
     for (size_t left = bytes, n; left > 0; left -= n, at += n) {
         n = at_most(left, c->chunk_bytes);
-        COLLECT(c, "broadcast", MPI_Ibcast(at, (int)n, MPI_BYTE, root, comm_mpi(c)->mpi, req));
+        COLLECT(c, "broadcast",
+                mpilib->Ibcast(at, (int)n, mpilib->byte, root, comm_mpi(c)->mpi, req));
     }
     return 0;
 }
@@ -48,7 +49,8 @@ static int sum_f64(struct comm *c, double *x, size_t n, const char *what)
     for (size_t i = 0, k; i < n; i += k) {
         k = at_most(n - i, block);
         COLLECT(c, what,
-                MPI_Iallgather(x + i, (int)k, MPI_DOUBLE, m->all, (int)k, MPI_DOUBLE, m->mpi, req));
+                mpilib->Iallgather(x + i, (int)k, mpilib->fp64, m->all, (int)k, mpilib->fp64,
+                                   m->mpi, req));
         memcpy(x + i, m->all, k * sizeof *x);
         for (size_t r = 1; r < (size_t)c->n_ranks; r++)
             comm_combine(COMM_SUM_F64, k, x + i, m->all + r * k);
@@ -60,7 +62,7 @@ int comm_mpi_all_gather(struct comm *c, const void *mine, size_t bytes, void *al
 {
     const int n = (int)bytes;
     COLLECT(c, "gather codes",
-            MPI_Iallgather(mine, n, MPI_BYTE, all, n, MPI_BYTE, comm_mpi(c)->mpi, req));
+            mpilib->Iallgather(mine, n, mpilib->byte, all, n, mpilib->byte, comm_mpi(c)->mpi, req));
     return 0;
 }
 
@@ -69,10 +71,10 @@ int comm_mpi_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, con
     const struct {
         MPI_Datatype type;
         MPI_Op op;
-    } by[COMM_REDUCES] = {[COMM_MAX_I8] = {MPI_INT8_T, MPI_MAX},
-                          [COMM_MAX_F32] = {MPI_FLOAT, MPI_MAX},
-                          [COMM_MIN_U64] = {MPI_UINT64_T, MPI_MIN},
-                          [COMM_OR_U64] = {MPI_UINT64_T, MPI_BOR}};
+    } by[COMM_REDUCES] = {[COMM_MAX_I8] = {mpilib->int8, mpilib->max},
+                          [COMM_MAX_F32] = {mpilib->fp32, mpilib->max},
+                          [COMM_MIN_U64] = {mpilib->uint64, mpilib->min},
+                          [COMM_OR_U64] = {mpilib->uint64, mpilib->bor}};
     const size_t size = comm_reduce_bytes(how);
     const size_t most = c->chunk_bytes < size ? 1 : c->chunk_bytes / size;
     if (how == COMM_SUM_F64)
@@ -80,8 +82,8 @@ int comm_mpi_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, con
     for (size_t i = 0, k; i < n; i += k) {
         k = at_most(n - i, most);
         COLLECT(c, what,
-                MPI_Iallreduce(MPI_IN_PLACE, (char *)x + i * size, (int)k, by[how].type, by[how].op,
-                               comm_mpi(c)->mpi, req));
+                mpilib->Iallreduce(MPI_IN_PLACE, (char *)x + i * size, (int)k, by[how].type,
+                                   by[how].op, comm_mpi(c)->mpi, req));
     }
     return 0;
 }
@@ -93,8 +95,9 @@ int comm_mpi_abandon(struct comm *c)
         if (r == c->rank)
             continue;
         TRY(comm_mpi_check(
-            MPI_Isend(NULL, 0, MPI_BYTE, r, COMM_TAG_ABANDON, comm_mpi(c)->mpi, &req), "abandon"));
-        MPI_Request_free(&req); /* an empty message has no buffer */
+            mpilib->Isend(NULL, 0, mpilib->byte, r, COMM_TAG_ABANDON, comm_mpi(c)->mpi, &req),
+            "abandon"));
+        mpilib->Request_free(&req); /* an empty message has no buffer */
     }
     return 0;
 }
@@ -104,9 +107,11 @@ bool comm_mpi_abandoned(struct comm *c)
     struct comm_mpi *m = comm_mpi(c);
     int there = 0;
     MPI_Status status;
-    while (MPI_Iprobe(MPI_ANY_SOURCE, COMM_TAG_ABANDON, m->mpi, &there, &status) == MPI_SUCCESS &&
+    while (mpilib->Iprobe(MPI_ANY_SOURCE, COMM_TAG_ABANDON, m->mpi, &there, &status) ==
+               MPI_SUCCESS &&
            there) {
-        MPI_Recv(NULL, 0, MPI_BYTE, status.MPI_SOURCE, COMM_TAG_ABANDON, m->mpi, MPI_STATUS_IGNORE);
+        mpilib->Recv(NULL, 0, mpilib->byte, status.MPI_SOURCE, COMM_TAG_ABANDON, m->mpi,
+                     MPI_STATUS_IGNORE);
         m->abandoned[status.MPI_SOURCE] = true;
     }
     for (int r = 0; r < c->n_ranks; r++)
@@ -127,24 +132,16 @@ int comm_mpi_forget(struct comm *c, const uint64_t *abandoned)
         MPI_Request *req = comm_mpi_request(c);
         if (!req)
             return -ENOMEM;
-        TRY(comm_mpi_check(MPI_Irecv(NULL, 0, MPI_BYTE, r, COMM_TAG_ABANDON, m->mpi, req),
+        TRY(comm_mpi_check(mpilib->Irecv(NULL, 0, mpilib->byte, r, COMM_TAG_ABANDON, m->mpi, req),
                            "receive"));
         c->n_req++;
     }
     return comm_mpi_wait(c);
 }
 
-#if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
-#include <mpi-ext.h>
-#endif
-
 bool comm_cuda_aware(void)
 {
-#if defined(MPIX_CUDA_AWARE_SUPPORT)
-    return MPIX_Query_cuda_support() == 1;
-#else
-    return false;
-#endif
+    return mpilib && mpilib->Query_cuda_support() == 1;
 }
 
 /* In a ring only one rank waits for the missing one. So the first rank whose deadline passes sends
@@ -165,10 +162,11 @@ bool comm_mpi_liveness_poll(struct comm *c)
     struct comm_mpi *m = comm_mpi(c);
     int there = 0;
     MPI_Status status;
-    if (MPI_Iprobe(MPI_ANY_SOURCE, COMM_TAG_LIVENESS, m->mpi, &there, &status) != MPI_SUCCESS ||
+    if (mpilib->Iprobe(MPI_ANY_SOURCE, COMM_TAG_LIVENESS, m->mpi, &there, &status) != MPI_SUCCESS ||
         !there)
         return false;
-    MPI_Recv(NULL, 0, MPI_BYTE, status.MPI_SOURCE, COMM_TAG_LIVENESS, m->mpi, MPI_STATUS_IGNORE);
+    mpilib->Recv(NULL, 0, mpilib->byte, status.MPI_SOURCE, COMM_TAG_LIVENESS, m->mpi,
+                 MPI_STATUS_IGNORE);
     m->heard[status.MPI_SOURCE] = true;
     return true;
 }
@@ -190,8 +188,8 @@ int comm_mpi_liveness_check(struct comm *c)
     for (int r = 0; r < c->n_ranks; r++) {
         MPI_Request req;
         if (r != c->rank &&
-            MPI_Isend(NULL, 0, MPI_BYTE, r, COMM_TAG_LIVENESS, m->mpi, &req) == MPI_SUCCESS)
-            MPI_Request_free(&req);
+            mpilib->Isend(NULL, 0, mpilib->byte, r, COMM_TAG_LIVENESS, m->mpi, &req) == MPI_SUCCESS)
+            mpilib->Request_free(&req);
     }
     for (struct deadline d = deadline_in(clock_s(), COMM_LIVENESS_S);
          !deadline_passed(&d, clock_s()) && n_heard(m) < c->n_ranks;)

@@ -22,7 +22,7 @@ bool comm_mpi_make_room(struct comm *c, size_t places)
 void comm_mpi_clear(struct comm *c, size_t at, size_t n)
 {
     for (size_t i = at; i < at + n; i++)
-        comm_mpi(c)->req[i] = MPI_REQUEST_NULL;
+        comm_mpi(c)->req[i] = mpilib->request_null;
 }
 
 MPI_Request *comm_mpi_request(struct comm *c)
@@ -33,22 +33,22 @@ MPI_Request *comm_mpi_request(struct comm *c)
 int comm_mpi_send(struct comm *c, size_t place, int tag, int to, const void *buf, size_t bytes)
 {
     struct comm_mpi *m = comm_mpi(c);
-    return comm_mpi_check(MPI_Isend(buf, (int)bytes, MPI_BYTE, to, tag, m->mpi, &m->req[place]),
-                          "send");
+    return comm_mpi_check(
+        mpilib->Isend(buf, (int)bytes, mpilib->byte, to, tag, m->mpi, &m->req[place]), "send");
 }
 
 int comm_mpi_recv(struct comm *c, size_t place, int tag, int from, void *buf, size_t bytes)
 {
     struct comm_mpi *m = comm_mpi(c);
-    return comm_mpi_check(MPI_Irecv(buf, (int)bytes, MPI_BYTE, from, tag, m->mpi, &m->req[place]),
-                          "receive");
+    return comm_mpi_check(
+        mpilib->Irecv(buf, (int)bytes, mpilib->byte, from, tag, m->mpi, &m->req[place]), "receive");
 }
 
 bool comm_mpi_done(const struct comm *c, size_t at, size_t n)
 {
     const MPI_Request *req = ((const struct comm_mpi *)c)->req + at;
     for (size_t i = 0; i < n; i++)
-        if (req[i] != MPI_REQUEST_NULL)
+        if (req[i] != mpilib->request_null)
             return false;
     return true;
 }
@@ -68,7 +68,7 @@ static int failed_request(const struct comm_mpi *m, int mpi_rc, size_t n)
 static bool all_done(struct comm_mpi *m, int *rc)
 {
     int done = 0;
-    const int mpi_rc = MPI_Testall((int)m->comm.n_req, m->req, &done, m->status);
+    const int mpi_rc = mpilib->Testall((int)m->comm.n_req, m->req, &done, m->status);
     if (mpi_rc == MPI_SUCCESS)
         return done;
     if (*rc == 0)
@@ -93,7 +93,7 @@ int comm_mpi_wait(struct comm *c)
 static int take(struct comm_mpi *m)
 {
     int n = 0;
-    const int rc = MPI_Testsome((int)m->comm.n_req, m->req, &n, m->ended, m->status);
+    const int rc = mpilib->Testsome((int)m->comm.n_req, m->req, &n, m->ended, m->status);
     if (rc != MPI_SUCCESS)
         return failed_request(m, rc, n == MPI_UNDEFINED ? 0 : (size_t)n);
     return n == MPI_UNDEFINED ? 0 : n;
@@ -128,6 +128,6 @@ int comm_mpi_check(int mpi_rc, const char *what)
         return 0;
     char why[MPI_MAX_ERROR_STRING] = "no reason given";
     int length = 0;
-    MPI_Error_string(mpi_rc, why, &length);
+    mpilib->Error_string(mpi_rc, why, &length);
     return ERR(-EIO, "cannot %s: %s", what, why);
 }
