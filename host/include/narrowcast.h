@@ -86,7 +86,7 @@ extern "C" {
 #define NC_API __attribute__((visibility("default")))
 #endif
 
-/* Return the library's version; NC_VERSION and NC_VERSION_NUMBER are those at compile time. */
+/* Return the library's version; the macros have that at compile time. */
 NC_API const char *nc_version(void);
 NC_API int nc_version_number(void);
 
@@ -106,19 +106,16 @@ struct nc_options {
      * fails unless every card answers. */
     const char *algo;
     /* Cards that add packets: udp://host:port,... or eth://host:port,..., sim, xrt, off, or auto
-     * (from NARROWCAST_OFFLOAD). nc_open fails if a card cannot exist (unknown host, missing
-     * device). */
+     * (from NARROWCAST_OFFLOAD). nc_open fails if one cannot exist. */
     const char *offload;
     size_t bucket_bytes; /* of the messages that layers are fused into; > 0 */
-    /* Seconds, > 0, until a rank that another one waits for counts as lost. */
-    double deadline_s;
-    uint64_t seed;      /* for stochastic rounding */
-    const char *device; /* memory of the gradients: cpu, or cuda (see below) */
+    double deadline_s;   /* > 0, until a rank that another one waits for counts as lost */
+    uint64_t seed;       /* for stochastic rounding */
+    const char *device;  /* memory of the gradients: cpu, or cuda (see below) */
     /* minifloat (configured by the six strings from format to round), qsgd:B, onebit[:D|column],
      * ternary, relgrad[:...] or nvfp4. */
     const char *codec;
-    /* For offload or node_sum xrt: container file of the card; NULL: NARROWCAST_XCLBIN. */
-    const char *xclbin;
+    const char *xclbin; /* container file of xrt cards; NULL: NARROWCAST_XCLBIN */
     /* cpu, or xrt: a card in rank 0's machine adds. xrt needs algo group-scatter:K with K ranks. */
     const char *node_sum;
     /* large: the smallest layers travel in fp32. all: none does. auto: the codec's default. */
@@ -136,17 +133,13 @@ struct nc_options {
      * fp32 (fp64: rounded to nearest, overflow becomes inf); means are rounded to nearest back to
      * the type. If `overflow` is saturate, means beyond its largest number become that number. */
     const char *type;
-    /* If not 0 and nc_open initializes MPI, request MPI_THREAD_MULTIPLE. */
-    int threads;
+    int threads; /* if not 0 and nc_open initializes MPI, request MPI_THREAD_MULTIPLE */
     /* Receives messages instead of stderr: one line without newline; level is NC_LOG_x. Runs in the
      * calling thread or the communicator's own. Must not call the library. */
     void (*log)(void *arg, int level, const char *line);
     void *log_arg;
-    /* If not 0, count this rank's cast losses in nc_report; reads its gradients once more. Needs
-     * device cpu and codec minifloat. */
-    int count_lost;
-    /* If not 0, the job's number V of blocks, at least its number of processes. For arithmetic a
-     * block is a rank, so results do not depend on the number of processes (see "Blocks" below). */
+    int count_lost; /* if not 0, count cast losses in nc_report; for device cpu, minifloat */
+    /* If not 0, the job's number V of blocks, at least its number of processes (see "Blocks"). */
     int blocks;
     /* no (default), or what nc_reduce_scatter() gives each rank of its own range: fp32, the sum
      * without rounding, or rounded, the slice of nc_allreduce()'s mean (see "Shards" below). */
@@ -165,8 +158,8 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
  *
  * Each rank uses one GPU: its number is the rank's on its machine modulo the number of visible GPUs
  * (CUDA_VISIBLE_DEVICES). Ranks may share a GPU. nc_allreduce() takes device pointers into that
- * GPU's memory and writes the means there before it returns. Kernels that write the gradients must
- * have finished before the call (cudaStreamSynchronize), unless nc_ready_on() names their stream.
+ * GPU's memory and writes the means there before it returns. Kernels that write gradients must have
+ * finished before (cudaStreamSynchronize), unless nc_ready_on() names their stream.
  *
  * libnarrowcast_cuda.so is loaded at run time from NARROWCAST_CUDA=PATH, the program's folder or
  * the loader's path. Results are bit-identical to those on the CPU. NARROWCAST_GPU_TRANSPORT=nccl,
@@ -176,8 +169,9 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
 /* Blocks: the same bits on any number of processes.
  *
  * With options.blocks = V the job averages V gradients of each layer, one per block, on any number
- * P of processes. Process p has blocks V p / P to V (p + 1) / P - 1: nc_n_blocks() of them, from
- * nc_first_block() on. A training computes a block's gradients from its share of the batch.
+ * P of processes: for arithmetic a block is a rank. Process p has blocks V p / P to V (p + 1) / P -
+ * 1: nc_n_blocks() of them, from nc_first_block() on. A training computes a block's gradients from
+ * its share of the batch.
  *
  *   grads      [nc_n_blocks()][n_layers] pointers, block after block. The mean replaces those of
  *              the first block; the others stay unchanged.
@@ -223,10 +217,9 @@ static inline struct nc_options nc_options_default(void)
 
 /* One layer. Name fields in initializers or start from zeros: later versions may add fields. */
 struct nc_layer {
-    /* For messages, or NULL. May be freed after nc_open. */
-    const char *name;
-    size_t n; /* elements, > 0 */
-    int fp32; /* if not 0, always travels in fp32 */
+    const char *name; /* for messages, or NULL; may be freed after nc_open */
+    size_t n;         /* elements, > 0 */
+    int fp32;         /* if not 0, always travels in fp32 */
     /* For codec onebit:column: a column has `column` elements, `stride` elements apart. Columns are
      * interleaved in runs of column * stride elements; n is a multiple of that.
      *
@@ -250,14 +243,12 @@ struct nc_report {
     uint64_t fp32_bytes; /* 4 per element, for comparison */
     double codec_s;      /* seconds of casting */
     double comm_s;       /* seconds of sending, waiting and adding */
-    /* 1 if cards added everything, else 0; the bits are the same */
-    int offload;
+    int offload;         /* 1 if cards added everything, else 0; the bits are the same */
     /* Path of this step's sums: the algorithm and, between GPUs, the transport, such as "direct",
      * "group-scatter:4", "direct by NCCL" or "cards". Valid until nc_close(). */
     const char *path;
-    /* With options.count_lost, of this rank's elements that did not travel in fp32. underflow:
-     * nonzero elements sent as 0. saturated: finite elements beyond the largest number of the
-     * format. */
+    /* With options.count_lost, of this rank's elements that did not travel in fp32: nonzero ones
+     * sent as 0, and finite ones beyond the largest number of the format. */
     uint64_t underflow, saturated;
     uint64_t reserved[5]; /* 0 */
 };
@@ -370,8 +361,7 @@ NC_API int nc_async_error(const struct nc *nc);
 NC_API int nc_rank(const struct nc *nc);
 NC_API int nc_n_ranks(const struct nc *nc);
 
-/* Return this process's number of blocks and its lowest block (see "Blocks" above). Without blocks:
- * 1 and the rank. */
+/* Return this process's number of blocks and its lowest block. Without blocks: 1 and the rank. */
 NC_API int nc_n_blocks(const struct nc *nc);
 NC_API int nc_first_block(const struct nc *nc);
 
@@ -468,28 +458,39 @@ NC_API int nc_broadcast(struct nc *nc, void *buf, size_t bytes, int root);
  * it between the same two steps. Returns 0 or -EBUSY. */
 NC_API int nc_force_fp32(struct nc *nc, int on);
 
-/* Return or set the number of steps so far, which keys the random bits of stochastic rounding. All
- * ranks must set the same number. */
+/* Return or set the number of steps, which keys random bits. All ranks must set the same one. */
 NC_API uint64_t nc_step(const struct nc *nc);
 NC_API int nc_set_step(struct nc *nc, uint64_t step);
 
 /* Save and load a rank's state between steps (number of steps, residuals). A job that loads it
- * continues with the same bits.
- *
- *   nc_state_bytes   Return the number of bytes that nc_state_save() writes to `to`.
- *   nc_state_load    All ranks call it, each with the state saved by the same rank of a job with
- *                    the same number of ranks, options and layers. Returns 0, or on all ranks
- *                    -EPROTO if a state belongs to another job or another step than the others', or
- *                    holds inf or nan. The communicator then stays usable. */
+ * continues with the same bits. nc_state_save() writes nc_state_bytes() bytes. All ranks call
+ * nc_state_load(), each with the state saved by the same rank of a job with the same number of
+ * ranks, options and layers. It returns 0, or on all ranks -EPROTO if a state belongs to another
+ * job or another step than the others', or holds inf or nan; the communicator stays usable. */
 NC_API size_t nc_state_bytes(const struct nc *nc);
 NC_API int nc_state_save(struct nc *nc, void *to);
 NC_API int nc_state_load(struct nc *nc, const void *from, size_t bytes);
 
+/* ---- casts without a communicator ---- */
+
+/* Cast x [n], in CPU memory, to packed codes by options.format, scale, overflow, round, seed and
+ * codec, and back. Scales aps:G and quantile and relgrad by weights: -EINVAL.
+ *
+ *   scale   minifloat: 2^k, codes are cast(x * 2^k). Other codecs: the largest |x|
+ *   codes   code i of w bits is in bits i * w to i * w + w - 1, from the lowest of byte 0 on
+ *
+ * nc_cast() returns the bytes of the codes, and only counts them if codes is NULL; nc_uncast()
+ * returns 0. Both may return a negative errno. */
+NC_API int64_t nc_cast(const struct nc_options *options, const float *x, size_t n, double *scale,
+                       void *codes);
+NC_API int nc_uncast(const struct nc_options *options, const void *codes, size_t n, double scale,
+                     float *x);
+
 /* Describe a return code of this header. Never NULL. */
 NC_API const char *nc_strerror(int code);
 
-/* Return this rank's line about the last call's failure, or "". If nc is NULL, that of this
- * thread's last nc_open. Valid until the next call. */
+/* Return this rank's line about the last call's failure, or "", valid until the next call. If nc is
+ * NULL: about this thread's last nc_open or cast. */
 NC_API const char *nc_last_error(const struct nc *nc);
 
 #ifdef __cplusplus

@@ -26,9 +26,7 @@ void nc_options_init(struct nc_options *options, size_t size)
     memcpy(options, &defaults, size < sizeof defaults ? size : sizeof defaults);
 }
 
-/* Copies options of any version, and so of any size. Prints no error, because the options name the
- * log. */
-static int copy_options(const struct nc_options *from, struct nc_options *out)
+int nc_options_copy(const struct nc_options *from, struct nc_options *out)
 {
     nc_options_init(out, sizeof *out);
     if (!from)
@@ -41,6 +39,13 @@ static int copy_options(const struct nc_options *from, struct nc_options *out)
             return -ENOTSUP;
     memcpy(out, from, size < own ? size : own);
     return 0;
+}
+
+int nc_options_refuse(int rc)
+{
+    if (rc == -ENOTSUP)
+        return ERR(-EINVAL, "cannot use options of a later version than %s", NC_VERSION);
+    return ERR(-EINVAL, "cannot use options without a size: start from nc_options_default()");
 }
 
 #define ELEMENTS_MAX ((size_t)1 << 40)
@@ -276,10 +281,8 @@ static void give_back(struct nc *nc)
 static int prepare(void *arg)
 {
     struct opening *a = arg;
-    if (a->options_rc == -ENOTSUP)
-        return ERR(-EINVAL, "cannot use options of a later version than %s", NC_VERSION);
     if (a->options_rc < 0)
-        return ERR(-EINVAL, "cannot use options without a size: start from nc_options_default()");
+        return nc_options_refuse(a->options_rc);
     a->nc = buf_alloc(sizeof *a->nc);
     return a->nc ? 0 : -ENOMEM;
 }
@@ -343,7 +346,7 @@ static int open_as(struct comm_members *members, const struct nc_transport *tran
         *out = NULL;
     const int gpu = gpu_enter();
     fp_env_enter(&fp);
-    a.options_rc = copy_options(options, &a.options);
+    a.options_rc = nc_options_copy(options, &a.options);
     struct err_lines lines = nc_lines(&a.options);
     struct err_lines *before = err_turn(&lines);
     const int rc = !out ? ERR(-EINVAL, "cannot open a communicator: the pointer for it is NULL")

@@ -54,6 +54,13 @@ struct nc {
     int gpu;   /* the caller's current device during a call (gpu_enter()) */
 };
 
+/* ---- nc.c ---- */
+
+/* Copy options of any version, and so of any size. Returns 0, or an error for nc_options_refuse(),
+ * which reports -EINVAL: only then the log is known. */
+int nc_options_copy(const struct nc_options *from, struct nc_options *out);
+int nc_options_refuse(int rc);
+
 /* ---- nc_call.c ---- */
 
 /* Begin a call. Until nc_leave(), messages go to the log that the options name, and arithmetic is
@@ -73,7 +80,7 @@ int nc_leave_refused(struct nc *nc, int rc);
 /* Return lines that go to o->log if it is set. o must outlive them. */
 struct err_lines nc_lines(struct nc_options *o);
 
-/* Store the error of a failed nc_open() for nc_last_error(NULL). */
+/* Store the error of a failed nc_open() or cast for nc_last_error(NULL). */
 void nc_open_failed(const struct err_lines *lines, int rc);
 
 /* Call body for each block of this process, in turns while blocks wait for each other. Returns 0,

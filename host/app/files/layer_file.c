@@ -1,11 +1,11 @@
 /* layer_file.c : casts one layer from a file to codes and back. */
 #include "app/files/layer_file.h"
-#include "base/bits.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "codec/codec_kind.h"
+#include "codec/codec_whole.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -83,21 +83,6 @@ static bool all_finite(const struct bytes *b)
            0x7f800000;
 }
 
-struct whole {
-    struct codec_layer layer;
-    struct codec_call call;
-    struct reduce_op op;
-    size_t padded;
-};
-
-static void make_whole(const struct codec *codec, size_t n, struct whole *w)
-{
-    w->layer = (struct codec_layer){.n = n};
-    w->call = (struct codec_call){.codec = codec, .layers = &w->layer, .n_layers = 1};
-    w->op = codec_reduce_op(&w->call);
-    w->padded = (n + w->op.unit - 1) / w->op.unit * w->op.unit;
-}
-
 static int read_weights(const struct codec *codec, const char *path, struct bytes *weights,
                         struct codec_layer *layer)
 {
@@ -158,34 +143,16 @@ static int read_state(const char *path, size_t bytes, struct bytes *was, uint8_t
     return 0;
 }
 
-static int encode(const struct codec *codec, struct whole *w, const float *x, const char *path,
-                  uint8_t *codes)
-{
-    const struct codec_part part = {.layer = &w->layer};
-    struct vec_span span = {.x = x,
-                            .codes = codes,
-                            .n = w->layer.n,
-                            .padded = w->padded,
-                            .key = codec_key(codec, 0, 0, 0)};
-    codec_absmax_all(codec, &span, &part, 1);
-    if (span.absmax >= 0x7f800000)
-        return ERR(-EINVAL, "cannot encode '%s': it holds inf or nan", path);
-    w->layer.max = w->layer.own_max = float_of(span.absmax);
-    span.shift = codec_shift(codec, codec_exponent(codec, span.absmax));
-    codec_encode_all(codec, &span, &part, 1);
-    return 0;
-}
-
 /* The caller frees the codes, also after a failure. */
-static int cast_bytes(const struct codec *codec, const struct bytes *in, const char *path,
-                      struct whole *w, struct bytes *codes)
+static int cast_bytes(const struct bytes *in, const char *path, struct codec_whole *w,
+                      struct bytes *codes)
 {
     if (!in->n || in->n % sizeof(float))
         return ERR(-EINVAL, "cannot encode '%s': %zu bytes are not a whole number of fp32 values",
                    path, in->n);
     codes->n = reduce_op_in_at(&w->op, w->padded);
     codes->at = buf_alloc(codes->n);
-    return codes->at ? encode(codec, w, (const float *)(const void *)in->at, path, codes->at)
+    return codes->at ? codec_whole_encode(w, (const float *)(const void *)in->at, path, codes->at)
                      : -ENOMEM;
 }
 
@@ -193,7 +160,7 @@ int layer_file_cast(const struct codec *codec, const char *in, const char *weigh
                     const char *state, const char *out, float *max)
 {
     struct bytes x = {NULL, 0}, w_of = {NULL, 0}, codes = {NULL, 0}, was = {NULL, 0};
-    struct whole w;
+    struct codec_whole w;
     uint8_t *next = NULL;
     size_t kept = 0;
     /* weights may be NULL, which ends the list */
@@ -201,7 +168,7 @@ int layer_file_cast(const struct codec *codec, const char *in, const char *weigh
     int rc = state ? check_state(state, others) : 0;
     if (!rc)
         rc = read_file(in, SIZE_MAX, &x);
-    make_whole(codec, x.n / sizeof(float), &w);
+    codec_whole(codec, x.n / sizeof(float), &w);
     if (!rc)
         rc = read_weights(codec, weights, &w_of, &w.layer);
     if (!rc && state) {
@@ -211,7 +178,7 @@ int layer_file_cast(const struct codec *codec, const char *in, const char *weigh
         w.layer.next_state = next;
     }
     if (!rc)
-        rc = cast_bytes(codec, &x, in, &w, &codes);
+        rc = cast_bytes(&x, in, &w, &codes);
     if (!rc)
         rc = write_files(out, &codes, state, &(struct bytes){next, kept});
     *max = w.layer.max;
@@ -220,9 +187,9 @@ int layer_file_cast(const struct codec *codec, const char *in, const char *weigh
 }
 
 static int count_values(const struct codec *codec, const struct bytes *codes, const char *path,
-                        uint64_t count, struct whole *w)
+                        uint64_t count, struct codec_whole *w)
 {
-    make_whole(codec, count ? (size_t)count : 1, w);
+    codec_whole(codec, count ? (size_t)count : 1, w);
     if (!count && w->op.unit == 1)
         return ERR(-EINVAL, "cannot decode '%s': columns may have any length, so it needs --count",
                    path);
@@ -233,7 +200,7 @@ static int count_values(const struct codec *codec, const struct bytes *codes, co
         return ERR(-EINVAL, "cannot decode '%s': %zu bytes are not a multiple of %zu%s", path,
                    codes->n, unit_bytes, codes->n && in_part ? ", need --count" : "");
     if (!count)
-        make_whole(codec, n_units * w->op.unit, w);
+        codec_whole(codec, n_units * w->op.unit, w);
     if (w->padded / w->op.unit != n_units)
         return ERR(-EINVAL, "cannot decode '%s': it holds %zu to %zu values, not %llu", path,
                    (n_units - 1) * w->op.unit + 1, n_units * w->op.unit, (unsigned long long)count);
@@ -244,29 +211,11 @@ static int count_values(const struct codec *codec, const struct bytes *codes, co
     return 0;
 }
 
-/* codec_decode_all() reads a sum's codes: those of its only addend, unless sums are wide. */
-static int decode(const struct codec *codec, struct whole *w, const uint8_t *codes, float *x)
-{
-    const struct codec_part part = {.layer = &w->layer};
-    uint8_t *sum = NULL;
-    if (codec->kind->sums & REDUCE_WIDE) {
-        sum = buf_alloc(w->op.ops->out_bytes(&w->op, w->padded));
-        if (!sum)
-            return -ENOMEM;
-        w->op.ops->sum(&w->op, 0, &codes, 1, w->padded, true, sum);
-    }
-    const int shift = codec_shift(codec, codec_exponent(codec, bits_of(w->layer.max)));
-    const struct vec_out out = codec_out(codec, sum ? sum : codes, w->layer.n, shift, x);
-    codec_decode_all(codec, &out, &part, 1);
-    free(sum);
-    return 0;
-}
-
 int layer_file_uncast(const struct codec *codec, const char *in, const char *weights,
                       uint64_t count, float max, const char *out)
 {
     struct bytes codes = {NULL, 0}, w_of = {NULL, 0};
-    struct whole w;
+    struct codec_whole w;
     float *x = NULL;
     int rc = read_file(in, SIZE_MAX, &codes);
     if (!rc)
@@ -276,7 +225,7 @@ int layer_file_uncast(const struct codec *codec, const char *in, const char *wei
     if (!rc) {
         w.layer.max = max;
         x = buf_alloc(w.layer.n * sizeof *x);
-        rc = x ? decode(codec, &w, codes.at, x) : -ENOMEM;
+        rc = x ? codec_whole_decode(&w, codes.at, x) : -ENOMEM;
     }
     if (!rc)
         rc = write_files(out, &(struct bytes){(uint8_t *)x, w.layer.n * sizeof *x}, NULL, NULL);
