@@ -138,7 +138,7 @@ XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt
 HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/narrowcast.lua $(B)/libnarrowcast.so $(B)/libnarrowcast_mpi.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XDP_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
             $(BENCH_BIN) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
-.PHONY: all run check test test-long install deb dist bench bench-gpu tools sim dissector shell bitstream formal synth lint fmt clean hooks map help skips force
+.PHONY: all run check test test-long install deb wheel dist bench bench-gpu tools sim dissector shell bitstream formal synth lint fmt clean hooks map help skips force
 all: $(HERE) $(GPU_LIB) skips           ## build everything this machine can build
 skips:
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the Verilated card: no $(if $(HAVE_CXX),verilator,C++ compiler); simulated cards are the plain C ones')
@@ -167,6 +167,8 @@ install: $(placed)                      ## install programs, libraries, header, 
 	$(Q)host/install_files.sh $(B) '$(PREFIX)' '$(DESTDIR)' '$(VERSION)' '$(mpi_link)'
 deb: $(placed)                          ## make a Debian package, $(B)/narrowcast_*.deb
 	$(Q)rm -rf $(B)/deb && host/install_files.sh $(B) /usr $(B)/deb '$(VERSION)' '$(mpi_link)' && host/deb.sh $(B) '$(VERSION)'
+wheel: $(B)/libnarrowcast.so            ## make a wheel for pip, with the library inside, $(B)/python/*.whl (downloads 2 MB of tools)
+	$(Q)host/python/wheel.sh $(B)
 dist:                                   ## make $(B)/narrowcast-VERSION.tar.gz from the last commit, without bench/data
 	$(Q)mkdir -p $(B); umask 022; git -c tar.umask=022 archive --prefix=narrowcast-$(VERSION)/ -o $(B)/narrowcast-$(VERSION).tar.gz HEAD -- . ':(exclude)bench/data' && echo 'dist  $(B)/narrowcast-$(VERSION).tar.gz'
 # chart NAME: draws $(B)/NAME.json

@@ -27,8 +27,8 @@ for plugin in mpi cuda xrt fabric xdp; do # loaded on demand
     [ ! -f "$build/libnarrowcast_$plugin.so" ] || put 755 lib "$build/libnarrowcast_$plugin.so"
 done
 put 644 share/doc/narrowcast LICENSE
-put 644 share/narrowcast host/python/narrowcast_ddp.py
-for part in card control step; do # what `narrowcast conform` plays
+put 644 share/narrowcast/python/narrowcast host/python/narrowcast/*.py host/python/narrowcast/py.typed
+for part in card control step casts uncasts; do # of `narrowcast conform`, and of Python's self-test
     put 644 share/narrowcast/vectors tests/conformance/vectors/$part.jsonl
 done
 put 644 "lib/$(uname -m)-linux-gnu/wireshark/plugins" "$build/narrowcast.lua" # Debian's place

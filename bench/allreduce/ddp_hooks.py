@@ -11,7 +11,7 @@ from torch import nn
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "host", "python"))
-import narrowcast_ddp  # noqa: E402
+import narrowcast.ddp  # noqa: E402
 
 
 class Block(nn.Module):
@@ -52,7 +52,7 @@ def power_sgd(rank):
 
 
 def narrow(**options):
-    return lambda model: (narrowcast_ddp.State(model, **options), narrowcast_ddp.hook)
+    return lambda model: (narrowcast.ddp.State(model, **options), narrowcast.ddp.hook)
 
 
 HOOKS = {
@@ -91,7 +91,7 @@ def median_step(module, x, hook, n_steps):
     times = torch.tensor(times[4:])
     dist.all_reduce(times, dist.ReduceOp.MAX)
     sent = None
-    if isinstance(state, narrowcast_ddp.State):
+    if isinstance(state, narrowcast.ddp.State):
         sent = state.report["sent_bytes"]
         state.close()
     return times.median().item(), sent

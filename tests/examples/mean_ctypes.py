@@ -26,8 +26,7 @@ class Report(Structure):
                 ("reserved", c_uint64 * 5)]
 
 
-# Parts of Open MPI that are loaded later look for its symbols in the global scope.
-lib = ctypes.CDLL("libnarrowcast.so.0", mode=ctypes.RTLD_GLOBAL)
+lib = ctypes.CDLL("libnarrowcast.so.0")
 lib.nc_options_init.argtypes = [POINTER(Options), c_size_t]
 lib.nc_open.argtypes = [POINTER(Options), POINTER(Layer), c_int, POINTER(c_void_p)]
 lib.nc_allreduce.argtypes = [c_void_p, POINTER(c_void_p), POINTER(Report)]

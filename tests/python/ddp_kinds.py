@@ -1,4 +1,4 @@
-# ddp_kinds.py : checks which parameters narrowcast_ddp's hook averages, for test_ddp.sh, on 2 CPU
+# ddp_kinds.py : checks which parameters narrowcast.ddp's hook averages, for test_ddp.sh, on 2 CPU
 # ranks over gloo. Others must be refused by name when the state is made; every gradient must
 # change.
 #
@@ -12,7 +12,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "host", "python"))
-import narrowcast_ddp as nd  # noqa: E402
+import narrowcast.ddp as nd  # noqa: E402
 from ddp_train import check  # noqa: E402
 
 RANKS = 2

@@ -1,4 +1,4 @@
-# ddp_train.py : trains DistributedDataParallel on CPUs with and without narrowcast_ddp's hook.
+# ddp_train.py : trains DistributedDataParallel on CPUs with and without narrowcast.ddp's hook.
 # For test_ddp.sh. Each command starts its own ranks.
 #
 #     ddp_train.py train FOLDER [DATA]    trains a small CNN on 4 ranks: fp32 without the hook, then
@@ -20,7 +20,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "host", "python"))
-import narrowcast_ddp as nd  # noqa: E402
+import narrowcast.ddp as nd  # noqa: E402
 
 SEED = 20261123
 
@@ -179,15 +179,12 @@ def blocks_refused(model, state):
 
 
 def mean_c(n_steps=3):
-    from ctypes import byref, c_int, c_void_p, POINTER, sizeof
-    lib, words, nc = nd._load(), nd._Options(), c_void_p()
-    lib.nc_open.argtypes = [POINTER(nd._Options), POINTER(nd._Layer), c_int, POINTER(c_void_p)]
-    lib.nc_allreduce.argtypes = [c_void_p, POINTER(c_void_p), POINTER(nd._Report)]
-    lib.nc_options_init(byref(words), sizeof(words))
-    for name, value in OPTIONS.items():
-        setattr(words, name, value.encode() if isinstance(value, str) else value)
+    from ctypes import byref, c_int, c_void_p, POINTER
+    from narrowcast import _library
+    lib, words, nc = _library.load(), _library.settings("mean_c", OPTIONS), c_void_p()
+    lib.nc_open.argtypes = [POINTER(_library.Options), POINTER(_library.Layer), c_int, POINTER(c_void_p)]
     grads = known_grads(0, 0)
-    layers = (nd._Layer * len(grads))()
+    layers = (_library.Layer * len(grads))()
     for layer, g in zip(layers, grads):
         layer.name, layer.n = b"grad", g.numel()
     check(lib.nc_open(byref(words), layers, len(layers), byref(nc)) == 0, "nc_open")

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test_ddp.sh : tests PyTorch's DDP with narrowcast_ddp's hook (host/python) on CPU processes over
+# test_ddp.sh : tests PyTorch's DDP with narrowcast.ddp's hook (host/python) on CPU processes over
 # gloo: it must learn as without the hook, with narrowcast.h's bits over MPI. Faults are exceptions
 # on every rank.
 set -u

@@ -46,6 +46,7 @@ not_here() {
     *' --tap '* | host/ranks.sh*'://10.77.0.'*) echo 'test_shell_tap.sh does it' ;;
     *' ./program'*) echo "the reader's program" ;;
     'make install'* | 'make deb'* | 'make dist'*) echo 'test_install.sh does it' ;;
+    'make wheel'* | pip\ install* | python*narrowcast.selftest*) echo 'test_wheel.sh does it' ;;
     make\ test* | make\ check* | 'make all'* | 'make formal'* | 'make synth'* | 'make lint'* | make | 'make bench'* | *GPU_ARCHS*) echo 'a whole build or all tests' ;;
     tests/*.sh* | *build/tests/test_nc_table_mpi* | 'build/tests/test_mf_floats long'*) echo 'a test of its own' ;;
     */train_peer.sh\ cpu* | *predict_check.sh*) echo 'it measures for minutes' ;;

@@ -31,8 +31,8 @@ all_read "$dir/listing"
 {
     echo ./opt/nc/bin/narrowcast ./opt/nc/bin/narrowcast-sim ./opt/nc/include/narrowcast.h ./opt/nc/lib/libnarrowcast-pmpi.so ./opt/nc/lib/libnccl-net-narrowcast.so ./opt/nc/lib/libnarrowcast.{a,so,so.0} \
         "./opt/nc/lib/libnarrowcast.so.$version" ./opt/nc/lib/pkgconfig/narrowcast.pc ./opt/nc/share/bash-completion/completions/narrowcast \
-        ./opt/nc/share/doc/narrowcast/LICENSE ./opt/nc/share/man/man1/narrowcast.1 ./opt/nc/share/man/man3/narrowcast.3 ./opt/nc/share/narrowcast/narrowcast_ddp.py \
-        ./opt/nc/share/narrowcast/vectors/{card,control,step}.jsonl "./opt/nc/lib/$(uname -m)-linux-gnu/wireshark/plugins/narrowcast.lua"
+        ./opt/nc/share/doc/narrowcast/LICENSE ./opt/nc/share/man/man1/narrowcast.1 ./opt/nc/share/man/man3/narrowcast.3 ./opt/nc/share/narrowcast/python/narrowcast/{__init__.py,_library.py,cast.py,ddp.py,py.typed,selftest.py} \
+        ./opt/nc/share/narrowcast/vectors/{card,casts,control,step,uncasts}.jsonl "./opt/nc/lib/$(uname -m)-linux-gnu/wireshark/plugins/narrowcast.lua"
     "$n" --help | awk '/^  [a-z]+ +[^ ]/ && !/narrowcast/ { print "./opt/nc/share/man/man1/narrowcast-" $1 ".1" }'
 } | tr ' ' '\n' | LC_ALL=C sort >"$dir/wanted"
 diff "$dir/wanted" "$dir/placed" || fail "files: wanted (<), there (>)"
@@ -151,6 +151,9 @@ if command -v python3 >/dev/null; then
     runs mean_ctypes.py 'mean 2.5 of 4 ranks, 1016 bytes of codes' python3 mean_ctypes.py
 else
     echo 'not run: mean_ctypes.py (no python3)'
+fi
+if command -v python3 >/dev/null; then
+    (unset LD_LIBRARY_PATH && PYTHONPATH=nc/share/narrowcast/python python3 -B -m narrowcast.selftest) >"$dir/said" 2>&1 || fail "the installed Python package: $(tail -n 2 "$dir/said")"
 fi
 nc/bin/narrowcast info 2>/dev/null | grep -q 'nc/bin/narrowcast-sim' || fail "the installed program does not find the simulated card"
 

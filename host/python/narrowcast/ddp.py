@@ -1,9 +1,9 @@
-"""narrowcast_ddp.py : narrow gradients for PyTorch's DistributedDataParallel, as a communication hook.
+"""ddp.py : narrow gradients for PyTorch's DistributedDataParallel, as a communication hook.
 
-    import narrowcast_ddp
+    import narrowcast.ddp
     ddp = torch.nn.parallel.DistributedDataParallel(model)
-    state = narrowcast_ddp.State(model, format="e4m3", scale="aps")       # see `narrowcast train --help`
-    ddp.register_comm_hook(state, narrowcast_ddp.hook)
+    state = narrowcast.ddp.State(model, format="e4m3", scale="aps")       # see `narrowcast train --help`
+    ddp.register_comm_hook(state, narrowcast.ddp.hook)
     ... train ...
     state.close()                                                          # on all ranks, before destroy_process_group()
 
@@ -15,9 +15,9 @@ step, as they do without the hook.
 
 Failures are a RuntimeError on every rank, after which the state can only be closed. The same holds for a backward pass that
 follows an incomplete one. A state that is dropped without close(), or whose process exits, is abandoned, which the other ranks
-see at once.
+see at once."""
 
-Needs libnarrowcast.so.0: $NARROWCAST_LIBRARY, beside this file's PREFIX (make install), or on the loader's path."""
+from __future__ import annotations
 
 import atexit
 import ctypes
@@ -28,64 +28,14 @@ import queue
 import threading
 import time
 import weakref
-from ctypes import CFUNCTYPE, POINTER, Structure, byref, c_char_p, c_double, c_int, c_size_t, c_uint64, c_void_p, sizeof
+from ctypes import byref, c_int, c_void_p, sizeof
+from typing import Any, Optional
 
 import torch
 import torch.distributed as dist
 
-_WORDS = "format scale sum out_format overflow round algo offload".split()
-_MORE_WORDS = "device codec xclbin node_sum quantise acc_format".split()
-
-
-class _Options(Structure):  # struct nc_options
-    _fields_ = (
-        [("size", c_size_t)]
-        + [(name, c_char_p) for name in _WORDS]
-        + [("bucket_bytes", c_size_t), ("deadline_s", c_double), ("seed", c_uint64)]
-        + [(name, c_char_p) for name in _MORE_WORDS]
-        + [("rescale", c_int), ("op", c_char_p), ("type", c_char_p), ("threads", c_int), ("log", c_void_p), ("log_arg", c_void_p),
-           ("count_lost", c_int), ("blocks", c_int), ("shard", c_char_p), ("shard_n", c_void_p), ("gather", c_char_p)]
-    )
-
-
-class _Layer(Structure):  # struct nc_layer
-    _fields_ = [("name", c_char_p), ("n", c_size_t), ("fp32", c_int), ("column", c_size_t), ("stride", c_size_t),
-                ("weights", c_void_p), ("reserved", c_void_p * 4)]
-
-
-class _Report(Structure):  # struct nc_report
-    _fields_ = [("sent_bytes", c_uint64), ("code_bytes", c_uint64), ("fp32_bytes", c_uint64), ("codec_s", c_double),
-                ("comm_s", c_double), ("offload", c_int), ("path", c_char_p), ("underflow", c_uint64), ("saturated", c_uint64),
-                ("reserved", c_uint64 * 5)]
-
-
-_Begin = CFUNCTYPE(c_int, c_void_p, c_int, c_int, c_void_p, c_size_t, POINTER(c_void_p))
-_Cancel = CFUNCTYPE(None, c_void_p, c_void_p)
-
-
-class _Transport(Structure):  # struct nc_transport
-    _fields_ = [("size", c_size_t), ("arg", c_void_p), ("rank", c_int), ("n_ranks", c_int), ("isend", _Begin), ("irecv", _Begin),
-                ("test", c_void_p), ("progress", c_void_p), ("cancel", _Cancel), ("threads", c_int), ("reserved", c_void_p * 8)]
-
-
-def _load():
-    here = os.path.dirname(os.path.abspath(__file__))
-    beside = os.path.join(here, "..", "..", "lib", "libnarrowcast.so.0")
-    name = os.environ.get("NARROWCAST_LIBRARY") or (beside if os.path.exists(beside) else "libnarrowcast.so.0")
-    lib = ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
-    lib.nc_options_init.argtypes = [POINTER(_Options), c_size_t]
-    lib.nc_open_over.argtypes = [POINTER(_Transport), POINTER(_Options), POINTER(_Layer), c_int, POINTER(c_void_p)]
-    lib.nc_iallreduce.argtypes = [c_void_p, POINTER(c_void_p)]
-    lib.nc_ready.argtypes = [c_void_p, c_int, c_int]
-    lib.nc_wait.argtypes = [c_void_p, POINTER(_Report)]
-    lib.nc_close.argtypes = [c_void_p]
-    lib.nc_abort.argtypes = [c_void_p, c_int]
-    lib.nc_state_bytes.argtypes, lib.nc_state_bytes.restype = [c_void_p], c_size_t
-    lib.nc_state_save.argtypes = [c_void_p, c_void_p]
-    lib.nc_state_load.argtypes = [c_void_p, c_void_p, c_size_t]
-    lib.nc_last_error.argtypes, lib.nc_last_error.restype = [c_void_p], c_char_p
-    return lib
-
+from . import _library
+from ._library import Begin, Cancel, Layer, Report, Transport
 
 class _Channel:
     """Messages to or from a rank with one tag. They end in the order of their beginning, so one thread waits for each in turn.
@@ -122,8 +72,8 @@ class _Group:
         self.under_way = [False] * self.FLAGS
         self.at = 0
         self.lock = threading.Lock()  # for under_way: a cancelled message writes nothing
-        self.table = _Transport(size=sizeof(_Transport), rank=self.rank, n_ranks=self.n_ranks, isend=_Begin(self.isend),
-                                irecv=_Begin(self.irecv), cancel=_Cancel(self.cancel), threads=1)
+        self.table = Transport(size=sizeof(Transport), rank=self.rank, n_ranks=self.n_ranks, isend=Begin(self.isend),
+                                irecv=Begin(self.irecv), cancel=Cancel(self.cancel), threads=1)
 
     def flag(self):
         while self.under_way[self.at]:
@@ -174,22 +124,6 @@ class _Group:
         end = time.monotonic() + 1  # a failed message may hold its thread for ever
         for channel in self.channels.values():
             channel.thread.join(max(0, end - time.monotonic()))
-
-
-def _settings(lib, options):
-    """Return a filled struct nc_options."""
-    words = _Options()
-    lib.nc_options_init(byref(words), sizeof(words))
-    words.bucket_bytes = 16 << 20  # a message costs turns of Python's threads: few and long ones (bench/allreduce/ddp_hooks.sh)
-    unused = ("size", "device", "type", "threads", "log", "log_arg", "shard", "shard_n", "gather")
-    types = {name: kind for name, kind in _Options._fields_ if name not in unused}
-    for name, value in options.items():
-        if name not in types:
-            raise TypeError(f"narrowcast_ddp.State has no option '{name}': those are {', '.join(types)}")
-        if isinstance(value, str) != (types[name] is c_char_p):
-            raise TypeError(f"option {name}={value!r}: must be a {'word' if types[name] is c_char_p else 'number'}")
-        setattr(words, name, value.encode() if isinstance(value, str) else value)
-    return words
 
 
 def _gloo_group(model, group):
@@ -257,11 +191,12 @@ class State:
     strided, of float32, float64, float16 or bfloat16, on a CPU or GPU. Raises RuntimeError with the
     library's own line, here and in the backward pass; after that only close() may follow."""
 
-    def __init__(self, model, process_group=None, **options):
+    def __init__(self, model: torch.nn.Module, process_group: Optional[dist.ProcessGroup] = None, **options: Any):
         if options.get("blocks") and getattr(model, "find_unused_parameters", False):
             raise ValueError("narrowcast: blocks= does not work with find_unused_parameters=True: DDP would see only the last block")
-        self.lib, self.nc, self.pid = _load(), c_void_p(), os.getpid()
-        words = _settings(self.lib, options)
+        self.lib, self.nc, self.pid = _library.load(), c_void_p(), os.getpid()
+        # a message costs turns of Python's threads: few and long ones (bench/allreduce/ddp_hooks.sh)
+        words = _library.settings("narrowcast.ddp.State", {"bucket_bytes": 16 << 20, **options})
         module = model.module if isinstance(model, torch.nn.parallel.DistributedDataParallel) else model
         named = _averaged(module)
         self.names = {id(p): name for name, p in module.named_parameters()}
@@ -269,7 +204,7 @@ class State:
         self.index = {id(p): i for i, p in enumerate(self.params)}
         self.waiting = []  # (bucket, places of its gradients, future) of the current step
         self.report, self.steps, self.skipped, self.sent_bytes = {}, 0, 0, 0
-        layers = (_Layer * len(named))()
+        layers = (Layer * len(named))()
         for layer, (name, p) in zip(layers, named):
             layer.name, layer.n = name.encode(), p.numel()
             layer.column, layer.stride = _columns(p.shape)
@@ -280,7 +215,7 @@ class State:
         process_group, self.own_group = _gloo_group(model, process_group)
         self.group = _Group(process_group)
         if self.lib.nc_open_over(byref(self.group.table), byref(words), layers, len(layers), byref(self.nc)) < 0:
-            raise RuntimeError("narrowcast: " + self.lib.nc_last_error(None).decode())
+            raise RuntimeError(_library.last_error())
         first, self.n_blocks = self.lib.nc_first_block(self.nc), options.get("blocks", 0) or self.lib.nc_n_ranks(self.nc)
         self.blocks = range(first, first + self.lib.nc_n_blocks(self.nc))
         # gradients of each block: those of the last are the hook's
@@ -297,14 +232,14 @@ class State:
 
     def _must(self, code):
         if code < 0:
-            failed = RuntimeError("narrowcast: " + self.lib.nc_last_error(self.nc).decode())
+            failed = RuntimeError(_library.last_error(self.nc))
             for *_, future in self.waiting:
                 future.set_exception(failed)
             self.waiting = []
             raise failed
         return code
 
-    def next_block(self):
+    def next_block(self) -> None:
         """End a block other than this rank's last: keep its gradients, and set them to 0.
 
         With blocks=V, each batch is cut into V equal parts, and self.blocks is the range of those that this rank computes. DDP's hook
@@ -380,9 +315,9 @@ class State:
         return future
 
     def _finish(self):
-        report = _Report()
+        report = Report()
         skipped = self._must(self.lib.nc_wait(self.nc, byref(report))) == 1
-        self.report = {name: getattr(report, name) for name, _ in _Report._fields_ if name != "reserved"}
+        self.report = {name: getattr(report, name) for name, _ in Report._fields_ if name != "reserved"}
         self.steps += 1
         self.skipped += skipped
         self.sent_bytes += report.sent_bytes
@@ -399,7 +334,7 @@ class State:
                     grad.copy_(self.rooms[0][i].view(grad.shape))
             future.set_result(bucket.buffer())
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, torch.Tensor]:
         """Return this rank's residuals and number of steps. A job with the same number of ranks (of blocks), model and options that
         loads them continues with the same bits."""
         self._open()
@@ -407,7 +342,7 @@ class State:
         self._must(self.lib.nc_state_save(self.nc, saved.data_ptr()))
         return {"narrowcast": saved}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
         """Load what this rank saved, on any device. With blocks, another number of ranks may load the tensors of all ranks, joined by
         torch.cat() in rank order. Call on all ranks, between steps. Raise on all ranks, and leave this state unchanged, if a rank's
         state cannot be loaded."""
@@ -430,7 +365,7 @@ class State:
             raise ValueError("narrowcast: cannot load a state: " + why)
         self._must(code)
 
-    def close(self):
+    def close(self) -> None:
         """Leave the communicator, with all ranks. A second call does nothing."""
         if not self.nc or os.getpid() != self.pid:  # a forked child's exit is not the training's
             return
@@ -452,6 +387,6 @@ class State:
             self._give_up()
 
 
-def hook(state, bucket):
+def hook(state: State, bucket: dist.GradBucket) -> torch.futures.Future:
     """The hook of DistributedDataParallel.register_comm_hook(state, hook)."""
     return state._take(bucket)
