@@ -14,7 +14,7 @@ struct codec_whole {
 /* codec: settled for one rank, and seeded. n: elements, > 0. */
 void codec_whole(const struct codec *codec, size_t n, struct codec_whole *w);
 
-/* Encode x [n], and set layer.max. name: of x, for messages. Reports -EINVAL if x holds inf or nan. */
+/* Encode x [n], and set layer.max. name: of x, for messages. Reports -EINVAL for inf or nan. */
 int codec_whole_encode(struct codec_whole *w, const float *x, const char *name, uint8_t *codes);
 
 /* Decode to x [n]. Reports -ENOMEM. */

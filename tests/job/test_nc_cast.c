@@ -1,5 +1,5 @@
-/* test_nc_cast.c : nc_cast() and nc_uncast() of narrowcast.h: codes are those of the plain backend at
- * the power of two that a scale chooses, and codecs bring back their values. */
+/* test_nc_cast.c : nc_cast() and nc_uncast() of narrowcast.h: codes are those of the plain backend
+ * at the power of two that a scale chooses, and codecs bring back their values. */
 #include "check.h"
 #include "codec/codec.h"
 #include <errno.h>
@@ -7,9 +7,9 @@
 #include <narrowcast.h>
 #include <string.h>
 
-enum { N = 1003, MOST = 4 * N + 8 };
+enum { N = 1003, ROOM = 4 * N + 8 };
 static float x[N], back[N], wanted[N];
-static uint8_t codes[MOST], others[MOST];
+static uint8_t codes[ROOM], others[ROOM];
 
 static void fill(void)
 {
