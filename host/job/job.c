@@ -14,8 +14,8 @@
 #include <string.h>
 
 /* Parses specs without communication. Settles *codec: fits it to the algorithm and the number of
- * ranks. j->codec is settled later, when the GPUs are known. */
-static int read_words(const struct job_spec *w, struct job *j, struct codec *codec)
+ * ranks. j->codec is settled later, when the GPUs are known. near: as find_near() returns it. */
+static int read_words(const struct job_spec *w, int near, struct job *j, struct codec *codec)
 {
     const int n_ranks = comm_n_ranks(j->comm);
     const char *algo = w->algo ? w->algo : "auto";
@@ -40,8 +40,10 @@ static int read_words(const struct job_spec *w, struct job *j, struct codec *cod
         return ERR(-EINVAL,
                    "--node-sum %s does not work with --offload '%s': leave one of them out",
                    w->node_sum, cards);
-    TRY(choice_cards(algo, cards, codec, n_ranks, &j->cards.where, j->no_cards,
-                     sizeof j->no_cards));
+    if (j->chooses && codec_sum(codec) == codec_card_sum(codec))
+        j->cards.near = near;
+    TRY(choice_cards(algo, cards, codec, offload_n_masters(codec_sum(codec), n_ranks, &j->cards),
+                     &j->cards.where, j->no_cards, sizeof j->no_cards));
     j->cards.needed = !strcmp(algo, "offload");
     if (w->emulated)
         j->cards.where = NULL, j->no_cards[0] = 0;
@@ -65,36 +67,40 @@ static int check_same_words(struct job *j, const struct codec *c, const struct j
     return choice_agree(j->comm, j->cards.where);
 }
 
-/* Sets job->near: K, if K near ranks (those of a machine, else virtual ranks of a process) should
- * add their codes first, because the wide word of their sum and one result are shorter than K codes
- * and results. */
-static int find_near(struct job *j, const struct codec *codec)
+/* Returns K if K consecutive ranks are near: those of a machine, else virtual ranks of a process.
+ * Less than 2 if not, or a negative errno. */
+static int find_near(struct comm *c)
 {
-    const int here = comm_n_here(j->comm), processes = comm_n_processes(j->comm);
-    const struct vec_sum *sum = codec_sum(codec);
+    const int here = comm_n_here(c), processes = comm_n_processes(c);
     int k = 0;
-    if (!j->chooses || j->algo != &algo_direct || j->low_memory || !sum || sum->rule != VEC_EXACT)
-        return 0;
-    if (comm_n_ranks(j->comm) > 3)
-        TRY(k = comm_ranks_per_machine(j->comm));
-    if (!k && processes > 1 && here * processes == comm_n_ranks(j->comm))
-        k = here;
-    if (k < 2)
-        return 0;
+    if (comm_n_ranks(c) > 3)
+        TRY(k = comm_ranks_per_machine(c));
+    return !k && processes > 1 && here * processes == comm_n_ranks(c) ? here : k;
+}
+
+/* Sets job->near: K, if K near ranks should add their codes first, because the wide word of their
+ * sum and one result are shorter than K codes and results. */
+static void choose_near(struct job *j, int k, const struct codec *codec)
+{
+    const struct vec_sum *sum = codec_sum(codec);
+    if (k < 2 || !j->chooses || j->algo != &algo_direct || j->low_memory || !sum ||
+        sum->rule != VEC_EXACT)
+        return;
     const unsigned wide = (unsigned)mf_wide_bits(sum->in, (unsigned)k), in = mf_width(sum->in),
                    out = mf_width(sum->out);
     if (wide + out < (unsigned)k * (in + out))
         j->near = k;
-    return 0;
 }
 
 static int settle(struct job *j, const struct job_spec *spec)
 {
     struct codec codec;
+    const int near = find_near(j->comm);
+    TRY(near);
     err_hold();
-    TRY(comm_agree(j->comm, read_words(spec, j, &codec)));
+    TRY(comm_agree(j->comm, read_words(spec, near, j, &codec)));
     TRY(check_same_words(j, &codec, spec));
-    TRY(find_near(j, &codec));
+    choose_near(j, near, &codec);
     TRY(job_gpu(j, spec->gpu));
     if (j->on_gpu && spec->halves)
         j->codec.type = VEC_HALF;

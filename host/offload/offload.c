@@ -14,6 +14,13 @@
 /* longer than reach_s of offload_card_path.c, because no step waits yet */
 static const double open_s = 2;
 
+int offload_n_masters(const struct vec_sum *sum, int n_ranks, const struct offload_options *o)
+{
+    struct vec_sum by_masters, by_card;
+    const bool near = card_near(sum, n_ranks, o->near, o->group, &by_masters, &by_card);
+    return near ? n_ranks / o->near : n_ranks;
+}
+
 int offload_check(const struct vec_sum *sum, int n_ranks, char *why, size_t size)
 {
     struct card_fit fit;
@@ -98,6 +105,44 @@ static int settle_members(struct offload *o, bool needed)
     return 0;
 }
 
+/* Sets what cards add: codes, or sums of near ranks if that pays. near 1: codes. */
+static int set_near(struct offload *o, const struct vec_sum *sum, int near, bool grouped)
+{
+    const int n_ranks = comm_n_ranks(o->comm);
+    const bool pays = card_near(sum, n_ranks, near, grouped, &o->near_sum, &o->sum);
+    o->near = pays ? near : 1;
+    o->n_masters = n_ranks / o->near;
+    if (!pays)
+        o->sum = *sum;
+    return card_fits(&o->sum, o->n_masters, "ranks", &o->fit);
+}
+
+/* If a card cannot add sums of near ranks (it has no 16 bits, or Narrow=1), each rank sends its
+ * codes. */
+static int reach_first(struct offload *o, const struct vec_sum *sum)
+{
+    bool cannot = false;
+    TRY(offload_reach_first(o, fmax(open_s, o->card_deadline_s)));
+    for (int i = 0; i < o->n_cards; i++)
+        cannot = cannot || o->retry[i].rc == -ENOTSUP;
+    if (o->near == 1 || !cannot || comm_n_ranks(o->comm) > PKT_MAX_RANKS)
+        return 0;
+    for (int i = 0; i < o->n_cards; i++) {
+        fpga_close(&o->cards[i]);
+        o->retry[i] = (struct offload_retry){.wait_s = 1};
+    }
+    TRY(set_near(o, sum, 1, false));
+    return offload_reach_first(o, fmax(open_s, o->card_deadline_s));
+}
+
+/* Rank 0 knows the cards. */
+static int agree_near(struct offload *o, const struct vec_sum *sum)
+{
+    int near = o->near;
+    TRY(comm_bcast(o->comm, &near, sizeof near, 0));
+    return near == o->near ? 0 : set_near(o, sum, near, false);
+}
+
 int offload_open(struct comm *c, const struct vec_sum *sum, const struct offload_options *words,
                  struct offload **out)
 {
@@ -105,15 +150,15 @@ int offload_open(struct comm *c, const struct vec_sum *sum, const struct offload
     int rc = o ? 0 : -ENOMEM;
     if (!rc) {
         o->comm = c;
-        rc = card_fits(sum, comm_n_ranks(c), "ranks", &o->fit);
+        rc = set_near(o, sum, words->near, words->group);
     }
-    if (!rc) {
-        o->sum = *sum;
+    if (!rc)
         rc = read_options(o, words);
-    }
     if (!rc && comm_rank(c) == 0)
-        rc = offload_reach_first(o, fmax(open_s, o->card_deadline_s));
+        rc = reach_first(o, sum);
     int agreed = comm_agree(c, rc);
+    if (!agreed)
+        agreed = agree_near(o, sum);
     if (!agreed)
         agreed = comm_check_equal(c, &o->group, sizeof o->group, "--card-group");
     if (!agreed)
@@ -135,6 +180,8 @@ void offload_close(struct offload *o)
     offload_leave(o);
     for (int i = 0; i < o->n_cards; i++)
         fpga_close(&o->cards[i]);
+    free(o->near_codes);
+    free(o->near_sums);
     free(o);
 }
 

@@ -5,7 +5,8 @@
  *     offload_open()   finds and opens such cards
  *     offload_card_path      makes the sums of each step
  *
- * Rank 0 controls the cards and registers the job. Every rank sends its own packets. A card that
+ * Rank 0 controls the cards and registers the job. Every rank sends its own packets, or one of
+ * `near` ranks, the master, sends their sums (card_near() of window/frame.h). A card that
  * refuses or is silent at the start is left out; this is an error only with `needed`.
  *
  * If a card fails later, the path closes. The next card_path_ops.begin() reopens it with the cards
@@ -41,7 +42,13 @@ struct offload_options {
     /* Slots to reserve on each card, also the limit of packets in flight: a power of two from 8 to
      * 1024. 0: 64, but at most half of the card's free slots. */
     int slots;
+    /* K: consecutive near ranks, for example of a machine, add their codes first if that saves the
+     * card's port time (card_near()). Less than 2: each rank sends its codes. */
+    int near;
 };
+
+/* Returns the number of ranks that a card knows: n_ranks, or n_ranks / near. Reads near, group. */
+int offload_n_masters(const struct vec_sum *sum, int n_ranks, const struct offload_options *o);
 
 /* Returns 0 if cards can add codes as `sum` describes (NULL: the codec has no such sum), else
  * -EINVAL with the reason in why[size]. Prints nothing. */

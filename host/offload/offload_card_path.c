@@ -45,8 +45,14 @@ static int path_max(void *card_path, uint32_t tag, int8_t *x, size_t n)
     struct offload *o = card_path;
     if (!o->open || o->abandoned)
         return CARD_PATH_ABANDONED;
-    window_start_max(o->window, tag, x, n, clock_s());
-    return drive(o);
+    int rc = 0;
+    if (o->near > 1)
+        TRY(offload_near_max(o, x, n));
+    if (o->window) {
+        window_start_max(o->window, tag, x, n, clock_s());
+        TRY(rc = drive(o));
+    }
+    return o->near > 1 ? offload_near_tell(o, x, n, rc) : rc;
 }
 
 static int card_path_sum(void *card_path, const struct card_path_sum *sum)
@@ -56,17 +62,23 @@ static int card_path_sum(void *card_path, const struct card_path_sum *sum)
         algo_need(&sum->flow, 0, sum->n);
         return CARD_PATH_ABANDONED;
     }
-    window_start_sum(o->window, sum, clock_s());
-    int rc = drive(o);
-    if (rc)
-        window_need_rest(o->window);
-    return rc;
+    struct card_path_sum own = *sum;
+    int rc = 0;
+    if (o->near > 1)
+        TRY(offload_near_begin(o, &own));
+    if (o->window) {
+        window_start_sum(o->window, &own, clock_s());
+        rc = drive(o);
+        if (rc)
+            window_need_rest(o->window);
+    }
+    return o->near > 1 ? offload_near_end(o, rc) : rc;
 }
 
 static uint64_t path_digest(const void *card_path)
 {
     const struct offload *o = card_path;
-    return o->open ? window_digest(o->window) : 0;
+    return o->window ? window_digest(o->window) : 0;
 }
 
 static int path_end(void *card_path, bool failed)

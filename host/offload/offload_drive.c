@@ -33,12 +33,12 @@ static int end_with_stragglers(struct offload *o)
     char list[160];
     struct text late = text_in(list, sizeof list);
     int speaker = 0;
-    for (int r = 0; r < comm_n_ranks(o->comm); r++) {
+    for (int r = 0; r < o->n_masters; r++) {
         if (missing >> r & 1)
-            text_add(&late, "%s%d", late.n ? ", " : "", r);
+            text_add(&late, "%s%d", late.n ? ", " : "", r * o->near);
         speaker += speaker == r && missing >> r & 1;
     }
-    if (comm_rank(o->comm) == speaker)
+    if (comm_rank(o->comm) == speaker * o->near)
         err_news("the cards wait for %s %s, by now for more than %g s", comm_rank_word(o->comm),
                  list, o->deadline_s);
     return comm_missing(o->comm);

@@ -2,6 +2,7 @@
  * ranks or on none. */
 #ifndef OFFLOAD_INSIDE_H
 #define OFFLOAD_INSIDE_H
+#include "comm/algo/algo_near.h"
 #include "hls/card/packet.h"
 #include "offload/offload.h"
 #include "offload/window/window.h"
@@ -19,8 +20,17 @@ struct offload_retry {
 
 struct offload {
     struct comm *comm;
-    struct vec_sum sum;
+    struct vec_sum sum; /* by cards */
     struct card_fit fit;
+    /* K near ranks with one master, who sends for them; 1: each rank is its own master. The cards'
+     * rank r is rank r * near. */
+    int near, n_masters;
+    struct vec_sum near_sum; /* by masters; not set if near is 1 */
+    struct algo_near passing;
+    struct card_path_sum passed; /* this rank's call */
+    int passing_rc;
+    uint8_t *near_codes, *near_sums; /* on masters: others' codes or exponents; sums */
+    size_t near_codes_bytes, near_sums_bytes;
     char names[OFFLOAD_MAX_CARDS][OFFLOAD_NAME_BYTES], provider[OFFLOAD_NAME_BYTES],
         local[OFFLOAD_NAME_BYTES];
     char xclbin[PATH_MAX]; /* "": none named */
@@ -100,6 +110,19 @@ int offload_n_reached(const struct offload *o);
 void offload_say_state(struct offload *o);
 
 /* ---- on all ranks ---- */
+
+static inline bool offload_is_master(const struct offload *o)
+{
+    return comm_rank(o->comm) % o->near == 0;
+}
+
+/* Near ranks of one master, with near > 1. A sum by cards begins with codes: on the master *own
+ * becomes the sum of all codes, with callbacks that pass segments. It ends with the master's rc.
+ * Maxima are made in one go. Return rc of the master, or a negative errno. */
+int offload_near_begin(struct offload *o, struct card_path_sum *own);
+int offload_near_end(struct offload *o, int rc);
+int offload_near_max(struct offload *o, int8_t *x, size_t n);
+int offload_near_tell(struct offload *o, int8_t *x, size_t n, int rc);
 
 /* Calls window_turn() until the window's work is done or, if in_step, another rank abandons the
  * step. Returns 0, CARD_PATH_ABANDONED (this rank's own reason, if any, is in o->abandon_why), or a

@@ -93,13 +93,12 @@ static void look_at_group(struct offload *o, const struct reply *replies)
 
 static int register_jobs(struct offload *o, const struct reply *replies, struct terms *terms)
 {
-    const int n_ranks = comm_n_ranks(o->comm);
     for (int k = 0; k < o->n_members; k++) {
         const int i = o->members[k];
         struct fpga_rank *ranks = o->ranks[i];
-        for (int r = 0; r < n_ranks; r++)
-            ranks[r] = replies[r].wires[i];
-        int rc = fpga_job_start_group(&o->cards[i], &o->caps[i], &o->fit, ranks, n_ranks,
+        for (int r = 0; r < o->n_masters; r++)
+            ranks[r] = replies[r * o->near].wires[i];
+        int rc = fpga_job_start_group(&o->cards[i], &o->caps[i], &o->fit, ranks, o->n_masters,
                                       (uint32_t)o->slots, o->group.ip ? &o->group : NULL,
                                       fmax(register_s, o->card_deadline_s), &o->jobs[i]);
         if (rc) {
@@ -130,9 +129,11 @@ static void close_wires(struct offload *o)
 
 static void bind_wires(struct offload *o, const struct hello *hello, struct reply *mine)
 {
-    mine->bound = true;
+    mine->bound = mine->joined = true;
     if (gethostname(mine->host, sizeof mine->host - 1))
         mine->host[0] = 0;
+    if (!offload_is_master(o))
+        return;
     for (int k = 0; k < o->n_members && mine->bound; k++) {
         const int i = o->members[k];
         const struct wire_options f = {
@@ -177,12 +178,12 @@ static int agree_terms(struct offload *o, const struct hello *hello, const struc
     return 0;
 }
 
-static int try_window(struct offload *o, const struct hello *hello, const struct terms *terms)
+static int open_window(struct offload *o, const struct hello *hello, const struct terms *terms)
 {
     struct window_card cards[OFFLOAD_MAX_CARDS];
     struct window_config config = {
-        .rank = comm_rank(o->comm),
-        .n_ranks = comm_n_ranks(o->comm),
+        .rank = comm_rank(o->comm) / o->near,
+        .n_ranks = o->n_masters,
         .nonce = terms->nonce,
         .fit = o->fit,
         .saturate = o->sum.overflow == MF_SATURATE,
@@ -193,7 +194,6 @@ static int try_window(struct offload *o, const struct hello *hello, const struct
         .deadline_s = o->deadline_s,
     };
     memcpy(config.secret, terms->secret, sizeof config.secret);
-    memcpy(o->jobs, terms->jobs, sizeof o->jobs);
     for (int k = 0; k < o->n_members; k++) {
         const int i = o->members[k];
         cards[k] = (struct window_card){o->wires[i], o->group_wires[i], o->jobs[i], o->names[i]};
@@ -202,10 +202,20 @@ static int try_window(struct offload *o, const struct hello *hello, const struct
     if (rc)
         comm_abort(o->comm, rc);
     window_start_pings(o->window, clock_s());
-    rc = offload_drive(o, false);
-    int8_t all[2] = {rc != 0, (int8_t) - (int)window_beats(o->window)}; /* beats are 1 to 128 */
+    return offload_drive(o, false);
+}
+
+static int try_window(struct offload *o, const struct hello *hello, const struct terms *terms)
+{
+    int8_t all[2] = {0, INT8_MIN}; /* failed; beats, 1 to 128, negative */
+    memcpy(o->jobs, terms->jobs, sizeof o->jobs);
+    if (offload_is_master(o)) {
+        all[0] = open_window(o, hello, terms) != 0;
+        all[1] = (int8_t) - (int)window_beats(o->window);
+    }
     TRY(comm_max_i8(o->comm, all, 2));
-    window_limit(o->window, (uint32_t)-all[1]);
+    if (o->window)
+        window_limit(o->window, (uint32_t)-all[1]);
     if (all[0])
         TRY(offload_learn_why(o));
     return all[0] ? 0 : 1;

@@ -23,7 +23,7 @@ static int reach(struct offload *o, int i, double timeout_s)
 {
     struct fpga *card = &o->cards[i];
     TRY(fpga_open(card, o->names[i], o->xclbin[0] ? o->xclbin : NULL, timeout_s));
-    TRY(fpga_job_caps(card, &o->fit, comm_n_ranks(o->comm), &o->caps[i], timeout_s));
+    TRY(fpga_job_caps(card, &o->fit, o->n_masters, &o->caps[i], timeout_s));
     return card->ops->address(card, &o->frames_at[i].ip, &o->frames_at[i].port, timeout_s);
 }
 
@@ -85,13 +85,16 @@ const char *offload_describe(struct offload *o)
 {
     struct text to = text_in(o->described, sizeof o->described);
     const struct card_path_count count = offload_counted(o);
-    char group[INET_TEXT];
+    char group[INET_TEXT], format[CODEC_NAME_BYTES];
     text_add(&to, "%d card%s (", o->n_members, o->n_members == 1 ? "" : "s");
     for (int i = 0; i < o->n_members; i++)
         text_add(&to, "%s%s", i ? ", " : "", o->names[o->members[i]]);
     text_add(&to, "), %u slots each", o->jobs[o->members[0]].slots);
     if (o->group.ip)
         text_add(&to, ", sums to group %s", inet_text(o->group.ip, o->group.port, group));
+    if (o->near > 1)
+        text_add(&to, ", %d near %ss add first, in %s", o->near, comm_rank_word(o->comm),
+                 codec_format_name(o->sum.in, format));
     if (o->window)
         text_add(&to, ", frames of %u bytes, RTT %.0f us",
                  (1 + window_beats(o->window)) * PKT_BEAT_BYTES, count.rtt_s * 1e6);

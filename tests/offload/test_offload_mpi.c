@@ -105,15 +105,18 @@ static int step(struct offload *o, uint32_t number, int kill_at, int signal_numb
     return missed;
 }
 
-static void try_cards(const char *where, const char *format, const char *out_format,
+/* near: K, if so many near ranks should add first; 0: none */
+static void try_cards(const char *where, const char *format, const char *out_format, int near,
                       int signal_number)
 {
     char why[160];
     struct offload *o;
     const struct codec_spec spec = {.format = format, .out_format = out_format, .sum = "exact"};
     /* waits for a silent card */
-    const struct offload_options options = {
-        .where = where, .card_deadline_s = signal_number == SIGSTOP ? 1.5 : 3, .deadline_s = 20};
+    const struct offload_options options = {.where = where,
+                                            .card_deadline_s = signal_number == SIGSTOP ? 1.5 : 3,
+                                            .deadline_s = 20,
+                                            .near = near};
     CHECK(codec_parse(&spec, &t.codec) == 0, "%s", format);
     CHECK(codec_settle(&t.codec, t.n_ranks,
                        &(struct codec_adder){.name = "offload", .needs = REDUCE_WIDE}) == 0,
@@ -130,6 +133,7 @@ static void try_cards(const char *where, const char *format, const char *out_for
         offload_close(o);
         return;
     }
+    CHECK(o->near == (near > 1 && t.n_ranks % near == 0 ? near : 1), "%d near ranks", o->near);
     const double opened = clock_s();
     for (uint32_t s = 0; s < STEPS; s++)
         CHECK(step(o, s, -1, 0) == 0, "step %u", s);
@@ -265,11 +269,15 @@ int main(void)
     t.result = buf_alloc(2 * N);
     t.want = buf_alloc(2 * N);
     t.scratch = buf_alloc(32 * N);
-    try_cards("sim:c", "e4m3", "e4m3", SIGKILL);
-    try_cards("sim:c", "e5m2", "e5m2", SIGSTOP);
-    try_cards("sim:c,sim:c", "e3m0", "e4m3", 0);
-    try_cards("sim:c,sim:c", "e3m0", "e3m0", 0);
-    try_cards("sim:c", "e5m10", "e5m10", 0);
+    try_cards("sim:c", "e4m3", "e4m3", 0, SIGKILL);
+    try_cards("sim:c", "e5m2", "e5m2", 0, SIGSTOP);
+    try_cards("sim:c,sim:c", "e3m0", "e4m3", 0, 0);
+    try_cards("sim:c,sim:c", "e3m0", "e3m0", 0, 0);
+    try_cards("sim:c", "e5m10", "e5m10", 0, 0);
+    try_cards("sim:c", "e3m4", "e5m10", 2, SIGKILL);
+    try_cards("sim:c", "e2m5f", "e5m10", 2, SIGSTOP);
+    try_cards("sim:c,sim:c", "e2m1f", "e4m3", 2, 0);
+    try_cards("sim:c", "e3m0", "e4m3", 4, 0);
     try_one_of_two(SIGKILL);
     try_one_of_two(SIGSTOP);
     /* A delayed rank may be the first to abandon the card. */

@@ -142,7 +142,8 @@ static const struct opt opts[] = {
         "An algorithm from the list below, or offload: cards in the network, which must all "
         "answer at the start. Any other algorithm adds what cards do not. auto: self for one "
         "rank, gather-sum for short steps, direct otherwise; with several machines or --blocks "
-        "also group-scatter:K, where a machine first adds its K ranks, or a process its K blocks. "
+        "also group-scatter:K, where a machine first adds its K ranks, or a process its K blocks; "
+        "auto and offload let them add before cards do, too, where that saves time. "
         "Exact sums have the same bits with every algorithm.")},
     {"bucket-bytes", "N", "1M", "Fuse layers until their codes fill this many bytes.", OPT_SIZE,
      AT(bucket_bytes), 1, 1e12, TRAIN_BITS},

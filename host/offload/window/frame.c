@@ -6,6 +6,7 @@
 #include "codec/codec.h"
 #include "hls/core/beat.h"
 #include "hls/card/packet.h"
+#include <limits.h>
 #include <stdio.h>
 
 size_t frame_put_header(struct pkt_header h, size_t payload_bytes, uint8_t *frame)
@@ -98,6 +99,69 @@ int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_
     *out = (struct card_fit){beat_format_byte(sum->in), beat_format_byte(sum->out), in, to, wider,
                              wider * wider / (in * to)};
     return 0;
+}
+
+/* Exponent of the unit of f, its smallest number, and code / unit. */
+static int unit_of(struct mf_fmt f)
+{
+    return 1 - mf_bias(f) - f.m;
+}
+static uint64_t in_units(struct mf_fmt f, uint32_t code)
+{
+    const struct mf_num v = mf_unpack(f, code);
+    return v.sig << (v.exp - unit_of(f));
+}
+
+/* True if all sums of k codes of f, divided by 2^shift, are numbers of `in`. Their infinities need
+ * one that has infinities and nan. */
+static bool holds_sums(struct mf_fmt in, struct mf_fmt f, uint64_t k, int shift)
+{
+    const uint64_t most = k * in_units(f, mf_max(f));
+    const int finer = unit_of(f) - unit_of(in) - shift;
+    return finer >= 0 && most <= 2u << in.m && most << finer <= in_units(in, mf_max(in)) &&
+           (f.flavour == MF_NUMBERS || (in.flavour == MF_IEEE && in.m > 0));
+}
+
+static unsigned larger(unsigned a, unsigned b)
+{
+    return a > b ? a : b;
+}
+
+bool card_near(const struct vec_sum *sum, int n_ranks, int k, bool grouped, struct vec_sum *near,
+               struct vec_sum *all)
+{
+    char why[160];
+    struct card_fit fit;
+    if (!sum || sum->rule != VEC_EXACT || k < 2 || n_ranks % k || sum->out_shift < 0 ||
+        sum->in.e > 5)
+        return false;
+    const unsigned out = grouped ? 0 : mf_width(sum->out),
+                   own = (unsigned)k * larger(mf_width(sum->in), out);
+    const bool needed = n_ranks > PKT_MAX_RANKS;
+    unsigned least = UINT_MAX;
+    bool found = false;
+    for (uint32_t byte = 0; byte < 256; byte++) {
+        const struct beat_fmt in = beat_format(byte);
+        const int finer = unit_of(sum->in) - unit_of(in.fmt),
+                  shift = finer < sum->out_shift ? finer : sum->out_shift;
+        struct vec_sum to_out = *sum;
+        to_out.in = in.fmt;
+        to_out.out_shift -= shift;
+        to_out.n_ranks = n_ranks / k;
+        if (in.width == 0 || in.width >= least || (!needed && larger(in.width, out) >= own) ||
+            !holds_sums(in.fmt, sum->in, (uint64_t)k, shift) ||
+            card_fit_of(&to_out, to_out.n_ranks, "ranks", &fit, why, sizeof why))
+            continue;
+        found = true;
+        least = in.width;
+        *near = *all = to_out;
+        near->in = sum->in;
+        near->out = in.fmt;
+        near->out_shift = shift;
+        near->overflow = MF_INF;
+        near->n_ranks = k;
+    }
+    return found;
 }
 
 int card_fits_format(struct mf_fmt fmt, const char *what)

@@ -42,6 +42,14 @@ int card_fits(const struct vec_sum *sum, int n, const char *what, struct card_fi
 int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_fit *out, char *why,
                 size_t size);
 
+/* Finds how each k near ranks add their codes first, exactly, so that a card adds n_ranks / k of
+ * their sums: in the narrowest format of cards that holds all sums of k codes. Returns true if the
+ * card's port then passes fewer bits an element in its busier direction, or if n_ranks is more than
+ * a card takes. Fills *near, from codes to these sums, and *all, from them to the result of `sum`.
+ * Returns false if each rank should send its codes. grouped: a card sends one result for all. */
+bool card_near(const struct vec_sum *sum, int n_ranks, int k, bool grouped, struct vec_sum *near,
+               struct vec_sum *all);
+
 /* Checks that a card supports codes of this format. what: verb for the message, for example "add".
  * Returns 0, or -EINVAL after reporting. */
 int card_fits_format(struct mf_fmt fmt, const char *what);
