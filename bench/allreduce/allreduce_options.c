@@ -5,7 +5,9 @@
 static const struct opt opts[] = {
     {"algo", "LIST", "direct,ring",
      "Algorithms, as in `narrowcast train --algo`, separated by commas.", TEXT_AT(algo)},
-    {"offload", "WHERE", NULL, "Cards for algorithm offload, as in `narrowcast train --offload`.",
+    {"offload", "WHERE", NULL,
+     "Cards, as in `narrowcast train --offload`, for algorithm offload, or offload-each: each rank "
+     "sends its own frames, although near ranks could add first.",
      TEXT_AT(offload)},
     {"card-slots", "N", "64", "Slots to request from each card. Two formats share a card of 128.",
      INT_AT(slots, 8, 1024)},

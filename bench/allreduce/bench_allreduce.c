@@ -145,7 +145,9 @@ static void contender_init(struct contender *c, const struct options *o, const c
                                           .out_format = c->out[0] ? c->out : o->out_format},
                                 .algo = c->algo,
                                 .bucket_bytes = (size_t)1 << 20};
-    if (!strcmp(algo, "offload"))
+    if (!strcmp(algo, "offload-each")) /* a named algorithm: ranks do not add first */
+        c->spec.algo = "direct";
+    if (!strncmp(algo, "offload", strlen("offload")))
         c->spec.cards = (struct offload_options){
             .where = o->offload, .provider = o->fabric, .slots = (int)o->slots};
 }
