@@ -111,7 +111,7 @@ gpu_archs := $(if $(filter all,$(GPU_ARCHS)),$(filter sm_80 sm_90 sm_100,$(gpu_k
 gpu_last := $(patsubst sm_%,%,$(lastword $(gpu_archs)))
 NVFLAGS   = -std=c++17 -O3 -I. -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wno-format-truncation,-ffp-contract=off,-g \
             $(foreach a,$(gpu_archs:sm_%=%),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_$(gpu_last),code=compute_$(gpu_last) \
-            '-DCU_ARCHS=$(subst $(eval) ,$(comma),$(strip $(gpu_archs:sm_%=%)))' \
+            '-DCU_ARCHS="$(strip $(gpu_archs:sm_%=%))"' \
             $(sort $(filter -I%,$(cudnn) $(cublas) $(nccl))) $(if $(nccl),-DHAVE_NCCL)
 GPU_LIB  := $(if $(and $(cudnn),$(cublas)),$(B)/libnarrowcast_cuda.so)
 EMU_LIB  := $(if $(HAVE_CXX),$(B)/emu/libnarrowcast_cuda.so $(B)/emu/selftest.so)

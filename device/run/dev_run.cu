@@ -2,11 +2,12 @@
 #include "device/run/run.cuh"
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LEAST_MAJOR = 8 }; /* oldest compute capability with code */
-#ifndef CU_ARCHS          /* compute capabilities with machine code, e.g. 80, 90 */
-#define CU_ARCHS 80, 90, 100
+#ifndef CU_ARCHS          /* compute capabilities with machine code */
+#define CU_ARCHS "80 90 100"
 #endif
 
 static int say_on_stderr(int code, const char *format, ...)
@@ -106,10 +107,12 @@ int run_device_of(const void *p)
 /* Machine code runs on GPUs of its major version with at least its minor version. */
 static bool has_machine_code(int major, int minor)
 {
-    static const int archs[] = {CU_ARCHS};
-    for (int a : archs)
-        if (a / 10 == major && a % 10 <= minor)
+    char *end = NULL;
+    for (const char *at = CU_ARCHS; *at; at = end) {
+        const long arch = strtol(at, &end, 10);
+        if (arch / 10 == major && arch % 10 <= minor)
             return true;
+    }
     return false;
 }
 
