@@ -2,7 +2,6 @@
 #include "comm/mpi/comm_mpi.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/plugin.h"
 #include "base/clock.h"
 #include "vec/fp_mode.h"
 #include "comm/mpi/comm_library.h"
@@ -234,31 +233,10 @@ void comm_mpi_count_open(int more)
     pthread_mutex_unlock(&mpi_here.lock);
 }
 
-/* 0 without mpi_calls.c */
-extern __attribute__((weak, visibility("hidden"))) const struct mpi_calls narrowcast_mpi;
-const struct mpi_calls *mpilib = &narrowcast_mpi;
-
-static int load_mpi(void)
-{
-    static const struct plugin plugin = {
-        "libnarrowcast_mpi.so", "NARROWCAST_MPI",  "where MPI is (Debian: libopenmpi-dev)",
-        "narrowcast_mpi",       MPI_CALLS_VERSION, NULL};
-    char path[PATH_MAX], why[PLUGIN_WHY_BYTES];
-    bool is_beside;
-    const void *table = mpilib;
-    int rc = table ? 0 : plugin_find(&plugin, path, &is_beside, why);
-    if (!table && !rc)
-        rc = plugin_open(&plugin, path, &table, why);
-    if (rc < 0)
-        return ERR(rc, "cannot join a job of MPI: %s", why);
-    mpilib = table;
-    return 0;
-}
-
 static int begin_mpi(bool many, int *level)
 {
     int done = 0, ended = 0;
-    TRY(load_mpi());
+    TRY(comm_library_load());
     mpilib->Finalized(&ended);
     if (ended)
         return ERR(-EINVAL, "cannot join the job: MPI has been finalized in this process");
@@ -334,31 +312,4 @@ void comm_give_turn(void)
     pthread_mutex_lock(&mpi_here.lock);
     mpi_here.taken = false;
     pthread_mutex_unlock(&mpi_here.lock);
-}
-
-/* MPI_Get_library_version() is legal before MPI_Init(). */
-
-void comm_library(char *to, size_t size)
-{
-    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int n = 0;
-    mpilib->Get_library_version(text, &n);
-    text[strcspn(text, "\n")] = 0;
-    snprintf(to, size, "%s", text);
-}
-
-/* names of Open MPI and of PMI (MPICH, Slurm) */
-int comm_library_started(int *which)
-{
-    static const char *const names[][2] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
-                                           {"PMI_SIZE", "PMI_RANK"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *size = getenv(names[i][0]), *rank = getenv(names[i][1]);
-        if (size && rank && atoi(size) > 1) {
-            *which = atoi(rank);
-            return atoi(size);
-        }
-    }
-    *which = 0;
-    return 1;
 }
