@@ -109,7 +109,7 @@ struct nc_options {
      * (from NARROWCAST_OFFLOAD). nc_open fails if one cannot exist. */
     const char *offload;
     size_t bucket_bytes; /* of the messages that layers are fused into; > 0 */
-    double deadline_s;   /* > 0, until a rank that another one waits for counts as lost */
+    double deadline_s;   /* seconds, > 0, until a rank that others wait for counts as lost */
     uint64_t seed;       /* for stochastic rounding */
     const char *device;  /* memory of the gradients: cpu, or cuda (see below) */
     /* minifloat (configured by the six strings from format to round), qsgd:B, onebit[:D|column],
@@ -158,8 +158,9 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
  *
  * Each rank uses one GPU: its number is the rank's on its machine modulo the number of visible GPUs
  * (CUDA_VISIBLE_DEVICES). Ranks may share a GPU. nc_allreduce() takes device pointers into that
- * GPU's memory and writes the means there before it returns. Kernels that write gradients must have
- * finished before (cudaStreamSynchronize), unless nc_ready_on() names their stream.
+ * GPU's memory (others: -EINVAL in the first step) and writes the means there before it returns.
+ * Calls leave the thread's current device as it is. Kernels that write gradients must have finished
+ * before (cudaStreamSynchronize), unless nc_ready_on() names their stream.
  *
  * libnarrowcast_cuda.so is loaded at run time from NARROWCAST_CUDA=PATH, the program's folder or
  * the loader's path. Results are bit-identical to those on the CPU. NARROWCAST_GPU_TRANSPORT=nccl,
