@@ -390,3 +390,7 @@ class State:
 def hook(state: State, bucket: dist.GradBucket) -> torch.futures.Future:
     """The hook of DistributedDataParallel.register_comm_hook(state, hook)."""
     return state._take(bucket)
+
+
+# PyTorch compares annotations with types; those of this file are strings.
+hook.__annotations__ = {"state": State, "bucket": dist.GradBucket, "return": torch.futures.Future[torch.Tensor]}
