@@ -156,11 +156,10 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
 
 /* Gradients on GPUs (device "cuda").
  *
- * Each rank uses one GPU: its number is the rank's on its machine modulo the number of visible GPUs
- * (CUDA_VISIBLE_DEVICES). Ranks may share a GPU. nc_allreduce() takes device pointers into that
- * GPU's memory (others: -EINVAL in the first step) and writes the means there before it returns.
- * Calls leave the thread's current device as it is. Kernels that write gradients must have finished
- * before (cudaStreamSynchronize), unless nc_ready_on() names their stream.
+ * Each rank uses one GPU: its number on its machine modulo that of visible GPUs, which ranks may
+ * share (CUDA_VISIBLE_DEVICES). nc_allreduce() takes device pointers into its memory (others:
+ * -EINVAL) and writes the means there before it returns. Kernels that write gradients must have
+ * finished before, unless nc_ready_on() names their stream. Calls keep the current device.
  *
  * libnarrowcast_cuda.so is loaded at run time from NARROWCAST_CUDA=PATH, the program's folder or
  * the loader's path. Results are bit-identical to those on the CPU. NARROWCAST_GPU_TRANSPORT=nccl,
