@@ -7,6 +7,7 @@
 #ifndef CAST_LIST_CUH
 #define CAST_LIST_CUH
 #include "device/run/cu.cuh"
+#include "hls/arith/level_lists.h"
 #include "hls/arith/rules.h"
 
 enum { LIST_SPANS = 256 };
@@ -28,6 +29,35 @@ static __device__ inline size_t span_length(const struct vec_out *span, bool)
     return span->n;
 }
 
+/* Copies a span to shared memory, without absmax: other blocks may already write to it. */
+template <class SPAN> static __device__ inline void span_copy(SPAN *to, const SPAN *from)
+{
+    *to = *from;
+}
+static __device__ inline void span_copy(struct vec_span *to, const struct vec_span *from)
+{
+    to->x = from->x;
+    to->type = from->type;
+    to->codes = from->codes;
+    to->n = from->n;
+    to->padded = from->padded;
+    to->at = from->at;
+    to->key = from->key;
+    to->shift = from->shift;
+    to->group = from->group;
+    to->exponents = from->exponents;
+}
+static __device__ inline void span_copy(struct signs_span *to, const struct signs_span *from)
+{
+    to->x = from->x;
+    to->type = from->type;
+    to->codes = from->codes;
+    to->n = from->n;
+    to->padded = from->padded;
+    to->rule = from->rule;
+    to->left = from->left;
+}
+
 /* Returns the number of tiles. n_spans: up to LIST_SPANS. The whole block, of at least LIST_SPANS
  * threads, calls it, after a barrier if the list was in use. */
 template <class SPAN>
@@ -37,7 +67,7 @@ static __device__ inline uint64_t span_list_load(struct span_list<SPAN> *list, c
     const int i = (int)threadIdx.x, lane = i % 32;
     uint64_t tiles = 0;
     if (i < n_spans) {
-        list->span[i] = spans[i];
+        span_copy(&list->span[i], &spans[i]);
         tiles = (span_length(&list->span[i], padded) + tile - 1) / tile;
     }
     for (int by = 1; by < 32; by *= 2) {

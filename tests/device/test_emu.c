@@ -113,10 +113,12 @@ static void watch(const struct scene *s, const char *library)
         CHECK(status == 0, "%s %s %s: status %x, said: %s", s->name, a, b, (unsigned)status, said);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const char *b = getenv("B");
     char library[PATH_MAX];
+    if (argc == 3) /* LIBRARY NAME, of test_gpu_races.sh */
+        play(&(struct scene){.name = argv[2]}, argv[1]);
     snprintf(library, sizeof library, "%s/emu/selftest.so", b && *b ? b : "build");
     if (access(library, R_OK))
         SKIP("no emulator: it was not built");

@@ -4,14 +4,17 @@
 #                                           LIBRARY.so.d/
 #        build.sh OBJECT.o FILE.cu          compiles one file as a check
 # Environment: CXX, SAN=address,undefined (sanitizers), JOBS (parallel compilers, 1), LEVEL (of
-# optimisation, 1), V=1 (shows the commands), OBJECTS (a folder instead of LIBRARY.so.d/).
+# optimisation, 1), V=1 (shows the commands), OBJECTS (a folder instead of LIBRARY.so.d/),
+# RACES=1 (the library finds races between threads of a kernel, emu_races.cpp; g++).
 set -euo pipefail
 CXX=${CXX:-g++}
 flags=(-DHAVE_NCCL -std=c++17 "-O${LEVEL-1}" -g -fPIC -ffp-contract=off -fno-math-errno -Wall -Werror -Wno-unknown-pragmas -Wno-unused-label -Wno-sign-compare -Wno-parentheses
     -Wno-format-truncation -Wno-unused-function -Wno-unused-variable -D_GNU_SOURCE -DNARROWCAST_EMULATED)
 [[ $CXX != *clang* ]] || flags+=(-Wno-unknown-warning-option -Wno-pass-failed)
 # Unaligned addresses trap and emu_chip.cpp reports them.
-if [ -z "${SAN-}" ]; then
+if [ -n "${RACES-}" ]; then
+    flags+=(-DEMU_RACES)
+elif [ -z "${SAN-}" ]; then
     flags+=(-fsanitize=alignment -fsanitize-undefined-trap-on-error)
 else
     flags+=("-fsanitize=$SAN" -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -25,9 +28,10 @@ rewrite() {
 }
 
 compile() {
-    local source=$2
+    local source=$2 hooks=()
     [[ $2 != *.cu ]] || source=$1.cpp
-    run "$CXX" "${flags[@]}" "-I$copies" -Itests/emu -I. "-I$(dirname "$2")" -MMD -MP -MT "$1" -MF "$1.d" -c "$source" -o "$1.new"
+    [[ -z ${RACES-} || $2 != *.cu ]] || hooks=(-fsanitize=thread -Wno-tsan --param tsan-distinguish-volatile=1)
+    run "$CXX" "${flags[@]}" ${hooks[@]+"${hooks[@]}"} "-I$copies" -Itests/emu -I. "-I$(dirname "$2")" -MMD -MP -MT "$1" -MF "$1.d" -c "$source" -o "$1.new"
     mv "$1.new" "$1"
 }
 

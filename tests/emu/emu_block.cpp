@@ -81,6 +81,7 @@ static void emu_warp_complete(emu_block *b, int first, unsigned mask)
     if (!group)
         return;
     const emu_member *head = &w[__builtin_ctz(group)];
+    b->n_warp[first / 32]++;
     for (int l = 0; l < n; l++)
         if ((group >> l & 1) && w[l].op != head->op)
             emu_die("%s: lanes %d and %d of a warp meet in different operations", b->name,
@@ -138,6 +139,7 @@ static unsigned emu_barrier(emu_state kind, const char *file, int line, unsigned
     b->sum += value;
     me->state = kind;
     if (++b->n_at == b->n) {
+        b->n_barriers++;
         b->n_at = 0;
         b->result = b->sum;
         for (emu_member &l : b->lanes)

@@ -33,6 +33,8 @@ struct emu_block {
     const char *name;
     const std::function<void()> *body;
     int n, n_done, n_at, n_started;
+    /* for emu_races.cpp: the launch, the block in it, barriers and each warp's operations so far */
+    uint32_t launch, number, n_barriers, n_warp[32];
     unsigned sum, result;
     const char *file;
     int line;

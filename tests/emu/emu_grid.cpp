@@ -2,6 +2,7 @@
  * another. */
 #include "emu_block.h"
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 
@@ -129,11 +130,14 @@ void emu_run_grid(const char *name, const emu_shape &s, const std::function<void
 {
     static const bool reversed = emu_env("EMU_REVERSE", 0) != 0;
     const uint64_t n = (uint64_t)s.grid.x * s.grid.y * s.grid.z;
+    static std::atomic<uint32_t> n_launches;
     emu_block *b = emu_block_take(name, s, body);
+    b->launch = ++n_launches;
     for (uint64_t k = 0; k < n; k++) {
         const uint64_t i = reversed ? n - 1 - k : k;
         emu_now.block = {(unsigned)(i % s.grid.x), (unsigned)(i / s.grid.x % s.grid.y),
                          (unsigned)(i / s.grid.x / s.grid.y)};
+        b->number = (uint32_t)i;
         emu_block_run(b);
     }
     emu_block_give(b);

@@ -124,7 +124,8 @@ static __global__ void k_atomics(int *i, unsigned *u, float *f)
     atomicXor(&u[1], 3u);
     atomicInc(&u[2], 4);
     atomicAdd(f, 0.5f);
-    for (unsigned was = u[3], seen; (seen = atomicCAS(&u[3], was, was + 3)) != was; was = seen)
+    for (unsigned was = *(volatile unsigned *)&u[3], seen;
+         (seen = atomicCAS(&u[3], was, was + 3)) != was; was = seen)
         ;
 }
 
@@ -202,4 +203,18 @@ extern "C" int self_race(void)
     k_race<<<1, 4>>>(d);
     WORKS(cudaMemcpy(h, d, sizeof h, cudaMemcpyDefault));
     return h[1] == 5 && h[3] == 5 ? 0 : 1;
+}
+
+static __global__ void k_race_of_blocks(unsigned *x)
+{
+    if (threadIdx.x == 7)
+        x[0] = blockIdx.x;
+}
+
+extern "C" int self_race_of_blocks(void)
+{
+    unsigned *d;
+    WORKS(cudaMalloc(&d, sizeof *d));
+    k_race_of_blocks<<<3, 8>>>(d);
+    return 0;
 }
