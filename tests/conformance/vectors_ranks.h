@@ -28,7 +28,7 @@ static struct window *quiet_window(int rank, const struct vec_sum *sum, uint32_t
                                    .saturate = sum->overflow == MF_SATURATE,
                                    .out_shift = sum->out_shift,
                                    .beats = beats};
-    struct window_card card = {.wire = {&quiet_wire, NULL}, .job = job, .name = "card"};
+    struct window_card card = {.wire = {.ops = &quiet_wire}, .job = job, .name = "card"};
     struct window *w;
     if (grouped)
         card.group = card.wire;
