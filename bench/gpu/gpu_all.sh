@@ -43,7 +43,7 @@ verdict() {
 field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
 
 part_1() {
-    local mib rc=0 tests=(test_gpu_vec test_gpu_cast test_gpu_uncast test_gpu_sum test_gpu_sum_exact test_gpu_optim)
+    local mib rc tests=(test_gpu_vec test_gpu_cast test_gpu_uncast test_gpu_sum test_gpu_sum_exact test_gpu_optim)
     "$B/narrowcast" info
     for mib in ${MIB:-1024 4096}; do
         rc=0
