@@ -69,6 +69,7 @@ mutant() {
     # The mutant's object precedes the library, so the library's own is not linked.
     compile mutant.c shell_none.o shell_eth_none.o "$B/o/sim/narrowcast_sim.o" "$B/libsim.a" "$B/libnarrowcast.a" -lz -lm -ldl -lpthread -o mutant ||
         fail "does not compile: $2: $1: $(tail -n 3 said)"
+    rm -f mutant.out
     ./mutant --listen 127.0.0.1:0 --engine c >mutant.out 2>mutant.err &
     cards="$cards $!"
     echo $! >mutant.pid

@@ -10,6 +10,7 @@ trap 'kill $cards $(jobs -p) 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
 
 # card PORT OPTION...: at the head
 card() {
+    rm -f "$dir/$1.card"
     "$n" sim --listen 10.77.0.254:"$1" "${@:2}" >"$dir/$1.card" 2>&1 &
     cards="$cards $!"
     while ! grep -qs '^listening' "$dir/$1.card" && kill -0 $! 2>/dev/null; do sleep 0.05; done

@@ -11,6 +11,7 @@ trap 'kill $cards $(jobs -p) 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
 
 # card ADDRESS OPTIONS...: port 0: any; address in $at
 card() {
+    rm -f "$dir/${1%:*}.card"
     ${NETLAB_HOSTS:+ip netns exec n5} "$n" sim --listen "$@" >"$dir/${1%:*}.card" 2>&1 &
     cards="$cards $!"
     while ! grep -qs '^listening' "$dir/${1%:*}.card" && kill -0 $! 2>/dev/null; do sleep 0.05; done

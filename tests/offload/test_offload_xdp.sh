@@ -14,6 +14,7 @@ trap 'kill $cards $(jobs -p) 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
 
 # card ADDRESS OPTIONS...
 card() {
+    rm -f "$dir/$1.card"
     "$n" sim --listen "$@" --engine c >"$dir/$1.card" 2>&1 &
     cards="$cards $!"
     while ! grep -qs '^listening' "$dir/$1.card" && kill -0 $!; do sleep 0.1; done

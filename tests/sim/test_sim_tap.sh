@@ -55,6 +55,7 @@ at_host ip addr add 10.77.0.2/24 dev card_eth
 at_host ip link set card_eth up
 
 card() {
+    rm -f "$dir/card"
     "$B/narrowcast-sim" --tap nc0 --ip 10.77.0.9 --listen 10.77.0.1:4711 "$@" >"$dir/card" 2>"$dir/err" &
     card=$!
     while ! grep -qs '^listening on 10.77.0.1:4711$' "$dir/card" && kill -0 "$card"; do sleep 0.1; done
