@@ -11,17 +11,23 @@
 #   card             the same without link limit and at 5 Gbit/s, through a card in plain C on a
 #                    port without limit
 # Checked points ($B/predict_points.json): LINKS x direct, ring, offload
-# x 1, 8, 64 MiB x e5m2, e3m0.
+# x SIZES x FORMATS. With several ranks on each node, group-scatter takes the place of ring.
 #
 # Medians of RUNS runs in turn, short ones of three times as many.
-# Environment: B; LINKS [1gbit 2.5gbit]; RUNS [3]; NODES [4]; CAST, options of bench_cast.
+# Environment: B; LINKS [1gbit 2.5gbit]; RUNS [3]; NODES [4]; NEAR [1], ranks of a node;
+#   SIZES [1M 8M 64M]; FORMATS [e5m2,e3m0/e3m0]; CAST, options of bench_cast.
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
-export B=${B:-build} NODES=${NODES:-4} RUNS=${RUNS:-3}
+export B=${B:-build} NODES=${NODES:-4} RUNS=${RUNS:-3} NEAR=${NEAR:-1}
 rates=$B/predict_rates.json points=$B/predict_points.json asked=$B/predict_asked.json
 links=${LINKS:-1gbit 2.5gbit}
+sizes=${SIZES:-1M 8M 64M} formats=${FORMATS:-e5m2,e3m0/e3m0}
 whole NODES "$NODES" 'a number of nodes'
+whole NEAR "$NEAR" 'a number of ranks'
 whole RUNS "$RUNS" 'a number of runs'
+hosts=direct,ring
+[ "$NEAR" = 1 ] || hosts=direct,group-scatter:$NEAR
+export N_RANKS=$((NODES * NEAR))
 
 # mpirun's warning of a setpgid is harmless.
 # shellcheck disable=SC2016  # the variables are netlab.sh's
@@ -29,26 +35,30 @@ at_head='
 "$B/narrowcast" sim --listen 10.77.0.254:4000 --engine c >/dev/null &
 trap "kill $!" EXIT
 sleep 0.5
-mpirun $NETLAB_MPI -np "$NODES" "$B/bench_allreduce" "$@" 2> >(grep -v setpgid >&2)'
+mpirun $NETLAB_MPI --oversubscribe --map-by "ppr:$NEAR:node" --rank-by slot -np "$N_RANKS" "$B/bench_allreduce" "$@" 2> >(grep -v setpgid >&2)'
 
 # on LINK OPTION...: print the rows of the algorithms, without MPI's
 on() {
     echo "predict_check.sh: $1: ${*:2}" >&2
-    bench/netlab.sh -n "$NODES" -r "$1" -- bash -c "$at_head" bench --json --label "$1" --mpi ring --format e5m2,e3m0/e3m0 --scale aps \
+    bench/netlab.sh -n "$NODES" -r "$1" -- bash -c "$at_head" bench --json --label "$1" --mpi ring --format "$formats" --scale aps \
         --warmup 1 --rest-ms 5 --offload udp://10.77.0.254:4000 "${@:2}" >"$B/predict_check.rows" || exit
     grep '"kind":"allreduce"' "$B/predict_check.rows" | grep -v '"algo":"mpi:' || true
 }
 
-# round REPS TOLD ASKED: add rows of both ranges
+# round REPS TOLD ASKED...: add rows of both ranges
 round() {
-    local told=(--reps "$1" --factor 3 --sizes "$2") link
+    local told=(--reps "$1" --factor 3 --sizes "$2") link size
     {
-        on none --algo direct,ring,offload "${told[@]}"
-        on 500mbit --algo direct,ring "${told[@]}"
-        on 5gbit --algo direct,ring,offload "${told[@]}"
+        on none --algo "$hosts,offload" "${told[@]}"
+        on 500mbit --algo "$hosts" "${told[@]}"
+        on 5gbit --algo "$hosts,offload" "${told[@]}"
     } >>"$rates.new"
-    for link in $links; do on "$link" --algo direct,ring,offload --reps "$1" --factor 8 --sizes "$3"; done >>"$points.new"
+    for link in $links; do
+        for size in "${@:3}"; do on "$link" --algo "$hosts,offload" --reps "$1" --sizes "$size"; done
+    done >>"$points.new"
 }
+# of_sizes CONDITION: the sizes in MiB for which it holds
+of_sizes() { tr ' ' '\n' <<<"$sizes" | awk "{ m = \$1 + 0 } $1"; }
 
 measure() {
     local i
@@ -61,10 +71,12 @@ measure() {
     rm -f "$B"/predict_cast.*
     : >"$points.new"
     for i in $(seq "$RUNS"); do
-        round 3 13824k:122M 64M
+        # shellcheck disable=SC2046 # words
+        round 3 13824k:122M $(of_sizes 'm > 8')
         for _ in 1 2 3; do
-            on none --algo direct,ring,offload --reps 5 --sizes 1k >>"$rates.new"
-            round 5 512k:5M 1M:8M
+            on none --algo "$hosts,offload" --reps 5 --sizes 1k >>"$rates.new"
+            # shellcheck disable=SC2046 # words
+            round 5 512k:5M $(of_sizes 'm <= 8')
         done
     done
     rm -f "$B/predict_check.rows"
@@ -78,8 +90,8 @@ ask() {
     cores=$(nproc)
     # netlab.sh's ports are token buckets
     burst=$(sed -n 's/^nodes=.* burst=\([0-9]*k\)b .*/\1/p' bench/netlab.sh)
-    words=(--burst "$burst" --ranks "$NODES" --algo "direct,ring,offload" --format "e5m2,e3m0/e3m0" --scale aps --rates "$rates" --card-link none --card-rate measured
-        --ranks-per-core "$(awk -v p="$NODES" -v c="$cores" 'BEGIN { print (p > c ? p / c : 1) }')")
+    words=(--burst "$burst" --ranks "$N_RANKS" --ranks-per-machine "$NEAR" --algo "$hosts,offload" --format "$formats" --scale aps --rates "$rates" --card-link none --card-rate measured
+        --ranks-per-core "$(awk -v p="$N_RANKS" -v c="$cores" 'BEGIN { print (p > c ? p / c : 1) }')")
     "$B/narrowcast" predict "${words[@]}" --size 1M --link 1G | sed -n '1,/^$/p'
     sed -n 's/.*"label":"\([0-9.]*\)\([mg]\)bit".*"size":\([0-9]*\),.*/\1 \2 \3/p' "$points" | sort -u | while read -r number unit size; do
         link=$number$(tr mg MG <<<"$unit")

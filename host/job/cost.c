@@ -2,6 +2,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "job/cost.h"
+#include "offload/window/frame.h"
 #include "reduce/bucket.h"
 #include "hls/card/card.h"
 #include "hls/card/packet.h"
@@ -167,45 +168,81 @@ size_t cost_frame_bytes(int mtu)
     return PKT_HEADER_BYTES + (size_t)frame_beats(mtu) * PKT_BEAT_BYTES;
 }
 
-static double rank_bps(const struct cost_cluster *cluster)
+/* What members send to a card, and get, for n elements. Near ranks may be one member. */
+struct card_load {
+    int members, here; /* here: behind one port */
+    double frames;
+    double up, down; /* bytes of a member with headers of IP and UDP */
+    /* of a member that near ranks send codes to: messages there and back, addends, wire */
+    double near_bytes, near_added, near_s;
+    int near_steps;
+};
+
+static struct card_load card_load(const struct cost_job *job, const struct cost_cluster *cluster,
+                                  size_t n)
+{
+    const struct vec_sum *own = codec_card_sum(&job->codecs[0]);
+    struct vec_sum near, codes = *own;
+    const int k = cluster->near > 1 ? cluster->near : 1;
+    const bool first = job->near_first && card_near(own, cluster->n_ranks, k, false, &near, &codes);
+    const size_t in = mf_width(codes.in), out = mf_width(codes.out);
+    const size_t each =
+        (size_t)frame_beats(cluster->mtu) * PKT_BEAT_BYTES * 8 / (in > out ? in : out);
+    const double frames = (double)((n + each - 1) / each);
+    const double headers = frames * (UDP_HEADERS + PKT_HEADER_BYTES);
+    struct card_load l = {.members = first ? cluster->n_ranks / k : cluster->n_ranks,
+                          .here = first                  ? 1
+                                  : k < cluster->n_ranks ? k
+                                                         : cluster->n_ranks,
+                          .frames = frames,
+                          .up = (double)vec_bytes(codes.in, n) + headers,
+                          .down = (double)vec_bytes(codes.out, n) + headers,
+                          .near_steps = first ? 2 : 0};
+    if (first) {
+        const double to = (double)vec_bytes(own->in, n), from = (double)vec_bytes(own->out, n);
+        l.near_bytes = (k - 1) * (to + from);
+        l.near_added = k * to;
+        if (cluster->node_link_bps > 0)
+            l.near_s =
+                (k - 1) * fmax(to, from) / cost_payload_s(cluster->node_link_bps, cluster->mtu);
+    }
+    return l;
+}
+
+/* of the busier of a member's port and the card's, per member */
+static double card_wire_s(const struct cost_cluster *cluster, const struct card_load *l,
+                          struct cost *sum)
 {
     const double port = cluster->card_link_bps > 0 ? cluster->card_link_bps : cluster->link_bps;
-    return fmin(cluster->link_bps, port / cluster->n_ranks);
+    const double bps = fmin(cluster->link_bps, port * l->here / l->members);
+    const double carried = l->here * (fmax(l->up, l->down) + l->frames * ETHERNET);
+    return fmax(l->near_s, cost_wire_s(cluster, sum, carried, bps / 8));
 }
 
 void cost_card(const struct cost_job *job, const struct cost_cluster *cluster, size_t n,
                struct cost *sum)
 {
     const struct cost_rates *rates = &job->rates[0];
-    const struct vec_sum *codes = codec_card_sum(&job->codecs[0]);
-    const size_t in = mf_width(codes->in), out = mf_width(codes->out);
-    const size_t each =
-        (size_t)frame_beats(cluster->mtu) * PKT_BEAT_BYTES * 8 / (in > out ? in : out);
-    const double frames = (double)((n + each - 1) / each);
-    const double headers = frames * (UDP_HEADERS + PKT_HEADER_BYTES);
-    const double up = (double)vec_bytes(codes->in, n) + headers,
-                 down = (double)vec_bytes(codes->out, n) + headers;
+    const struct card_load l = card_load(job, cluster, n);
+    const double bytes = 4 * (double)n, frame_bytes = l.up - l.frames * UDP_HEADERS;
     const double rtt = cluster->card_rtt_s > 0 ? cluster->card_rtt_s : 2 * cluster->latency_s;
-    const double carried = (up > down ? up : down) + frames * ETHERNET;
-    const double wire = cost_wire_s(cluster, sum, carried, rank_bps(cluster) / 8);
-    const double window = cluster->card_slots > 0 ? frames / cluster->card_slots * rtt : 0;
-    const double bytes = 4 * (double)n;
-    const double card =
-        cluster->n_ranks * (up - frames * UDP_HEADERS) * cost_at(&cluster->card_s, bytes);
-    const double messages =
-        (up + down) * cost_at(&rates->port_s, bytes) + 2 * frames * rates->message_s;
+    const double wire = card_wire_s(cluster, &l, sum);
+    const double window = cluster->card_slots > 0 ? l.frames / cluster->card_slots * rtt : 0;
+    const double card = l.members * frame_bytes * cost_at(&cluster->card_s, bytes);
+    const double slowest = fmax(wire, fmax(window, card));
+    const double waits = rtt + l.near_steps * cluster->latency_s;
     /* A card simulated on the ranks' cores doubles a rank's CPU time for messages, and adds the
      * rank's codes there. */
-    const double adds = cluster->card_on_host ? (double)vec_bytes(codes->in, n) * rates->add_s : 0;
-    const double port = cluster->card_on_host ? 2 * messages : messages;
+    const double port_s = cost_at(&rates->port_s, bytes);
+    const double messages = (l.up + l.down) * port_s + 2 * l.frames * rates->message_s;
+    const double port = (cluster->card_on_host ? 2 : 1) * messages + l.near_bytes * port_s;
+    const double codes = frame_bytes - l.frames * PKT_HEADER_BYTES;
+    const double adds = (l.near_added + (cluster->card_on_host ? codes : 0)) * rates->add_s;
     const double decodes = bytes * rates->decode_s;
-    const double slowest = wire > window   ? wire > card ? wire : card
-                           : window > card ? window
-                                           : card;
-    sum->steps += 2;
-    sum->bytes += (uint64_t)(up > down ? up : down);
-    sum->latency_s += rtt, sum->wire_s += slowest;
+    sum->steps += (uint64_t)(2 + l.near_steps);
+    sum->bytes += (uint64_t)(l.here * fmax(l.up, l.down));
+    sum->latency_s += waits, sum->wire_s += slowest;
     sum->port_s += port, sum->add_s += adds, sum->cast_s += decodes;
     sum->reduce_s +=
-        rtt + cost_together(slowest, port + adds + decodes, cost_at(&rates->unhidden, bytes));
+        waits + cost_together(slowest, port + adds + decodes, cost_at(&rates->unhidden, bytes));
 }

@@ -13,8 +13,12 @@
  *     group-scatter:K     time within groups + time between groups, where exact sums travel
  *                         unrounded in wider words
  *     card                max(n/B, Pn/C) + RTT: packets of all P ranks pass the card's port, of
- *                         bandwidth C; results come back while packets are sent
+ *                         bandwidth C; results come back while packets are sent. If near ranks add
+ *                         first, P counts machines, and n bytes of their sums
  *     exponents           a log2 P
+ *
+ * K near ranks of a machine share its port. Of what a rank sends in a step to all of n ranks, h of
+ * them near, the port passes K (n-h)/(n-1) times as much; of a ring's step, once as much.
  *
  * A rate-limited port (token bucket) sends burst_bytes without delay, and regains these tokens
  * while idle. A link is full duplex. Wire and CPU together need the longer of both times plus
@@ -36,8 +40,9 @@ struct cost_curve cost_flat(double value);
 
 struct cost_cluster {
     int n_ranks;
-    double link_bps;          /* a rank's port, bits per second each way */
-    double node_link_bps;     /* within a group of group-*:K; 0 means link_bps */
+    int near;                 /* consecutive ranks that share a machine's port; 0 means 1 */
+    double link_bps;          /* a machine's port, bits per second each way */
+    double node_link_bps;     /* within a group of group-*:K; 0: link_bps, or no limit if near > 1 */
     double burst_bytes;       /* that a rate-limited port sends without delay; 0: none */
     double latency_s;         /* of an empty message, one way */
     int mtu;                  /* of Ethernet */
@@ -65,7 +70,8 @@ struct cost_job {
     const struct algo *algo;    /* must have phases */
     int group;
     bool chooses; /* no algorithm was named (as in job.c) */
-    bool by_card; /* codes go through a card; needs codec_card_sum() */
+    bool by_card;    /* codes go through a card; needs codec_card_sum() */
+    bool near_first; /* near ranks add their codes before the card if that pays (card_near()) */
     size_t bucket_bytes;
     double compute_s; /* forward, backward and update */
     /* Part of compute_s in which gradients become ready, in proportion to elements. 0: buckets

@@ -55,19 +55,37 @@ double cost_wire_s(const struct cost_cluster *cluster, struct cost *sum, double 
     return (bytes - at_once) / payload_s;
 }
 
+/* Returns the bytes of a step that pass a machine's port, divided by those of its busiest rank. */
+static double port_share(const struct cost_job *job, const struct cost_cluster *cluster,
+                         const struct algo_phase *phase)
+{
+    const int near = cluster->near, group = job->group > 0 ? job->group : 1;
+    if (near <= 1)
+        return 1;
+    /* A step is among members that are stride ranks apart. */
+    const int stride = phase->inside ? 1 : group,
+              members = phase->inside ? group : cluster->n_ranks / group;
+    const int here = near < stride ? 1 : near / stride < members ? near / stride : members;
+    const bool ring = phase->n_sent <= 1 && phase->n_got <= 1;
+    if (here == members)
+        return 0;
+    return ring ? 1 : fmin(near, stride) * here * (members - here) / (members - 1);
+}
+
 struct step_time {
     double waits, bytes, payload_s, port, adds;
     double near_s; /* of links inside nodes, which work at the same time as others */
 };
-static struct step_time time_step(const struct cost_cluster *cluster,
+static struct step_time time_step(const struct cost_job *job, const struct cost_cluster *cluster,
                                   const struct cost_rates *rates, double port_s,
                                   const struct algo_phase *phase)
 {
-    const double bps =
-        phase->inside && cluster->node_link_bps > 0 ? cluster->node_link_bps : cluster->link_bps;
+    const bool by_node_link = phase->inside && cluster->node_link_bps > 0;
+    const double bps = by_node_link ? cluster->node_link_bps : cluster->link_bps;
+    const double share = by_node_link ? 1 : port_share(job, cluster, phase);
     const double messages = phase->n_sent > phase->n_got ? phase->n_sent : phase->n_got;
     return (struct step_time){.waits = cluster->latency_s + messages * rates->message_s,
-                              .bytes = (double)larger(phase->sent, phase->got),
+                              .bytes = share * (double)larger(phase->sent, phase->got),
                               .payload_s = cost_payload_s(bps, cluster->mtu),
                               .port = (double)(phase->sent + phase->got) * port_s,
                               .adds = (double)phase->added_bytes * rates->add_s};
@@ -96,7 +114,7 @@ void cost_messages(const struct cost_job *job, const struct cost_cluster *cluste
     const int n_phases = job->algo->phases(f, n, cluster->n_ranks, job->group, phases);
     struct step_time all = {.payload_s = cost_payload_s(cluster->link_bps, cluster->mtu)};
     for (int i = 0; i < n_phases; i++) {
-        const struct step_time t = time_step(cluster, rates, port_s, &phases[i]);
+        const struct step_time t = time_step(job, cluster, rates, port_s, &phases[i]);
         const double steps = phases[i].steps;
         all.waits += steps * t.waits;
         if (phases[i].inside && cluster->node_link_bps > 0)
@@ -107,7 +125,7 @@ void cost_messages(const struct cost_job *job, const struct cost_cluster *cluste
         for (int step = 0; step < phases[i].steps && !job->algo->flows; step++)
             take(cluster, &t, t.port, t.adds, unhidden, sum);
         sum->steps += (uint64_t)phases[i].steps;
-        sum->bytes += (uint64_t)phases[i].steps * larger(phases[i].sent, phases[i].got);
+        sum->bytes += (uint64_t)(steps * t.bytes);
     }
     if (job->algo->flows && n_phases > 0) {
         take(cluster, &all, all.port + all.adds + decodes, 0, unhidden, sum);

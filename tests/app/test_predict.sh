@@ -42,6 +42,16 @@ predict --ranks 64,128 --size 1M --algo direct,offload --scale aps-tight --json 
 grep '"ranks":128' out | grep -q '"algo":"offload"' && fail 'a card of 128 ranks'
 [ "$(grep -c '"kind":"predict".*"algo":"offload"' out)" = 6 ] || fail "not 64 ranks, 3 links, 2 formats: $(cat out)"
 
+# --- a machine's ranks share its port; with a card they add first, and 128 ranks are 32 to it ---
+predict --json --ranks 8,128 --ranks-per-machine 4 --size 4M --link 1G --card-link none --scale aps-tight \
+    --algo direct,group-scatter:4,offload,offload-each --format e2m5f,e4m3 >out || fail failed
+port() { field bytes "\"ranks\":$1," "\"type\":\"$2\"" "\"algo\":\"$3\"" '"predict"'; }
+[ "$(port 8 e2m5f direct)" = 4194304 ] || fail "not 2 * 4 * 4/8 of 1 MiB: $(port 8 e2m5f direct)"
+holds "$(port 8 e2m5f group-scatter:4) < 0.3 * 4194304" 'wide sums of 4 ranks'
+holds "$(port 8 e2m5f offload) == 0.5 * $(port 8 e2m5f offload-each)" 'one sum of 16 bits for 4 codes of 8'
+holds "$(port 8 e4m3 offload) == $(port 8 e4m3 offload-each)" 'no fewer bits'
+[ "$(grep -c '"ranks":128.*"predict"\|"predict".*"ranks":128.*"offload' out)" = 1 ] || fail "not one card of 128 ranks: $(cat out)"
+
 # --- "best" is the fastest algorithm of the same rounding ---
 predict --json --ranks 4,32 --size 16M --link 1G --format e5m2,e4m3,bf16 --algo direct,ring,group-master:2,group-scatter:2,gather,offload >out || fail failed
 awk '

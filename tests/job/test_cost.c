@@ -17,7 +17,7 @@ struct ask {
     int n_layers;
     size_t bucket_bytes;
     double compute_s, backward_s;
-    bool by_card;
+    bool by_card, near_first;
 };
 
 static struct cost answer(const struct ask *q)
@@ -29,6 +29,7 @@ static struct cost answer(const struct ask *q)
                            .chooses = !strcmp(q->algo, "auto"),
                            .codecs = codecs,
                            .by_card = q->by_card,
+                           .near_first = q->near_first,
                            .bucket_bytes = q->bucket_bytes ? q->bucket_bytes : 1,
                            .compute_s = q->compute_s,
                            .backward_s = q->backward_s,
@@ -130,6 +131,31 @@ static void test_hierarchy(void)
         ring.layers[0].n = master.layers[0].n = (64 << 10) / 4;
         CHECK(answer(&master).reduce_s < 0.5 * answer(&ring).reduce_s, "64 KiB");
     }
+}
+
+/* Two machines of 4 ranks, each with one port; messages inside take no wire. */
+static void test_near(void)
+{
+    const double bytes = (double)n, exponents = 3 * (a + 1 / payload);
+    struct ask q = {.algo = "direct", .n_ranks = 8, .cluster = {.near = 4}, .layers = {{.n = n}}};
+    same("4 ranks send 4 eighths, twice", answer(&q).reduce_s,
+         2 * a + 2 * 16 * bytes / 8 / payload + exponents);
+    CHECK(answer(&q).bytes == 4 * n, "%zu bytes", (size_t)answer(&q).bytes);
+    q.algo = "gather";
+    same("and all of it", answer(&q).reduce_s, a + 16 * bytes / payload + exponents);
+    q.algo = "ring";
+    same("one of 4 sends", answer(&q).reduce_s, 14 * (a + bytes / 8 / payload) + exponents);
+    q.algo = "group-master:4";
+    same("masters send", answer(&q).reduce_s,
+         (3 + 3 + 3 + 3) * a + 2 * (a + bytes / 2 / payload) + exponents);
+    q.algo = "group-scatter:4"; /* exact sums of 4 e5m2 have 35 bits */
+    same("4 ranks send an eighth", answer(&q).reduce_s,
+         4 * a + 4 * bytes / 8 * (35 + 8) / 8 / payload + exponents);
+    q.algo = "group-scatter:2"; /* 2 groups a machine: 4 ranks send a quarter to 2 of 3 others */
+    same("smaller groups", answer(&q).reduce_s,
+         4 * a + 4 * 2 * bytes / 8 * (34 + 8) / 8 / payload + exponents);
+    q.n_ranks = 4;
+    same("one machine", answer(&q).reduce_s, 4 * a + 2 * (a + 1 / payload));
 }
 
 static void test_rates(void)
@@ -251,6 +277,43 @@ static void test_card(void)
     same("two ranks", answer(&q).reduce_s, wire + 2 * a + (a + 1 / payload) + (a + 8 / payload));
 }
 
+/* 8 ranks on 2 machines. fp16 holds sums of 4 e2m5f codes: 16 bits there for 4 times 8, 8 back. */
+static void test_card_near(void)
+{
+    const size_t each = 22 * 64; /* codes of 8 bits in a frame */
+    struct ask q = {.algo = "direct",
+                    .n_ranks = 8,
+                    .format = "e2m5f",
+                    .scale = "aps-tight",
+                    .by_card = true,
+                    .cluster = {.near = 4, .card_link_bps = (double)INFINITY},
+                    .layers = {{.n = 10 * each}}};
+    const double rounds = 3 * (a + 1 / payload) + 3 * (a + 8 / payload);
+    const double frame = (double)each + 64 + 28 + 38;
+    struct cost c = answer(&q);
+    same("own frames", c.reduce_s, 4 * 10 * frame * 8 / 1e9 + 2 * a + rounds);
+    CHECK(c.steps == 2, "%d steps", (int)c.steps);
+    q.near_first = true;
+    c = answer(&q);
+    same("sums of 4", c.reduce_s, 20 * frame * 8 / 1e9 + 4 * a + rounds);
+    CHECK(c.steps == 4 && c.bytes == (size_t)(20 * (frame - 38)), "%d steps", (int)c.steps);
+    q.cluster.card_link_bps = 0;
+    same("2 machines at a card's port", answer(&q).reduce_s,
+         2 * 20 * frame * 8 / 1e9 + 4 * a + rounds);
+    const double codes = (double)(10 * each);
+    q.rates.add_s = 1e-6;
+    same("the master's additions", answer(&q).reduce_s, 4 * codes * 1e-6 + 4 * a + rounds);
+    q.rates.add_s = 0, q.rates.port_s = cost_flat(1e-6);
+    same("and messages", answer(&q).reduce_s,
+         (20 * 2 * (64 + 28) + 3 * codes + 3 * 2 * codes) * 1e-6 + 4 * a + rounds);
+    q.rates.port_s.n = 0, q.cluster.node_link_bps = 1e6;
+    same("a slow node", answer(&q).reduce_s,
+         3 * codes / cost_payload_s(1e6, 1500) + 4 * a + rounds);
+    q.cluster.node_link_bps = 0, q.format = "e4m3"; /* no fewer bits */
+    q.cluster.card_link_bps = (double)INFINITY;
+    same("own frames again", answer(&q).reduce_s, 40 * frame * 8 / 1e9 + 2 * a + rounds);
+}
+
 static void test_steps(void)
 {
     struct ask q = {.algo = "ring",
@@ -284,10 +347,12 @@ int main(void)
     test_links();
     test_algorithms();
     test_hierarchy();
+    test_near();
     test_rates();
     test_curve();
     test_burst();
     test_card();
+    test_card_near();
     test_steps();
     DONE();
 }

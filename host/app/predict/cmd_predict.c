@@ -17,7 +17,14 @@ static const struct opt opts[] = {
      "Numbers of ranks: FROM..TO, doubled each time, or a list with commas.", TEXT_AT(ranks)},
     {"link", "LIST", "1G,10G,100G",
      "Bit rates of a rank's port in each direction, with a unit: 100M, 10G.", TEXT_AT(link)},
-    {"node-link", "RATE", NULL, "Bit rate inside the groups of group-*:K. Default: as --link.",
+    {"ranks-per-machine", "K", "1",
+     "Consecutive ranks that share a machine and its port of rate --link. With a card, they add "
+     "their codes first if that saves time of its port (algorithm offload; offload-each: never). "
+     "Also assumed of the times in --rates.",
+     INT_AT(near, 1, PREDICT_RANKS_MAX)},
+    {"node-link", "RATE", NULL,
+     "Bit rate inside the groups of group-*:K. Default: as --link, or, with --ranks-per-machine, "
+     "no limit.",
      TEXT_AT(node_link)},
     {"latency", "TIME", NULL,
      "One-way latency of a message without payload. Default: the latency of short all-reduces in "
@@ -194,6 +201,7 @@ static int settle(const struct predict_options *o, const struct opt_parsed *pars
         TRY(predict_rate("link", p->links.word[i], &bps));
     TRY(predict_spec("format", o->format, &p->formats));
     TRY(predict_spec("algo", o->algo, &p->algos));
+    p->cluster.near = (int)o->near;
     p->cluster.mtu = (int)o->mtu;
     p->cluster.card_slots = (int)o->card_slots;
     p->cluster.burst_bytes = (double)o->burst;

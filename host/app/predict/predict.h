@@ -15,7 +15,7 @@ struct predict_options {
         *add_rate, *port_rate, *message;
     double overlap, ranks_per_core, unhidden;
     double width;
-    int64_t image, classes, mtu, card_slots, rates_cores;
+    int64_t image, classes, mtu, card_slots, rates_cores, near;
     uint64_t bucket_bytes, burst;
     bool json;
 };
@@ -131,9 +131,12 @@ struct predict_way {
     struct cost_rates rates[2];
     const struct algo *algo;
     int group;
-    bool chooses, by_card;
+    bool chooses, by_card, near_first;
     char rounding[CODEC_TEXT_BYTES]; /* codec_describe(codecs[0]) */
 };
+
+/* True for "offload", and for "offload-each": near ranks do not add first. */
+bool predict_is_card(const char *algo);
 
 /* Settles an all-reduce. type: "FORMAT" or "FORMAT/OUT". */
 int predict_settle(const struct predict_options *o, const char *algo, const char *type, int n_ranks,

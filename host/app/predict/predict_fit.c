@@ -32,6 +32,7 @@ static double formula(const struct predict_options *o, const struct predict_rate
         predict_share_core(to, fmax(1, (double)row->n_ranks / (double)o->rates_cores));
     }
     const struct cost_cluster cluster = {.n_ranks = row->n_ranks,
+                                         .near = (int)o->near,
                                          .link_bps = row->bps > 0 ? row->bps : no_limit_bps,
                                          .burst_bytes = (double)o->burst,
                                          .latency_s = what == LATENCY ? x : fmax(r->latency_s, 0),
@@ -49,6 +50,7 @@ static double formula(const struct predict_options *o, const struct predict_rate
                                  .group = way.group,
                                  .chooses = way.chooses,
                                  .by_card = way.by_card,
+                                 .near_first = way.near_first,
                                  .bucket_bytes = 1,
                                  .rates = way.rates};
     return cost_step(&job, &cluster, &cost) < 0 ? -1 : cost.step_s;
@@ -79,7 +81,7 @@ static bool depends(const struct predict_options *o, const struct predict_rates 
 static bool tells(const struct predict_rates *r, const struct predict_time_row *row,
                   enum fitted what)
 {
-    const bool by_card = !strcmp(row->algo, "offload"), by_cpu = !by_card || r->card_on_host;
+    const bool by_card = predict_is_card(row->algo), by_cpu = !by_card || r->card_on_host;
     switch (what) {
     case LATENCY:
         return row->bytes <= SHORT && !by_card && row->n_ranks > 1;
@@ -163,7 +165,7 @@ struct predict_messages predict_messages_of(const struct predict_rates *r, const
         if (m->card_s.n > 0)
             out.card_s = m->card_s;
     }
-    const double port_s = r->port_s[!strcmp(algo, "offload")];
+    const double port_s = r->port_s[predict_is_card(algo)];
     if (out.port_s.n == 0 && port_s > 0)
         out.port_s = cost_flat(port_s);
     return out;

@@ -2,6 +2,7 @@
 #include "app/predict/predict.h"
 #include "base/err.h"
 #include "offload/offload.h"
+#include "offload/window/frame.h"
 #include <string.h>
 
 /* Refuses formats too narrow for unscaled gradients: trainings failed with e4m3 and e3m0, not with
@@ -20,11 +21,28 @@ static int check_scale(const struct predict_options *o, const struct codec *code
                codec_format_name(in, name), o->scale);
 }
 
+bool predict_is_card(const char *algo)
+{
+    return !strcmp(algo, "offload") || !strcmp(algo, "offload-each");
+}
+
+/* Near ranks that add first are one to the card. */
+static int check_card(const struct predict_options *o, const struct predict_way *way, int n_ranks)
+{
+    char why[160];
+    struct vec_sum near, all;
+    const struct vec_sum *own = codec_card_sum(&way->codecs[0]);
+    if (way->near_first && card_near(own, n_ranks, (int)o->near, false, &near, &all))
+        return 0;
+    return offload_check(own, n_ranks, why, sizeof why) < 0 ? ERR(-EINVAL, "%s", why) : 0;
+}
+
 int predict_settle(const struct predict_options *o, const char *algo, const char *type, int n_ranks,
                    struct predict_way *out)
 {
-    char format[PREDICT_WORD], why[160];
-    struct predict_way way = {.by_card = !strcmp(algo, "offload"),
+    char format[PREDICT_WORD];
+    struct predict_way way = {.by_card = predict_is_card(algo),
+                              .near_first = !strcmp(algo, "offload"),
                               .chooses = !strcmp(algo, "auto")};
     const char *to = strchr(type, '/');
     snprintf(format, sizeof format, "%.*s", (int)strcspn(type, "/"), type);
@@ -41,8 +59,8 @@ int predict_settle(const struct predict_options *o, const char *algo, const char
         return ERR(-EINVAL, "cannot predict \"%s\": MPI chooses its messages", way.algo->name);
     TRY(algo_settle(way.algo, way.group, n_ranks, &way.codecs[0]));
     TRY(check_scale(o, &way.codecs[0]));
-    if (way.by_card && offload_check(codec_card_sum(&way.codecs[0]), n_ranks, why, sizeof why) < 0)
-        return ERR(-EINVAL, "%s", why);
+    if (way.by_card)
+        TRY(check_card(o, &way, n_ranks));
     const struct codec_adder by = algo_adder(way.algo, way.group);
     way.codecs[1] = codec_fp32(&way.codecs[0], &by);
     codec_describe(&way.codecs[0], way.rounding);

@@ -45,6 +45,7 @@ int predict_cost(const struct predict *p, const char *algo, const char *type, co
                                  .group = way.group,
                                  .chooses = way.chooses,
                                  .by_card = way.by_card,
+                                 .near_first = way.near_first,
                                  .bucket_bytes = (size_t)p->o->bucket_bytes,
                                  .compute_s = p->compute_s,
                                  .backward_s = p->o->overlap * p->compute_s,
@@ -321,7 +322,7 @@ static void say_speeds(const struct cost_curve *c)
 static void say_messages(const struct predict *p, const char *algo, const char *type)
 {
     const struct predict_messages m = predict_messages_of(&p->rates, algo, type);
-    if (!strcmp(algo, "offload") && !p->cluster.card_on_host) {
+    if (predict_is_card(algo) && !p->cluster.card_on_host) {
         if (!p->card_measured)
             return;
         printf("card           %s: ", type);
@@ -344,7 +345,7 @@ static void say_card(const struct predict *p)
     const double port = p->cluster.card_link_bps;
     bool asked = false;
     for (int i = 0; i < p->algos.n; i++)
-        asked = asked || !strcmp(p->algos.word[i], "offload");
+        asked = asked || predict_is_card(p->algos.word[i]);
     if (!asked)
         return;
     if (port == 0)
