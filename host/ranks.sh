@@ -1,6 +1,7 @@
 #!/bin/sh
 # ranks.sh : starts any number of ranks on this machine, also as root, with Open MPI 4.1 or 5.
 # usage: ranks.sh N COMMAND [ARG...]    or, in scripts that call mpirun themselves:  . host/ranks.sh
+# NARROWCAST_MPS=1 lets ranks work on one GPU at the same time, by NVIDIA's Multi-Process Service.
 # On a cluster use its own launcher (mpirun -H, srun) instead. Ranks may outnumber cores: they yield
 # while they wait, are not pinned, and have one BLAS thread each. They communicate by shared memory,
 # or by TCP on the loopback device if /dev/shm is too small. PMIx keeps its data in memory: with
@@ -23,6 +24,20 @@ ranks.sh)
         case $file in */*) [ -f "$file" ] && [ -x "$file" ] ;; *) [ -n "$file" ] ;; esac ||
             { echo "ranks.sh: there is no command '$what'" >&2; exit 127; }
     done
+    case ${NARROWCAST_MPS-} in
+    '' | 0) ;;
+    1)
+        if [ ! -e "${CUDA_MPS_PIPE_DIRECTORY:-/tmp/nvidia-mps}/control" ]; then # else it is running
+            command -v nvidia-cuda-mps-control >/dev/null ||
+                { echo "ranks.sh: NARROWCAST_MPS=1 needs nvidia-cuda-mps-control, which comes with NVIDIA's driver" >&2; exit 127; }
+            mps=$(mktemp -d) || exit 1
+            trap 'echo quit | nvidia-cuda-mps-control >/dev/null 2>&1; rm -rf "$mps"' EXIT
+            export CUDA_MPS_PIPE_DIRECTORY="$mps" CUDA_MPS_LOG_DIRECTORY="$mps"
+            nvidia-cuda-mps-control -d || { echo 'ranks.sh: nvidia-cuda-mps-control does not start' >&2; exit 1; }
+        fi
+        ;;
+    *) echo "ranks.sh: NARROWCAST_MPS '$NARROWCAST_MPS': must be 0 or 1" >&2; exit 2 ;;
+    esac
     # On SIGINT and SIGTERM mpirun kills ranks (Open MPI 4: after a second, 5: at once), but it
     # forwards SIGUSR1: ranks finish their step at the first and end at the second. mpirun runs in
     # its own session, so that ^C reaches only this script, and ends with it. Before mpirun has

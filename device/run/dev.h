@@ -29,6 +29,7 @@ struct dev_info {
     int ordinal, major, minor; /* index; compute capability */
     int before;                /* the opening thread's current device until then */
     bool jit;                  /* no machine code for it: CUDA compiled the kernels on loading */
+    bool mps;                  /* processes share it through NVIDIA's Multi-Process Service */
     int n_sms;
     size_t memory_bytes, l2_bytes;
     int driver, runtime; /* CUDA versions, 1000 * major + 10 * minor */
@@ -104,7 +105,7 @@ struct dev_gemm_ops; /* dev_gemm.h */
 struct dev_nccl_ops; /* dev_nccl.h */
 
 /* A checksum of the interface's text; tests/repo/test_facts.sh prints the value after a change. */
-enum { DEV_VERSION = 248723 };
+enum { DEV_VERSION = 109012 };
 struct dev_library {
     int version; /* DEV_VERSION; the host refuses any other */
     const struct dev_run_ops *run;

@@ -116,6 +116,16 @@ static bool has_machine_code(int major, int minor)
     return false;
 }
 
+/* Older drivers do not know the attribute, nor do toolkits before 12.3. */
+static bool has_mps(int ordinal)
+{
+    const int mps_enabled = 133; /* cudaDevAttrMpsEnabled */
+    int on = 0;
+    const cudaError_t e = cudaDeviceGetAttribute(&on, (cudaDeviceAttr)mps_enabled, ordinal);
+    (void)cudaGetLastError();
+    return e == cudaSuccess && on;
+}
+
 /* Fails without code for the device. */
 static int inspect(int ordinal, struct dev_info *info)
 {
@@ -140,6 +150,7 @@ static int inspect(int ordinal, struct dev_info *info)
     info->major = p.major;
     info->minor = p.minor;
     info->jit = !has_machine_code(p.major, p.minor);
+    info->mps = has_mps(ordinal);
     info->n_sms = p.multiProcessorCount;
     info->memory_bytes = p.totalGlobalMem;
     info->l2_bytes = (size_t)p.l2CacheSize;

@@ -108,7 +108,7 @@ struct nc_options {
     /* Cards that add packets: udp://host:port,... or eth://host:port,..., sim, xrt, off, or auto
      * (from NARROWCAST_OFFLOAD). nc_open fails if one cannot exist. */
     const char *offload;
-    size_t bucket_bytes; /* of the messages that layers are fused into; > 0 */
+    size_t bucket_bytes; /* of messages that layers are fused into; 0: 1 MiB, for GPUs 8 MiB */
     double deadline_s;   /* seconds, > 0, until a rank that others wait for counts as lost */
     uint64_t seed;       /* for stochastic rounding */
     const char *device;  /* memory of the gradients: cpu, or cuda (see below) */

@@ -102,6 +102,8 @@ static int settle(struct job *j, const struct job_spec *spec)
     TRY(check_same_words(j, &codec, spec));
     choose_near(j, near, &codec);
     TRY(job_gpu(j, spec->gpu));
+    if (!j->bucket_bytes)
+        j->bucket_bytes = (size_t)(j->on_gpu ? 8 : 1) << 20;
     if (j->on_gpu && spec->halves)
         j->codec.type = VEC_HALF;
     if (node_sum_wanted(j->node_word))
@@ -301,7 +303,11 @@ static int take(struct job *j)
     err_hold();
     const int rc = gpu_open(place);
     j->on_gpu = rc == 0;
-    return comm_agree(j->comm, rc);
+    TRY(comm_agree(j->comm, rc));
+    int8_t shares = place >= gpu()->run->count();
+    TRY(comm_max_i8(j->comm, &shares, 1));
+    j->shares_gpus = shares;
+    return 0;
 }
 
 int job_gpu(struct job *j, enum job_if wanted)

@@ -30,7 +30,7 @@ struct job_spec {
     enum job_if gpu;     /* gradients on GPUs; JOB_AUTO: if every rank has one */
     bool halves;         /* on GPUs: gradients, weights and results are IEEE halves */
     enum job_if overlap; /* reducer_set_overlap(); JOB_AUTO: only on GPUs */
-    size_t bucket_bytes;
+    size_t bucket_bytes; /* 0: 1 MiB, on GPUs 8 MiB */
     /* cards.where: udp://..., sim, off, or auto (NARROWCAST_OFFLOAD); NULL: off */
     struct offload_options cards;
     /* xrt, xrt:BDF: a card in rank 0's machine adds; NULL, cpu: the ranks add */
@@ -54,6 +54,7 @@ struct job {
     bool chooses;
     int near; /* of these, K near ranks that should add their codes first, or 0 */
     bool on_gpu, overlap;
+    bool shares_gpus; /* some ranks use one GPU */
     /* With a GPU: the algorithm and how it carries codes. Else why there is no GPU, or "" if none
      * was requested or another rank knows why. */
     char device[256];

@@ -20,8 +20,7 @@ int nc_version_number(void)
 
 void nc_options_init(struct nc_options *options, size_t size)
 {
-    const struct nc_options defaults = {
-        .size = size, .bucket_bytes = (size_t)1 << 20, .deadline_s = 600, .seed = 1};
+    const struct nc_options defaults = {.size = size, .deadline_s = 600, .seed = 1};
     memset(options, 0, size);
     memcpy(options, &defaults, size < sizeof defaults ? size : sizeof defaults);
 }

@@ -268,6 +268,22 @@ cp "$n" 'a=b c/'
 if "$ranks" 2 sh -c 'kill -KILL $$' 2>stderr; then fail "a killed rank is no failure"; fi
 grep -qx "ranks.sh: a rank was ended by SIGKILL" stderr || fail "a killed rank: $(cat stderr)"
 
+# --- NARROWCAST_MPS=1 starts the service for its ranks and ends it; a fake writes what it is told ---
+refused "NARROWCAST_MPS 'yes': must be 0 or 1" env NARROWCAST_MPS=yes "$ranks" 2 true
+command -v nvidia-cuda-mps-control >/dev/null || refused 'needs nvidia-cuda-mps-control' env NARROWCAST_MPS=1 "$ranks" 2 true
+mkdir mps
+# shellcheck disable=SC2016
+printf '#!/bin/sh\necho "$CUDA_MPS_PIPE_DIRECTORY $*" >>%s/mps/log\n[ "$1" = -d ] || cat >>%s/mps/log\n' "$dir" "$dir" >mps/nvidia-cuda-mps-control
+chmod +x mps/nvidia-cuda-mps-control
+# shellcheck disable=SC2016
+PATH=$dir/mps:$PATH NARROWCAST_MPS=1 "$ranks" 2 sh -c 'echo "$CUDA_MPS_PIPE_DIRECTORY"; exit 3' >out 2>&1 && fail 'a status is lost'
+code=$?
+at=$(sort -u out)
+[ "$code $(cat mps/log)" = "3 $at -d
+$at 
+quit" ] || fail "the service of ranks at '$at', status $code: $(cat mps/log)"
+[ ! -e "$at" ] || fail "left $at"
+
 for left in ./*.tmp; do
     [ ! -e "$left" ] || fail "left $left"
 done

@@ -215,6 +215,13 @@ static void test_combinations(void)
     for (int r = 0; r < RANKS; r++)
         set(r, "CUDA", "/lib/x.so"), set(r, "GPU", "NVIDIA H100"), set(r, "cuDNN", "9.1");
     expect("GPUs", DOCTOR_OK, "NVIDIA H100; cuDNN 9.1", "");
+    for (int r = 0; r < RANKS; r++)
+        set(r, "GPU", r < 2 ? "NVIDIA H100, number 0 of 2" : "NVIDIA H100, number 0 of 1"),
+            set(r, "MPS", "off: they take turns");
+    expect("GPUs", DOCTOR_WARN, "2 ranks on b share 1 GPU and take turns", "NARROWCAST_MPS=1");
+    for (int r = 2; r < RANKS; r++)
+        set(r, "MPS", "on");
+    expect("GPUs", DOCTOR_OK, "NVIDIA H100, number 0 of 2; cuDNN 9.1", "");
 
     make_good();
     cluster.n_ranks = 1;

@@ -88,6 +88,13 @@ if [ "$NARROWCAST_CUDA" = "$emu" ]; then
     EMU_CC=120 train jit 1 --device cuda --steps 1
     grep -q '^device: this build has no machine code for it: build with GPU_ARCHS=sm_120$' "$dir/jit.err" ||
         fail "a GPU of another generation: $(cat "$dir/jit.err")"
+    turns='^device: ranks share a GPU and take turns on it .*NARROWCAST_MPS=1'
+    EMU_DEVICES=1 train turns 2 --device cuda --steps 1 --log "$dir/turns.log"
+    grep -q '"used_bucket_bytes":8388608' "$dir/turns.log" || fail "buckets on a GPU: $(head -n 1 "$dir/turns.log")"
+    EMU_DEVICES=1 EMU_MPS=1 train mps 2 --device cuda --steps 1
+    EMU_DEVICES=2 train apart 2 --device cuda --steps 1
+    [ "$(grep -c "$turns" "$dir/turns.err" "$dir/mps.err" "$dir/apart.err" | cut -d: -f2 | paste -sd ' ')" = '1 0 0' ] ||
+        fail "a shared GPU, one with MPS, two GPUs: $(grep -c "$turns" "$dir/turns.err" "$dir/mps.err" "$dir/apart.err")"
     EMU_DEAD=100 train dead 1 --device cuda && fail 'an illegal address is not seen'
     [ "$(grep -c '^narrowcast: gpu: .* can no longer use the GPU$' "$dir/dead.err")" = 1 ] || fail "an illegal address: $(cat "$dir/dead.err")"
     [ "$(grep -c '^narrowcast:' "$dir/dead.err")" -le 2 ] || fail "lines after an illegal address: $(cat "$dir/dead.err")"

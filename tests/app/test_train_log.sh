@@ -77,7 +77,7 @@ logged() {
     # shellcheck disable=SC2086 # words without blanks
     python3 log.py "$name.jsonl" "$name.out" "$n" $wanted 2>why || fail "$name: $(tail -n 1 why)"
 }
-logged exact 'used_algo="direct" used_fallback=null used_sum="exact" used_acc_format=null used_out_format="e4m3" algo="direct" used_device="cpu" used_overlap="off" used_offload="off"' 2 \
+logged exact 'used_algo="direct" used_fallback=null used_sum="exact" used_acc_format=null used_out_format="e4m3" used_bucket_bytes=1048576 algo="direct" used_device="cpu" used_overlap="off" used_offload="off"' 2 \
     --format e3m0 --algo direct --stats stats.jsonl --stats-every 3
 python3 log.py stats.jsonl exact.out "$n" 'used_sum="exact"' 2>why || fail "--stats: $(tail -n 1 why)"
 logged nearest 'used_algo="ring" used_sum="nearest" used_acc_format="e5m2" used_out_format="e5m2" used_overlap="on"' 3 --format e5m2 --scale none --algo ring --overlap on

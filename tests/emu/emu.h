@@ -15,6 +15,7 @@
  *     EMU_HOST=1        logs accesses of kernels to host memory in EMU_LOG (emu_host.cpp)
  *     EMU_DEAD=N        the work after the first N fails for an illegal address, as all after it
  *     EMU_NCCL_FAILS=N  the Nth ncclSend fails
+ *     EMU_MPS=1         processes share the GPU through MPS
  *     EMU_CUDNN_ADDS=0  the emulated cuDNN cannot add to dx
  *     EMU_LOG=FILE      logs requests for device memory, and types of sums in libraries:
  *                       "alloc ADDRESS BYTES", "free ADDRESS", "gemm TYPE MxNxK",

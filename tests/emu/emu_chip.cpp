@@ -176,6 +176,9 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr a, int device)
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
         *value = (int)p.sharedMemPerBlockOptin;
         break;
+    case cudaDevAttrMpsEnabled:
+        *value = getenv("EMU_MPS") != NULL;
+        break;
     default:
         return emu_error(cudaErrorInvalidValue);
     }

@@ -45,7 +45,11 @@ static void test_words(void)
     CHECK(job_settle(comm, &spec, &job) == 0, "the same in other words");
     CHECK(!strcmp(job.algo->name, n_ranks > 1 ? "direct" : "self") && !job.on_gpu && !job.overlap,
           "%s", job.algo->name);
+    CHECK(job.bucket_bytes == 64, "%zu", job.bucket_bytes);
     job_close(&job);
+    job_close(&job);
+    spec.bucket_bytes = 0;
+    CHECK(job_settle(comm, &spec, &job) == 0 && job.bucket_bytes == 1 << 20, "1 MiB");
     job_close(&job);
 }
 

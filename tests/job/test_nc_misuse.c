@@ -123,8 +123,6 @@ static void words(void)
     o = options(), o.format = o.scale = NULL, o.codec = word;
     refuse_options(&o, "a long codec");
     free(word);
-    o = options(), o.bucket_bytes = 0;
-    refuse_options(&o, "no bytes in a bucket");
     o = options(), o.deadline_s = NAN;
     refuse_options(&o, "a deadline that is no number");
     o = options(), o.format = o.scale = NULL, o.codec = "relgrad";
@@ -154,10 +152,10 @@ static void odd_but_right(void)
 {
     static float x[N_ALL];
     void *list[N_LAYERS];
-    const size_t buckets[] = {1, SIZE_MAX};
-    const double deadlines[] = {INFINITY, 1e-300};
+    const size_t buckets[] = {0, 1, SIZE_MAX};
+    const double deadlines[] = {60, INFINITY, 1e-300};
     point(x, sizeof *x, list);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         struct nc_options o = options();
         o.bucket_bytes = buckets[i], o.deadline_s = deadlines[i];
         struct nc *nc = open_fine(&o);

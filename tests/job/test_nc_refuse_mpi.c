@@ -165,9 +165,6 @@ int main(void)
     o.size -= sizeof(void *) / 2;
     refused(&o, fine, 2, -EINVAL, "options that end inside a field");
     o = nc_options_default();
-    o.bucket_bytes = 0;
-    refused(&o, fine, 2, -EINVAL, "no bytes in a bucket");
-    o = nc_options_default();
     o.deadline_s = 0;
     refused(&o, fine, 2, -EINVAL, "no deadline");
     refused(NULL, fine, 2, 0, "the defaults are fine");

@@ -264,6 +264,25 @@ static bool sees_nvidia(const struct doctor *d, int rank)
     return false;
 }
 
+/* Warns of the first machine with more ranks than GPUs, if its ranks take turns. */
+static void gpu_shares(const struct doctor *d, struct doctor_finding *f)
+{
+    for (int r = 0; r < d->n_ranks; r++) {
+        const char *of = strstr(doctor_fact(d, r, "GPU"), " of ");
+        const int n = of ? atoi(of + 4) : 0;
+        int here = 0;
+        for (int other = 0; other < d->n_ranks; other++)
+            here += d->nodes[r] == d->nodes[other];
+        if (n == 0 || here <= n || strncmp(doctor_fact(d, r, "MPS"), "off", 3) != 0)
+            continue;
+        doctor_say(f, DOCTOR_WARN, "%d ranks on %s share %d GPU%s and take turns without MPS", here,
+                   host(d, r), n, n > 1 ? "s" : "");
+        doctor_mend(f, "one rank per GPU, or NARROWCAST_MPS=1 host/ranks.sh; on a cluster, start "
+                       "nvidia-cuda-mps-control -d on each machine");
+        return;
+    }
+}
+
 static void gpus(const struct doctor *d, struct doctor_finding *f)
 {
     int with = 0, without = -1;
@@ -282,6 +301,7 @@ static void gpus(const struct doctor *d, struct doctor_finding *f)
                    with, d->n_ranks, without, host(d, without), doctor_fact(d, without, "CUDA"));
         doctor_mend(f, "use --device cpu on all ranks, or only machines with GPUs: mpirun -H ...");
     }
+    gpu_shares(d, f);
     if (with > 0)
         doctor_say(f, DOCTOR_OK, "%s; cuDNN %s", doctor_fact(d, 0, "GPU"),
                    doctor_fact(d, 0, "cuDNN"));

@@ -62,6 +62,7 @@ static void device(struct info *info)
     if (d->jit)
         info_add(info, "GPU code", "compiled on loading: make GPU_ARCHS=sm_%d%d has machine code",
                  d->major, d->minor);
+    info_add(info, "MPS", "%s", d->mps ? "on" : "off: ranks that share a GPU take turns on it");
     info_add(info, "GPU memory", "%.1f GiB, %.1f free, L2 %.1f MiB",
              (double)d->memory_bytes / (1 << 30), (double)free_bytes / (1 << 30),
              (double)d->l2_bytes / (1 << 20));

@@ -137,6 +137,9 @@ void train_device_say(const struct train *t)
     if (d->jit)
         err_note("device: this build has no machine code for it: build with GPU_ARCHS=sm_%d%d",
                  d->major, d->minor);
+    if (t->job.shares_gpus && !d->mps)
+        err_note("device: ranks share a GPU and take turns on it without NVIDIA's Multi-Process "
+                 "Service: NARROWCAST_MPS=1 host/ranks.sh starts it");
 }
 
 void train_device_close(struct train *t)

@@ -145,8 +145,9 @@ static const struct opt opts[] = {
         "also group-scatter:K, where a machine first adds its K ranks, or a process its K blocks; "
         "auto and offload let them add before cards do, too, where that saves time. "
         "Exact sums have the same bits with every algorithm.")},
-    {"bucket-bytes", "N", "1M", "Fuse layers until their codes fill this many bytes.", OPT_SIZE,
-     AT(bucket_bytes), 1, 1e12, TRAIN_BITS},
+    {"bucket-bytes", "N", "0",
+     "Fuse layers until their codes fill this many bytes. 0: 1M, or 8M if gradients are on a GPU.",
+     OPT_SIZE, AT(bucket_bytes), 0, 1e12, TRAIN_BITS},
     {CHOICE("overlap", "auto|on|off", "auto", overlap, 0,
             "on: a second thread sends buckets during the backward pass. The bits are the same. "
             "auto: on if gradients are on a GPU.")},
