@@ -42,7 +42,7 @@ struct cost_cluster {
     int n_ranks;
     int near;                 /* consecutive ranks that share a machine's port; 0 means 1 */
     double link_bps;          /* a machine's port, bits per second each way */
-    double node_link_bps;     /* within a group of group-*:K; 0: link_bps, or no limit if near > 1 */
+    double node_link_bps;     /* in a group of group-*:K; 0: link_bps, or no limit if near > 1 */
     double burst_bytes;       /* that a rate-limited port sends without delay; 0: none */
     double latency_s;         /* of an empty message, one way */
     int mtu;                  /* of Ethernet */
