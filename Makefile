@@ -112,8 +112,10 @@ gpu_last := $(patsubst sm_%,%,$(lastword $(gpu_archs)))
 NVFLAGS   = -std=c++17 -O3 -I. -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wno-format-truncation,-ffp-contract=off,-g \
             $(foreach a,$(gpu_archs:sm_%=%),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_$(gpu_last),code=compute_$(gpu_last) \
             '-DCU_ARCHS="$(strip $(gpu_archs:sm_%=%))"' \
-            $(sort $(filter -I%,$(cudnn) $(cublas) $(nccl))) $(if $(nccl),-DHAVE_NCCL)
-GPU_LIB  := $(if $(and $(cudnn),$(cublas)),$(B)/libnarrowcast_cuda.so)
+            $(sort $(filter -I%,$(cudnn) $(cublas) $(nccl))) $(if $(nccl),-DHAVE_NCCL) $(if $(layers),-DHAVE_NN)
+# Without cuDNN or cuBLAS the GPU library reduces gradients, but has no layers.
+layers   := $(and $(cudnn),$(cublas))
+GPU_LIB  := $(if $(NVCC),$(B)/libnarrowcast_cuda.so)
 EMU_LIB  := $(if $(HAVE_CXX),$(B)/emu/libnarrowcast_cuda.so $(B)/emu/selftest.so)
 
 # Cards through XRT: a separate library.
@@ -143,7 +145,8 @@ all: $(HERE) $(GPU_LIB) skips           ## build everything this machine can bui
 skips:
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the Verilated card: no $(if $(HAVE_CXX),verilator,C++ compiler); simulated cards are the plain C ones')
 	$(Q)$(if $(LITEETH),:,$(if $(VERILATOR),echo 'skip  the card behind LiteEth (sim --shell): no LiteEth (make shell)',:))
-	$(Q)$(if $(GPU_LIB),:,echo 'skip  the GPU library: no $(if $(NVCC),$(if $(cudnn),cuBLAS (CUBLAS=FOLDER),cuDNN (CUDNN=FOLDER)),$(if $(HAVE_CXX),nvcc,C++ compiler))')
+	$(Q)$(if $(GPU_LIB),:,echo 'skip  the GPU library: no $(if $(HAVE_CXX),nvcc,C++ compiler)')
+	$(Q)$(if $(GPU_LIB),$(if $(layers),:,echo 'skip  layers in the GPU library: no $(if $(cudnn),cuBLAS (CUBLAS=FOLDER),cuDNN (CUDNN=FOLDER))'),:)
 	$(Q)$(if $(GPU_LIB),$(if $(nccl),:,echo 'skip  NCCL in the GPU library: none (NCCL=FOLDER)'),:)
 	$(Q)$(if $(EMU_LIB),:,echo 'skip  kernels on the CPU: no C++ compiler')
 	$(Q)$(if $(XRT_LIB),:,echo 'skip  cards by XRT: no libxrt-dev')
@@ -323,9 +326,9 @@ $(B)/gpu/%.o: device/%.cu $(B)/gpu/flags
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'nvcc  $<')
 	$(Q)$(NVCC) $(NVFLAGS) $(if $(WERROR),-Werror all-warnings) -MMD -MP -c $< -o $@
-$(B)/libnarrowcast_cuda.so: $(CU:device/%.cu=$(B)/gpu/%.o)
+$(B)/libnarrowcast_cuda.so: $(patsubst device/%.cu,$(B)/gpu/%.o,$(if $(layers),$(CU),$(filter-out device/nn/%,$(CU))))
 	$(if $(V),,@echo 'link  $@')
-	$(Q)$(NVCC) -shared $^ $(filter-out -I% $(bar),$(cublas) $(cudnn) $(nccl)) -o $@
+	$(Q)$(NVCC) -shared $^ $(filter-out -I% $(bar),$(if $(layers),$(cublas) $(cudnn)) $(nccl)) -o $@
 # The GPU library for the CPU. build.sh compiles what has changed.
 $(B)/emu/libnarrowcast_cuda.so: $(CU)
 $(B)/emu/selftest.so: tests/emu/selftest_kernels.cu tests/emu/selftest_host.cu | $(B)/emu/libnarrowcast_cuda.so

@@ -195,7 +195,7 @@ int main(int argc, char **argv)
     const int done = measure_options(&command, argc, argv, &o, &parsed);
     if (done >= 0)
         return done;
-    if (!gpu_here(why, sizeof why)) {
+    if (!gpu_here(true, why, sizeof why)) {
         printf("skip: %s\n", why);
         return SKIP;
     }

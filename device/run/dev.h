@@ -110,7 +110,7 @@ struct dev_library {
     int version; /* DEV_VERSION; the host refuses any other */
     const struct dev_run_ops *run;
     const struct dev_vec_ops *vec;
-    const struct dev_nn_ops *nn;
+    const struct dev_nn_ops *nn; /* NULL in a build without cuDNN or cuBLAS */
     const struct dev_gemm_ops *gemm;
     const struct dev_nccl_ops *nccl;
 };

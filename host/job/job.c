@@ -101,7 +101,7 @@ static int settle(struct job *j, const struct job_spec *spec)
     TRY(comm_agree(j->comm, read_words(spec, near, j, &codec)));
     TRY(check_same_words(j, &codec, spec));
     choose_near(j, near, &codec);
-    TRY(job_gpu(j, spec->gpu));
+    TRY(job_gpu(j, spec->gpu, spec->layers));
     if (!j->bucket_bytes)
         j->bucket_bytes = (size_t)(j->on_gpu ? 8 : 1) << 20;
     if (j->on_gpu && spec->halves)
@@ -289,9 +289,9 @@ void job_path(struct job *j, struct text *to)
     }
 }
 
-static int all_have_one(struct comm *c, char *why, size_t size)
+static int all_have_one(struct comm *c, bool layers, char *why, size_t size)
 {
-    int8_t none = !gpu_here(why, size);
+    int8_t none = !gpu_here(layers, why, size);
     TRY(comm_max_i8(c, &none, 1));
     return !none;
 }
@@ -310,11 +310,12 @@ static int take(struct job *j)
     return 0;
 }
 
-int job_gpu(struct job *j, enum job_if wanted)
+int job_gpu(struct job *j, enum job_if wanted, bool layers)
 {
     if (wanted == JOB_NO)
         return 0;
-    const int here = wanted == JOB_YES ? 1 : all_have_one(j->comm, j->device, sizeof j->device);
+    const int here =
+        wanted == JOB_YES ? 1 : all_have_one(j->comm, layers, j->device, sizeof j->device);
     if (here <= 0)
         return here;
     TRY(take(j));

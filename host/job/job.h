@@ -28,6 +28,7 @@ struct job_spec {
     bool sums;            /* sums over ranks, not means */
     struct job_shard shard;
     enum job_if gpu;     /* gradients on GPUs; JOB_AUTO: if every rank has one */
+    bool layers;         /* with JOB_AUTO: only if every GPU library has layers */
     bool halves;         /* on GPUs: gradients, weights and results are IEEE halves */
     enum job_if overlap; /* reducer_set_overlap(); JOB_AUTO: only on GPUs */
     size_t bucket_bytes; /* 0: 1 MiB, on GPUs 8 MiB */
@@ -115,7 +116,7 @@ int shard_reducer(struct job *job, const struct reducer_layer *layers, int n_lay
 /* Open a GPU per rank if wanted, and choose the algorithm and vec_ops that carry codes between
  * GPUs. Sets job->on_gpu and job->device. All ranks call it after parsing equal specs. Returns as
  * job_settle(). */
-int job_gpu(struct job *job, enum job_if wanted);
+int job_gpu(struct job *job, enum job_if wanted, bool layers);
 
 /* ---- --quantise: layers too small to benefit from the codec ---- */
 

@@ -99,6 +99,22 @@ if [ "$NARROWCAST_CUDA" = "$emu" ]; then
     [ "$(grep -c '^narrowcast: gpu: .* can no longer use the GPU$' "$dir/dead.err")" = 1 ] || fail "an illegal address: $(cat "$dir/dead.err")"
     [ "$(grep -c '^narrowcast:' "$dir/dead.err")" -le 2 ] || fail "lines after an illegal address: $(cat "$dir/dead.err")"
 fi
+# --- a library without layers, as without cuDNN, still reduces gradients ---
+if [ "$NARROWCAST_CUDA" = "$emu" ]; then
+    read -ra compile <"$B/emu/o/flags"
+    objects=()
+    for o in "$B"/emu/o/*.o; do
+        f=$(basename "$o" .o)
+        [ -e "$here/../device/nn/$f" ] || [ "$f" = library.cu ] || objects+=("$o")
+    done
+    sed 's/HAVE_NN/NO_LAYERS/' "$here/../device/run/library.cu" >"$dir/library.cpp"
+    "${compile[@]}" "-I$B/emu/o/copies" "-I$here/emu" "-I$here/.." -shared "$dir/library.cpp" "${objects[@]}" -lpthread -o "$dir/reduces.so" ||
+        fail 'a library without layers does not link'
+    NARROWCAST_CUDA=$dir/reduces.so refused 'without cuDNN or cuBLAS' --device cuda
+    NARROWCAST_CUDA=$dir/reduces.so train plain-auto 2 --device auto && same cpu plain-auto 'auto without layers'
+    NARROWCAST_CUDA=$dir/reduces.so "$n" info >"$dir/info" 2>&1 || fail "info without layers: $(cat "$dir/info")"
+    NARROWCAST_CUDA=$dir/reduces.so mpirun -np 2 "$B/tests/test_gpu_nc_mpi" >"$dir/nc" 2>&1 || fail "sums without layers: $(tail -n 3 "$dir/nc")"
+fi
 refused 'needs --device cuda' --device cpu --precision bf16
 refused 'loss-scale' --device cuda --precision fp16 --loss-scale 3
 exit $bad

@@ -8,7 +8,7 @@
 # RACES=1 (the library finds races between threads of a kernel, emu_races.cpp; g++).
 set -euo pipefail
 CXX=${CXX:-g++}
-flags=(-DHAVE_NCCL -std=c++17 "-O${LEVEL-1}" -g -fPIC -ffp-contract=off -fno-math-errno -Wall -Werror -Wno-unknown-pragmas -Wno-unused-label -Wno-sign-compare -Wno-parentheses
+flags=(-DHAVE_NCCL -DHAVE_NN -std=c++17 "-O${LEVEL-1}" -g -fPIC -ffp-contract=off -fno-math-errno -Wall -Werror -Wno-unknown-pragmas -Wno-unused-label -Wno-sign-compare -Wno-parentheses
     -Wno-format-truncation -Wno-unused-function -Wno-unused-variable -D_GNU_SOURCE -DNARROWCAST_EMULATED)
 [[ $CXX != *clang* ]] || flags+=(-Wno-unknown-warning-option -Wno-pass-failed)
 # Unaligned addresses trap and emu_chip.cpp reports them.

@@ -79,7 +79,7 @@ static void additions(struct info *info)
     const struct nn_window g = {{8, 8, 8}, {8, 8, 8}, 3, 1, 1, 1, 0, 1};
     char apart[64] = "", none[64] = "";
     struct dev_stream *s = NULL;
-    if (gpu()->run->stream_open(false, &s) < 0)
+    if (!gpu()->nn || gpu()->run->stream_open(false, &s) < 0)
         return;
     gpu_quiet(true);
     for (int math = NN_FP32; math <= NN_FP16_PURE; math++) {
@@ -104,7 +104,7 @@ static void additions(struct info *info)
 void info_gpu(struct info *info)
 {
     char why[INFO_VALUE] = "";
-    if (!gpu_here(why, sizeof why)) {
+    if (!gpu_here(false, why, sizeof why)) {
         info_add(info, "CUDA", "no: %s", why);
     } else if (gpu_open(0) == 0) {
         device(info);

@@ -73,6 +73,7 @@ static int settle_job(struct train *t)
                                   .seed = o->seed,
                                   .algo = o->algo,
                                   .gpu = train_needs_cpu(o) ? JOB_NO : job_if(o->device, "cuda"),
+                                  .layers = true,
                                   .halves = train_is_pure(o),
                                   .overlap =
                                       train_is_emulated(t) ? JOB_NO : job_if(o->overlap, "on"),

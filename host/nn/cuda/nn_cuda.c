@@ -25,6 +25,9 @@ static int cuda_open(const struct nn_setup *setup, void **ctx)
     const struct dev_library *library = gpu();
     if (!library)
         return ERR(-ENODEV, "cannot open the cuda backend: no GPU is open");
+    if (!library->nn)
+        return ERR(-ENODEV, "cannot open the cuda backend: the GPU library was built without "
+                            "cuDNN or cuBLAS, so it only reduces gradients; use --device cpu");
     struct cuda *c = calloc(1, sizeof *c);
     if (!c)
         return ERR(-ENOMEM, "cannot open the cuda backend: no memory");

@@ -91,12 +91,14 @@ static int no_device(struct cause *why)
     return fail(why, -ENODEV, "%s", unsaid);
 }
 
-bool gpu_here(char *why, size_t size)
+bool gpu_here(bool layers, char *why, size_t size)
 {
     struct cause cause = {.code = 0};
     pthread_mutex_lock(&state.lock);
     if (state.n_open == 0 && load(&cause) == 0 && state.library->run->count() == 0)
         (void)no_device(&cause);
+    if (cause.code == 0 && layers && !state.library->nn)
+        (void)fail(&cause, -ENODEV, "the GPU library was built without cuDNN or cuBLAS");
     pthread_mutex_unlock(&state.lock);
     if (cause.code < 0 && size > 0)
         snprintf(why, size, "%s", cause.text);

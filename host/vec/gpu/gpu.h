@@ -14,8 +14,8 @@ int gpu_open(int rank_on_node);
 void gpu_close(void);
 
 /* Returns true if gpu_open() could succeed. Prints nothing and keeps no device open. why[size]
- * receives the reason if false; NULL, 0: not wanted. */
-bool gpu_here(char *why, size_t size);
+ * receives the reason if false; NULL, 0: not wanted. layers: the library must have them. */
+bool gpu_here(bool layers, char *why, size_t size);
 
 /* Returns the library while a device is open, else NULL. */
 const struct dev_library *gpu(void);
