@@ -2,7 +2,8 @@
 # build.sh : compiles files of device/ for the emulator; run it in the root of the tree.
 # usage: build.sh LIBRARY.so FILE.cu...     links these files and the emulator; objects stay in
 #                                           LIBRARY.so.d/
-#        build.sh OBJECT.o FILE.cu          compiles one file as a check
+#        build.sh check FILE.cu...          only looks for warnings in these files and the emulator;
+#                                           what has none is remembered in OBJECTS
 # Environment: CXX, SAN=address,undefined (sanitizers), JOBS (parallel compilers, 1), LEVEL (of
 # optimisation, 1), V=1 (shows the commands), OBJECTS (a folder instead of LIBRARY.so.d/),
 # RACES=1 (the library finds races between threads of a kernel, emu_races.cpp; g++).
@@ -28,11 +29,12 @@ rewrite() {
 }
 
 compile() {
-    local source=$2 hooks=()
+    local source=$2 hooks=() how=(-o "$1.new" -c)
+    [ "$out" != check ] || how=(-fsyntax-only)
     [[ $2 != *.cu ]] || source=$1.cpp
     [[ -z ${RACES-} || $2 != *.cu ]] || hooks=(-fsanitize=thread -Wno-tsan --param tsan-distinguish-volatile=1)
-    run "$CXX" "${flags[@]}" ${hooks[@]+"${hooks[@]}"} "-I$copies" -Itests/emu -I. "-I$(dirname "$2")" -MMD -MP -MT "$1" -MF "$1.d" -c "$source" -o "$1.new"
-    mv "$1.new" "$1"
+    run "$CXX" "${flags[@]}" ${hooks[@]+"${hooks[@]}"} "-I$copies" -Itests/emu -I. "-I$(dirname "$2")" -MMD -MP -MT "$1" -MF "$1.d" "${how[@]}" "$source"
+    if [ "$out" = check ]; then touch "$1"; else mv "$1.new" "$1"; fi
 }
 
 fresh() {
@@ -54,9 +56,7 @@ if [ "$(cat "$folder/flags" 2>/dev/null)" != "$CXX ${flags[*]}" ]; then
     rm -f "$folder"/*.o
     echo "$CXX ${flags[*]}" >"$folder/flags"
 fi
-case $out in
-*.so) set -- "$@" tests/emu/*.cpp ;;
-esac
+set -- "$@" tests/emu/*.cpp
 objects=()
 for f in "$@"; do
     o=$folder/$(basename "$f").o
@@ -67,7 +67,4 @@ for f in "$@"; do
     compile "$o" "$f" &
 done
 while [ -n "$(jobs -p)" ]; do wait -n || exit 1; done
-case $out in
-*.so) run "$CXX" "${flags[@]}" -shared "${objects[@]}" -o "$out.new" -lpthread && mv "$out.new" "$out" ;;
-*) cp "${objects[0]}" "$out" ;;
-esac
+[ "$out" = check ] || { run "$CXX" "${flags[@]}" -shared "${objects[@]}" -o "$out.new" -lpthread && mv "$out.new" "$out"; }
