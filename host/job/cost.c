@@ -168,7 +168,7 @@ size_t cost_frame_bytes(int mtu)
     return PKT_HEADER_BYTES + (size_t)frame_beats(mtu) * PKT_BEAT_BYTES;
 }
 
-/* What members send to a card, and get, for n elements. Near ranks may be one member. */
+/* Traffic of members with a card for n elements. Near ranks may be one member. */
 struct card_load {
     int members, here; /* here: behind one port */
     double frames;

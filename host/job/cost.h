@@ -17,8 +17,8 @@
  *                         first, P counts machines, and n bytes of their sums
  *     exponents           a log2 P
  *
- * K near ranks of a machine share its port. Of what a rank sends in a step to all of n ranks, h of
- * them near, the port passes K (n-h)/(n-1) times as much; of a ring's step, once as much.
+ * K near ranks of a machine share its port. The port passes K (n-h)/(n-1) times the bytes that a
+ * rank sends in a step to all of n ranks, h of them near; in a ring's step, once these bytes.
  *
  * A rate-limited port (token bucket) sends burst_bytes without delay, and regains these tokens
  * while idle. A link is full duplex. Wire and CPU together need the longer of both times plus
