@@ -19,111 +19,16 @@ see at once."""
 
 from __future__ import annotations
 
-import atexit
-import ctypes
-import datetime
 import errno
-import os
-import queue
-import threading
-import time
-import weakref
-from ctypes import byref, c_int, c_void_p, sizeof
+from ctypes import byref, c_void_p
 from typing import Any, Optional
 
 import torch
 import torch.distributed as dist
 
 from . import _library
-from ._library import Begin, Cancel, Layer, Report, Transport
-
-class _Channel:
-    """Messages to or from a rank with one tag. They end in the order of their beginning, so one thread waits for each in turn.
-    gloo does not report the end of a message to a caller that polls."""
-
-    FOREVER = datetime.timedelta(days=365)  # the library has the deadline; gloo's own would close all connections
-
-    def __init__(self):
-        self.begun = queue.SimpleQueue()
-        self.thread = threading.Thread(target=self.run, daemon=True)
-        self.thread.start()
-
-    def run(self):
-        while (message := self.begun.get()) is not None:
-            work, finish = message
-            try:
-                work.wait(self.FOREVER)
-                finish(1)
-            except RuntimeError:
-                finish(-errno.ECONNRESET)
-
-
-class _Group:
-    """struct nc_transport over a gloo group."""
-
-    FLAGS = 1 << 15  # a flag is reused only after all others
-
-    def __init__(self, group):
-        self.group = group
-        self.rank, self.n_ranks = dist.get_rank(group), dist.get_world_size(group)
-        self.channels = {}
-        self.flags = (c_int * self.FLAGS)()
-        self.base = ctypes.addressof(self.flags)
-        self.under_way = [False] * self.FLAGS
-        self.at = 0
-        self.lock = threading.Lock()  # for under_way: a cancelled message writes nothing
-        self.table = Transport(size=sizeof(Transport), rank=self.rank, n_ranks=self.n_ranks, isend=Begin(self.isend),
-                                irecv=Begin(self.irecv), cancel=Cancel(self.cancel), threads=1)
-
-    def flag(self):
-        while self.under_way[self.at]:
-            self.at = (self.at + 1) % self.FLAGS
-        i, self.at = self.at, (self.at + 1) % self.FLAGS
-        self.flags[i], self.under_way[i] = 0, True
-        return i
-
-    def begin(self, sends, peer, tag, data, finish, request):
-        key = (sends, peer, tag)
-        if key not in self.channels:
-            self.channels[key] = _Channel()
-        work = self.group.send([data], peer, tag) if sends else self.group.recv([data], peer, tag)
-        i = self.flag()
-
-        def end(code):
-            with self.lock:
-                if self.under_way[i] and code > 0:
-                    finish()
-                self.under_way[i] = False
-                self.flags[i] = code
-
-        request[0] = self.base + i * sizeof(c_int)
-        self.channels[key].begun.put((work, end))
-        return 0
-
-    def isend(self, _, to, tag, buf, count, request):
-        try:
-            data = torch.frombuffer(bytearray(ctypes.string_at(buf, count)), dtype=torch.uint8)
-            return self.begin(True, to, tag, data, lambda: None, request)
-        except Exception:  # must not leave a C callback
-            return -errno.EIO
-
-    def irecv(self, _, source, tag, buf, count, request):
-        try:
-            data = torch.empty(count, dtype=torch.uint8)
-            return self.begin(False, source, tag, data, lambda: ctypes.memmove(buf, data.data_ptr(), count), request)
-        except Exception:
-            return -errno.EIO
-
-    def cancel(self, _, request):
-        with self.lock:
-            self.under_way[(request - self.base) // sizeof(c_int)] = False
-
-    def close(self):
-        for channel in self.channels.values():
-            channel.begun.put(None)
-        end = time.monotonic() + 1  # a failed message may hold its thread for ever
-        for channel in self.channels.values():
-            channel.thread.join(max(0, end - time.monotonic()))
+from ._gloo import Communicator
+from ._library import Layer, Report
 
 
 def _gloo_group(model, group):
@@ -194,7 +99,7 @@ class State:
     def __init__(self, model: torch.nn.Module, process_group: Optional[dist.ProcessGroup] = None, **options: Any):
         if options.get("blocks") and getattr(model, "find_unused_parameters", False):
             raise ValueError("narrowcast: blocks= does not work with find_unused_parameters=True: DDP would see only the last block")
-        self.lib, self.nc, self.pid = _library.load(), c_void_p(), os.getpid()
+        self.lib = _library.load()
         # a message costs turns of Python's threads: few and long ones (bench/allreduce/ddp_hooks.sh)
         words = _library.settings("narrowcast.ddp.State", {"bucket_bytes": 16 << 20, **options})
         module = model.module if isinstance(model, torch.nn.parallel.DistributedDataParallel) else model
@@ -213,9 +118,7 @@ class State:
         self.saturates = options.get("overflow", "saturate") == "saturate"
         self.weights = [layer.weights for layer in layers] if "relgrad" in options.get("codec", "") else []
         process_group, self.own_group = _gloo_group(model, process_group)
-        self.group = _Group(process_group)
-        if self.lib.nc_open_over(byref(self.group.table), byref(words), layers, len(layers), byref(self.nc)) < 0:
-            raise RuntimeError(_library.last_error())
+        self.comm = Communicator(process_group, words, layers)
         first, self.n_blocks = self.lib.nc_first_block(self.nc), options.get("blocks", 0) or self.lib.nc_n_ranks(self.nc)
         self.blocks = range(first, first + self.lib.nc_n_blocks(self.nc))
         # gradients of each block: those of the last are the hook's
@@ -223,21 +126,23 @@ class State:
         self.room, self.at = self.rooms[-1], 0
         everything = [room.data_ptr() for rooms in self.rooms for room in rooms]
         self.grads = (c_void_p * len(everything))(*everything)
-        me = weakref.ref(self)
-        atexit.register(lambda: me() and me()._give_up())
+
+    @property
+    def nc(self):
+        return self.comm.nc
 
     def _open(self):
         if not self.nc:
             raise RuntimeError("narrowcast: the state has been closed")
 
     def _must(self, code):
-        if code < 0:
-            failed = RuntimeError(_library.last_error(self.nc))
+        try:
+            return self.comm.must(code)
+        except RuntimeError as failed:
             for *_, future in self.waiting:
                 future.set_exception(failed)
             self.waiting = []
-            raise failed
-        return code
+            raise
 
     def next_block(self) -> None:
         """End a block other than this rank's last: keep its gradients, and set them to 0.
@@ -367,24 +272,12 @@ class State:
 
     def close(self) -> None:
         """Leave the communicator, with all ranks. A second call does nothing."""
-        if not self.nc or os.getpid() != self.pid:  # a forked child's exit is not the training's
-            return
-        self.lib.nc_close(self.nc)
-        self.nc = c_void_p()
-        self.group.close()
-        if self.own_group and dist.is_initialized():
-            dist.destroy_process_group(self.group.group)
-
-    def _give_up(self):
-        """Abandon the state, at exit or when it is dropped, so that the other ranks do not wait."""
-        if self.nc and os.getpid() == self.pid:
-            self.own_group = False
-            self.lib.nc_abort(self.nc, -errno.ECANCELED)
-            self.close()
+        if self.comm.close() and self.own_group and dist.is_initialized():
+            dist.destroy_process_group(self.comm.group.group)
 
     def __del__(self):
-        if hasattr(self, "group"):
-            self._give_up()
+        if hasattr(self, "comm"):
+            self.comm.abandon()  # before the memory that it writes to is gone
 
 
 def hook(state: State, bucket: dist.GradBucket) -> torch.futures.Future:
