@@ -2,12 +2,13 @@
 # ddp_hooks.sh : compares PyTorch DDP's hooks over slow links: narrowcast's, gloo's fp32, and
 # PyTorch's own (fp16, PowerSGD), for a step of resnet18 on CPUs.
 # usage: bench/allreduce/ddp_hooks.sh [NODES [RATE [IMAGE [BATCH [STEPS]]]]]      4 1gbit 64 4 9
+#        HOOKS=bench/allreduce/fsdp_comms.py PYTHON=... bench/allreduce/ddp_hooks.sh [NODES [RATE [STEPS]]]     FSDP2 instead
 # Environment: B, the build folder; PYTHON, one with torch. One rank and thread per node. Run as
 # root, like netlab.sh.
 set -eu
 . "$(dirname "$0")/../usage.sh"
 B=$(realpath "${B:-build}")
-export PYTHON=${PYTHON:-/usr/bin/python3} NARROWCAST_LIBRARY=$B/libnarrowcast.so.0 OMP_NUM_THREADS=1
+export HOOKS=${HOOKS:-bench/allreduce/ddp_hooks.py} PYTHON=${PYTHON:-/usr/bin/python3} NARROWCAST_LIBRARY=$B/libnarrowcast.so.0 OMP_NUM_THREADS=1
 nodes=${1:-4} rate=${2:-1gbit}
 shift $(($# < 2 ? $# : 2))
 "$PYTHON" -c 'import torch.distributed' 2>/dev/null || { echo "ddp_hooks.sh: $PYTHON has no PyTorch (python3-torch); PYTHON= names another" >&2; exit 2; }
@@ -19,7 +20,7 @@ bench/netlab.sh -n "$nodes" -r "$rate" -- bash -c '
     shift
     for host in "${hosts[@]}"; do
         netlab-exec "$host" "GLOO_SOCKET_IFNAME=\$(ip -o -4 addr | sed -n \"s/^[0-9]*: \([^ ]*\) .* $host.*/\1/p\") \
-            ${PYTHON@Q} bench/allreduce/ddp_hooks.py $rank ${#hosts[@]} $first:29500 ${*@Q}" &
+            ${PYTHON@Q} $HOOKS $rank ${#hosts[@]} $first:29500 ${*@Q}" &
         rank=$((rank + 1))
     done
     for job in $(jobs -p); do wait "$job" || exit 1; done' - "$@"

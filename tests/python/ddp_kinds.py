@@ -13,7 +13,7 @@ import torch.multiprocessing as mp
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "host", "python"))
 import narrowcast.ddp as nd  # noqa: E402
-from ddp_train import check  # noqa: E402
+from ddp_runs import check  # noqa: E402
 
 RANKS = 2
 

@@ -1,12 +1,12 @@
-# ddp_train.py : trains DistributedDataParallel on CPUs with and without narrowcast.ddp's hook.
+# ddp_runs.py : trains DistributedDataParallel on CPUs with and without narrowcast.ddp's hook.
 # For test_ddp.sh. Each command starts its own ranks.
 #
-#     ddp_train.py train FOLDER [DATA]    trains a small CNN on 4 ranks: fp32 without the hook, then
+#     ddp_runs.py train FOLDER [DATA]    trains a small CNN on 4 ranks: fp32 without the hook, then
 #                                         e4m3 aps, e3m0 and onebit with it
-#     ddp_train.py mean FOLDER RANKS      prints a checksum of means of known gradients, e4m3 aps
-#     ddp_train.py mean FOLDER RANKS V    the same with V blocks; the checksum is that of V ranks
-#     ddp_train.py mean-c RANK RANKS      the same by nc_open over MPI, under mpirun
-#     ddp_train.py faults FOLDER          a nan, a rank killed in mid-step, bad options, a child that
+#     ddp_runs.py mean FOLDER RANKS      prints a checksum of means of known gradients, e4m3 aps
+#     ddp_runs.py mean FOLDER RANKS V    the same with V blocks; the checksum is that of V ranks
+#     ddp_runs.py mean-c RANK RANKS      the same by nc_open over MPI, under mpirun
+#     ddp_runs.py faults FOLDER          a nan, a rank killed in mid-step, bad options, a child that
 #                                         exits, a state saved and loaded
 import atexit
 import gzip

@@ -6,29 +6,20 @@ set -u
 . "$(dirname "$0")/../../host/ranks.sh"
 here=$(cd "$(dirname "$0")/.." && pwd)
 B=$(realpath "${B:-build}")
-python=''
-for p in python3 /usr/bin/python3; do # also the distribution's, if another one hides it
-    [ "$python" ] || ! "$p" -c 'import torch.distributed as d; assert d.is_available()' 2>/dev/null || python=$p
-done
-[ "$python" ] || { echo 'skip: no PyTorch (python3-torch)'; exit 77; }
-if nm -D "$B/libnarrowcast.so" 2>/dev/null | grep -q __asan; then
-    echo 'skip: the library has sanitizers, which Python has not'
-    exit 77
-fi
+. "$here/lib/torch_python.sh"
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-export NARROWCAST_LIBRARY=$B/libnarrowcast.so.0 OMP_NUM_THREADS=1
 bad=0
 fail() { echo "FAIL $*" && bad=1; }
 
 data=''
 [ ! -d "${NARROWCAST_DATA-}/fashion-mnist" ] || data=$NARROWCAST_DATA/fashion-mnist
 [ "$data" ] || echo 'not run: Fashion-MNIST (NARROWCAST_DATA is not set): planted images instead'
-timeout 300 "$python" "$here/python/ddp_train.py" train "$dir" ${data:+"$data"} >"$dir/said" 2>&1 || fail "training: $(tail -n 5 "$dir/said")"
+timeout 300 "$python" "$here/python/ddp_runs.py" train "$dir" ${data:+"$data"} >"$dir/said" 2>&1 || fail "training: $(tail -n 5 "$dir/said")"
 cat "$dir/said"
 
-timeout 120 "$python" "$here/python/ddp_train.py" mean "$dir" 3 >"$dir/hook" 2>&1 || fail "means: $(tail -n 5 "$dir/hook")"
-timeout 120 mpirun -np 3 "$python" "$here/python/ddp_train.py" mean-c >"$dir/c" 2>&1 || fail "means of narrowcast.h: $(tail -n 5 "$dir/c")"
+timeout 120 "$python" "$here/python/ddp_runs.py" mean "$dir" 3 >"$dir/hook" 2>&1 || fail "means: $(tail -n 5 "$dir/hook")"
+timeout 120 mpirun -np 3 "$python" "$here/python/ddp_runs.py" mean-c >"$dir/c" 2>&1 || fail "means of narrowcast.h: $(tail -n 5 "$dir/c")"
 grep '^means' "$dir/hook" | sort -u >"$dir/one"
 grep '^means' "$dir/c" | sort -u >"$dir/other"
 if [ "$(wc -l <"$dir/one")" != 1 ] || ! cmp -s "$dir/one" "$dir/other"; then
@@ -37,7 +28,7 @@ fi
 
 for ranks in 1 2 3; do
     rm -f "$dir/mean"
-    timeout 120 "$python" "$here/python/ddp_train.py" mean "$dir" $ranks 3 >"$dir/blocks" 2>&1 || fail "3 blocks, $ranks ranks: $(tail -n 5 "$dir/blocks")"
+    timeout 120 "$python" "$here/python/ddp_runs.py" mean "$dir" $ranks 3 >"$dir/blocks" 2>&1 || fail "3 blocks, $ranks ranks: $(tail -n 5 "$dir/blocks")"
     grep '^means' "$dir/blocks" | sort -u >"$dir/other"
     cmp -s "$dir/one" "$dir/other" || fail "3 blocks on $ranks ranks have other means than 3 ranks: $(cat "$dir/one" "$dir/other")"
 done
@@ -45,7 +36,10 @@ done
 timeout 120 "$python" "$here/python/ddp_kinds.py" "$dir" >"$dir/said" 2>&1 || fail "kinds: $(tail -n 20 "$dir/said")"
 [ "$(grep -c '^kinds are averaged or refused' "$dir/said")" = 2 ] || fail "kinds: $(tail -n 20 "$dir/said")"
 
-timeout 120 "$python" "$here/python/ddp_train.py" faults "$dir" >"$dir/said" 2>&1 || fail "faults: $(tail -n 20 "$dir/said")"
+timeout 120 "$python" "$here/python/torch_features.py" ddp "$dir" >"$dir/said" 2>&1 || fail "features: $(tail -n 20 "$dir/said")"
+[ "$(grep -c '^ok ddp ' "$dir/said")" -ge 8 ] || fail "features: $(tail -n 20 "$dir/said")"
+
+timeout 120 "$python" "$here/python/ddp_runs.py" faults "$dir" >"$dir/said" 2>&1 || fail "faults: $(tail -n 20 "$dir/said")"
 [ "$(grep -c '^faults are seen' "$dir/said")" = 2 ] || fail "faults: $(tail -n 20 "$dir/said")"
 [ "$(grep -c 'is gone' "$dir/said")" = 1 ] || fail "who is gone is said other than once: $(tail -n 20 "$dir/said")"
 exit $bad

@@ -1,4 +1,4 @@
-"""__init__.py : narrow floats for Python. narrowcast.cast casts arrays, narrowcast.ddp is a hook for PyTorch's DDP.
+"""__init__.py : narrow floats for Python. narrowcast.cast casts arrays, narrowcast.ddp and .fsdp are for PyTorch's DDP and FSDP2.
 
 `python -m narrowcast.selftest` tests the installation."""
 

@@ -84,6 +84,8 @@ def load() -> ctypes.CDLL:
     lib.nc_iallreduce.argtypes = [c_void_p, POINTER(c_void_p)]
     lib.nc_ready.argtypes = [c_void_p, c_int, c_int]
     lib.nc_wait.argtypes = [c_void_p, POINTER(Report)]
+    lib.nc_reduce_scatter.argtypes = [c_void_p, POINTER(c_void_p), c_void_p, POINTER(Report)]
+    lib.nc_all_gather.argtypes = [c_void_p, c_void_p, POINTER(c_void_p), POINTER(Report)]
     lib.nc_close.argtypes = [c_void_p]
     lib.nc_abort.argtypes = [c_void_p, c_int]
     lib.nc_state_bytes.argtypes, lib.nc_state_bytes.restype = [c_void_p], c_size_t
