@@ -28,9 +28,7 @@ for plugin in mpi cuda xrt fabric xdp; do # loaded on demand
 done
 put 644 share/doc/narrowcast LICENSE
 put 644 share/narrowcast/python/narrowcast host/python/narrowcast/*.py host/python/narrowcast/py.typed
-for part in card control step casts uncasts; do # of `narrowcast conform`, and of Python's self-test
-    put 644 share/narrowcast/vectors tests/conformance/vectors/$part.jsonl
-done
+put 644 share/narrowcast/vectors tests/conformance/vectors/*.jsonl # of `narrowcast conform` and Python's self-test
 put 644 "lib/$(uname -m)-linux-gnu/wireshark/plugins" "$build/narrowcast.lua" # Debian's place
 put 644 share/man/man1 "$build"/man/*.1
 put 644 share/man/man3 "$build"/man/*.3

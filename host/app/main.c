@@ -27,7 +27,7 @@ static const struct {
     {"reduce", cmd_reduce, false, "add files of packed codes, as the ranks of a job would"},
     {"sim", cmd_sim, false, "simulate a card on the network, or read its counters"},
     {"card", cmd_card, false, "own a card of this machine and serve it to all jobs"},
-    {"conform", cmd_conform, false, "test whether a card follows the rules, with stored vectors"},
+    {"conform", cmd_conform, false, "test whether a card or a library follows the rules, with stored vectors"},
     {"xclbin", cmd_xclbin, false, "show, check or make the container that XRT loads into a card"},
     {"predict", cmd_predict, false, "predict the time of a step on a cluster that you describe"},
     {"plot", cmd_plot, false, "draw charts and tables of the logs of trainings and benches"},

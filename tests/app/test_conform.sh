@@ -1,7 +1,7 @@
 #!/bin/bash
-# test_conform.sh : tests `narrowcast conform`: this project's cards pass, planted faults are named
-# with their rules, and anything except a free card is refused in one line. A line of the list of faults:
-# file in sim/, vector, its rule, text of the failure, sed command.
+# test_conform.sh : tests `narrowcast conform`: this project's cards and library pass, planted faults
+# are named with their rules, and anything except a free card or a library is refused in one line. A
+# line of the list of faults: file in sim/, vector, its rule, text of the failure, sed command.
 set -eu
 . "$(dirname "$0")/../lib/card_net.sh"
 tree=$(dirname "$here")
@@ -96,7 +96,8 @@ kill -STOP "$(cat mutant.pid)"
 refused 'accepts the connection but does not answer' conform --card "$(at mutant)"
 uncard mutant KILL
 refused 'cannot reach card' conform --card "$(at mutant)"
-refused 'needs a card' conform
+refused 'needs either a card' conform
+refused 'needs either a card' conform --card "$plain" --library "$B/libnarrowcast.so"
 refused 'is not a card' conform --card 127.0.0.1:4711
 refused 'need udp://HOST:PORT' conform --card eth://127.0.0.1:4711
 refused 'need udp://HOST:PORT' conform --card sim:c
@@ -135,3 +136,55 @@ while True:
 else
     echo 'not run: a server that is no card (no python3)'
 fi
+
+# --- a library ---
+library() { conform --library "$@"; }
+library "$B/libnarrowcast.so" >said 2>stderr || fail "the library: $(grep FAILED said) $(cat stderr)"
+grep -vq '^not run\|^passed' said || fail "the library: $(tail -n 1 said)"
+[ "$(cat "$vectors"/*.jsonl | grep -cvE '"op":"(card|stream|lease)"')" = "$(grep -c '^passed\|^not run' said)" ] || fail "the library: $(tail -n 1 said)"
+for vector in format/e4m3 format/no-e1m0 cast/e2m1f/nearest cast/trunc/shift uncast/e8m0/-150 scale/e3m0/aps scale/e5m2/const:1024 settle/e6m9/none/2 \
+    sum/exact/e4m3-e4m3-16-4-saturate sum/kahan/e4m3-e5m7-e4m3-saturate mean/e4m3/121/12 group/e6m9/aps/0 block/e5m2-e3m4:16/126 \
+    qsgd/value-2 onebit/3/encode ternary/clip-3 ternary/1/sum quantile/step-2 quantile/step-3 step/four-ranks; do
+    grep -q "^passed   $vector  *R" said || fail "the library: $(grep "$vector" said)"
+done
+grep -q '^not run  onebit/0/sum .*: no call of narrowcast.h takes its residuals$' said || fail "not run: $(grep onebit/0/sum said)"
+root/bin/narrowcast conform --library "$B/libnarrowcast.so" --only step/ --json >out || fail "installed: $(cat out)"
+grep -q '^{"kind":"vector","id":"step/four-ranks","rules":"R23 [^"]*","result":"passed"}$' out || fail "--json: $(cat out)"
+
+# A library without faster kernels, in which FAULT selects a fault.
+sed 's/i <= (int)isa; i++/i < 0; i++/' "$tree/host/vec/vec_cpu.c" >faulty_cpu.c
+sed '/^static void cast_block/i #include <stdlib.h>\n#include <unistd.h>\nstatic int fault(const char *name) { const char *f = getenv("FAULT"); return f \&\& !strcmp(f, name); }
+    /^static void plain_encode/,/^{/s/^{/{\nif (fault("crash")) abort();\nwhile (fault("hang")) pause();/
+    s/shift, cast->round, cast->overflow, 0)/shift, fault("halves") \&\& !cast->round ? MF_STOCHASTIC : cast->round, fault("saturation") ? MF_INF : cast->overflow, 0x7fffffff)/
+    s/mf_dec(fmt, block\[j\], q.shift)/(fault("subnormals") \&\& !(&\& 0x7f800000) ? 0 : &)/
+    s/((const uint64_t \*)acc)\[i + j\]/(fault("sticky") | &)/
+    s/^ *sum->overflow)$/fault("inf") ? MF_SATURATE : &/
+    s/^ *acc\[i\] += float_of/acc[i] += (fault("order") ? 1.0000001f : 1) * float_of/' "$tree/host/vec/vec_plain.c" >faulty_plain.c
+compile -fPIC -fvisibility=hidden -shared faulty_cpu.c faulty_plain.c "$B"/o/host/job/nc*.o -Wl,--version-script="$tree/host/include/narrowcast.map" \
+    "$B/libnarrowcast.a" -lm -ldl -lpthread -o faulty.so || fail "does not compile: $(tail -n 5 said)"
+for vector in cast/e4m3/nearest cast/e5m2/nearest uncast/e4m3/-150 sum/exact/e4m3-e4m3-16-4 sum/exact/e5m2-e5m2-4-0-inf sum/fp32/fp32; do
+    library "$PWD/faulty.so" --only $vector >said 2>&1 || fail "without a fault: $(cat said)"
+done
+while read -r fault vector rule text; do
+    if FAULT=$fault library "$PWD/faulty.so" --only "$vector" --deadline "$([ "$fault" = hang ] && echo 3 || echo 60)" >said 2>stderr; then
+        fail "is not found: $fault"
+    fi
+    grep "^FAILED   $vector.*\<$rule\>.*: " said | grep -q ": $text" || fail "$fault: $(cat said stderr)"
+done <<'END'
+halves     cast/e4m3/nearest              R8  nc_cast:.element.[0-9]*:.received.000000[0-9a-f]*,.wanted.000000
+saturation cast/e5m2/nearest              R12 nc_cast:.element.7:.received.0000007c,.wanted.0000007b
+subnormals uncast/e4m3/-150               R17 nc_uncast:.element.[0-9]*:.received.00000000,.wanted
+sticky     sum/exact/e4m3-e4m3-16-4       R37 nc_allreduce,.rank.0.of.16:.element
+inf        sum/exact/e5m2-e5m2-4-0-inf    R37 nc_allreduce,.rank.0.of.4:.element.[0-9]*:.received.47600000,.wanted.7f800000
+order      sum/fp32/fp32                  R42 nc_allreduce,.rank.0.of.[0-9]*:.element
+crash      cast/e4m3/nearest              R8  the.library:.process:.received.signal.6
+hang       cast/e4m3/nearest              R8  the.library:.process:.received.no.end.in.3.s
+END
+echo 'int nc_version_number(void) { return 100; }' >lacks.c
+echo 'int nc_version_number(void) { return 10000; } void *nc_options_init, *nc_cast, *nc_uncast, *nc_open_over, *nc_set_step, *nc_allreduce, *nc_close;' >later.c
+for name in lacks later; do compile -fPIC -shared $name.c -o $name.so || fail "does not compile: $(cat said)"; done
+refused "has no nc_options_init()" library "$PWD/lacks.so"
+refused "has the interface of version 1.x; conform knows 0.x" library later.so
+refused "cannot load --library 'none.so': cannot open shared object file" library none.so
+refused "cannot load --library 'later.c': invalid ELF header" library later.c
+refused "no vector of a library in '$vectors' begins with 'card/'" library "$B/libnarrowcast.so" --only card/

@@ -13,8 +13,8 @@ enum conform_result { CONFORM_PASSED, CONFORM_FAILED, CONFORM_NOT_RUN };
 
 /* the first difference, or why the vector was not run (what) */
 struct conform_fault {
-    int event; /* of the vector, from 1; 0: before its events */
-    char what[64], field[24], received[48], wanted[48];
+    int event; /* of the vector, from 1; 0: before its events; -1: it has none */
+    char what[80], field[24], received[160], wanted[48];
 };
 
 struct conform {
@@ -39,6 +39,9 @@ enum { CONFORM_FRAME_BYTES = 4096 };
 bool conform_number(const char *text, uint64_t *to);
 /* Read a string of bytes. Returns their number, or -1 if they are none or more than `most`. */
 int conform_bytes(const char *text, uint8_t *to, size_t most);
+/* Read a string of hexadecimal words with blanks between them. Returns their number, or 0 if they
+ * are none or more than `most`. */
+size_t conform_words(const char *text, uint32_t *to, size_t most);
 /* Reports -EINVAL: this line is not a vector. */
 int conform_malformed(const struct jsonl_in *in);
 

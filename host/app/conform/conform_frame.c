@@ -38,6 +38,20 @@ int conform_bytes(const char *text, uint8_t *to, size_t most)
     return (int)n;
 }
 
+size_t conform_words(const char *text, uint32_t *to, size_t most)
+{
+    size_t n = 0;
+    char *end;
+    if (!text || *text != '"')
+        return 0;
+    for (text++; *text != '"'; text = end + (*end == ' ')) {
+        if (n == most || digit(*text) < 0)
+            return 0;
+        to[n++] = (uint32_t)strtoul(text, &end, 16);
+    }
+    return n;
+}
+
 int conform_malformed(const struct jsonl_in *in)
 {
     return ERR(-EINVAL, "cannot use '%s', line %llu: not a vector of FORMAT.md", in->path,
