@@ -148,20 +148,59 @@ CAST_APART uint4 cast_draw_4(const struct cast_way *w, uint64_t key, uint64_t at
     return cast_by(w, x, random, &nearest);
 }
 
-CAST_FN void cast_any_4(const struct cast_way *w, const struct cast_way *shared,
-                        const struct cast_out *o, size_t element, const float v[4],
-                        uint32_t code[4])
+/* Not inlined, because the compiler would keep the keys of all ten rounds in registers. */
+CAST_APART struct philox_block cast_block(uint64_t key, uint64_t block)
 {
-    if (w->round == MF_STOCHASTIC) {
-        const uint4 drawn =
-            cast_draw_4(shared, o->key, o->at + element, make_float4(v[0], v[1], v[2], v[3]));
-        code[0] = drawn.x, code[1] = drawn.y, code[2] = drawn.z, code[3] = drawn.w;
-        return;
+    const struct philox_block counter = {{(uint32_t)block, (uint32_t)(block >> 32), 0, 0}};
+    return philox_rounds(key, counter);
+}
+
+/* Draws for two items of this thread. Neighbouring lanes have neighbouring items. If their eight
+ * elements share a block, a lane computes the block of one item, and they exchange halves.
+ *   at       of each item, a multiple of 4
+ *   shares   `at` of even lanes is a multiple of 8
+ *   random   upper halves, shifted
+ * The whole warp calls it. */
+CAST_FN void cast_draw_pair(uint64_t key, const uint64_t at[2], bool shares, uint32_t random[2][4])
+{
+    const bool odd = threadIdx.x & 1u;
+    uint32_t pair[2][2];
+    if (shares) {
+        const struct philox_block b = cast_block(key, at[odd] >> 3);
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const uint32_t other = __shfl_xor_sync(0xffffffffu, odd ? b.w[i] : b.w[2 + i], 1);
+            pair[0][i] = odd ? other : b.w[i];
+            pair[1][i] = odd ? b.w[2 + i] : other;
+        }
+    } else {
+#pragma unroll
+        for (int k = 0; k < 2; k++) {
+            const struct philox_block b = cast_block(key, at[k] >> 3);
+            const bool second = (at[k] & 4) != 0;
+            pair[k][0] = second ? b.w[2] : b.w[0], pair[k][1] = second ? b.w[3] : b.w[1];
+        }
     }
-    uint32_t apart;
+#pragma unroll
+    for (int k = 0; k < 2; k++)
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            random[k][2 * i] = pair[k][i] << 16, random[k][2 * i + 1] = pair[k][i] & 0xffff0000u;
+}
+
+CAST_FN void cast_drawn_4(const struct cast_way *w, const struct cast_way *shared,
+                          const struct cast_out *o, size_t element, const float v[4],
+                          const uint32_t random[4], uint32_t code[4])
+{
+    struct cast_doubt doubt = {0, ~0u, ~0u};
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        code[i] = cast_code_any(w, v[i], 0, &apart);
+        code[i] = cast_code_draw(w, v[i], random[i], &doubt);
+    if (!(doubt.odd == 0) || doubt.least < 0x007fffffu || doubt.nearest >> 16 == 0) {
+        const uint4 any =
+            cast_draw_4(shared, o->key, o->at + element, make_float4(v[0], v[1], v[2], v[3]));
+        code[0] = any.x, code[1] = any.y, code[2] = any.z, code[3] = any.w;
+    }
 }
 
 CAST_APART uint4 cast_rare_4(const struct cast_way *w, float4 x)
@@ -175,10 +214,17 @@ CAST_APART uint4 cast_rare_4(const struct cast_way *w, float4 x)
 template <enum way WAY>
 CAST_FN void cast_codes_4(const struct cast_way *w, const struct cast_way *shared,
                           const struct cast_out *o, size_t element, const float v[4],
-                          uint32_t code[4])
+                          const uint32_t random[4], uint32_t code[4])
 {
+    if (WAY == WAY_DRAW) {
+        cast_drawn_4(w, shared, o, element, v, random, code);
+        return;
+    }
     if (WAY == WAY_ANY) {
-        cast_any_4(w, shared, o, element, v, code);
+        uint32_t apart;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            code[i] = cast_code_any(w, v[i], 0, &apart);
         return;
     }
     float odd = 0;
@@ -205,11 +251,12 @@ CAST_FN void cast_item_hard(const struct cast_way *w, const struct cast_way *sha
     cast_store<8>(o, element, packed);
 }
 
-/* element: a multiple of 128 plus 4 * lane. x: zeros beyond the span's end. The whole warp calls it
- * and shares words[128]. */
+/* element: a multiple of 128 plus 4 * lane. x: zeros beyond the span's end. random: for WAY_DRAW.
+ * The whole warp calls it and shares words[128]. */
 template <int W, enum way WAY>
 CAST_FN void cast_item(const struct cast_way *w, const struct cast_way *shared,
-                       const struct cast_out *o, size_t element, float4 x, uint32_t *words)
+                       const struct cast_out *o, size_t element, float4 x, const uint32_t random[4],
+                       uint32_t *words)
 {
     if (W == 8 && WAY == WAY_HARD) {
         cast_item_hard(w, shared, o, element, x);
@@ -217,7 +264,7 @@ CAST_FN void cast_item(const struct cast_way *w, const struct cast_way *shared,
     }
     const float v[4] = {x.x, x.y, x.z, x.w};
     uint32_t code[4], u[4];
-    cast_codes_4<WAY>(w, shared, o, element, v, code);
+    cast_codes_4<WAY>(w, shared, o, element, v, random, code);
 #pragma unroll
     for (int i = 0; i < 4; i++)
         u[i] = __float_as_uint(v[i]);

@@ -9,6 +9,7 @@
 #include "device/vec/cast_list.cuh"
 
 enum { CAST_THREADS = 256, CAST_LOADS = 4, CAST_TILE = CAST_THREADS * 4 * CAST_LOADS };
+enum { DRAWS_PER_SM = 2 }; /* FROM::PER_SM of random rounding */
 
 template <class FROM> struct cast_job {
     struct cast_way way;
@@ -72,17 +73,26 @@ CAST_FN uint32_t cast_items(const struct cast_job<FROM> *job, uint64_t tile, boo
 #pragma unroll
         for (int i = 0; i < LOADS_; i++)
             x[i] = from.made(first + (size_t)i * 4 * CAST_THREADS, x[i]);
+        uint32_t random[2][4];
 #pragma unroll
-        for (int i = 0; i < LOADS_; i++)
-            cast_item<W, WAY>(&w, &job->way, &o, first + (size_t)i * 4 * CAST_THREADS, x[i], words);
+        for (int i = 0; i < LOADS_; i++) {
+            const size_t element = first + (size_t)i * 4 * CAST_THREADS;
+            const uint64_t at[2] = {o.at + element, o.at + element + 4 * CAST_THREADS};
+            if (WAY == WAY_DRAW && i % 2 == 0)
+                cast_draw_pair(o.key, at, o.at % 8 == 0, random);
+            cast_item<W, WAY>(&w, &job->way, &o, element, x[i], random[i % 2], words);
+        }
     }
     return largest;
 }
 
-template <int W, class FROM>
+/* DRAWS: random rounding, which needs more registers. */
+template <int W, bool DRAWS, class FROM>
 CAST_FN uint32_t cast_tile(const struct cast_job<FROM> *job, uint64_t tile, bool scan,
                            uint32_t *words)
 {
+    if (DRAWS)
+        return cast_items<W, WAY_DRAW, CAST_LOADS>(job, tile, scan, words);
     if (job->way.way == WAY_ADD)
         return cast_items<W, WAY_ADD, CAST_LOADS>(job, tile, scan, words);
     if (job->way.way == WAY_HARD && W == 8)
@@ -93,16 +103,16 @@ CAST_FN uint32_t cast_tile(const struct cast_job<FROM> *job, uint64_t tile, bool
     return cast_items<W, WAY_ANY, 1>(job, tile, scan, words);
 }
 
-template <class FROM>
+template <bool DRAWS, class FROM>
 CAST_APART uint32_t cast_tile_any(const struct cast_job<FROM> *job, uint64_t tile, bool scan,
                                   uint32_t *words)
 {
-    return cast_tile<0>(job, tile, scan, words);
+    return cast_tile<0, DRAWS>(job, tile, scan, words);
 }
 
 /* W: width of codes, stored directly where aligned; 0: any other. */
-template <int W, class FROM>
-static __global__ void __launch_bounds__(CAST_THREADS, FROM::PER_SM)
+template <int W, bool DRAWS, class FROM>
+static __global__ void __launch_bounds__(CAST_THREADS, DRAWS ? DRAWS_PER_SM : FROM::PER_SM)
     k_encode(struct vec_cast cast, struct vec_span *spans, int n_spans, bool scan, FROM what)
 {
     __shared__ struct span_list<struct vec_span> list;
@@ -127,15 +137,25 @@ static __global__ void __launch_bounds__(CAST_THREADS, FROM::PER_SM)
                 now = i;
             }
             const uint64_t within = span_list_within(&list, i, tile);
-            const uint32_t l = W == 0         ? cast_tile<0>(&job, within, scan, mine)
-                               : job.out.fast ? cast_tile<W>(&job, within, scan, mine)
-                                              : cast_tile_any(&job, within, scan, mine);
+            const uint32_t l = W == 0         ? cast_tile<0, DRAWS>(&job, within, scan, mine)
+                               : job.out.fast ? cast_tile<W, DRAWS>(&job, within, scan, mine)
+                                              : cast_tile_any<DRAWS>(&job, within, scan, mine);
             largest = max(largest, l);
         }
         if (scan && now >= 0)
             block_max_to(&spans[from + now].absmax, largest, warps);
         __syncthreads();
     }
+}
+
+template <int W, class FROM>
+static void cast_launch(unsigned grid, cudaStream_t on, const struct vec_cast *cast,
+                        struct vec_span *spans, int n_spans, bool scan, FROM what)
+{
+    if (cast->round == MF_STOCHASTIC)
+        k_encode<W, true, FROM><<<grid, CAST_THREADS, 0, on>>>(*cast, spans, n_spans, scan, what);
+    else
+        k_encode<W, false, FROM><<<grid, CAST_THREADS, 0, on>>>(*cast, spans, n_spans, scan, what);
 }
 
 /* n_elems: sum of the spans' `padded`. scan: also raise absmax, which must be 0. */
@@ -145,22 +165,22 @@ static int cast_encode(const struct vec_cast *cast, struct vec_span *spans, int 
 {
     if (n_spans <= 0)
         return 0;
-    const size_t most = (size_t)cu_n_sms() * FROM::PER_SM,
-                 want = n_elems / CAST_TILE + (size_t)n_spans;
+    const int per_sm = cast->round == MF_STOCHASTIC ? (int)DRAWS_PER_SM : (int)FROM::PER_SM;
+    const size_t most = (size_t)(cu_n_sms() * per_sm), want = n_elems / CAST_TILE + (size_t)n_spans;
     const unsigned grid = (unsigned)(want < most ? want : most);
     const cudaStream_t on = cu_stream(s);
     switch (cast->trunc ? 0 : mf_width(cast->fmt)) {
     case 4:
-        k_encode<4, FROM><<<grid, CAST_THREADS, 0, on>>>(*cast, spans, n_spans, scan, what);
+        cast_launch<4>(grid, on, cast, spans, n_spans, scan, what);
         break;
     case 8:
-        k_encode<8, FROM><<<grid, CAST_THREADS, 0, on>>>(*cast, spans, n_spans, scan, what);
+        cast_launch<8>(grid, on, cast, spans, n_spans, scan, what);
         break;
     case 16:
-        k_encode<16, FROM><<<grid, CAST_THREADS, 0, on>>>(*cast, spans, n_spans, scan, what);
+        cast_launch<16>(grid, on, cast, spans, n_spans, scan, what);
         break;
     default:
-        k_encode<0, FROM><<<grid, CAST_THREADS, 0, on>>>(*cast, spans, n_spans, scan, what);
+        cast_launch<0>(grid, on, cast, spans, n_spans, scan, what);
     }
     return cu_check("cast");
 }

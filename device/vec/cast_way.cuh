@@ -12,8 +12,10 @@
  *              An inexact product (an fp32 subnormal) goes to WAY_ANY.
  *   WAY_HARD   nearest, saturating, e5m2 or e4m3fn, where the chip has the instruction. An
  *              fp32-subnormal x * 2^shift is rounded twice, but has code 0.
- *   WAY_ANY    everything else, all roundings, in integers:
+ *   WAY_DRAW   stochastic, in integers, with half of the random bits:
  *                significand >> (23 - m + distance below the normals)
+ *              An item goes to WAY_ANY if the other half decides, or has an fp32 subnormal.
+ *   WAY_ANY    everything else: the same without random bits, or with all of them
  *
  * |x| is first limited to `top`, whose code is `beyond`. Items with inf or nan go to WAY_ANY. Bits
  * above a code from WAY_ADD are undefined. */
@@ -30,7 +32,7 @@
 #define CAST_APART static __device__
 #endif
 
-enum way { WAY_ADD, WAY_CUT, WAY_HARD, WAY_ANY };
+enum way { WAY_ADD, WAY_CUT, WAY_HARD, WAY_DRAW, WAY_ANY };
 
 struct cast_way {
     enum way way;
@@ -97,6 +99,8 @@ CAST_FN struct cast_way cast_way_make(const struct vec_cast *cast, int shift, bo
     w.top = w.lowest = w.lift = w.scale = w.back = 0;
     w.base = w.half = w.odd = 0;
     w.e5m2 = f.e == 5;
+    if (w.round == MF_STOCHASTIC)
+        w.way = WAY_DRAW;
     if (w.round != MF_NEAREST)
         return w;
     if (fast && cast_hard(f, cast) && shift >= -126 && shift <= 126) {
@@ -155,6 +159,30 @@ CAST_FN uint32_t cast_codes_hard(const struct cast_way *w, float x, float y, flo
     (void)w;
 #endif
     return codes;
+}
+
+/* Reasons for which an item's codes may be wrong. */
+struct cast_doubt {
+    float odd;        /* nonzero: inf or nan */
+    uint32_t least;   /* of |x| - 1: less than 0x007fffff: an fp32 subnormal */
+    uint32_t nearest; /* of `apart`, see cast_code_any(): less than 2^16 */
+};
+
+/* random: its lower 16 bits are 0. */
+CAST_FN uint32_t cast_code_draw(const struct cast_way *w, float x, uint32_t random,
+                                struct cast_doubt *doubt)
+{
+    const uint32_t a = __float_as_uint(x) & 0x7fffffffu;
+    const int32_t field = (int32_t)(a >> 23) + w->rebias;
+    const uint32_t go = min((uint32_t)max((int32_t)w->drop + 1 - field, (int32_t)w->drop), 63u);
+    const uint64_t split = (uint64_t)((a & 0x007fffffu) | 0x00800000u) << 32 >> go;
+    const uint32_t kept = (uint32_t)(split >> 32), rest = (uint32_t)split;
+    const uint32_t binade = (uint32_t)min(max(field - 1, 0), w->binades);
+    const uint32_t code = min((binade << w->m) + kept + (rest > random ? 1u : 0u), w->most);
+    doubt->odd = fmaf(x, 0.0f, doubt->odd);
+    doubt->least = min(doubt->least, a - 1);
+    doubt->nearest = min(doubt->nearest, a == 0 ? ~0u : rest ^ random);
+    return a == 0 ? 0 : code;
 }
 
 /* *apart: XOR of the dropped part and `random`. The lower 16 bits decide only if it is below

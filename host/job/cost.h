@@ -69,7 +69,7 @@ struct cost_job {
     const struct codec *codecs; /* [2] the codec and fp32, settled for the cluster's ranks */
     const struct algo *algo;    /* must have phases */
     int group;
-    bool chooses; /* no algorithm was named (as in job.c) */
+    bool chooses;    /* no algorithm was named (as in job.c) */
     bool by_card;    /* codes go through a card; needs codec_card_sum() */
     bool near_first; /* near ranks add their codes before the card if that pays (card_near()) */
     size_t bucket_bytes;

@@ -90,8 +90,9 @@ sum_add.cu k_add_e5m2<false>: 2 2 40
 sum_add.cu k_add_codes<8>: 2 2 64
 sum_add.cu k_add_codes<16>: 4 4 64
 feed.cu k_feed<__half, 8>: 0 2 64
-cast.cu k_encode<8, as_is>: 4 4 80
-cast.cu k_encode<16, as_is>: 4 4 80
+cast.cu k_encode<8, false, as_is>: 4 4 80
+cast.cu k_encode<16, false, as_is>: 4 4 80
+cast.cu k_encode<8, true, as_is>: 4 4 128
 uncast.cu k_uncast_all<8, as_it_is>: 0 4 40
 uncast.cu k_uncast_all<16, as_it_is>: 0 4 40
 absmax.cu k_absmax: 4 4 32
