@@ -1,5 +1,5 @@
 # torch_features.py : trains a small model on CPU ranks over gloo with features of PyTorch's DDP or FSDP2 in turn, with and without
-# narrowcast, for test_ddp.sh and test_fsdp.sh. In format fp32 both must end with the same weights, but for rounding. A
+# narrowcast, for test_ddp.sh and test_fsdp.sh. In format fp32 both must end with the same weights, except for rounding. A
 # feature that this PyTorch does not have is not run.
 #
 #     torch_features.py ddp|fsdp FOLDER [RANKS [FEATURE]]

@@ -94,12 +94,12 @@ int conform_uncast(struct conform_play *p)
 /* Casts layers of one element m. aps: P ranks with m have the scale of one with P m. */
 int conform_scale(struct conform_play *p)
 {
-    enum { MOST = 64 };
-    double exponents[MOST], shifts[MOST], agreed[MOST], scale;
-    size_t n = conform_words(jsonl_in_value(p->in, "absmax"), p->x, MOST), n_shifts, zero = 0, k;
-    if (!n || !p->options.scale || !jsonl_in_list(p->in, "exponents", exponents, MOST, &k) ||
-        k != n || !jsonl_in_list(p->in, "shifts", shifts, MOST, &n_shifts) ||
-        !jsonl_in_list(p->in, "agreed", agreed, MOST, &k) || n_shifts != k || !k || k > MOST)
+    enum { VALUES = 64 };
+    double exponents[VALUES], shifts[VALUES], agreed[VALUES], scale;
+    size_t n = conform_words(jsonl_in_value(p->in, "absmax"), p->x, VALUES), n_shifts, zero = 0, k;
+    if (!n || !p->options.scale || !jsonl_in_list(p->in, "exponents", exponents, VALUES, &k) ||
+        k != n || !jsonl_in_list(p->in, "shifts", shifts, VALUES, &n_shifts) ||
+        !jsonl_in_list(p->in, "agreed", agreed, VALUES, &k) || n_shifts != k || !k || k > VALUES)
         return conform_malformed(p->in);
     while (zero + 1 < k && agreed[zero] != 0)
         zero++;
