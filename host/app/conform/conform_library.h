@@ -56,6 +56,8 @@ conform_kind conform_format, conform_refused, conform_cast, conform_uncast, conf
 conform_kind conform_trunc, conform_sum, conform_mean, conform_group, conform_block, conform_settle,
     conform_counts, conform_quantile, conform_step;
 
+/* ---- conform_play.c ---- */
+
 /* Fill the fault and return CONFORM_FAILED: a call with an unexpected code. */
 int conform_returns(struct conform_play *p, const char *call, int64_t rc, int64_t wanted);
 /* Compare bits; a wanted nan is any nan if `free`. */
