@@ -1,4 +1,4 @@
-/* conform_play.c : reads values of a vector for a library, and compares what the library returns. */
+/* conform_play.c : reads values of a vector for a library, and compares the results. */
 #include "app/conform/conform_library.h"
 #include <inttypes.h>
 #include <math.h>
