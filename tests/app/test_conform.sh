@@ -165,11 +165,13 @@ compile -fPIC -fvisibility=hidden -shared faulty_cpu.c faulty_plain.c "$B"/o/hos
 for vector in cast/e4m3/nearest cast/e5m2/nearest uncast/e4m3/-150 sum/exact/e4m3-e4m3-16-4 sum/exact/e5m2-e5m2-4-0-inf sum/fp32/fp32; do
     library "$PWD/faulty.so" --only $vector >said 2>&1 || fail "without a fault: $(cat said)"
 done
+named=0
 while read -r fault vector rule text; do
     if FAULT=$fault library "$PWD/faulty.so" --only "$vector" --deadline "$([ "$fault" = hang ] && echo 3 || echo 60)" >said 2>stderr; then
         fail "is not found: $fault"
     fi
     grep "^FAILED   $vector.*\<$rule\>.*: " said | grep -q ": $text" || fail "$fault: $(cat said stderr)"
+    named=$((named + 1))
 done <<'END'
 halves     cast/e4m3/nearest              R8  nc_cast:.element.[0-9]*:.received.000000[0-9a-f]*,.wanted.000000
 saturation cast/e5m2/nearest              R12 nc_cast:.element.7:.received.0000007c,.wanted.0000007b
@@ -180,6 +182,7 @@ order      sum/fp32/fp32                  R42 nc_allreduce,.rank.0.of.[0-9]*:.el
 crash      cast/e4m3/nearest              R8  the.library:.process:.received.signal.6
 hang       cast/e4m3/nearest              R8  the.library:.process:.received.no.end.in.3.s
 END
+echo "$named faults of a library are named"
 echo 'int nc_version_number(void) { return 100; }' >lacks.c
 echo 'int nc_version_number(void) { return 10000; } void *nc_options_init, *nc_cast, *nc_uncast, *nc_open_over, *nc_set_step, *nc_allreduce, *nc_close;' >later.c
 for name in lacks later; do compile -fPIC -shared $name.c -o $name.so || fail "does not compile: $(cat said)"; done
