@@ -112,7 +112,7 @@ for line in '{"id":"a","op":"card"}' '{"id":"a","op":"card","job":7,"events":[]}
     echo "$line" >bad/card.jsonl
     refused "line 1: not a vector of FORMAT.md" "$n" conform --card "$plain" --vectors bad
 done
-conform --card "$plain" --only card/counters --deadline 60 >/dev/null & # waits with its job
+"$n" conform --vectors "$vectors" --card "$plain" --only card/counters --deadline 60 >/dev/null & # waits with its job
 holds=$!
 jobs() { "$n" sim --counters "${plain#udp://}" --json | sed -n 's/.*"jobs":\([0-9]*\).*/\1/p'; }
 while kill -0 $holds && [ "$(jobs)" = 0 ]; do sleep 0.05; done
