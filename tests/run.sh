@@ -34,8 +34,8 @@ export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_odls_base_sigkill_
 
 # Failures as check.h, scripts, assert() and sanitizers print them.
 wrong='^[^ :]+\.[ch](pp|u)?:[0-9]+: |FAIL|SURVIVED|UNSOUND|^[a-z_]+\.sh: |: Assertion |runtime error: |ERROR: [A-Za-z]*Sanitizer|^WARNING: ThreadSan'
-# Errors of bash: the test script fails whatever its exit status.
-broken='^[^ ]*tests/([a-z]+/)*[a-z0-9_]+\.sh: line [0-9]+: (\[|.*(No such file|command not found|unbound variable))|^(grep|sed|awk|wc): '
+# Errors of bash, and failures that a script forgot: it fails whatever its exit status.
+broken='^FAIL [a-z0-9_]+\.sh: |^[^ ]*tests/([a-z]+/)*[a-z0-9_]+\.sh: line [0-9]+: (\[|.*(No such file|command not found|unbound variable))|^(grep|sed|awk|wc): '
 asked=0 passed=0 failed=0 skipped=0
 declare -A label=() since=()  # by process id
 times=() failures=()

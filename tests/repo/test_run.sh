@@ -12,6 +12,7 @@ plant bad.sh 'false'
 plant none.sh 'echo "skip: nothing here"; exit 77'
 plant crash.sh 'kill -SEGV $$'
 plant chatty 'echo "tests/x.c:7: a == b: 3 apples" >&2; seq -f "good run %.0f" 200; exit 1'
+plant forgets.sh 'echo "FAIL forgets.sh: 3 apples" >&2; true'
 plant slow.sh 'sleep 60'
 mkdir "$dir/tests"
 # shellcheck disable=SC2016  # it is the script's to expand
@@ -34,6 +35,8 @@ grep -q '^skip  none.sh  *skip: nothing here$' "$dir/said" || fail 'no reason fo
 [ "$(grep -c '^failed: ' "$dir/said")" -eq 3 ] || fail 'failures are not listed at the end'
 says 1 '0 passed, 1 failed, 0 skipped' "$dir/tests/amiss.sh"
 grep -q '| .*amiss.sh: line 2: ' "$dir/said" || fail 'a script that counts nothing is not shown'
+says 1 '0 passed, 1 failed, 0 skipped' "$dir/forgets.sh"
+grep -q '| FAIL forgets.sh: 3 apples$' "$dir/said" || fail 'a failure that a script forgot is not shown'
 TEST_TIMEOUT=1 says 1 '0 passed, 1 failed, 0 skipped' "$dir/slow.sh"
 grep -q 'still running after 1 s' "$dir/said" || fail 'does not say why it stopped a test'
 # --- values of JOBS that bash would evaluate ---
