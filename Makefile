@@ -208,7 +208,7 @@ lint:                                   ## run clang, shellcheck and clang-forma
 	$(Q)if command -v clang >/dev/null; then export OMPI_CC=clang; flags='$(FLAGS) $(werror)'; \
 	    $(foreach f,$(SRC) $(MPI_CALLS) $(PMPI) $(COLLNET) $(if $(FABRIC),host/offload/wire/wire_fabric.c) $(if $(XDP),$(XDP_SRC)) $(wildcard sim/*.c sim/rtl/*.c) $(TESTS) $(RTL_TESTS) $(BENCH) $(BENCH_LIB),$(MPICC) $$flags $(call isa,$(f)) -c -fsyntax-only $(f) &&) :; \
 	    else echo 'skip  clang: not installed'; fi
-	$(Q)if command -v clang++ >/dev/null; then mkdir -p $(B)/emu && OBJECTS=$(B)/emu/clang CXX=clang++ JOBS=2 tests/emu/build.sh check $(CU); \
+	$(Q)if command -v clang++ >/dev/null; then OBJECTS=$(B)/emu/clang CXX=clang++ JOBS=2 tests/emu/build.sh check $(CU); \
 	    else echo 'skip  clang++: not installed'; fi
 	$(Q)if command -v shellcheck >/dev/null; then shellcheck -x $(ALL_SH); else echo 'skip  shellcheck: not installed'; fi
 	$(Q)case $$(clang-format --version 2>&1) in *'version 14.'*) clang-format --dry-run -Werror $(ALL_C) ;; *) echo 'skip  clang-format: version 14 is not installed' ;; esac

@@ -111,14 +111,27 @@ CAST_FN uint32_t cast_largest(float4 x)
     return max(a, b);
 }
 
-/* Returns half of philox_round_u32() for four elements from `at`, a multiple of 4. */
-CAST_FN void cast_halves(uint64_t key, uint64_t at, uint32_t half, uint32_t out[4])
+/* Not inlined, because the compiler would keep the keys of all ten rounds in registers. */
+CAST_APART struct philox_block cast_block(uint64_t key, uint64_t at, uint32_t half)
 {
     const struct philox_block counter = {{(uint32_t)(at >> 3), (uint32_t)(at >> 35), half, 0}};
-    const struct philox_block b = philox_rounds(key, counter);
+    return philox_rounds(key, counter);
+}
+
+/* Returns half of philox_round_u32() for four elements from `at`, a multiple of 4, as half-words. */
+CAST_FN void cast_words(uint64_t key, uint64_t at, uint32_t half, uint32_t out[2])
+{
+    const struct philox_block b = cast_block(key, at, half);
     const bool second = (at & 4) != 0;
-    const uint32_t low = second ? b.w[2] : b.w[0], high = second ? b.w[3] : b.w[1];
-    out[0] = low & 0xffffu, out[1] = low >> 16, out[2] = high & 0xffffu, out[3] = high >> 16;
+    out[0] = second ? b.w[2] : b.w[0], out[1] = second ? b.w[3] : b.w[1];
+}
+
+CAST_FN void cast_halves(uint64_t key, uint64_t at, uint32_t half, uint32_t out[4])
+{
+    uint32_t words[2];
+    cast_words(key, at, half, words);
+    out[0] = words[0] & 0xffffu, out[1] = words[0] >> 16;
+    out[2] = words[1] & 0xffffu, out[3] = words[1] >> 16;
 }
 
 CAST_FN uint4 cast_by(const struct cast_way *w, float4 x, const uint32_t random[4],
@@ -148,13 +161,6 @@ CAST_APART uint4 cast_draw_4(const struct cast_way *w, uint64_t key, uint64_t at
     return cast_by(w, x, random, &nearest);
 }
 
-/* Not inlined, because the compiler would keep the keys of all ten rounds in registers. */
-CAST_APART struct philox_block cast_block(uint64_t key, uint64_t block)
-{
-    const struct philox_block counter = {{(uint32_t)block, (uint32_t)(block >> 32), 0, 0}};
-    return philox_rounds(key, counter);
-}
-
 /* Draws for two items of this thread. Neighbouring lanes have neighbouring items. If their eight
  * elements share a block, a lane computes the block of one item, and they exchange halves.
  *   at       of each item, a multiple of 4
@@ -166,7 +172,7 @@ CAST_FN void cast_draw_pair(uint64_t key, const uint64_t at[2], bool shares, uin
     const bool odd = threadIdx.x & 1u;
     uint32_t pair[2][2];
     if (shares) {
-        const struct philox_block b = cast_block(key, at[odd] >> 3);
+        const struct philox_block b = cast_block(key, at[odd], 0);
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const uint32_t other = __shfl_xor_sync(0xffffffffu, odd ? b.w[i] : b.w[2 + i], 1);
@@ -175,11 +181,8 @@ CAST_FN void cast_draw_pair(uint64_t key, const uint64_t at[2], bool shares, uin
         }
     } else {
 #pragma unroll
-        for (int k = 0; k < 2; k++) {
-            const struct philox_block b = cast_block(key, at[k] >> 3);
-            const bool second = (at[k] & 4) != 0;
-            pair[k][0] = second ? b.w[2] : b.w[0], pair[k][1] = second ? b.w[3] : b.w[1];
-        }
+        for (int k = 0; k < 2; k++)
+            cast_words(key, at[k], 0, pair[k]);
     }
 #pragma unroll
     for (int k = 0; k < 2; k++)

@@ -168,17 +168,34 @@ struct cast_doubt {
     uint32_t nearest; /* of `apart`, see cast_code_any(): less than 2^16 */
 };
 
+/* Cuts the significand of an fp32 normal where the code ends. field: the code's exponent field, or
+ * less than 1 for subnormals.
+ *
+ *     | kept (returned) | *rest in units of 2^-32 of the kept unit |   lost bits decide nothing */
+CAST_FN uint32_t cast_split(const struct cast_way *w, int32_t field, uint32_t bits, uint32_t *rest)
+{
+    const uint32_t go = min((uint32_t)max((int32_t)w->drop + 1 - field, (int32_t)w->drop), 63u);
+    const uint64_t split = (uint64_t)((bits & 0x007fffffu) | 0x00800000u) << 32 >> go;
+    *rest = (uint32_t)split;
+    return (uint32_t)(split >> 32);
+}
+
+/* Returns the code without sign of a rounded significand. */
+CAST_FN uint32_t cast_join(const struct cast_way *w, int32_t field, uint32_t kept)
+{
+    const uint32_t binade = (uint32_t)min(max(field - 1, 0), w->binades);
+    return min((binade << w->m) + kept, w->most);
+}
+
 /* random: its lower 16 bits are 0. */
 CAST_FN uint32_t cast_code_draw(const struct cast_way *w, float x, uint32_t random,
                                 struct cast_doubt *doubt)
 {
     const uint32_t a = __float_as_uint(x) & 0x7fffffffu;
     const int32_t field = (int32_t)(a >> 23) + w->rebias;
-    const uint32_t go = min((uint32_t)max((int32_t)w->drop + 1 - field, (int32_t)w->drop), 63u);
-    const uint64_t split = (uint64_t)((a & 0x007fffffu) | 0x00800000u) << 32 >> go;
-    const uint32_t kept = (uint32_t)(split >> 32), rest = (uint32_t)split;
-    const uint32_t binade = (uint32_t)min(max(field - 1, 0), w->binades);
-    const uint32_t code = min((binade << w->m) + kept + (rest > random ? 1u : 0u), w->most);
+    uint32_t rest;
+    const uint32_t kept = cast_split(w, field, a, &rest);
+    const uint32_t code = cast_join(w, field, kept + (rest > random ? 1u : 0u));
     doubt->odd = fmaf(x, 0.0f, doubt->odd);
     doubt->least = min(doubt->least, a - 1);
     doubt->nearest = min(doubt->nearest, a == 0 ? ~0u : rest ^ random);
@@ -195,20 +212,15 @@ CAST_FN uint32_t cast_code_any(const struct cast_way *w, float x, uint32_t rando
     if (a < 0x00800000u)
         wide = (int32_t)(__float_as_uint(__uint2float_rn(a)) - (149u << 23));
     const int32_t field = (wide >> 23) + w->rebias;
-    const uint32_t go = min((uint32_t)max((int32_t)w->drop + 1 - field, (int32_t)w->drop), 63u);
-
-    /* | kept | rest in units of 2^-32 of the kept unit |   lost bits do not change a decision */
-    const uint64_t sig = (uint64_t)(((uint32_t)wide & 0x007fffffu) | 0x00800000u) << 32,
-                   split = sig >> go;
-    const uint32_t kept = (uint32_t)(split >> 32), rest = (uint32_t)split;
+    uint32_t rest;
+    const uint32_t kept = cast_split(w, field, (uint32_t)wide, &rest);
     /* ties to even: an odd number rounds up from half */
     const uint32_t half = 0x80000000u - (kept & 1u);
     const uint32_t limit = w->round == MF_NEAREST ? half
                            : w->round == MF_ZERO  ? 0xffffffffu
                                                   : random;
     *apart = rest ^ random;
-    const uint32_t binade = (uint32_t)min(max(field - 1, 0), w->binades);
-    uint32_t code = min((binade << w->m) + kept + (rest > limit ? 1u : 0u), w->most);
+    uint32_t code = cast_join(w, field, kept + (rest > limit ? 1u : 0u));
     code = a == 0 ? 0 : code;
     return a < 0x7f800000u ? code : a == 0x7f800000u ? w->beyond : w->nan;
 }

@@ -170,7 +170,7 @@ size_t cost_frame_bytes(int mtu)
 
 /* Traffic of members with a card for n elements. Near ranks may be one member. */
 struct card_load {
-    int members, here; /* here: behind one port */
+    int members, here; /* here: members that share a port */
     double frames;
     double up, down; /* bytes of a member with headers of IP and UDP */
     /* of a member that near ranks send codes to: messages there and back, addends, wire */

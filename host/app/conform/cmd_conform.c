@@ -45,8 +45,7 @@ static const struct opt_command command = {
     .args = "",
     .about =
         "Tests whether a card or a library follows the rules of FORMAT.md (tests/conformance in "
-        "the "
-        "sources), with the stored vectors.\n\n"
+        "the sources), with the stored vectors.\n\n"
         "Each vector has one line: passed; or FAILED, the rules that it checks, and the first "
         "field or element that differs; or not run, and why. Exit 0: none failed.\n\n"
         "--card registers each vector's job as a training does, sends the frames in order, and "
@@ -57,8 +56,8 @@ static const struct opt_command command = {
         "are not tested.\n\n"
         "--library casts with nc_cast() and nc_uncast(), and adds with nc_open_over() and "
         "nc_allreduce() of ranks that are threads. Inputs are the fp32 numbers of a vector's "
-        "codes, "
-        "results are compared as fp32 bits. Each vector has a process of its own: a crash, or no "
+        "codes, results are compared as fp32 bits. Each vector has a process of its own: a crash, "
+        "or no "
         "end within --deadline, fails this vector only. Not run, as no call of narrowcast.h shows "
         "or takes the values: random words (R11, R18 to R22, R53 to R56, R58, R66); residuals (R62 "
         "to R64); packing, exponents, formats of sums, wide words, samples and tags by themselves; "
@@ -120,11 +119,9 @@ static int say(struct report *r, const struct jsonl_in *in, int result,
     return 0;
 }
 
-static int play(struct conform *c, const struct conform_options *o, const struct jsonl_in *in,
-                struct conform_fault *fault)
+static int play(struct conform *c, const struct conform_options *o, const char *op,
+                const struct jsonl_in *in, struct conform_fault *fault)
 {
-    char op[16] = "";
-    (void)jsonl_in_text(in, "op", op, sizeof op);
     return o->library             ? conform_library(o->library, c->deadline_s, in, fault)
            : strcmp(op, "stream") ? conform_card(c, in, fault)
                                   : conform_stream(c, in, fault);
@@ -141,7 +138,7 @@ static int run_line(struct conform *c, const struct conform_options *o, const st
         return 0;
     if (progress_due(&r->progress))
         progress_say(&r->progress, "%d vectors: next %s", r->passed + r->failed + r->not_run, id);
-    const int result = play(c, o, in, &fault);
+    const int result = play(c, o, op, in, &fault);
     if (result < 0)
         return result;
     r->passed += result == CONFORM_PASSED;

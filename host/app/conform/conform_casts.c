@@ -46,7 +46,7 @@ int conform_cast(struct conform_play *p)
     if (!p->n_x || p->n_codes != p->n_x || !p->options.format || !p->options.round)
         return conform_malformed(p->in);
     if (!strcmp(p->options.round, "stochastic"))
-        return conform_leave(p, "no call of narrowcast.h takes its random words");
+        return conform_leave(p, conform_no_random);
     if (!conform_power(p, p->shift, scale))
         return conform_leave(p, "no scale has its shift");
     for (size_t i = 0; i < p->n_x && p->format.flavour == MF_NUMBERS; i++)
@@ -148,7 +148,7 @@ int conform_signs(struct conform_play *p)
         !conform_int(p, "stride", &stride))
         return conform_malformed(p->in);
     if (jsonl_in_value(p->in, "residual") || stride != 1)
-        return conform_leave(p, "no call of narrowcast.h takes its residuals");
+        return conform_leave(p, conform_no_residual);
     snprintf(codec, sizeof codec, "onebit:%d,residual=none", column);
     memcpy(in, p->x, sizeof in);
     p->options.codec = codec;

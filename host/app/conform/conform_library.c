@@ -6,7 +6,6 @@
 #include "codec/codec.h"
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -14,9 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char no_call[] = "no call of narrowcast.h shows it",
-                  no_random[] = "no call of narrowcast.h takes its random words",
-                  no_residual[] = "no call of narrowcast.h takes its residuals";
+static const char no_call[] = "no call of narrowcast.h shows it";
 
 /* Others: no_call. */
 static const struct {
@@ -27,7 +24,7 @@ static const struct {
              {"format_refused", conform_refused, NULL},
              {"cast", conform_cast, NULL},
              {"cast_trunc", conform_trunc, NULL},
-             {"cast_stream", NULL, no_random},
+             {"cast_stream", NULL, conform_no_random},
              {"uncast", conform_uncast, NULL},
              {"scale", conform_scale, NULL},
              {"settle", conform_settle, NULL},
@@ -36,13 +33,13 @@ static const struct {
              {"group", conform_group, NULL},
              {"block", conform_block, NULL},
              {"qsgd_value", conform_level, NULL},
-             {"qsgd_encode", NULL, no_random},
-             {"qsgd_sum", NULL, no_random},
-             {"draw", NULL, no_random},
+             {"qsgd_encode", NULL, conform_no_random},
+             {"qsgd_sum", NULL, conform_no_random},
+             {"draw", NULL, conform_no_random},
              {"onebit_encode", conform_signs, NULL},
-             {"onebit_sum", NULL, no_residual},
+             {"onebit_sum", NULL, conform_no_residual},
              {"ternary_clip", conform_clip, NULL},
-             {"ternary_draw", NULL, no_random},
+             {"ternary_draw", NULL, conform_no_random},
              {"ternary_sum", conform_counts, NULL},
              {"quantile_step", conform_quantile, NULL},
              {"step", conform_step, NULL}};

@@ -65,6 +65,7 @@ int conform_compare(struct conform_play *p, const char *call, const uint32_t *go
                     const uint32_t *wanted, size_t n, bool free);
 /* Fill the reason and return CONFORM_NOT_RUN. */
 int conform_leave(struct conform_play *p, const char *why);
+extern const char conform_no_random[], conform_no_residual[]; /* reasons */
 
 /* Read an integer of the vector. Returns false if it is not there. */
 bool conform_int(const struct conform_play *p, const char *key, int *to);

@@ -4,6 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 
+const char conform_no_random[] = "no call of narrowcast.h takes its random words",
+           conform_no_residual[] = "no call of narrowcast.h takes its residuals";
+
 int conform_returns(struct conform_play *p, const char *call, int64_t rc, int64_t wanted)
 {
     struct conform_fault *f = p->fault;

@@ -166,7 +166,7 @@ int conform_group(struct conform_play *p)
         !p->options.round || !read_exponents(p, exponents, n, group))
         return conform_malformed(p->in);
     if (!strcmp(p->options.round, "stochastic"))
-        return conform_leave(p, "no call of narrowcast.h takes its random words");
+        return conform_leave(p, conform_no_random);
     const bool tight = !strncmp(p->options.scale, "aps-tight", 9);
     for (size_t i = 0; i < n; i++) {
         const double e = exponents[i / (size_t)group];
