@@ -118,7 +118,7 @@ CAST_APART struct philox_block cast_block(uint64_t key, uint64_t at, uint32_t ha
     return philox_rounds(key, counter);
 }
 
-/* Returns half of philox_round_u32() for four elements from `at`, a multiple of 4, as half-words. */
+/* Returns half of philox_round_u32() for four elements from `at`, a multiple of 4: half-words. */
 CAST_FN void cast_words(uint64_t key, uint64_t at, uint32_t half, uint32_t out[2])
 {
     const struct philox_block b = cast_block(key, at, half);

@@ -114,8 +114,8 @@ int shard_reducer(struct job *job, const struct reducer_layer *layers, int n_lay
 /* ---- GPUs ---- */
 
 /* Open a GPU per rank if wanted, and choose the algorithm and vec_ops that carry codes between
- * GPUs. Sets job->on_gpu, job->shares_gpus and job->device. layers: as in job_spec. All ranks call it after parsing equal specs. Returns as
- * job_settle(). */
+ * GPUs. layers: as in job_spec. Sets job->on_gpu, job->shares_gpus and job->device. All ranks call
+ * it after parsing equal specs. Returns as job_settle(). */
 int job_gpu(struct job *job, enum job_if wanted, bool layers);
 
 /* ---- --quantise: layers too small to benefit from the codec ---- */
