@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "collnet/mesh.h"
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fenv.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -227,15 +228,25 @@ static inline void ranks_meet(void)
         ranks_nap();
 }
 
-/* Returns a socket that stays open until the process ends. */
-static inline int ranks_call(const char *handle)
+/* Returns a socket that stays open until the process ends, or -1 if nobody listens. */
+static inline int ranks_try_call(const char *handle)
 {
     struct mesh_handle at;
     memcpy(&at, handle, sizeof at);
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)at.port)};
     to.sin_addr.s_addr = htonl(at.ip);
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    CHECK(connect(fd, (struct sockaddr *)&to, sizeof to) == 0, "a stranger cannot connect");
+    if (connect(fd, (struct sockaddr *)&to, sizeof to) == 0)
+        return fd;
+    CHECK(errno == ECONNREFUSED, "connect: %s", strerror(errno));
+    close(fd);
+    return -1;
+}
+
+static inline int ranks_call(const char *handle)
+{
+    const int fd = ranks_try_call(handle);
+    CHECK(fd >= 0, "a stranger cannot connect");
     return fd;
 }
 
