@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 static uint64_t read_number(const char *path, const char *words)
 {
@@ -48,6 +50,14 @@ uint64_t memory_peak(void)
 {
     struct rusage usage;
     return getrusage(RUSAGE_SELF, &usage) ? 0 : (uint64_t)usage.ru_maxrss << 10;
+}
+
+void memory_release(void *array, size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t before = (page - (uintptr_t)array % page) % page;
+    if (bytes >= before + page)
+        (void)madvise((char *)array + before, (bytes - before) / page * page, MADV_DONTNEED);
 }
 
 const char *memory_text(uint64_t bytes, char text[MEMORY_TEXT])

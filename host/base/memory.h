@@ -1,6 +1,8 @@
-/* memory.h : determines the machine's available memory and this process's peak memory. */
+/* memory.h : determines the machine's available memory and this process's peak memory, and gives
+ * memory back. */
 #ifndef MEMORY_H
 #define MEMORY_H
+#include <stddef.h>
 #include <stdint.h>
 
 /* Return the bytes that this process can take without displacing other memory: those available in
@@ -9,6 +11,10 @@ uint64_t memory_available(void);
 
 /* Return the peak resident memory, in bytes. */
 uint64_t memory_peak(void);
+
+/* Give the whole pages inside an array of buf_alloc() back to the system. They then read as zeros,
+ * and take memory again when written. */
+void memory_release(void *array, size_t bytes);
 
 /* Format bytes, as "1.4 GiB". Returns text. */
 enum { MEMORY_TEXT = 24 };

@@ -19,6 +19,9 @@ static int read_words(const struct job_spec *w, int near, struct job *j, struct 
 {
     const int n_ranks = comm_n_ranks(j->comm);
     const char *algo = w->algo ? w->algo : "auto";
+    if (w->shard.on && (w->codec.rescale || node_sum_wanted(w->node_sum)))
+        return ERR(-EINVAL, "%s does not work with shards: leave one of them out",
+                   w->codec.rescale ? "rescale" : "node_sum");
     TRY(codec_parse(&w->codec, &j->codec));
     TRY(quantise_parse(w->quantise, &j->codec, &j->leaves_small));
     j->codec.seed = w->seed;

@@ -14,6 +14,7 @@ enum job_if { JOB_NO, JOB_YES, JOB_AUTO };
 struct job_shard {
     bool on;
     bool rounded;        /* means in the result's format, not unrounded fp32 */
+    bool releases;       /* of reducer_open_shards() */
     const size_t *range; /* [P] elements of each rank, used until job_open(); NULL: equal ones */
     struct gather_format gather;
 };

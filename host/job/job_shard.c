@@ -73,7 +73,7 @@ int shard_reducer(struct job *j, const struct reducer_layer *layers, int n_layer
             equal[k] = shard_equal(all, n_ranks, k);
     }
     int rc = reducer_open_shards(j->comm, &j->codec, j->algo, j->bucket_bytes, layers, n_layers,
-                                 equal ? equal : j->shard.range, &j->reducer);
+                                 equal ? equal : j->shard.range, j->shard.releases, &j->reducer);
     if (rc == 0)
         rc = reducer_open_gather(j->reducer, &j->shard.gather);
     free(equal);

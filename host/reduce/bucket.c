@@ -90,3 +90,21 @@ int bucket_cut(const struct reducer_layer *layers, int n_layers, const struct co
             bucket_of[out[k].call.layers[l].index] = k;
     return n_buckets;
 }
+
+static size_t elements(const struct bucket *b)
+{
+    size_t n = 0;
+    for (int l = 0; l < b->n_layers; l++)
+        n += b->call.layers[l].n;
+    return n;
+}
+
+size_t bucket_most_of_two(const struct bucket *buckets, int n_buckets)
+{
+    size_t most = 0;
+    for (int i = 0; i < n_buckets; i++) {
+        const size_t n = elements(&buckets[i]) + (i > 0 ? elements(&buckets[i - 1]) : 0);
+        most = n > most ? n : most;
+    }
+    return most;
+}

@@ -101,7 +101,7 @@ void overlap_begin(struct overlap *o)
     for (int b = 0; b < p->n_buckets; b++)
         o->missing[b] = p->buckets[b].n_layers;
     memset(o->out, 0, (size_t)o->r->n_layers * sizeof *o->out);
-    o->n_stand = 0;
+    o->n_stand = o->n_released = 0;
     o->hidden_s = o->exposed_s = 0;
     o->state = RUNNING;
     pthread_cond_signal(&o->wake);
@@ -122,10 +122,28 @@ static void take(struct overlap *o, int first, int n)
         pthread_cond_signal(&o->wake);
 }
 
+/* The thread has a bucket to send, and the next one is whole too. */
+static bool is_behind(const struct overlap *o)
+{
+    const int b = o->n_released;
+    return o->state == RUNNING && b + 1 < plan_of(o)->n_buckets && o->missing[b] == 0 &&
+           o->missing[b + 1] == 0;
+}
+
+/* Gradients that a skipped step no longer sends are released here. */
 void overlap_ready(struct overlap *o, int first, int n)
 {
+    struct reducer *r = o->r;
     pthread_mutex_lock(&o->lock);
     take(o, first, n);
+    if (r->releases && is_behind(o)) {
+        overlap_set_waits(o, true);
+        while (is_behind(o))
+            pthread_cond_wait(&o->done, &o->lock);
+        overlap_set_waits(o, false);
+    }
+    if (r->releases && o->state == DONE)
+        reducer_release(r, first, r->n_layers - first);
     pthread_mutex_unlock(&o->lock);
 }
 

@@ -57,7 +57,7 @@ static size_t larger(size_t a, size_t b)
 
 static void size_buffers(struct reducer *r)
 {
-    size_t codes = (size_t)r->plans[NARROW].code_bytes, result = 0, scratch = 0;
+    size_t codes = r->releases ? 0 : (size_t)r->plans[NARROW].code_bytes, result = 0, scratch = 0;
     for (int p = 0; p < 2; p++) {
         for (int i = 0; i < r->plans[p].n_buckets; i++) {
             const struct bucket *b = &r->plans[p].buckets[i];
@@ -111,7 +111,7 @@ static int plan(struct reducer *r, size_t bucket_bytes, const struct reducer_lay
 /* Only computes sizes unless `owns`. */
 static int open(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
                 size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
-                const size_t *range, bool low, bool owns, struct reducer **out)
+                const size_t *range, bool releases, bool low, bool owns, struct reducer **out)
 {
     struct reducer *r = buf_alloc(sizeof *r);
     if (!r)
@@ -123,6 +123,7 @@ static int open(struct comm *c, const struct codec *codec, const struct algo *al
     r->tag = codec_tag(codec);
     r->algo = algo;
     r->group = group;
+    r->releases = releases;
     r->low = low;
     r->n_layers = n_layers;
     r->batches = codec->ops->encode_all != vec_encode_each;
@@ -147,21 +148,24 @@ int reducer_open(struct comm *c, const struct codec *codec, const struct algo *a
                  size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
                  struct reducer **out)
 {
-    return open(c, codec, algo, group, bucket_bytes, layers, n_layers, NULL, false, true, out);
+    return open(c, codec, algo, group, bucket_bytes, layers, n_layers, NULL, false, false, true,
+                out);
 }
 
 int reducer_open_shards(struct comm *c, const struct codec *codec, const struct algo *algo,
                         size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
-                        const size_t *range, struct reducer **out)
+                        const size_t *range, bool releases, struct reducer **out)
 {
-    return open(c, codec, algo, 0, bucket_bytes, layers, n_layers, range, false, true, out);
+    return open(c, codec, algo, 0, bucket_bytes, layers, n_layers, range, releases, false, true,
+                out);
 }
 
 int reducer_open_low(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
                      size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
                      struct reducer **out)
 {
-    return open(c, codec, algo, group, bucket_bytes, layers, n_layers, NULL, true, true, out);
+    return open(c, codec, algo, group, bucket_bytes, layers, n_layers, NULL, false, true, true,
+                out);
 }
 
 int reducer_measure(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
@@ -169,7 +173,7 @@ int reducer_measure(struct comm *c, const struct codec *codec, const struct algo
                     struct reducer_bytes *out)
 {
     struct reducer *r;
-    TRY(open(c, codec, algo, group, bucket_bytes, layers, n_layers, NULL, low, false, &r));
+    TRY(open(c, codec, algo, group, bucket_bytes, layers, n_layers, NULL, false, low, false, &r));
     const size_t codes = r->buffers.codes_bytes + r->buffers.result_bytes +
                          r->buffers.scratch_bytes +
                          (reducer_message_bytes(r) ? packed_all_bytes(r) : 0);
@@ -278,6 +282,13 @@ bool reducer_overlaps(const struct reducer *r)
     return r->overlap;
 }
 
+size_t reducer_held(const struct reducer *r)
+{
+    const struct plan *p = &r->plans[NARROW];
+    return r->releases && r->overlap ? bucket_most_of_two(p->buckets, p->n_buckets)
+                                     : (size_t)r->fp32_bytes / sizeof(float);
+}
+
 static void begin(struct reducer *r, uint64_t step, float *const *grads, bool gathers)
 {
     assert(!r->begun);
@@ -305,8 +316,12 @@ void reducer_begin_gather(struct reducer *r, float *const *weights)
 void reducer_ready(struct reducer *r, int first, int n)
 {
     assert(r->begun && first >= 0 && n >= 0 && first + n <= r->n_layers);
-    if (r->overlap)
-        overlap_ready(r->overlap, first, n);
+    if (!r->overlap)
+        return;
+    const double start = clock_s();
+    overlap_ready(r->overlap, first, n);
+    if (r->releases)
+        r->waited_s += clock_s() - start;
 }
 
 int reducer_ready_on(struct reducer *r, int first, int n, void *stream)

@@ -71,11 +71,15 @@ int reducer_open_low(struct comm *c, const struct codec *codec, const struct alg
  * the layers' elements, laid end to end in forward order, and gradients stay unchanged.
  *   algo    algo_scatter, or algo_self
  *   range   [P] elements of each rank's range, copied; may be 0; all elements together
+ *   releases   give the gradients of a bucket back to the system (memory_release()) when it is
+ *              summed; with overlap, reducer_ready() waits while two whole buckets are left. One
+ *              bucket of codes is in memory. Gradients: one array of buf_alloc(), undefined after
+ *              the step.
  * The bits are those of `direct`, but fp32 after codec_set_unrounded(). Call reducer_set_shard()
  * before the first step. */
 int reducer_open_shards(struct comm *c, const struct codec *codec, const struct algo *algo,
                         size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
-                        const size_t *range, struct reducer **out);
+                        const size_t *range, bool releases, struct reducer **out);
 
 /* Return a rank's range of the layers' elements, laid end to end. */
 struct algo_range reducer_range(const struct reducer *r, int rank);
@@ -165,6 +169,10 @@ const struct codec *reducer_codec(const struct reducer *r, int layer);
  * warning and overlap stays off. Returns 0, or reports a negative errno, possibly on some ranks
  * only. */
 int reducer_set_overlap(struct reducer *r, bool on);
+/* Return the gradients that are in memory at once: all, or those of two buckets if they are
+ * released during the backward pass. */
+size_t reducer_held(const struct reducer *r);
+
 bool reducer_overlaps(const struct reducer *r);
 
 /* Set the layers' weights, for codecs that need them (relgrad). weights: [n_layers] pointers, same

@@ -2,6 +2,7 @@
  * so that casting and sending overlap. A batching backend (GPU) casts the bucket at once. */
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/memory.h"
 #include "reduce/reducer_shard.h"
 #include "base/buf.h"
 
@@ -141,6 +142,29 @@ void bucket_decode(struct bucket_flow *f)
     decode(f, 0, f->bucket->n);
 }
 
+void reducer_release(struct reducer *r, int first, int n)
+{
+    for (int i = first, k; i < first + n; i = k) {
+        size_t elements = r->layers[i].n;
+        for (k = i + 1; k < first + n && r->grads[k] == r->grads[i] + elements; k++)
+            elements += r->layers[k].n;
+        memory_release(r->grads[i], elements * sizeof *r->grads[i]);
+    }
+}
+
+/* Layers are in forward order (shard_turn()). */
+static void release_bucket(struct reducer *r, int number)
+{
+    const struct bucket *b = &r->plans[r->force_fp32].buckets[number];
+    for (int k = 0, n; k < b->n_layers; k += n) {
+        const struct codec_layer *l = b->call.layers + k;
+        for (n = 1; k + n < b->n_layers && l[n].index == l->index + (uint32_t)n; n++)
+            ;
+        reducer_release(r, (int)l->index, n);
+    }
+    overlap_released(r->overlap, number + 1);
+}
+
 int reducer_bucket_mpi(const struct reducing *s, int i)
 {
     struct reducer *r = s->r;
@@ -170,6 +194,8 @@ int reducer_bucket_mpi(const struct reducing *s, int i)
     if (whole)
         decode(&casting, 0, b->n);
     bucket_encoded(&casting);
+    if (r->releases)
+        release_bucket(r, i);
     s->report->codec_s += casting.codec_s;
     s->report->comm_s += clock_s() - start - casting.codec_s;
     return 0;
@@ -196,7 +222,7 @@ int reducer_make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes)
         struct bucket *b = &p->buckets[i];
         const struct reduce_op *f = &b->op;
         b->call.rescaled = p->rescaled + (b->call.layers - p->placed);
-        const size_t place = all_fp32 ? 0 : (size_t)p->code_bytes;
+        const size_t place = all_fp32 || r->releases ? 0 : (size_t)p->code_bytes;
         for (int k = 0; k < b->n_layers; k++) {
             const struct codec_layer *layer = &b->call.layers[k];
             p->rank_of[layer->index] = (int)(layer - p->placed);
@@ -239,13 +265,13 @@ void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int s
 
 int reducer_n_groups(const struct reducer *r)
 {
-    return r->overlap ? r->plans[r->force_fp32].n_buckets : 1;
+    return r->overlap || r->releases ? r->plans[r->force_fp32].n_buckets : 1;
 }
 
 struct group reducer_group(const struct reducer *r, int g)
 {
     const struct plan *p = &r->plans[r->force_fp32];
-    if (!r->overlap)
+    if (!r->overlap && !r->releases)
         return (struct group){.n_buckets = p->n_buckets,
                               .n_layers = r->n_layers,
                               .n_exponents = p->exponent_at[r->n_layers]};

@@ -22,7 +22,7 @@ struct plan {
 
 enum { NARROW, FP32 }; /* format of a bucket, selected by bucket.fp32 */
 
-/* Buckets whose exponents go in one message: all of a step, or one with overlap. */
+/* Buckets whose exponents go in one message: all of a step, or one with overlap or releases. */
 struct group {
     int bucket, n_buckets;
     int first, n_layers;    /* a range in `placed` */
@@ -45,6 +45,7 @@ struct reducer {
     struct shard *shard;          /* NULL: steps are all-reduces */
     struct gather *gather;        /* or NULL */
     bool gathers;                 /* this step is an all-gather, of grads */
+    bool releases;                /* of reducer_open_shards() */
     struct reducer_layer *layers; /* [n_layers] */
     int n_layers;
     uint64_t fp32_bytes;
@@ -69,7 +70,8 @@ struct reducer {
     uint32_t tag;             /* codec_tag() of the narrow codec */
     /* the backend casts many spans per launch (a GPU): a whole bucket at once */
     bool batches;
-    uint8_t *codes;  /* of all buckets as configured, or of one bucket in forced fp32 */
+    /* of all buckets as configured, or of one bucket in forced fp32 or if gradients are released */
+    uint8_t *codes;
     uint8_t *result; /* of one bucket; buckets use it in turn */
     void *scratch;
     /* for short steps, or NULL */
@@ -108,6 +110,9 @@ struct reducing {
 /* Cut the layers into buckets, as configured or all in fp32, and place their codes. Returns 0 or
  * -ENOMEM. */
 int reducer_make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes);
+
+/* Give back the gradients of layers [first, first + n). */
+void reducer_release(struct reducer *r, int first, int n);
 
 /* Groups of the plan in use, in the order in which they travel. */
 int reducer_n_groups(const struct reducer *r);
@@ -269,6 +274,9 @@ void overlap_work(struct overlap *o);
 
 /* Call it when the step will not be skipped and the means of buckets [0, n_buckets) are final. */
 void overlap_hand_out(struct overlap *o, int n_buckets);
+
+/* Call it when the gradients of buckets [0, n_buckets) are released. */
+void overlap_released(struct overlap *o, int n_buckets);
 
 /* Wait for all gradients of the bucket. Returns 0 or -ECANCELED. */
 int overlap_await(struct overlap *o, int bucket);

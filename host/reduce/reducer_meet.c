@@ -51,6 +51,16 @@ void overlap_hand_out(struct overlap *o, int n_buckets)
     pthread_mutex_unlock(&o->lock);
 }
 
+void overlap_released(struct overlap *o, int n_buckets)
+{
+    if (!o)
+        return;
+    pthread_mutex_lock(&o->lock);
+    o->n_released = n_buckets;
+    pthread_cond_signal(&o->done);
+    pthread_mutex_unlock(&o->lock);
+}
+
 int overlap_await(struct overlap *o, int bucket)
 {
     if (!o)

@@ -11,16 +11,17 @@ struct overlap {
     struct reducer *r;
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t wake, done; /* the thread waits for wake; next and finish wait for done */
+    pthread_cond_t wake, done; /* the thread waits for wake; the main thread waits for done */
     enum state state;
     bool quit;
-    bool *there;  /* [n_layers] gradients are final */
-    int *missing; /* [n_layers] per bucket: layers that are not final */
-    int n_stand;  /* buckets [0, n_stand) have final means */
+    bool *there;    /* [n_layers] gradients are final */
+    int *missing;   /* [n_layers] per bucket: layers that are not final */
+    int n_stand;    /* buckets [0, n_stand) have final means */
+    int n_released; /* gradients of buckets [0, n_released) are released */
     /* [n_layers] overlap_next() has handed out the layer */
     bool *out;
     bool works;   /* the thread casts, sends or adds */
-    bool waits;   /* the main thread is in next or finish */
+    bool waits;   /* the main thread waits for the thread */
     double since; /* of the last change of works or waits */
     double hidden_s, exposed_s;
     int rc;

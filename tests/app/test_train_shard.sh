@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_train_shard.sh : `train --shard optimizer` gives the weights and checkpoints of a run without
-# it, resumes both, and refuses what it cannot do.
+# test_train_shard.sh : `train --shard optimizer` and `--shard all` give the weights and checkpoints of
+# a run without shards, resume all three, and refuse what they cannot do.
 # shellcheck disable=SC2086,SC2317 # options are words; refused calls one()
 set -u
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -10,14 +10,15 @@ on() { mpirun -np "$1" "$n" train $common "${@:2}"; }
 sum_of() { sed -n 's/^weights checksum //p' "$1"; }
 compared=0
 
-# same RANKS OPTION...
+# same RANKS OPTION...: with `kind` shards
+kind=optimizer
 same() {
     local p=$1
     shift
     on "$p" --save whole.ck "$@" >whole 2>&1 || fail "$p ranks, $*: $(tail -n 3 whole)"
-    on "$p" --save shard.ck --shard optimizer "$@" >shard 2>&1 || fail "$p ranks, --shard $*: $(tail -n 3 shard)"
-    [[ -n $(sum_of whole) && $(sum_of whole) = "$(sum_of shard)" ]] || fail "$p ranks, $*: other weights with --shard"
-    [[ $* == *onebit* ]] || same_state whole.ck shard.ck || fail "$p ranks, $*: another checkpoint with --shard"
+    on "$p" --save shard.ck --shard $kind "$@" >shard 2>&1 || fail "$p ranks, --shard $kind $*: $(tail -n 3 shard)"
+    [[ -n $(sum_of whole) && $(sum_of whole) = "$(sum_of shard)" ]] || fail "$p ranks, $*: other weights with --shard $kind"
+    [[ $* == *onebit* ]] || same_state whole.ck shard.ck || fail "$p ranks, $*: another checkpoint with --shard $kind"
     compared=$((compared + 1))
 }
 
@@ -30,10 +31,19 @@ same 4 --model mlp --format e2m5f --scale aps-tight:32
 same 2 --model mlp --format fp32 --first-steps-fp32 2
 same 4 --model mlp --codec qsgd:4 --first-steps-fp32 3
 
-# either kind resumes the other's checkpoint
+# released gradients; the last run skips steps
+kind=all
+for p in 1 2 3; do same $p --model mlp --bucket-bytes 9k; done
+same 4 --model resnet8 --width 0.25 --optimizer adamw --lr 0.001 --bucket-bytes 2k
+same 3 --model mlp --codec onebit --quantise large
+same 2 --model lenet5 --format e2m5f --scale aps-tight:32 --first-steps-fp32 3
+same 2 --model mlp --lr 1e6 --bucket-bytes 9k
+kind=optimizer
+
+# each kind resumes the others' checkpoints
 on 4 --model resnet8 --width 0.25 --optimizer adamw --lr 0.001 >whole 2>&1 || fail "whole: $(tail -n 3 whole)"
-for first in '' '--shard optimizer'; do
-    for then in '' '--shard optimizer'; do
+for first in '' '--shard optimizer' '--shard all'; do
+    for then in '' '--shard optimizer' '--shard all'; do
             { on 4 --model resnet8 --width 0.25 --optimizer adamw --lr 0.001 $first --steps 3 --save half.ck >half 2>&1 &&
             on 4 --model resnet8 --width 0.25 --optimizer adamw --lr 0.001 $then --resume half.ck >rest 2>&1; } ||
             fail "'$first', then '$then': $(tail -n 3 half rest)"
@@ -73,13 +83,30 @@ refused "it was made with gather 'delta:e2m1f:16', this run has 'bf16'" "$n" tra
 
 grep -q '^shard  *[0-9]* bytes of states, means and weights on rank 0, without --shard 473128 ' fp32 || fail "memory: $(cat fp32)"
 
+# Released gradients are memory of the rank, and so are codes.
+for shard in optimizer all; do
+    mpirun -np 2 "$n" train --data synthetic:40,3 --batch 4 --steps 2 --device cpu --model resnet18 --width 0.5 --bucket-bytes 64k --shard $shard \
+        --log $shard.log >fp32 2>&1 || fail "memory of $shard: $(tail -n 3 fp32)"
+done
+figure() { sed -n "s/.*\"$2\":\([0-9]*\).*/\1/p" "$1.log" | tail -n 1; }
+less=$(($(figure optimizer gradient_bytes) - $(figure all gradient_bytes)))
+[ $less -gt 5000000 ] || fail "gradients: $less bytes less with --shard all"
+fell=$(($(figure optimizer peak_rss_bytes) - $(figure all peak_rss_bytes)))
+[ $fell -gt $((less * 3 / 4)) ] || fail "peak memory: $fell bytes less, for $less bytes of gradients"
+
 one() { timeout 60 "$n" train $common --model mlp "$@"; }
 refused '--gather bf16 needs --shard optimizer' one --gather bf16
 refused 'unknown gather "e4m3": need fp32, bf16, fp16, delta:F or delta:F:G' one --shard optimizer --gather e4m3
 refused '--optimizer lars needs the norms of whole layers' one --shard optimizer --optimizer lars
 refused '--blocks does not work with --shard' one --shard optimizer --blocks 2
 refused '--stats does not work with --shard' one --shard optimizer --stats s
+refused '--node-sum does not work with --shard: leave one of them out' one --shard optimizer --node-sum xrt
+refused '--rescale does not work with --shard: leave one of them out' one --shard optimizer --rescale
 refused '--shard needs fp32 gradients of weights' one --shard optimizer --precision fp16-pure
+for keeps in '--overlap off' '--micro 2' '--dump-gradients grads'; do
+    refused ' keeps all gradients in memory: leave it out, or use --shard optimizer' one --shard all $keeps
+done
+refused '--device cuda keeps all gradients in memory' timeout 60 "$n" train --model mlp --shard all --device cuda
 refused 'cannot reduce-scatter to shards' mpirun -np 2 "$n" train $common --model mlp --shard optimizer --algo ring
 refused 'cards cannot reduce-scatter to shards' mpirun -np 2 "$n" train $common --model mlp --shard optimizer --offload sim:c
 refused '--shard has no effect on emulated ranks' timeout 60 "$n" emulate --ranks 2 $common --model mlp --shard optimizer
@@ -97,5 +124,5 @@ else
     echo 'skip: no emulator of GPUs in this build: --device cuda'
 fi
 
-[ $bad != 0 ] || echo "$compared runs have the weights and the checkpoint of a run without --shard"
+[ $bad != 0 ] || echo "$compared runs have the weights and the checkpoint of a run without shards"
 exit $bad

@@ -287,7 +287,9 @@ static void check_refused(void)
     o.type = o.gather = NULL;
     o.out_format = "e4m3", refused(&o, -EINVAL, "out_format e4m3 has no effect");
     o.out_format = NULL, o.blocks = n_ranks, refused(&o, -EINVAL, "blocks do not work");
-    o.blocks = 0, o.offload = "sim", refused(&o, -EINVAL, "cards cannot reduce-scatter");
+    o.blocks = 0, o.rescale = 1, refused(&o, -EINVAL, "rescale does not work with shards");
+    o.rescale = 0, o.node_sum = "xrt", refused(&o, -EINVAL, "node_sum does not work with shards");
+    o.node_sum = NULL, o.offload = "sim", refused(&o, -EINVAL, "cards cannot reduce-scatter");
     o.offload = NULL, o.algo = "offload", refused(&o, -EINVAL, "cards cannot reduce-scatter");
     o.algo = "gather", refused(&o, -EINVAL, "algorithm \"gather\" cannot reduce-scatter");
     o.algo = "group-scatter:1", refused(&o, -EINVAL, "\"group-scatter\" cannot reduce-scatter");

@@ -1,4 +1,5 @@
-/* checkpoint.c : moves sections of a run between all ranks and the file of rank 0, part by part. */
+/* checkpoint.c : moves sections of a run between all ranks and the file of rank 0, piece by piece.
+ */
 #include "app/train/checkpoint.h"
 #include "app/train/checkpoint_file.h"
 #include "app/train/checkpoint_section.h"
@@ -12,8 +13,13 @@
 struct kit {
     struct checkpoint_plan plan;
     char text[TRAIN_LINES_MAX + 64];
-    uint8_t *part; /* for the largest part */
+    uint8_t *piece; /* for the largest piece */
 };
+
+static int pieces_of(const struct train *t, const struct checkpoint_section *s)
+{
+    return s->n_pieces ? s->n_pieces(t) : 1;
+}
 
 /* Returns true if the owner moves the section for this rank. */
 static bool is_leads(const struct train *t, const struct checkpoint_section *s)
@@ -21,7 +27,7 @@ static bool is_leads(const struct train *t, const struct checkpoint_section *s)
     return t->owner && s->in_common;
 }
 
-/* saves: ranks other than 0 need room only for their own parts. */
+/* saves: ranks other than 0 need room only for their own pieces. */
 static int kit_init(struct kit *k, const struct train *t, bool saves)
 {
     size_t most = 0;
@@ -32,7 +38,7 @@ static int kit_init(struct kit *k, const struct train *t, bool saves)
     text_add(&text, "device in use=%s\n", t->on_gpu ? "cuda" : "cpu");
     text_add(&text, "checksum of the data=%08x\n", train_data_crc(t));
     if (t->shard && reducer_state_bytes(t->job.reducer))
-        text_add(&text, "shard=%s\n", t->o->shard); /* sums' residuals are of a rank's range */
+        text_add(&text, "shard=optimizer\n"); /* sums' residuals are of a rank's range */
     if (schedule_by_length(&t->schedule))
         text_add(&text, CHECKPOINT_STEPS "=%llu\n", (unsigned long long)t->n_steps);
     k->plan.text = k->text;
@@ -47,17 +53,17 @@ static int kit_init(struct kit *k, const struct train *t, bool saves)
         k->plan.n_entries++;
         snprintf(to->name, sizeof to->name, "%s", s->name);
         to->n_parts = s->per_rank ? (uint32_t)t->n_ranks : 1;
-        to->bytes = bytes;
+        to->bytes = bytes * (size_t)pieces_of(t, s);
         if (bytes > most && !is_leads(t, s) && (!saves || t->rank == 0 || s->per_rank))
             most = bytes;
     }
-    k->part = buf_alloc(most);
-    return k->part ? 0 : -ENOMEM;
+    k->piece = buf_alloc(most);
+    return k->piece ? 0 : -ENOMEM;
 }
 
 static void kit_fini(struct kit *k)
 {
-    free(k->part);
+    free(k->piece);
 }
 
 int checkpoint_check(struct train *t)
@@ -70,28 +76,35 @@ struct saving {
     int rc; /* result of writing the file; after an error all ranks go on */
 };
 
-static void write_part(struct saving *f, const uint8_t *part, size_t bytes)
+static void write_piece(struct saving *f, const uint8_t *piece, size_t bytes)
 {
     if (f->rc == 0)
-        f->rc = checkpoint_out_put(&f->out, part, bytes);
+        f->rc = checkpoint_out_put(&f->out, piece, bytes);
 }
 
-static int save_section(struct train *t, const struct checkpoint_section *s, uint8_t *part,
-                        struct saving *f)
+/* A section of a part for each rank has one piece. */
+static int save_piece(struct train *t, const struct checkpoint_section *s, int i, uint8_t *piece,
+                      struct saving *f)
 {
     const size_t bytes = s->bytes(t);
-    if (!bytes)
-        return 0;
     if (t->rank == 0 || s->per_rank || s->by_all)
-        TRY(s->get(t, part));
+        TRY(s->get(t, i, piece));
     if (t->rank == 0)
-        write_part(f, part, bytes);
+        write_piece(f, piece, bytes);
     else if (s->per_rank)
-        TRY(comm_pass(t->comm, t->rank, 0, part, bytes));
+        TRY(comm_pass(t->comm, t->rank, 0, piece, bytes));
     for (int r = 1; r < t->n_ranks && s->per_rank && t->rank == 0; r++) {
-        TRY(comm_pass(t->comm, r, 0, part, bytes));
-        write_part(f, part, bytes);
+        TRY(comm_pass(t->comm, r, 0, piece, bytes));
+        write_piece(f, piece, bytes);
     }
+    return 0;
+}
+
+static int save_section(struct train *t, const struct checkpoint_section *s, uint8_t *piece,
+                        struct saving *f)
+{
+    for (int i = 0; i < pieces_of(t, s) && s->bytes(t); i++)
+        TRY(save_piece(t, s, i, piece, f));
     return 0;
 }
 
@@ -103,7 +116,7 @@ int checkpoint_save(struct train *t, int *file_rc)
     if (rc == 0 && t->rank == 0)
         f.rc = checkpoint_out_open(&f.out, t->o->save, &k.plan);
     for (int i = 0; i < checkpoint_n_sections && rc == 0; i++)
-        rc = save_section(t, &checkpoint_sections[i], k.part, &f);
+        rc = save_section(t, &checkpoint_sections[i], k.piece, &f);
     if (t->rank == 0 && rc == 0 && f.rc == 0)
         f.rc = checkpoint_out_commit(&f.out);
     else
@@ -113,29 +126,37 @@ int checkpoint_save(struct train *t, int *file_rc)
     return rc;
 }
 
-/* After a read error rank 0 still sends bytes; ranks learn of the error after the section. */
-static int load_section(struct train *t, const struct checkpoint_section *s, uint8_t *part,
-                        struct file_in *in)
+/* After an error, rc, rank 0 still sends bytes; ranks learn of the error after the section. */
+static int load_piece(struct train *t, const struct checkpoint_section *s, int i, uint8_t *piece,
+                      struct file_in *in, int rc)
 {
     const size_t bytes = s->bytes(t);
-    if (!bytes || is_leads(t, s))
-        return 0;
     const bool by_owner = !s->per_rank && s->in_common && train_is_emulated(t);
-    int rc = t->rank > 0 ? 0 : checkpoint_in_get(in, part, bytes);
+    if (rc == 0 && t->rank == 0)
+        rc = checkpoint_in_get(in, piece, bytes);
     if (!s->per_rank && !by_owner)
-        TRY(comm_bcast(t->comm, part, bytes, 0));
+        TRY(comm_bcast(t->comm, piece, bytes, 0));
     else if (t->rank > 0)
-        TRY(comm_pass(t->comm, 0, t->rank, part, bytes));
+        TRY(comm_pass(t->comm, 0, t->rank, piece, bytes));
     if (rc == 0)
-        rc = s->put(t, part);
+        rc = s->put(t, i, piece);
     for (int r = 1; r < t->n_ranks && by_owner && t->rank == 0; r++)
         if (comm_lowest_here(t->comm, r) == r)
-            TRY(comm_pass(t->comm, 0, r, part, bytes));
+            TRY(comm_pass(t->comm, 0, r, piece, bytes));
     for (int r = 1; r < t->n_ranks && s->per_rank && t->rank == 0; r++) {
         if (rc == 0)
-            rc = checkpoint_in_get(in, part, bytes);
-        TRY(comm_pass(t->comm, 0, r, part, bytes));
+            rc = checkpoint_in_get(in, piece, bytes);
+        TRY(comm_pass(t->comm, 0, r, piece, bytes));
     }
+    return rc;
+}
+
+static int load_section(struct train *t, const struct checkpoint_section *s, uint8_t *piece,
+                        struct file_in *in)
+{
+    int rc = 0;
+    for (int i = 0; i < pieces_of(t, s) && s->bytes(t) && !is_leads(t, s); i++)
+        rc = load_piece(t, s, i, piece, in, rc);
     return rc;
 }
 
@@ -148,7 +169,7 @@ int checkpoint_load(struct train *t)
         rc = train_agree(
             t, t->rank > 0 ? 0 : checkpoint_in_open(&in, t->o->resume, &k.plan, t->run_id));
     for (int i = 0; i < checkpoint_n_sections && rc == 0; i++)
-        rc = train_agree(t, load_section(t, &checkpoint_sections[i], k.part, &in));
+        rc = train_agree(t, load_section(t, &checkpoint_sections[i], k.piece, &in));
     file_in_close(&in);
     kit_fini(&k);
     return rc;

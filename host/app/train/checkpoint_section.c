@@ -19,8 +19,9 @@ static size_t position_bytes(const struct train *t)
     return sizeof(struct position);
 }
 
-static int position_get(struct train *t, void *to)
+static int position_get(struct train *t, int piece, void *to)
 {
+    (void)piece;
     const struct nn_loss_scale *scale = nn_model_loss_scale(t->model);
     const struct position p = {t->state.step, t->state.skipped, t->state.skipped_in_row,
                                scale->value, scale->n_good};
@@ -28,8 +29,9 @@ static int position_get(struct train *t, void *to)
     return 0;
 }
 
-static int position_put(struct train *t, const void *from)
+static int position_put(struct train *t, int piece, const void *from)
 {
+    (void)piece;
     struct position p;
     memcpy(&p, from, sizeof p);
     if (p.step > t->n_steps)
@@ -53,8 +55,9 @@ static size_t weights_bytes(const struct train *t)
     return t->n_weights * sizeof(real);
 }
 
-static int weights_get(struct train *t, void *to)
+static int weights_get(struct train *t, int piece, void *to)
 {
+    (void)piece;
     return nn_model_get(t->model, to, t->weights, t->n_weights);
 }
 
@@ -69,42 +72,39 @@ static int check_finite(const struct train *t, const void *from, const char *wha
     return 0;
 }
 
-static int weights_put(struct train *t, const void *from)
+static int weights_put(struct train *t, int piece, const void *from)
 {
+    (void)piece;
     TRY(check_finite(t, from, "weights"));
     return nn_model_put(t->model, t->weights, from, t->n_weights);
 }
 
+static int states_pieces(const struct train *t)
+{
+    return t->shard ? train_shard_pieces(t) : optim_n_states(t->optim);
+}
+
 static size_t states_bytes(const struct train *t)
 {
-    if (t->shard)
-        return train_shard_bytes(t);
-    return (size_t)optim_n_states(t->optim) * weights_bytes(t);
+    return states_pieces(t) > 0 ? weights_bytes(t) : 0;
 }
 
-static int states_get(struct train *t, void *to)
+static int states_get(struct train *t, int piece, void *to)
 {
     if (t->shard)
-        return train_shard_get(t, to);
-    for (int i = 0; i < optim_n_states(t->optim) && t->rank == 0; i++)
-        TRY(nn_model_get(t->model, (real *)to + (size_t)i * t->n_weights, optim_state(t->optim, i),
-                         t->n_weights));
-    return 0;
+        return train_shard_get(t, piece, to);
+    return t->rank > 0 ? 0 : nn_model_get(t->model, to, optim_state(t->optim, piece), t->n_weights);
 }
 
-static int states_put(struct train *t, const void *from)
+static int states_put(struct train *t, int piece, const void *from)
 {
-    for (size_t i = 0; i < states_bytes(t) / weights_bytes(t); i++) {
-        const real *state = (const real *)from + i * t->n_weights;
-        TRY(check_finite(t, state,
-                         i == (size_t)optim_n_states(t->optim) ? "owners' weights"
-                         : optim_n_states(t->optim) > 1        ? "states"
-                                                               : "velocities"));
-        if (!t->shard)
-            TRY(nn_model_put(t->model, optim_state(t->optim, (int)i), state, t->n_weights));
-    }
-    if (t->shard)
-        TRY(train_shard_put(t, from));
+    const int n_states = optim_n_states(t->optim);
+    TRY(check_finite(t, from,
+                     piece == n_states ? "owners' weights"
+                     : n_states > 1    ? "states"
+                                       : "velocities"));
+    TRY(t->shard ? train_shard_put(t, piece, from)
+                 : nn_model_put(t->model, optim_state(t->optim, piece), from, t->n_weights));
     /* the section "progress" was loaded before */
     optim_resume(t->optim, t->state.step - t->state.skipped);
     return 0;
@@ -115,14 +115,16 @@ static size_t sums_bytes(const struct train *t)
     return sizeof t->state.sums;
 }
 
-static int sums_get(struct train *t, void *to)
+static int sums_get(struct train *t, int piece, void *to)
 {
+    (void)piece;
     memcpy(to, &t->state.sums, sizeof t->state.sums);
     return 0;
 }
 
-static int sums_put(struct train *t, const void *from)
+static int sums_put(struct train *t, int piece, const void *from)
 {
+    (void)piece;
     memcpy(&t->state.sums, from, sizeof t->state.sums);
     return 0;
 }
@@ -132,13 +134,15 @@ static size_t stats_bytes(const struct train *t)
     return t->n_stats * sizeof(real);
 }
 
-static int stats_get(struct train *t, void *to)
+static int stats_get(struct train *t, int piece, void *to)
 {
+    (void)piece;
     return nn_model_get(t->model, to, t->stats, t->n_stats);
 }
 
-static int stats_put(struct train *t, const void *from)
+static int stats_put(struct train *t, int piece, const void *from)
 {
+    (void)piece;
     if (t->n_stats && vec_best()->absmax(from, t->n_stats) >= 0x7f800000)
         return ERR(-EINVAL,
                    "cannot resume '%s': the batch-norm statistics of rank %d hold inf or nan",
@@ -151,14 +155,16 @@ static size_t scales_bytes(const struct train *t)
     return t->n_scales * sizeof *t->scales;
 }
 
-static int scales_get(struct train *t, void *to)
+static int scales_get(struct train *t, int piece, void *to)
 {
+    (void)piece;
     memcpy(to, t->scales, scales_bytes(t));
     return 0;
 }
 
-static int scales_put(struct train *t, const void *from)
+static int scales_put(struct train *t, int piece, const void *from)
 {
+    (void)piece;
     int exponent;
     memcpy(t->scales, from, scales_bytes(t));
     for (size_t i = 0; i < t->n_scales; i++)
@@ -174,13 +180,15 @@ static size_t codec_bytes(const struct train *t)
     return reducer_state_bytes(t->job.reducer);
 }
 
-static int codec_get(struct train *t, void *to)
+static int codec_get(struct train *t, int piece, void *to)
 {
+    (void)piece;
     return reducer_state_get(t->job.reducer, to);
 }
 
-static int codec_put(struct train *t, const void *from)
+static int codec_put(struct train *t, int piece, const void *from)
 {
+    (void)piece;
     TRY(reducer_state_check(t->job.reducer, from));
     return reducer_state_put(t->job.reducer, from);
 }
@@ -196,6 +204,7 @@ const struct checkpoint_section checkpoint_sections[] = {
     {.name = "velocities",
      .in_common = true,
      .by_all = true,
+     .n_pieces = states_pieces,
      .bytes = states_bytes,
      .get = states_get,
      .put = states_put},

@@ -10,13 +10,15 @@ struct checkpoint_section {
     const char *name;
     bool per_rank;  /* one part for each rank; else all use that of rank 0 */
     bool in_common; /* emulated ranks share the state (train.owner) */
-    bool by_all;    /* all ranks call get(), which fills rank 0's part; others have no room */
-    /* Returns the bytes of a part, the same on all ranks and throughout the run; 0: no section. */
+    bool by_all;    /* all ranks call get(), which fills rank 0's piece; others have no room */
+    /* Returns the number of pieces of a part, which are in memory one at a time; NULL: 1 piece. */
+    int (*n_pieces)(const struct train *t);
+    /* Returns the bytes of a piece, the same on all ranks and throughout the run; 0: no section. */
     size_t (*bytes)(const struct train *t);
     /* get copies the state to host memory; put copies it back, and must refuse untrusted bytes that
      * do more harm than wrong numbers. */
-    int (*get)(struct train *t, void *to);
-    int (*put)(struct train *t, const void *from);
+    int (*get)(struct train *t, int piece, void *to);
+    int (*put)(struct train *t, int piece, const void *from);
 };
 
 /* in file order */

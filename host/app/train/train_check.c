@@ -15,6 +15,16 @@ bool train_is_sharded(const struct train_options *o)
     return strcmp(o->shard, "no") != 0;
 }
 
+bool train_can_shard(enum optim_kind kind)
+{
+    return kind != OPTIM_lars;
+}
+
+bool train_releases(const struct train_options *o)
+{
+    return !strcmp(o->shard, "all");
+}
+
 bool train_needs_cpu(const struct train_options *o)
 {
     return train_is_pure(o) && strcmp(o->gemm, "fp32");
@@ -132,7 +142,7 @@ static int check_numbers(const struct train_options *o, const struct words *w)
  * weights. */
 static int check_shard(const struct train_options *o, const struct words *w)
 {
-    static const char *const others[] = {"blocks", "stats", "node-sum"};
+    static const char *const others[] = {"blocks", "stats", "node-sum", "rescale"};
     if (!train_is_sharded(o))
         return given(w, "gather") ? ERR(-EINVAL, "--gather %s needs --shard optimizer", o->gather)
                                   : 0;
@@ -140,13 +150,29 @@ static int check_shard(const struct train_options *o, const struct words *w)
         if (given(w, others[i]))
             return ERR(-EINVAL, "--%s does not work with --shard: leave one of them out",
                        others[i]);
-    if (!strcmp(o->optimizer, "lars"))
+    if (!train_can_shard(o->optim.kind))
         return ERR(-EINVAL, "--optimizer lars needs the norms of whole layers, which --shard "
                             "divides: use sgd or adamw, or leave --shard out");
     if (train_is_pure(o))
         return ERR(-EINVAL, "--shard needs fp32 gradients of weights: leave out --precision "
                             "fp16-pure");
     return 0;
+}
+
+/* Released gradients cannot be added up, dumped or sent later. */
+static int check_releases(const struct train_options *o, const struct words *w)
+{
+    const char *keeps = o->micro > 1                 ? "--micro above 1"
+                        : given(w, "dump-gradients") ? "--dump-gradients"
+                        : !strcmp(o->overlap, "off") ? "--overlap off"
+                        : !strcmp(o->device, "cuda") ? "--device cuda"
+                                                     : NULL;
+    return train_releases(o) && keeps
+               ? ERR(-EINVAL,
+                     "%s keeps all gradients in memory: leave it out, or use --shard "
+                     "optimizer",
+                     keeps)
+               : 0;
 }
 
 int train_options_check(const struct opt_command *command, const struct train_options *o,
@@ -156,6 +182,7 @@ int train_options_check(const struct opt_command *command, const struct train_op
     TRY(check_run(o, &w));
     TRY(check_numbers(o, &w));
     TRY(check_shard(o, &w));
+    TRY(check_releases(o, &w));
     if (o->blocks && given(&w, "trace"))
         return ERR(-EINVAL, "--trace does not work with --blocks: leave one of them out");
     if (o->blocks && !strcmp(o->overlap, "on"))

@@ -118,6 +118,9 @@ int train_device_open(struct train *t)
     const char *why = *t->job.device ? t->job.device : "other ranks have no GPU";
     if (!t->job.on_gpu && t->setup.math != NN_FP32)
         return ERR(-ENODEV, "--precision %s needs a GPU for every rank: %s", t->o->precision, why);
+    if (t->job.on_gpu && t->job.shard.releases)
+        return ERR(-EINVAL, "--shard all releases gradients in CPU memory only: use --shard "
+                            "optimizer, or --device cpu");
     if (t->job.on_gpu)
         TRY(gpu_open(0)); /* keeps the GPU open after the job */
     t->on_gpu = t->job.on_gpu;

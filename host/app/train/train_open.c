@@ -60,6 +60,7 @@ static int settle_job(struct train *t)
     struct job_shard shard = {.on = false};
     if (train_is_sharded(o))
         TRY(shard_parse("rounded", o->gather, &shard));
+    shard.releases = train_releases(o);
     const struct job_spec spec = {.codec = {.codec = o->codec,
                                             .format = o->format,
                                             .scale = o->scale,
@@ -75,8 +76,9 @@ static int settle_job(struct train *t)
                                   .gpu = train_needs_cpu(o) ? JOB_NO : job_if(o->device, "cuda"),
                                   .layers = true,
                                   .halves = train_is_pure(o),
-                                  .overlap =
-                                      train_is_emulated(t) ? JOB_NO : job_if(o->overlap, "on"),
+                                  .overlap = train_is_emulated(t) ? JOB_NO
+                                             : shard.releases     ? JOB_YES
+                                                                  : job_if(o->overlap, "on"),
                                   .bucket_bytes = o->bucket_bytes,
                                   .cards = {.where = o->offload,
                                             .xclbin = o->xclbin,
@@ -210,7 +212,8 @@ static int open_job(struct train *t)
 static int count_fp32(struct train *t)
 {
     struct reducer_step step;
-    TRY(nn_model_put(t->model, t->grads, t->host, t->n_weights)); /* host is still zero */
+    if (!t->job.shard.releases) /* released gradients and host are still zero */
+        TRY(nn_model_put(t->model, t->grads, t->host, t->n_weights));
     reducer_force_fp32(t->job.reducer, true);
     TRY(reducer_run(t->job.reducer, 0, t->layers, &step));
     t->report.fp32_sent_bytes = step.sent_bytes + train_shard_fp32_bytes(t);

@@ -151,11 +151,13 @@ static const struct opt opts[] = {
     {CHOICE("overlap", "auto|on|off", "auto", overlap, 0,
             "on: a second thread sends buckets during the backward pass. The bits are the same. "
             "auto: on if gradients are on a GPU.")},
-    {CHOICE("shard", "no|optimizer", "no", shard, 0,
+    {CHOICE("shard", "no|optimizer|all", "no", shard, 0,
             "optimizer: each rank keeps the optimiser's states, and fp32 weights, of its own 1/P "
             "of all weights, and updates only these (ZeRO). Gradients are reduce-scattered, and "
             "the weights gathered after each step; they have the bits of a run without --shard if "
-            "they travel in fp32. For sgd and adamw, with direct or auto.")},
+            "they travel in fp32. For sgd and adamw, with direct or auto. all: also release "
+            "gradients bucket by bucket during the backward pass, which waits so that about two "
+            "buckets are in memory. On the CPU.")},
     {TEXT("gather", "fp32|bf16|fp16|delta:F[:G]", "fp32", gather, TRAIN_LATER,
           "With --shard: how new weights travel. delta:F[:G]: as differences in F from the last "
           "ones, with an exponent for each G elements (a power of two from 8 to 8192; default "

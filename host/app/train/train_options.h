@@ -42,6 +42,10 @@ struct train_options {
 };
 
 bool train_is_sharded(const struct train_options *o);
+/* Whole layers' norms cannot be sharded. */
+bool train_can_shard(enum optim_kind kind);
+/* --shard all */
+bool train_releases(const struct train_options *o);
 
 /* Marks options on which the weights' bits depend; --resume needs the same values. */
 enum { TRAIN_BITS = 1 };

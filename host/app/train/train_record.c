@@ -118,6 +118,7 @@ void record_run(const struct train *t, const char *option, struct jsonl *log)
     jsonl_uint(log, "steps_in_all", t->n_steps);
     jsonl_uint(log, "weights", t->n_weights);
     jsonl_uint(log, "optimizer_bytes", train_shard_memory(t));
+    jsonl_uint(log, "gradient_bytes", reducer_held(t->job.reducer) * train_weight_bytes(t));
     jsonl_uint(log, "fp32_sent_bytes", t->report.fp32_sent_bytes);
     put_used(t, log);
     for (int i = 0; i < train_command.n_opts; i++)

@@ -197,6 +197,9 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
                "%zu of states on each rank\n",
                train_shard_memory(t),
                (size_t)optim_n_states(t->optim) * t->n_weights * sizeof(real));
+    if (t->job.shard.releases)
+        printf("               %zu bytes of gradients at a time, without --shard all %zu\n",
+               reducer_held(t->job.reducer) * sizeof(real), t->n_weights * sizeof(real));
     print_until(t, sent_bytes);
     printf("loss           %.4f on the test images", e->test_loss);
     printf(all->steps > 0 ? ", %.4f on the training images of the last epoch\n" : "\n",

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/memory.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,14 +94,19 @@ static int put_range(struct train *t, real *to, const float *model)
     return nn_model_put(t->model, to, s->host, s->n);
 }
 
+/* A failure comes back from later calls too. */
+static void get_part(void *arg, const struct part *part)
+{
+    struct train *t = arg;
+    (void)nn_model_get(t->model, t->shard->host + part->in,
+                       nn_model_at(t->model, t->weights, part->at), part->n);
+}
+
 static int put_weights(struct train *t)
 {
-    float *all = buf_alloc(t->n_weights * sizeof *all);
-    int rc = all ? nn_model_get(t->model, all, t->weights, t->n_weights) : -ENOMEM;
-    if (rc == 0)
-        rc = put_range(t, t->shard->weights, all);
-    free(all);
-    return rc;
+    struct train_shard *s = t->shard;
+    (void)parts_of(t, t->rank, get_part, t);
+    return nn_model_put(t->model, s->weights, s->host, s->n);
 }
 
 int train_shard_open(struct train *t)
@@ -113,6 +119,8 @@ int train_shard_open(struct train *t)
     struct train_shard *s = t->shard = buf_alloc(sizeof *s);
     if (!s)
         return -ENOMEM;
+    if (train_releases(t->o))
+        memory_release(t->grads, t->n_weights * sizeof *t->grads);
     s->n = shard_equal(count(t), t->n_ranks, t->rank);
     s->params = buf_alloc((size_t)parts_of(t, t->rank, NULL, NULL) * sizeof *s->params);
     s->means = t->nn->alloc(nn_model_ctx(t->model), (s->n + 1) * sizeof *s->means);
@@ -182,23 +190,22 @@ uint64_t train_shard_fp32_bytes(const struct train *t)
     return t->shard ? (uint64_t)t->shard->n * sizeof(float) * (uint64_t)(t->n_ranks - 1) : 0;
 }
 
+size_t train_optimizer_bytes(enum optim_kind kind, size_t n, bool sharded, size_t weight_bytes)
+{
+    return ((size_t)optimisers[kind].n_states + (sharded ? 2 : 0)) * n * weight_bytes;
+}
+
 size_t train_shard_memory(const struct train *t)
 {
-    const size_t n_states = (size_t)optim_n_states(t->optim);
-    return t->shard ? (n_states + 2) * t->shard->n * sizeof(float)
-                    : n_states * t->n_weights * train_weight_bytes(t);
+    return train_optimizer_bytes(t->o->optim.kind, t->shard ? t->shard->n : t->n_weights, t->shard,
+                                 train_weight_bytes(t));
 }
 
 /* ---- checkpoints: arrays of all ranks, as without shards; the last is that of weights ---- */
 
-static int n_arrays(const struct train *t)
+int train_shard_pieces(const struct train *t)
 {
     return optim_n_states(t->optim) + (strcmp(t->o->gather, "fp32") != 0);
-}
-
-size_t train_shard_bytes(const struct train *t)
-{
-    return (size_t)n_arrays(t) * t->n_weights * sizeof(float);
 }
 
 static real *array_of(struct train *t, int i)
@@ -206,31 +213,25 @@ static real *array_of(struct train *t, int i)
     return i < optim_n_states(t->optim) ? optim_state(t->optim, i) : t->shard->weights;
 }
 
-int train_shard_get(struct train *t, void *to)
+int train_shard_get(struct train *t, int i, void *to)
 {
     const size_t all = count(t);
     float *host = t->shard->host;
-    for (int i = 0; i < n_arrays(t); i++) {
-        float *whole = (float *)to + (size_t)i * t->n_weights;
-        TRY(nn_model_get(t->model, host, array_of(t, i), t->shard->n));
-        if (t->rank > 0) {
-            TRY(comm_pass(t->comm, t->rank, 0, host, t->shard->n * sizeof *host));
-            continue;
-        }
-        memset(whole, 0, t->n_weights * sizeof *whole);
-        for (int r = 0; r < t->n_ranks; r++) {
-            if (r > 0)
-                TRY(comm_pass(t->comm, r, 0, host, shard_equal(all, t->n_ranks, r) * sizeof *host));
-            (void)parts_of(t, r, copy_part, &(struct copy){whole, host, true});
-        }
+    TRY(nn_model_get(t->model, host, array_of(t, i), t->shard->n));
+    if (t->rank > 0)
+        return comm_pass(t->comm, t->rank, 0, host, t->shard->n * sizeof *host);
+    memset(to, 0, t->n_weights * sizeof *host);
+    for (int r = 0; r < t->n_ranks; r++) {
+        if (r > 0)
+            TRY(comm_pass(t->comm, r, 0, host, shard_equal(all, t->n_ranks, r) * sizeof *host));
+        (void)parts_of(t, r, copy_part, &(struct copy){to, host, true});
     }
     return 0;
 }
 
-int train_shard_put(struct train *t, const void *from)
+int train_shard_put(struct train *t, int i, const void *from)
 {
-    TRY(put_weights(t));
-    for (int i = 0; i < n_arrays(t); i++)
-        TRY(put_range(t, array_of(t, i), (const float *)from + (size_t)i * t->n_weights));
-    return 0;
+    if (i == 0)
+        TRY(put_weights(t));
+    return put_range(t, array_of(t, i), from);
 }

@@ -24,14 +24,18 @@ int train_shard_gather(struct train *t, struct reducer_step *step);
 /* Return the bytes that this rank's gather sends in fp32; 0 without --shard. */
 uint64_t train_shard_fp32_bytes(const struct train *t);
 
+/* Return the bytes of an optimiser's states for n weights; sharded: for a range of n, with its
+ * means and weights. */
+size_t train_optimizer_bytes(enum optim_kind kind, size_t n, bool sharded, size_t weight_bytes);
+
 /* Return the bytes of this rank's states, and with --shard of its means and weights. */
 size_t train_shard_memory(const struct train *t);
 
-/* States, and weights if --gather changes them, as checkpoint sections: [n_weights] each. All ranks
- * call get(), which fills rank 0's. put() takes the range from them, after the weights are
- * loaded. */
-size_t train_shard_bytes(const struct train *t);
-int train_shard_get(struct train *t, void *to);
-int train_shard_put(struct train *t, const void *from);
+/* Arrays of a checkpoint, [n_weights] each: states, and weights if --gather changes them. All ranks
+ * call get(), which fills rank 0's array i. put() takes the range from it, in order, after the
+ * weights are loaded. */
+int train_shard_pieces(const struct train *t);
+int train_shard_get(struct train *t, int i, void *to);
+int train_shard_put(struct train *t, int i, const void *from);
 
 #endif
