@@ -152,6 +152,15 @@ int cost_step(const struct cost_job *job, const struct cost_cluster *cluster, st
     return 0;
 }
 
+int cost_held(const struct cost_job *job, size_t *elements)
+{
+    struct cut cut;
+    TRY(cut_up(job, &cut));
+    *elements = bucket_most_of_two(cut.buckets, cut.n);
+    uncut(&cut);
+    return 0;
+}
+
 enum {
     UDP_HEADERS = 28, /* IP and UDP */
     ETHERNET = 38     /* header, checksum, preamble, gap */

@@ -97,6 +97,10 @@ struct cost {
 /* Returns 0 or -ENOMEM. */
 int cost_step(const struct cost_job *job, const struct cost_cluster *cluster, struct cost *out);
 
+/* The gradients that reducer_held() returns for reducers that release them. Returns 0 or
+ * -ENOMEM. */
+int cost_held(const struct cost_job *job, size_t *elements);
+
 /* ---- parts, for cost_*.c and tests ---- */
 
 /* Return TCP's payload on a link, bytes per second. */

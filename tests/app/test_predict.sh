@@ -275,6 +275,24 @@ for format in e5m2 fp16 bf16 fp32; do
     predict --ranks 4 --format $format --scale none >out 2>&1 || fail "$format without a scale: $(cat out)"
 done
 
+# --- memory of a rank: as train's log counts it ---
+for run in 'no 2 adamw --dump-gradients grads' 'optimizer 1 sgd' 'optimizer 2 adamw' 'optimizer 3 sgd' 'all 3 adamw'; do
+    read -r shard p optimizer dump <<<"$run"
+    # shellcheck disable=SC2086 # options
+    mpirun -np "$p" "$n" train --data synthetic:240,3 --batch 48 --steps 1 --device cpu --model lenet5 --bucket-bytes 20k --optimizer "$optimizer" \
+        --shard "$shard" --log "$shard$p" $dump >out 2>&1 || fail "train --shard $shard: $(tail -n 3 out)"
+    predict --json --layers grads/layers.txt --ranks "$p" --link 1G --algo direct --format e4m3 --bucket-bytes 20k --optimizer "$optimizer" --shard "$shard" \
+        >out || fail "$run"
+    for key in optimizer_bytes gradient_bytes; do
+        want=$(sed -n "s/.*\"kind\":\"run\".*\"$key\":\([0-9]*\).*/\1/p" "$shard$p")
+        [[ -n $want && $(field $key '"kind":"memory"') = "$want" ]] || fail "$run: $key is $want in the log: $(cat out)"
+    done
+done
+predict --layers grads/layers.txt --ranks 3 --link 1G --algo direct --format e4m3 --optimizer lars --shard no,optimizer >out || fail failed
+[[ $(tail -n 1 out | xargs) =~ ^3\ ([.0-9]+)\ ([.0-9]+)\ ([.0-9]+)\ -\ -$ && ${BASH_REMATCH[1]} = "${BASH_REMATCH[3]}" ]] || fail "memory of lars: $(cat out)"
+refused "--shard 'some': need no, optimizer or all" predict --shard no,some
+refused '--optimizer and --shard need a network' predict --size 1M --shard no
+
 refused "--ranks '0': need 1 to 4096" predict --ranks 0
 refused "--ranks '8..4': need FROM..TO" predict --ranks 8..4
 refused "--ranks '2,x'" predict --ranks 2,x

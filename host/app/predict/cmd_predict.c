@@ -10,6 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
+static const char optimiser_words[] = /* after the first bar */
+#define OPTIMISER(name, takes, states, update, help) "|" #name
+#include "hls/nn/optimisers.def"
+    ;
+
 #define AT(field) offsetof(struct predict_options, field)
 static const struct opt opts[] = {
     {"the cluster", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
@@ -81,6 +86,11 @@ static const struct opt opts[] = {
      SIZE_AT(bucket_bytes, 1, 1e12)},
 
     {"a rank", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
+    {"optimizer", optimiser_words + 1, "sgd", "Optimiser whose memory is printed.",
+     CHOICE_AT(optimizer)},
+    {"shard", "LIST", "no,optimizer,all",
+     "See train's --shard. Memory is that of fp32 weights, and of buckets in the first format.",
+     TEXT_AT(shard)},
     {"compute", "TIME", "0", "Time of forward pass, backward pass and update.", TEXT_AT(compute)},
     {"overlap", "X", "0",
      "Share of --compute during which gradients become ready and travel at the same time, as with "
@@ -109,7 +119,8 @@ static const struct opt opts[] = {
 
     {"output", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
     {"json", NULL, NULL,
-     "Print JSON lines: \"predict\" for each all-reduce, \"best\" for each number of ranks.",
+     "Print JSON lines: \"predict\" for each all-reduce, \"best\" for each number of ranks, and "
+     "\"memory\" for each number of ranks and --shard.",
      FLAG_AT(json)},
 };
 static const struct opt_command command = {
@@ -123,7 +134,8 @@ static const struct opt_command command = {
              "comparable. Exact sums are rounded once; with nearest, each partial sum is rounded. "
              "The columns are the ms of a step with the fastest algorithm in fp32 and with each of "
              "these algorithms (-: impossible for this number of ranks), the best algorithm, its "
-             "speed-up over fp32, and the fastest link on which it beats fp32.\n",
+             "speed-up over fp32, and the fastest link on which it beats fp32.\n\n"
+             "The last table is the memory of a rank for weights, gradients and the optimiser.\n",
     .examples = "  build/narrowcast predict\n"
                 "  build/narrowcast predict --ranks 256 --size 64k,64M \\\n"
                 "      --algo ring,group-master:16\n"
@@ -201,6 +213,10 @@ static int settle(const struct predict_options *o, const struct opt_parsed *pars
         TRY(predict_rate("link", p->links.word[i], &bps));
     TRY(predict_spec("format", o->format, &p->formats));
     TRY(predict_spec("algo", o->algo, &p->algos));
+    TRY(predict_shards(o->shard, &p->shards));
+    if (o->size &&
+        (opt_given(&command, parsed, "optimizer") || opt_given(&command, parsed, "shard")))
+        return ERR(-EINVAL, "--optimizer and --shard need a network: leave --size out");
     p->cluster.near = (int)o->near;
     p->cluster.mtu = (int)o->mtu;
     p->cluster.card_slots = (int)o->card_slots;
@@ -265,7 +281,9 @@ static int show_layers(struct predict *p, const char *what)
     if (!p->o->json)
         printf("\n%s: %zu elements, %.4g MB of fp32 in %d layer%s\n", what, n, 4e-6 * (double)n,
                p->n_layers, p->n_layers > 1 ? "s" : "");
-    const int rc = predict_show(p);
+    int rc = predict_show(p);
+    if (rc == 0 && !p->o->size)
+        rc = predict_show_memory(p);
     free(p->layers);
     return rc;
 }

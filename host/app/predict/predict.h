@@ -12,7 +12,7 @@ enum { PREDICT_RANKS = 64, PREDICT_LIST = 16, PREDICT_WORD = 48, PREDICT_RANKS_M
 struct predict_options {
     const char *ranks, *link, *node_link, *latency, *network, *layers, *size, *format, *out_format,
         *acc_format, *scale, *sum, *algo, *card_link, *card_rate, *rates, *compute, *cast_rate,
-        *add_rate, *port_rate, *message;
+        *add_rate, *port_rate, *message, *optimizer, *shard;
     double overlap, ranks_per_core, unhidden;
     double width;
     int64_t image, classes, mtu, card_slots, rates_cores, near;
@@ -162,7 +162,7 @@ void predict_fit(const struct predict_options *o, struct predict_rates *r);
 struct predict {
     const struct predict_options *o;
     int ranks[PREDICT_RANKS], n_ranks;
-    struct predict_list links, algos, formats;
+    struct predict_list links, algos, formats, shards;
     struct cost_cluster cluster; /* without ranks and link */
     struct predict_rates rates;
     double compute_s;
@@ -193,5 +193,11 @@ int predict_cost(const struct predict *p, const char *algo, const char *type, co
 void predict_say_rates(const struct predict *p);
 
 int predict_show(const struct predict *p);
+
+/* ---- memory of a rank (predict_memory.c) ---- */
+
+/* Reports -EINVAL. */
+int predict_shards(const char *text, struct predict_list *out);
+int predict_show_memory(const struct predict *p);
 
 #endif
