@@ -1,7 +1,5 @@
 /* memory.c : reads memory figures from /proc/meminfo, the control group and getrusage(). */
 #include "base/memory.h"
-#include "base/buf.h"
-#include "base/err.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,15 +67,4 @@ const char *memory_text(uint64_t bytes, char text[MEMORY_TEXT])
         x /= 1024;
     snprintf(text, MEMORY_TEXT, "%.*f %s", u > 0 && x < 100, x, units[u]);
     return text;
-}
-
-void *buf_alloc(size_t bytes)
-{
-    size_t rounded = (bytes + 64) & ~(size_t)63; /* never 0: NULL always means failure */
-    void *p = rounded > bytes ? aligned_alloc(64, rounded) : NULL;
-    if (!p) {
-        (void)ERR(-ENOMEM, "cannot allocate %zu bytes", bytes);
-        return NULL;
-    }
-    return memset(p, 0, rounded);
 }
