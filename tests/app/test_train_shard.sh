@@ -44,7 +44,7 @@ kind=optimizer
 on 4 --model resnet8 --width 0.25 --optimizer adamw --lr 0.001 >whole 2>&1 || fail "whole: $(tail -n 3 whole)"
 for first in '' '--shard optimizer' '--shard all'; do
     for then in '' '--shard optimizer' '--shard all'; do
-            { on 4 --model resnet8 --width 0.25 --optimizer adamw --lr 0.001 $first --steps 3 --save half.ck >half 2>&1 &&
+        { on 4 --model resnet8 --width 0.25 --optimizer adamw --lr 0.001 $first --steps 3 --save half.ck >half 2>&1 &&
             on 4 --model resnet8 --width 0.25 --optimizer adamw --lr 0.001 $then --resume half.ck >rest 2>&1; } ||
             fail "'$first', then '$then': $(tail -n 3 half rest)"
         [ "$(sum_of whole)" = "$(sum_of rest)" ] || fail "'$first', then '$then': other weights"
@@ -92,7 +92,7 @@ figure() { sed -n "s/.*\"$2\":\([0-9]*\).*/\1/p" "$1.log" | tail -n 1; }
 less=$(($(figure optimizer gradient_bytes) - $(figure all gradient_bytes)))
 [ $less -gt 5000000 ] || fail "gradients: $less bytes less with --shard all"
 fell=$(($(figure optimizer peak_rss_bytes) - $(figure all peak_rss_bytes)))
-[ $fell -gt $((less * 3 / 4)) ] || fail "peak memory: $fell bytes less, for $less bytes of gradients"
+[ $fell -gt $((less * 2 / 3)) ] || fail "peak memory: $fell bytes less, for $less bytes of gradients"
 
 one() { timeout 60 "$n" train $common --model mlp "$@"; }
 refused '--gather bf16 needs --shard optimizer' one --gather bf16
