@@ -5,14 +5,17 @@
 #                                         e4m3 aps, e3m0 and onebit with it
 #     ddp_runs.py mean FOLDER RANKS      prints a checksum of means of known gradients, e4m3 aps
 #     ddp_runs.py mean FOLDER RANKS V    the same with V blocks; the checksum is that of V ranks
+#     ddp_runs.py mean-gpu FOLDER RANKS  the same in memory of the GPUs' emulator, $NARROWCAST_CUDA
 #     ddp_runs.py mean-c RANK RANKS      the same by nc_open over MPI, under mpirun
 #     ddp_runs.py faults FOLDER          a nan, a rank killed in mid-step, bad options, a child that
 #                                         exits, a state saved and loaded
 import atexit
+import ctypes
 import gzip
 import os
 import signal
 import sys
+import types
 import zlib
 
 import torch
@@ -21,6 +24,7 @@ import torch.multiprocessing as mp
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "host", "python"))
 import narrowcast.ddp as nd  # noqa: E402
+from narrowcast import _place  # noqa: E402
 
 SEED = 20261123
 
@@ -149,6 +153,31 @@ def mean(rank, folder, n_ranks, n_blocks=0):
     print(f"means {crc:08x}\n", end="", flush=True)
 
 
+def use_emulator(rank):
+    """Let the package place gradients in an emulated GPU's memory ($NARROWCAST_CUDA), although PyTorch's tensors are on the CPU."""
+    emulator, on_gpu = ctypes.CDLL(os.environ["NARROWCAST_CUDA"]), types.SimpleNamespace(type="cuda")
+    check(emulator["_Z13cudaSetDevicei"](rank) == 0, "cudaSetDevice")
+    of, zeros, fp32 = _place.of, _place.zeros, _place.fp32
+
+    def zeros_there(n, place):
+        at = ctypes.c_void_p()
+        if place is not on_gpu or n == 0:
+            return zeros(n, place)
+        check(emulator["_Z10cudaMallocPPvm"](ctypes.byref(at), ctypes.c_size_t(4 * n)) == 0, "cudaMalloc")
+        return torch.frombuffer((ctypes.c_float * n).from_address(at.value), dtype=torch.float32).zero_()
+
+    def copy_there(tensor, place):
+        return zeros_there(tensor.numel(), place).copy_(tensor.reshape(-1)) if place is on_gpu else fp32(tensor, place)
+
+    _place.of = lambda tensors, word: of(tensors, word) if word else on_gpu
+    _place.zeros, _place.fp32, _place.stream, _place.wait = zeros_there, copy_there, lambda _: None, lambda _: None
+
+
+def mean_gpu(rank, folder, n_ranks):
+    use_emulator(rank)
+    mean(rank, folder, n_ranks)
+
+
 def blocks_refused(model, state):
     """Blocks that are ended too often or not at all, and the state of all ranks, which any number of ranks loads."""
     saved = state.state_dict()["narrowcast"]
@@ -197,7 +226,6 @@ def mean_c(n_steps=3):
     print(f"means {crc:08x}\n", end="", flush=True)
 
 
-
 def faults(rank, folder, n_ranks):
     join(rank, folder, n_ranks, "faults")
     try:
@@ -215,6 +243,11 @@ def faults(rank, folder, n_ranks):
         check(False, "a number for a word is taken")
     except TypeError as e:
         check("must be a word" in str(e), f"a number for a word: {e}")
+    try:
+        nd.State(Known(), device="cuda")
+        check(False, "parameters on the CPU are taken for a GPU's")
+    except ValueError as e:
+        check("all parameters on one GPU: they are on cpu" in str(e), f"no GPU: {e}")
     half = dist.new_group([0, 1], backend="gloo")
     if rank < 2:
         part = torch.nn.parallel.DistributedDataParallel(Known(), process_group=half)
@@ -303,6 +336,8 @@ if __name__ == "__main__":
         mp.spawn(mean, (sys.argv[2], int(sys.argv[3]), int(sys.argv[4]) if len(sys.argv) > 4 else 0), nprocs=int(sys.argv[3]))
     elif what == "mean-c":
         mean_c()
+    elif what == "mean-gpu":
+        mp.spawn(mean_gpu, (sys.argv[2], int(sys.argv[3])), nprocs=int(sys.argv[3]))
     else:
         processes = [mp.get_context("spawn").Process(target=faults, args=(r, sys.argv[2], 3)) for r in range(3)]
         for p in processes:

@@ -2,6 +2,7 @@
 # refusals, a killed rank.
 #
 #     fsdp_checks.py FOLDER
+#     fsdp_checks.py FOLDER gpu    the means and weights in memory of the GPUs' emulator, $NARROWCAST_CUDA
 import os
 import signal
 import sys
@@ -13,7 +14,7 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "host", "python"))
 import narrowcast.fsdp as nf  # noqa: E402
-from ddp_runs import check  # noqa: E402
+from ddp_runs import check, use_emulator  # noqa: E402
 
 RANKS = 3
 EXACT = {"format": "fp16", "scale": "none", "quantise": "all"}  # holds the numbers below and their sums
@@ -213,6 +214,7 @@ def faults(rank):
     refused(rank, sharded(), RuntimeError, "e9m9", gather="delta:e9m9")
     refused(rank, sharded(), RuntimeError, "narrowcast: ", format="e4m3" if rank else "e5m2")
     refused(rank, sharded(), TypeError, "colour", colour="red")
+    refused(rank, sharded(), ValueError, "needs all parameters on one GPU: they are on cpu", device="cuda")
     refused(rank, Units(), ValueError, "call fully_shard() first")
     model = sharded()
     state = nf.State(model)
@@ -238,19 +240,22 @@ def faults(rank):
     state.close()
 
 
-def run(rank, folder):
+def run(rank, folder, on_gpu):
     torch.set_num_threads(1)
+    if on_gpu:
+        use_emulator(rank)
     dist.init_process_group("gloo", init_method=f"file://{folder}/fsdp", rank=rank, world_size=RANKS)
-    for part in (means, kinds, special, weights, faults):
+    for part in (means, special, weights) if on_gpu else (means, kinds, special, weights, faults):
         part(rank)
     print("fsdp is checked\n", end="", flush=True)
     os._exit(0)  # gloo's threads still wait for messages of failed states
 
 
 if __name__ == "__main__":
-    processes = [mp.get_context("fork").Process(target=run, args=(r, sys.argv[1])) for r in range(RANKS)]
+    on_gpu = sys.argv[2:] == ["gpu"]
+    processes = [mp.get_context("fork").Process(target=run, args=(r, sys.argv[1], on_gpu)) for r in range(RANKS)]
     for p in processes:  # forked: PyTorch is imported once
         p.start()
     for p in processes:
         p.join()
-    sys.exit([p.exitcode for p in processes] != [0, 0, -signal.SIGKILL])
+    sys.exit([p.exitcode for p in processes] != [0, 0, 0 if on_gpu else -signal.SIGKILL])

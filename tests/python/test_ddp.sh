@@ -26,6 +26,16 @@ if [ "$(wc -l <"$dir/one")" != 1 ] || ! cmp -s "$dir/one" "$dir/other"; then
     fail "the hook's means are others than narrowcast.h's: $(cat "$dir/one" "$dir/other")"
 fi
 
+# The emulator has NCCL and CUDA IPC between processes.
+for transport in nccl ipc pinned; do
+    [ -e "$B/emu/libnarrowcast_cuda.so" ] || break
+    rm -f "$dir/mean"
+    NARROWCAST_CUDA=$B/emu/libnarrowcast_cuda.so EMU_DEVICES=3 NARROWCAST_GPU_TRANSPORT=$transport \
+        timeout 120 "$python" "$here/python/ddp_runs.py" mean-gpu "$dir" 3 >"$dir/gpu" 2>&1 || fail "$transport: $(tail -n 5 "$dir/gpu")"
+    grep '^means' "$dir/gpu" | sort -u >"$dir/other"
+    cmp -s "$dir/one" "$dir/other" || fail "the hook's means over $transport are others: $(cat "$dir/one" "$dir/other")"
+done
+
 for ranks in 1 2 3; do
     rm -f "$dir/mean"
     timeout 120 "$python" "$here/python/ddp_runs.py" mean "$dir" $ranks 3 >"$dir/blocks" 2>&1 || fail "3 blocks, $ranks ranks: $(tail -n 5 "$dir/blocks")"

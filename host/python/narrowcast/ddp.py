@@ -9,9 +9,11 @@
 
 Gradients become their mean over ranks, as DDP's own do. Each is copied to a buffer of its own when its bucket is ready, and
 travels as codes while the backward pass continues. Codes go through torch.distributed: through a gloo group of all ranks, or
-through process_group, a gloo group that nothing else may use. Gradients on GPUs are copied to the CPU first. If a gradient is inf
-or nan on some rank, all of the step's gradients become nan on every rank. torch.cuda.amp.GradScaler and the like then skip the
-step, as they do without the hook.
+through process_group, a gloo group that nothing else may use. If all parameters are on one GPU, gradients stay there: the library
+casts and adds them in a stream of its own, and codes travel by NCCL or CUDA IPC where that is possible (NARROWCAST_GPU_TRANSPORT
+in narrowcast.h); only small messages go through gloo. Rank r of a machine must have GPU r modulo the number of visible ones. If a
+gradient is inf or nan on some rank, all of the step's gradients become nan on every rank. torch.cuda.amp.GradScaler and the like
+then skip the step, as they do without the hook.
 
 Failures are a RuntimeError on every rank, after which the state can only be closed. The same holds for a backward pass that
 follows an incomplete one. A state that is dropped without close(), or whose process exits, is abandoned, which the other ranks
@@ -26,7 +28,7 @@ from typing import Any, Optional
 import torch
 import torch.distributed as dist
 
-from . import _library
+from . import _library, _place
 from ._gloo import Communicator
 from ._library import Layer, Report
 
@@ -88,7 +90,7 @@ class State:
     model          the DistributedDataParallel, or the module that it wraps; all ranks have the same
     process_group  of gloo's kind, and this state's alone, of DDP's ranks; None: one of all ranks is made (all of them call)
     options        fields of struct nc_options (narrowcast.h): format, scale, codec, algo, seed, deadline_s, ...; bucket_bytes is 16 MiB
-                   unless given
+                   unless given. device is "cuda" if one GPU has all parameters, else "cpu"; device="cpu" copies gradients to the CPU
 
     blocks=V makes the result independent of the number of ranks: see next_block().
 
@@ -100,10 +102,12 @@ class State:
         if options.get("blocks") and getattr(model, "find_unused_parameters", False):
             raise ValueError("narrowcast: blocks= does not work with find_unused_parameters=True: DDP would see only the last block")
         self.lib = _library.load()
-        # a message costs turns of Python's threads: few and long ones (bench/allreduce/ddp_hooks.sh)
-        words = _library.settings("narrowcast.ddp.State", {"bucket_bytes": 16 << 20, **options})
         module = model.module if isinstance(model, torch.nn.parallel.DistributedDataParallel) else model
         named = _averaged(module)
+        self.place = _place.of([p for _, p in named], options.get("device", ""))
+        # a message costs turns of Python's threads: few and long ones (bench/allreduce/ddp_hooks.sh)
+        options = {"bucket_bytes": 16 << 20, "device": self.place.type, **options}
+        words = _library.settings("narrowcast.ddp.State", options, (*_library.NAMES, "device"))
         self.names = {id(p): name for name, p in module.named_parameters()}
         self.params = [p for _, p in named]
         self.index = {id(p): i for i, p in enumerate(self.params)}
@@ -113,7 +117,7 @@ class State:
         for layer, (name, p) in zip(layers, named):
             layer.name, layer.n = name.encode(), p.numel()
             layer.column, layer.stride = _columns(p.shape)
-            if p.device.type == "cpu" and p.dtype == torch.float32 and p.is_contiguous():
+            if p.device == self.place and p.dtype == torch.float32 and p.is_contiguous():
                 layer.weights = p.data_ptr()
         self.saturates = options.get("overflow", "saturate") == "saturate"
         self.weights = [layer.weights for layer in layers] if "relgrad" in options.get("codec", "") else []
@@ -122,7 +126,7 @@ class State:
         first, self.n_blocks = self.lib.nc_first_block(self.nc), options.get("blocks", 0) or self.lib.nc_n_ranks(self.nc)
         self.blocks = range(first, first + self.lib.nc_n_blocks(self.nc))
         # gradients of each block: those of the last are the hook's
-        self.rooms = [[torch.zeros(p.numel(), dtype=torch.float32) for p in self.params] for _ in self.blocks]
+        self.rooms = [[_place.zeros(p.numel(), self.place) for p in self.params] for _ in self.blocks]
         self.room, self.at = self.rooms[-1], 0
         everything = [room.data_ptr() for rooms in self.rooms for room in rooms]
         self.grads = (c_void_p * len(everything))(*everything)
@@ -184,6 +188,12 @@ class State:
                                    "looks at weights: make another State")
         self._must(self.lib.nc_iallreduce(self.nc, self.grads))
 
+    def _ready(self, i):
+        if self.place.type == "cuda":
+            self._must(self.lib.nc_ready_on(self.nc, i, 1, _place.stream(self.place)))
+        else:
+            self._must(self.lib.nc_ready(self.nc, i, 1))
+
     def _check(self, buffer, params, grads):
         """Raise unless every number of a bucket belongs to a gradient of this state."""
         for p in params:
@@ -214,7 +224,7 @@ class State:
         self.waiting.append((bucket, pairs, future))
         for i, grad in pairs:
             self.room[i].copy_(grad.reshape(-1))
-            self._must(self.lib.nc_ready(self.nc, i, 1))
+            self._ready(i)
         if bucket.is_last():
             self._finish()
         return future

@@ -9,8 +9,9 @@
     state.close()                                                          # on all ranks, before destroy_process_group()
 
 Each rank gets the mean of its shards of the gradients: the sum of all ranks' codes, which is rounded to fp32 once. Each parameter
-has an exponent for each rank's shard. Codes go through a gloo group that the state makes. Gradients on GPUs are copied to the CPU
-first. If a gradient of an FSDP module is inf or nan on some rank, all gradients of the module become nan on every rank.
+has an exponent for each rank's shard. Codes go through a gloo group that the state makes. Gradients of parameters on a GPU stay
+there, as in narrowcast.ddp, and so do weights, except with gather delta. If a gradient of an FSDP module is inf or nan on some
+rank, all gradients of the module become nan on every rank.
 
 Failures are a RuntimeError on every rank, after which the state can only be closed. A state that is dropped without close(), or
 whose process exits, is abandoned, which the other ranks see at once."""
@@ -24,7 +25,7 @@ from typing import Any, Iterator, Optional, Sequence
 import torch
 import torch.distributed as dist
 
-from . import _library
+from . import _library, _place
 from ._gloo import Communicator
 from ._library import Layer, Report
 
@@ -67,11 +68,6 @@ def _factor(op, n_ranks):
     raise ValueError(f"narrowcast: cannot reduce gradients by {op}: need AVG, SUM or PREMUL_SUM")
 
 
-def _fp32(tensor):
-    """Return the tensor in contiguous fp32 on the CPU: itself, if it is that already."""
-    return tensor.detach().to("cpu", torch.float32).contiguous()
-
-
 class Comm:
     """PyTorch's interface Comm."""
 
@@ -94,14 +90,20 @@ class ReduceScatter(Comm):
 
     def __call__(self, output_tensor: torch.Tensor, input_tensor: torch.Tensor, group: dist.ProcessGroup, op: Any,
                  async_op: bool = False) -> None:
-        factor, grads = _factor(op, group.size()), _fp32(input_tensor)
+        factor, place = _factor(op, group.size()), self.state.place
+        grads = _place.fp32(input_tensor, place)
         comm, sizes = self.open(group, output_tensor.numel())
         places, at = (c_void_p * (group.size() * len(sizes)))(), grads.data_ptr()
         for i in range(len(places)):
             places[i] = at
             at += sizes[i % len(sizes)] * grads.element_size()
-        shard, report = torch.empty(output_tensor.numel()), Report()
-        skipped = comm.must(comm.lib.nc_reduce_scatter(comm.nc, places, shard.data_ptr(), byref(report))) == 1
+        shard, report = _place.zeros(output_tensor.numel(), place), Report()
+        if place.type == "cuda":
+            comm.must(comm.lib.nc_ireduce_scatter(comm.nc, places, shard.data_ptr()))
+            comm.must(comm.lib.nc_ready_on(comm.nc, 0, len(places), _place.stream(place)))
+            skipped = comm.must(comm.lib.nc_wait(comm.nc, byref(report))) == 1
+        else:
+            skipped = comm.must(comm.lib.nc_reduce_scatter(comm.nc, places, shard.data_ptr(), byref(report))) == 1
         self.state.sent_bytes += report.sent_bytes
         self.state.skipped += skipped
         if skipped:
@@ -126,17 +128,19 @@ class AllGather(Comm):
         differs = self.state.gather.startswith("delta")
         comm = self.state.open(group, ("gather", size, self.number if differs else 0), (size,), self.state.gather_words)
         if differs and comm not in self.weights:
-            self.weights[comm] = torch.zeros(size * group.size())
+            self.weights[comm] = _place.zeros(size * group.size(), self.state.gather_place)
         return comm
 
     def __call__(self, output_tensor: torch.Tensor, input_tensor: torch.Tensor, group: dist.ProcessGroup, async_op: bool = False) -> None:
         if not input_tensor.is_floating_point():  # parameters of several types, as bytes
             dist.all_gather_into_tensor(output_tensor, input_tensor, group)
             return
-        comm, shard = self.open(group, input_tensor.numel()), _fp32(input_tensor)
+        place = self.state.gather_place
+        comm, shard = self.open(group, input_tensor.numel()), _place.fp32(input_tensor, place)
         weights, report = self.weights.get(comm), Report()
         if weights is None:
-            weights = torch.empty(output_tensor.numel())
+            weights = _place.zeros(output_tensor.numel(), place)
+        _place.wait(place)
         places, at = (c_void_p * group.size())(), weights.data_ptr()
         for i in range(len(places)):
             places[i] = at + i * shard.numel() * shard.element_size()
@@ -152,7 +156,8 @@ class State:
     gather    how weights travel: None, as FSDP sends them; or nc_options.gather (narrowcast.h): fp32, bf16, fp16, delta:F[:G].
               With delta each rank keeps all weights in fp32; use reshard_after_forward=False, since a second all-gather
               in the same step sends once more
-    options   fields of struct nc_options: format, scale, codec, seed, deadline_s, ...; shard is "fp32" unless given
+    options   fields of struct nc_options: format, scale, codec, seed, deadline_s, ...; shard is "fp32" unless given, device as in
+              narrowcast.ddp.State
 
     sent_bytes of gradients and gathered_bytes of weights (by `gather`) were sent by this rank; skipped counts reductions of modules
     with inf or nan.
@@ -166,12 +171,15 @@ class State:
         units = [module for module in model.modules() if _is_unit(module)]
         if not units:
             raise ValueError("narrowcast: no module of the model is an FSDPModule: call fully_shard() first, of PyTorch 2.9 or later")
-        names = (*_library.NAMES, "shard")
+        names = (*_library.NAMES, "shard", "device")
+        self.place = _place.of(model.parameters(), options.get("device", ""))
+        self.gather_place = torch.device("cpu") if (gather or "").startswith("delta") else self.place
         options = {"bucket_bytes": 16 << 20, "shard": "fp32", **options}
+        options.setdefault("device", self.place.type)
         self.words = _library.settings("narrowcast.fsdp.State", options, names)
         of_gather = {name: options[name] for name in ("bucket_bytes", "deadline_s") if name in options}
         self.gather = gather or ""
-        of_gather.update(shard="fp32", gather=gather or "fp32")
+        of_gather.update(shard="fp32", gather=gather or "fp32", device=self.gather_place.type)
         self.gather_words = _library.settings("narrowcast.fsdp.State", of_gather, of_gather)
         self.has_memory = options.get("codec", "").startswith(("onebit", "relgrad")) or options.get("scale") == "quantile"
         self.saturates = options.get("overflow", "saturate") == "saturate"
