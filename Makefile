@@ -177,7 +177,7 @@ dist:                                   ## make $(B)/narrowcast-VERSION.tar.gz f
 # chart NAME: draws $(B)/NAME.json
 chart     = $(Q)if command -v gnuplot >/dev/null; then FILE='$(B)/$(1).json' gnuplot bench/*/$(1).gp >'$(B)/$(1).svg' && \
                 echo 'chart $(B)/$(1).svg'; else echo 'skip  gnuplot: not installed'; fi
-bench-gpu: all                          ## measure and test everything on a GPU; up to an hour (bench/gpu/gpu_all.sh)
+bench-gpu: all                          ## measure and test everything on a GPU; up to 70 minutes (bench/gpu/gpu_all.sh)
 	$(Q)B=$(B) bench/gpu/gpu_all.sh
 bench: all                              ## measure casts and all-reduces on this machine (bench/README.md)
 	$(Q)$(B)/bench_train

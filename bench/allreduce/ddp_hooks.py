@@ -1,6 +1,7 @@
-# ddp_hooks.py : runs a rank of ddp_hooks.sh: times DistributedDataParallel's step of resnet18 on
-# CPUs, and the all-reduce of its gradients only, with each hook in turn.
-#     ddp_hooks.py RANK RANKS ADDRESS:PORT [IMAGE [BATCH [STEPS]]]
+# ddp_hooks.py : runs a rank of ddp_hooks.sh or gpu_all.sh: times DistributedDataParallel's step of a resnet, and the all-reduce of
+# its gradients only, with each hook in turn.
+#     ddp_hooks.py RANK RANKS ADDRESS:PORT [IMAGE [BATCH [STEPS [MODEL]]]]
+# MODEL is resnet18 (as given by default) or resnet50. DEVICE=cuda runs on GPUs: over NCCL if each rank has its own, else over gloo.
 import os
 import sys
 import time
@@ -10,30 +11,10 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "host", "python"))
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(here, "..", "..", "host", "python"), os.path.join(here, "..", "training")]
 import narrowcast.ddp  # noqa: E402
-
-
-class Block(nn.Module):
-    def __init__(self, n_in, n_out, stride):
-        super().__init__()
-        self.body = nn.Sequential(nn.Conv2d(n_in, n_out, 3, stride, 1, bias=False), nn.BatchNorm2d(n_out), nn.ReLU(),
-                                  nn.Conv2d(n_out, n_out, 3, 1, 1, bias=False), nn.BatchNorm2d(n_out))
-        self.short = nn.Sequential()
-        if stride > 1 or n_in != n_out:
-            self.short = nn.Sequential(nn.Conv2d(n_in, n_out, 1, stride, bias=False), nn.BatchNorm2d(n_out))
-
-    def forward(self, x):
-        return torch.relu(self.body(x) + self.short(x))
-
-
-def resnet18():
-    layers = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
-    n = 64
-    for width, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
-        layers += [Block(n, width, stride), Block(width, width, 1)]
-        n = width
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
+from torch_peer import resnet  # noqa: E402
 
 
 class Gradients(nn.Module):
@@ -56,7 +37,7 @@ def narrow(**options):
 
 
 HOOKS = {
-    "gloo fp32": lambda model: (None, None),
+    "fp32": lambda model: (None, None),
     "fp16_compress_hook": lambda model: (None, default_hooks.fp16_compress_hook),
     "PowerSGD rank 1": power_sgd(1),
     "PowerSGD rank 4": power_sgd(4),
@@ -69,6 +50,11 @@ HOOKS = {
 
 
 first_bucket = dist._DEFAULT_FIRST_BUCKET_BYTES
+
+
+def wait(device):
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 def median_step(module, x, hook, n_steps):
@@ -85,10 +71,12 @@ def median_step(module, x, hook, n_steps):
     for step in range(n_steps + 4):
         model.zero_grad()
         dist.barrier()
+        wait(x.device)
         start = time.monotonic()
         model(x).sum().backward()
+        wait(x.device)
         times.append(time.monotonic() - start)
-    times = torch.tensor(times[4:])
+    times = torch.tensor(times[4:], device=x.device)
     dist.all_reduce(times, dist.ReduceOp.MAX)
     sent = None
     if isinstance(state, narrowcast.ddp.State):
@@ -99,22 +87,28 @@ def median_step(module, x, hook, n_steps):
 
 def main():
     rank, n_ranks, where = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-    image, batch, n_steps = ([int(a) for a in sys.argv[4:]] + [64, 4, 9][len(sys.argv) - 4:])
+    image, batch, n_steps = ([int(a) for a in sys.argv[4:7]] + [64, 4, 9][len(sys.argv[:7]) - 4:])
+    name, device, backend = (sys.argv[7:] or ["resnet18"])[0], torch.device("cpu"), "gloo"
+    if os.environ.get("DEVICE") == "cuda":
+        n_gpus = torch.cuda.device_count()
+        device, backend = torch.device("cuda", rank % n_gpus), "nccl" if n_gpus >= n_ranks else "gloo"
+        torch.cuda.set_device(device)
     torch.set_num_threads(1)
     torch.manual_seed(rank)
-    dist.init_process_group("gloo", init_method=f"tcp://{where}", rank=rank, world_size=n_ranks)
-    network, x = resnet18(), torch.randn(batch, 3, image, image)
+    dist.init_process_group(backend, init_method=f"tcp://{where}", rank=rank, world_size=n_ranks)
+    network, x = resnet(name, image, 1000).to(device), torch.randn(batch, 3, image, image, device=device)
     base = {}
     if rank == 0:
         n = sum(p.numel() for p in network.parameters())
-        print(f"{n} parameters, {n_ranks} ranks, {batch} images of {image}x{image} a rank, PyTorch {torch.__version__}")
-        print(f"{'hook':26} {'step ms':>9} {'of gloo':>8} {'all-reduce ms':>14} {'gloo by it':>11} {'sent MB':>8}", flush=True)
+        print(f"{name}, {n} parameters, {n_ranks} ranks on {device.type}, {batch} images of {image}x{image} a rank, "
+              f"PyTorch {torch.__version__}, {backend}")
+        print(f"{'hook':26} {'step ms':>9} {'of fp32':>8} {'all-reduce ms':>14} {'fp32 by it':>11} {'sent MB':>8}", flush=True)
     for hook in HOOKS:
-        alone, sent = median_step(Gradients(network), torch.full((), 1e-3 * (rank + 1)), hook, n_steps)
+        only, sent = median_step(Gradients(network), torch.full((), 1e-3 * (rank + 1), device=device), hook, n_steps)
         step, _ = median_step(network, x, hook, n_steps)
-        base = base or {"alone": alone, "step": step}
+        base = base or {"only": only, "step": step}
         if rank == 0:
-            print(f"{hook:26} {1e3 * step:9.0f} {step / base['step']:8.2f} {1e3 * alone:14.0f} {base['alone'] / alone:11.2f} "
+            print(f"{hook:26} {1e3 * step:9.1f} {step / base['step']:8.3f} {1e3 * only:14.1f} {base['only'] / only:11.2f} "
                   f"{'' if sent is None else f'{sent / 1e6:8.1f}'}", flush=True)
     dist.destroy_process_group()
 

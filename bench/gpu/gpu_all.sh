@@ -1,7 +1,7 @@
 #!/bin/bash
 # gpu_all.sh : runs all GPU measurements and tests in parts with time limits, and prints goals and
 # results.
-# usage: bench/gpu/gpu_all.sh [PART...]      1 to 8, an hour at most; 1 to 4 take at most 30 minutes
+# usage: bench/gpu/gpu_all.sh [PART...]      1 to 9, 70 minutes at most; 1 to 4 take at most 30
 #        bench/gpu/gpu_all.sh --table         the results so far
 #     1  libraries; casts, scan, APS and sums by bytes moved, 1 and 4 GiB;
 #        PyTorch's casts; tests of vectors with every float                    (8 minutes)
@@ -14,6 +14,8 @@
 #     6  ncu on five kernels, if installed; the kernels of a step by time      (9)
 #     7  compute-sanitizer: memcheck, racecheck, synccheck, initcheck          (9)
 #     8  NCCL loads libnccl-net-narrowcast.so and sums through a simulated card (5)
+#     9  a step of PyTorch's DDP, resnet50, with each hook: a rank on each GPU,
+#        or two on the only one                                               (9)
 # Output in $OUT [$B/gpu_all]: PART.txt, figures in PART.jsonl, table in summary.txt and .json.
 # Environment: B, the build folder; PYTHON, one with PyTorch [python3]; MIB and SECONDS_A_RUN
 # shorten arrays and PyTorch's runs; EMULATED=1 tries the script without a GPU.
@@ -23,7 +25,7 @@ export B=${B:-build}
 OUT=${OUT:-$B/gpu_all}
 PYTHON=${PYTHON:-python3}
 PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin # ncu, nsys
-limits=(0 480 440 240 540 540 540 540 300)
+limits=(0 480 440 240 540 540 540 540 300 540)
 
 have() { command -v "$1" || { echo "skip  no $1" && return 1; }; }
 # figure NAME VALUE [WHY]: print a JSON line; VALUE null: no figure, because WHY
@@ -140,8 +142,25 @@ part_8() {
     verdict "NCCL by the plugin: failures" "$PYTHON" bench/gpu/nccl_plugin.py --build "$B"
 }
 
+# ddp RANK: time DDP's hooks on this rank of $n
+ddp() {
+    NARROWCAST_CUDA=${NARROWCAST_CUDA:-$(realpath "$B")/libnarrowcast_cuda.so} NARROWCAST_LIBRARY=$(realpath "$B")/libnarrowcast.so.0 DEVICE=$device \
+        "$PYTHON" bench/allreduce/ddp_hooks.py "$1" "$n" 127.0.0.1:29555 "${size[@]}"
+}
+part_9() {
+    local rank n device=cuda size=(224 64 9 resnet50)
+    [ -z "${EMULATED-}" ] || device=cpu size=(32 2 3 resnet18)
+    n=$("$PYTHON" -c 'import torch; print(max(2, torch.cuda.device_count()))') ||
+        { figure "DDP with each hook: failures" null "no PyTorch" >>"$figures" && return; }
+    for ((rank = 1; rank < n; rank++)); do ddp "$rank" & done
+    verdict "DDP with each hook: failures" ddp 0 >"$OUT/hooks"
+    cat "$OUT/hooks"
+    awk -v model="${size[3]}" 'FNR > 2 { hook = substr($0, 1, 26); sub(/ +$/, "", hook); $0 = substr($0, 27)
+        if (hook != "fp32") printf "{\"kind\":\"gpu_all\",\"name\":\"DDP step of %s, fp32 by %s\",\"value\":%.3f}\n", model, hook, 1 / $2 }' "$OUT/hooks" >>"$figures"
+}
+
 table() {
-    local files=("$OUT"/[1-8].jsonl)
+    local files=("$OUT"/[1-9].jsonl)
     [ -e "${files[0]}" ] || { echo "gpu_all.sh: nothing has been measured in $OUT" >&2 && return 1; }
     "$PYTHON" bench/gpu/gpu_summary.py "${files[@]}" --json "$OUT/summary.json" >"$OUT/summary.txt" && cat "$OUT/summary.txt"
 }
@@ -151,13 +170,13 @@ if [ "${1-}" = --table ]; then
     exit
 fi
 for part in "$@" ${GPU_ALL_PART:+"$GPU_ALL_PART"}; do
-    case $part in [1-8]) ;; *) refuse "'$part': parts are 1 to 8" ;; esac
+    case $part in [1-9]) ;; *) refuse "'$part': parts are 1 to 9" ;; esac
 done
 for mib in ${MIB-}; do whole MIB "$mib" 'a number of MiB'; done
 whole SECONDS_A_RUN "${SECONDS_A_RUN:-5}" 'a number of seconds'
 [ -e /dev/nvidiactl ] || [ "${EMULATED-}" ] || { echo 'skip  no GPU'; exit 77; }
 mkdir -p "$OUT" || exit 1
-[ $# -gt 0 ] || set -- 1 2 3 4 5 6 7 8
+[ $# -gt 0 ] || set -- 1 2 3 4 5 6 7 8 9
 if [ "${GPU_ALL_PART-}" ]; then # in the process group that timeout kills
     figures=$OUT/$GPU_ALL_PART.jsonl
     "part_$GPU_ALL_PART"

@@ -27,7 +27,7 @@ for file in "$B/narrowcast-sim" "$B/libnccl-net-narrowcast.so"; do # for part 8
 done
 cp "$B"/tests/test_gpu_* "$B/tests/test_gemm_low_gpu" "$to/build/tests/"
 rm -f "$to"/build/tests/*.*
-cp -r host/ranks.sh --parents "$to/"
+cp -r --parents host/ranks.sh host/python/narrowcast/*.py "$to/"
 cp device/run/libs.sh "$to/device/run/"
 cp -r --parents bench/*.sh bench/*/*.sh bench/*/*.py bench/*/*.gp tests/*.sh tests/*/*.sh "$to/"
 # run.sh reads the number of ranks there.

@@ -141,4 +141,5 @@ def main():
                           "images_per_s": round(speed, 1)}), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

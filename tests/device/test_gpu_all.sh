@@ -14,7 +14,15 @@ echo '{"images_per_s":300}'
 END
 cat >python <<'END'
 #!/bin/sh
-case $1 in *gpu_summary.py) exec python3 "$@" ;; *torch_casts.py) exit 77 ;; esac
+case $1 in
+*gpu_summary.py) exec python3 "$@" ;;
+*torch_casts.py) exit 77 ;;
+-c) echo 2; exit ;;
+*ddp_hooks.py)
+    [ "$2" = 1 ] || [ "$BROKEN" = hooks ] || printf 'resnet18\nhook%30s\n%-26s     10.0    1.000\n%-26s      8.0    0.800\n' '' fp32 'PowerSGD rank 1'
+    [ "$BROKEN" != hooks ]
+    exit ;;
+esac
 case "$* " in
 *"--mode $BROKEN "*) echo 'Traceback: no Python.h' >&2; exit 1 ;;
 *) echo '{"mode":"it","images_per_s":200.0}' ;;
@@ -52,6 +60,12 @@ for name in 'rows of 1024 MiB: failures' 'tests of vectors' 'all 2^32 floats, si
     grep -qF "| $name | 0 | 1 | BELOW" b/gpu_all/summary.txt || fail "no failure of '$name' in: $(cat b/gpu_all/summary.txt)"
 done
 
+part 9 none
+row 'DDP step of resnet18, fp32 by PowerSGD rank 1' 1.25
+row 'DDP with each hook: failures' 0
+part 9 hooks
+row 'DDP with each hook: failures' 1
+
 mkdir bin
 cat >bin/nvidia-cuda-mps-control <<'END'
 #!/bin/sh
@@ -60,7 +74,7 @@ END
 chmod +x bin/nvidia-cuda-mps-control
 (PATH=$dir/bin:$PATH OUT=$dir/mps && export OUT PATH && part 5 none && exit $bad) || bad=1
 grep -q started mps/5.txt || fail "MPS has no folder: $(cat mps/5.txt)"
-for word in 9 --table; do
+for word in 10 --table; do
     OUT=$dir/nothing "$top/bench/gpu/gpu_all.sh" $word >said 2>&1 && fail "gpu_all.sh $word: is taken"
     if [ "$(wc -l <said)" != 1 ] || [ -e nothing ]; then fail "gpu_all.sh $word: $(cat said)"; fi
 done
