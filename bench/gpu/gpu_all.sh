@@ -111,13 +111,9 @@ part_5() {
     hidden "all-reduce hidden, 2 ranks on one GPU" 2
     hidden "all-reduce hidden, 4 ranks on one GPU" 4
     have nvidia-cuda-mps-control || return 0
-    mkdir -p "$OUT/mps"
-    CUDA_MPS_PIPE_DIRECTORY=$(realpath "$OUT/mps")
-    export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY=$CUDA_MPS_PIPE_DIRECTORY
-    nvidia-cuda-mps-control -d || return 0
+    export NARROWCAST_MPS=1 # of host/ranks.sh
     hidden "all-reduce hidden, 2 ranks on one GPU, MPS" 2
     hidden "all-reduce hidden, 4 ranks on one GPU, MPS" 4
-    echo quit | nvidia-cuda-mps-control
 }
 
 part_6() {
