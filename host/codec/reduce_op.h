@@ -78,6 +78,7 @@ struct reduce_op {
     size_t unit;     /* elements */
     /* most addends of a wide partial sum, which gives its width; 0: the number of ranks */
     int wide_addends;
+    size_t message_bytes; /* comm_message_bytes() */
 };
 
 static inline size_t reduce_op_spared(const struct reduce_op *f, size_t n)

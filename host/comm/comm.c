@@ -45,6 +45,10 @@ bool comm_threads(const struct comm *c)
 {
     return c->threads;
 }
+size_t comm_message_bytes(const struct comm *c)
+{
+    return c->message_bytes;
+}
 bool comm_is_virtual(const struct comm *c)
 {
     return c->ops->is_virtual;

@@ -71,6 +71,9 @@ int comm_n_ranks(const struct comm *c);
 /* True if threads other than the opener may call, one at a time. */
 bool comm_threads(const struct comm *c);
 
+/* Return the bytes that a message of many codes should have, or 0 (algo_pipe_phases.c). */
+size_t comm_message_bytes(const struct comm *c);
+
 /* True if the ranks are fibers of one thread (comm_virtual.h). */
 bool comm_is_virtual(const struct comm *c);
 /* True if the ranks are processes of MPI. */

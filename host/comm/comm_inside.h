@@ -88,7 +88,8 @@ struct comm_ops {
 
 struct comm {
     const struct comm_ops *ops;
-    bool threads; /* comm_threads() */
+    bool threads;         /* comm_threads() */
+    size_t message_bytes; /* comm_message_bytes() */
     int rank, n_ranks;
     double deadline_s;
     /* Longest message, bytes: limited because MPI counts in int. Tests make it small. */

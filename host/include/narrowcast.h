@@ -305,9 +305,8 @@ NC_API int nc_open_fortran(int mpi_fint, const struct nc_options *options,
  *                  wait. If test is NULL, a request points to an int: 0 until any thread sets it to
  *                  1 (done) or a negative errno.
  *   progress       Advance messages; called before each round of test(). NULL if test() does so.
- *   cancel         End a message that test() has not reported as done, or for which it returned
- *                  an error. Afterwards buf and request are unused. Called if a communicator fails
- *                  or is closed.
+ *   cancel         End a message that is not done, or has failed. Afterwards buf and request are
+ *                  unused. Called if a communicator fails or is closed.
  *
  * From opening to nc_close() one receive of a few bytes from every rank is always pending. */
 enum { NC_TAGS = 8 };
@@ -320,8 +319,9 @@ struct nc_transport {
     int (*test)(void *arg, void *request, int *done);
     int (*progress)(void *arg);
     void (*cancel)(void *arg, void *request);
-    int threads;       /* not 0: callable from other threads than the opening one */
-    void *reserved[8]; /* NULL */
+    int threads;          /* not 0: callable from other threads than the opening one */
+    size_t message_bytes; /* in which codes are sent, the same on all ranks; 0: 30 to 60 KiB */
+    void *reserved[7];    /* NULL */
 };
 
 /* Like nc_open, over the caller's transport and without MPI. All ranks of the transport call it.

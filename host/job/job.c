@@ -66,6 +66,8 @@ static int check_same_words(struct job *j, const struct codec *c, const struct j
     /* the choice changes messages, not bits */
     if (j->chooses)
         text_add(&to, " auto");
+    if (comm_message_bytes(j->comm))
+        text_add(&to, " %zu", comm_message_bytes(j->comm));
     TRY(comm_check_equal(j->comm, text, strlen(text), "an option"));
     return choice_agree(j->comm, j->cards.where);
 }

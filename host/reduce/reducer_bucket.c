@@ -221,6 +221,7 @@ int reducer_make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes)
     for (int i = 0; i < p->n_buckets; i++) {
         struct bucket *b = &p->buckets[i];
         const struct reduce_op *f = &b->op;
+        b->op.message_bytes = comm_message_bytes(r->comm);
         b->call.rescaled = p->rescaled + (b->call.layers - p->placed);
         const size_t place = all_fp32 || r->releases ? 0 : (size_t)p->code_bytes;
         for (int k = 0; k < b->n_layers; k++) {

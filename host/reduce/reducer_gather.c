@@ -260,10 +260,11 @@ static int exchange(struct reducer *r, size_t done)
     for (int k = 0; k < n_ranks; k++)
         g->cut[k] = (struct algo_range){.at = (size_t)k * g->piece_bytes,
                                         .n = bytes_of(g, piece_of(r, k, done).n)};
-    const struct algo_call call = {.op = {.ops = &bytes_op, .unit = 1},
-                                   .n = (size_t)n_ranks * g->piece_bytes,
-                                   .result = g->message,
-                                   .cut = g->cut};
+    const struct algo_call call = {
+        .op = {.ops = &bytes_op, .unit = 1, .message_bytes = comm_message_bytes(r->comm)},
+        .n = (size_t)n_ranks * g->piece_bytes,
+        .result = g->message,
+        .cut = g->cut};
     double start = clock_s();
     encode(r, r->shard->to + done, piece_of(r, rank, done), g->message + g->cut[rank].at);
     r->done.codec_s += clock_s() - start;

@@ -57,7 +57,7 @@ static void test_tables(void)
         if (i == 4)
             t->size = sizeof later, later.more[1] = 1;
         if (i == 5)
-            t->reserved[7] = &later;
+            t->reserved[6] = &later;
         capture_begin(&cap);
         const int rc = comm_over_open(t, i == 3 ? 0 : 60, &c);
         capture_end(&cap);

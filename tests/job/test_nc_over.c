@@ -66,6 +66,43 @@ static int steps(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
+static int n_long;
+static int counting_send(void *arg, int to, int tag, const void *buf, size_t bytes, void **request)
+{
+    n_long += bytes > 500;
+    return sockets_isend(arg, to, tag, buf, bytes, request);
+}
+
+/* nc_transport.message_bytes changes the number of messages, not bits. */
+static int messages(const struct nc_transport *t, void *ctx)
+{
+    enum { N = 600000, LENGTHS = 4 };
+    static const size_t lengths[LENGTHS] = {0, 1 << 20, 10000, 1000};
+    static const int n_messages[LENGTHS] = {8 * 4, 2 * 2, 40 * 4, 400 * 2};
+    static float x[N], first[N];
+    struct nc_layer layer = {.name = "long", .n = N};
+    struct nc_options o = options(NULL);
+    (void)ctx;
+    o.algo = "direct", o.bucket_bytes = 1 << 20;
+    for (int k = 0; k < LENGTHS; k++) {
+        struct nc_transport own = *t;
+        struct nc *nc = NULL;
+        own.message_bytes = lengths[k], own.isend = counting_send;
+        CHECK(nc_open_over(&own, &o, &layer, 1, &nc) == 0, "open: %s", nc_last_error(NULL));
+        for (int i = 0; i < N; i++)
+            x[i] = (float)((i + t->rank) % 1999) / 1999;
+        n_long = 0;
+        CHECK(nc_allreduce(nc, (void *[]){x}, NULL) == 0, "a step");
+        CHECK(k == 0 || memcmp(x, first, sizeof x) == 0, "%zu bytes: other means", lengths[k]);
+        CHECK(n_long >= n_messages[k] / 2 && n_long <= 2 * n_messages[k], "%zu bytes: %d messages",
+              lengths[k], n_long);
+        if (k == 0)
+            memcpy(first, x, sizeof x);
+        nc_close(nc);
+    }
+    return 0;
+}
+
 static int refused(const struct nc_transport *t, void *ctx)
 {
     struct nc_options o = options(NULL);
@@ -79,6 +116,9 @@ static int refused(const struct nc_transport *t, void *ctx)
     CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == -EPROTO && !nc, "words that differ");
     o.algo = "native";
     CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == -EINVAL && !nc, "native");
+    none.message_bytes = 1000 + (size_t)t->rank;
+    o.algo = NULL;
+    CHECK(nc_open_over(&none, &o, layers, N_LAYERS, &nc) == -EPROTO && !nc, "other messages");
     none.irecv = NULL;
     CHECK(nc_open_over(&none, &o, layers, N_LAYERS, &nc) == -EINVAL && !nc, "no irecv");
     CHECK(nc_open_over(NULL, &o, layers, N_LAYERS, &nc) == -EINVAL && !nc, "no transport");
@@ -325,6 +365,7 @@ int main(void)
         CHECK(over_run(p, steps, NULL) == 0, "%d ranks", p);
         CHECK(over_run(p, steps, (char[]){"onebit"}) == 0, "%d ranks, onebit", p);
     }
+    CHECK(over_run(3, messages, NULL) == 0, "lengths of messages");
     CHECK(over_run(3, refused, NULL) == 0, "refused");
     CHECK(over_run(3, forked, NULL) == 0, "a forked child");
     CHECK(over_run(3, modes, NULL) == 0, "calls that change the floating-point mode");

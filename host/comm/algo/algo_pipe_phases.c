@@ -32,6 +32,8 @@ size_t algo_pipe_segment(const struct reduce_op *f, size_t n, int n_ranks, int g
     const size_t unit_bytes = in > out ? in : out, all_bytes = n / f->unit * unit_bytes;
     size_t message = all_bytes / (size_t)n_ranks / SEGMENTS;
     message = message < MESSAGE_MIN ? MESSAGE_MIN : message > MESSAGE_MAX ? MESSAGE_MAX : message;
+    if (f->message_bytes)
+        message = f->message_bytes;
     return (unit_bytes < message ? message / unit_bytes : 1) * f->unit * (size_t)n_ranks;
 }
 

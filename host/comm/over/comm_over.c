@@ -87,6 +87,7 @@ int comm_over_open(const struct nc_transport *t, double deadline_s, struct comm 
     o->t = *t;
     o->comm.ops = &ops;
     o->comm.threads = t->threads != 0;
+    o->comm.message_bytes = t->message_bytes;
     o->comm.rank = t->rank;
     o->comm.n_ranks = t->n_ranks;
     o->comm.deadline_s = deadline_s;

@@ -119,6 +119,7 @@ static int open_rank(struct comm_virtual *v, int index)
     r->comm.rank = v->lowest + index;
     r->comm.n_ranks = v->n_ranks;
     r->comm.deadline_s = HUGE_VAL;
+    r->comm.message_bytes = v->below ? v->below->message_bytes : 0;
     if (v->caller)
         r->comm.near = v->lowest, r->comm.n_near = v->n_here;
     TRY(comm_init(&r->comm));

@@ -47,6 +47,7 @@ class Group:
     """struct nc_transport over a gloo group. Communicators that share the group have tags of their own, from `tag` on."""
 
     FLAGS = 1 << 15  # a flag is reused only after all others
+    MESSAGE_BYTES = 1 << 20  # a message costs turns of Python's threads: few and long ones
 
     def __init__(self, group, tag):
         self.group, self.tag = group, tag
@@ -58,7 +59,7 @@ class Group:
         self.at = 0
         self.lock = threading.Lock()  # for under_way: a cancelled message writes nothing
         self.table = Transport(size=sizeof(Transport), rank=self.rank, n_ranks=self.n_ranks, isend=Begin(self.isend),
-                                irecv=Begin(self.irecv), cancel=Cancel(self.cancel), threads=1)
+                                irecv=Begin(self.irecv), cancel=Cancel(self.cancel), threads=1, message_bytes=self.MESSAGE_BYTES)
 
     def flag(self):
         while self.under_way[self.at]:
@@ -87,7 +88,8 @@ class Group:
 
     def isend(self, _, to, tag, buf, count, request):
         try:
-            data = torch.frombuffer(bytearray(ctypes.string_at(buf, count)), dtype=torch.uint8)
+            data = torch.empty(count, dtype=torch.uint8)
+            ctypes.memmove(data.data_ptr(), buf, count)
             return self.begin(True, to, tag, data, lambda: None, request)
         except Exception:  # must not leave a C callback
             return -errno.EIO

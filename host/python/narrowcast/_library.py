@@ -55,7 +55,8 @@ class Transport(Structure):
     """struct nc_transport"""
 
     _fields_ = [("size", c_size_t), ("arg", c_void_p), ("rank", c_int), ("n_ranks", c_int), ("isend", Begin), ("irecv", Begin),
-                ("test", c_void_p), ("progress", c_void_p), ("cancel", Cancel), ("threads", c_int), ("reserved", c_void_p * 8)]
+                ("test", c_void_p), ("progress", c_void_p), ("cancel", Cancel), ("threads", c_int),
+                ("message_bytes", c_size_t), ("reserved", c_void_p * 7)]
 
 
 def _path() -> str:

@@ -68,6 +68,9 @@ def _factor(op, n_ranks):
     raise ValueError(f"narrowcast: cannot reduce gradients by {op}: need AVG, SUM or PREMUL_SUM")
 
 
+_ROUNDED = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
 class Comm:
     """PyTorch's interface Comm."""
 
@@ -132,8 +135,10 @@ class AllGather(Comm):
         return comm
 
     def __call__(self, output_tensor: torch.Tensor, input_tensor: torch.Tensor, group: dist.ProcessGroup, async_op: bool = False) -> None:
-        if not input_tensor.is_floating_point():  # parameters of several types, as bytes
+        # parameters of several types, as bytes; or weights that FSDP has rounded already
+        if not input_tensor.is_floating_point() or input_tensor.dtype == _ROUNDED.get(self.state.gather):
             dist.all_gather_into_tensor(output_tensor, input_tensor, group)
+            self.state.gathered_bytes += (group.size() - 1) * input_tensor.numel() * input_tensor.element_size()
             return
         place = self.state.gather_place
         comm, shard = self.open(group, input_tensor.numel()), _place.fp32(input_tensor, place)
