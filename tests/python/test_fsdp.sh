@@ -13,6 +13,7 @@ fail() { echo "FAIL $*" && bad=1; }
 timeout 120 "$python" "$here/python/fsdp_checks.py" "$dir" >"$dir/said" 2>&1 || fail "$(tail -n 20 "$dir/said")"
 [ "$(grep -c '^fsdp is checked' "$dir/said")" = 2 ] || fail "$(tail -n 20 "$dir/said")"
 if [ -e "$B/emu/libnarrowcast_cuda.so" ]; then
+    rm -f "$dir/fsdp"
     NARROWCAST_CUDA=$B/emu/libnarrowcast_cuda.so EMU_DEVICES=3 timeout 120 "$python" "$here/python/fsdp_checks.py" "$dir" gpu >"$dir/said" 2>&1 ||
         fail "on emulated GPUs: $(tail -n 20 "$dir/said")"
     [ "$(grep -c '^fsdp is checked' "$dir/said")" = 3 ] || fail "on emulated GPUs: $(tail -n 20 "$dir/said")"
