@@ -157,14 +157,14 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
 /* Gradients on GPUs (device "cuda").
  *
  * Each rank uses one GPU: its number on its machine modulo that of visible GPUs, which ranks may
- * share (CUDA_VISIBLE_DEVICES). nc_allreduce() takes device pointers into its memory (others:
- * -EINVAL) and writes the means there before it returns. Kernels that write gradients must have
- * finished before, unless nc_ready_on() names their stream. Calls keep the current device.
+ * share (CUDA_VISIBLE_DEVICES); nc_open_over(): the current device. nc_allreduce() takes device
+ * pointers into its memory (others: -EINVAL) and writes the means there before it returns. Kernels
+ * that write gradients must have finished, unless nc_ready_on() names their stream. Calls keep the
+ * current device.
  *
  * libnarrowcast_cuda.so is loaded at run time from NARROWCAST_CUDA=PATH, the program's folder or
  * the loader's path. Results are bit-identical to those on the CPU. NARROWCAST_GPU_TRANSPORT=nccl,
- * ipc, mpi or pinned selects the transport of codes between GPUs; auto selects the first possible
- * one. */
+ * ipc, mpi or pinned selects the transport of codes between GPUs; auto the first possible one. */
 
 /* Blocks: the same bits on any number of processes.
  *

@@ -301,15 +301,17 @@ static int all_have_one(struct comm *c, bool layers, char *why, size_t size)
     return !none;
 }
 
+/* A caller with a transport of its own has chosen: its ranks may be some of a machine's. */
 static int take(struct job *j)
 {
+    const bool chosen = !comm_is_mpi(j->comm) && !comm_is_virtual(j->comm);
     const int place = comm_rank_on_node(j->comm);
     TRY(place);
     err_hold();
-    const int rc = gpu_open(place);
+    const int rc = gpu_open(chosen ? GPU_CURRENT : place);
     j->on_gpu = rc == 0;
     TRY(comm_agree(j->comm, rc));
-    int8_t shares = place >= gpu()->run->count();
+    int8_t shares = !chosen && place >= gpu()->run->count();
     TRY(comm_max_i8(j->comm, &shares, 1));
     j->shares_gpus = shares;
     return 0;

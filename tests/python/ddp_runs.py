@@ -10,6 +10,7 @@
 #     ddp_runs.py faults FOLDER          a nan, a rank killed in mid-step, bad options, a child that
 #                                         exits, a state saved and loaded
 import atexit
+import contextlib
 import ctypes
 import gzip
 import os
@@ -157,7 +158,7 @@ def use_emulator(rank):
     """Let the package place gradients in an emulated GPU's memory ($NARROWCAST_CUDA), although PyTorch's tensors are on the CPU."""
     emulator, on_gpu = ctypes.CDLL(os.environ["NARROWCAST_CUDA"]), types.SimpleNamespace(type="cuda")
     check(emulator["_Z13cudaSetDevicei"](rank) == 0, "cudaSetDevice")
-    of, zeros, fp32 = _place.of, _place.zeros, _place.fp32
+    choose, zeros, fp32 = _place.choose, _place.zeros, _place.fp32
 
     def zeros_there(n, place):
         at = ctypes.c_void_p()
@@ -169,8 +170,9 @@ def use_emulator(rank):
     def copy_there(tensor, place):
         return zeros_there(tensor.numel(), place).copy_(tensor.reshape(-1)) if place is on_gpu else fp32(tensor, place)
 
-    _place.of = lambda tensors, word: of(tensors, word) if word else on_gpu
+    _place.choose = lambda devices, word: choose(devices, word) if word else on_gpu
     _place.zeros, _place.fp32, _place.stream, _place.wait = zeros_there, copy_there, lambda _: None, lambda _: None
+    _place.current = lambda _: contextlib.nullcontext()
 
 
 def mean_gpu(rank, folder, n_ranks):
@@ -247,7 +249,7 @@ def faults(rank, folder, n_ranks):
         nd.State(Known(), device="cuda")
         check(False, "parameters on the CPU are taken for a GPU's")
     except ValueError as e:
-        check("all parameters on one GPU: they are on cpu" in str(e), f"no GPU: {e}")
+        check("all gradients on one GPU: they are on cpu" in str(e), f"no GPU: {e}")
     half = dist.new_group([0, 1], backend="gloo")
     if rank < 2:
         part = torch.nn.parallel.DistributedDataParallel(Known(), process_group=half)

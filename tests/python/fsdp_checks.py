@@ -80,7 +80,8 @@ def are_means(model, what, times=1, scale=1):
 
 def means(rank):
     model = sharded()
-    state = nf.State(model, **EXACT)
+    with torch.device("meta"):  # a default of the caller's
+        state = nf.State(model, **EXACT)
     check(len(state.comms) == 2, f"{len(state.comms)} communicators for two kinds of modules")
     for _ in range(2):
         step(model, rank)
@@ -214,7 +215,7 @@ def faults(rank):
     refused(rank, sharded(), RuntimeError, "e9m9", gather="delta:e9m9")
     refused(rank, sharded(), RuntimeError, "narrowcast: ", format="e4m3" if rank else "e5m2")
     refused(rank, sharded(), TypeError, "colour", colour="red")
-    refused(rank, sharded(), ValueError, "needs all parameters on one GPU: they are on cpu", device="cuda")
+    refused(rank, sharded(), ValueError, "needs all gradients on one GPU: they are on cpu", device="cuda")
     refused(rank, Units(), ValueError, "call fully_shard() first")
     model = sharded()
     state = nf.State(model)
@@ -226,6 +227,18 @@ def faults(rank):
         check(False, "a closed state is used")
     except RuntimeError as e:
         check("has been closed" in str(e), f"a closed state: {e}")
+    model = sharded(reshard_after_forward=False)
+    state = nf.State(model, deadline_s=30)
+    loss = model([numbers(p, rank, 0) for p in model.parameters()])
+    try:
+        if rank == 0:
+            comm = next(iter(state.comms.values()))
+            comm.step(comm.lib.nc_reduce_scatter(comm.nc, None, None, None))
+        loss.backward()
+        check(False, "goes on after an error of rank 0")
+    except RuntimeError as e:
+        check("narrowcast: " in str(e), f"an error of rank 0: {e}")
+    state.close()
     model = sharded(reshard_after_forward=False)  # no messages of FSDP's in the backward pass
     state = nf.State(model, deadline_s=5)
     step(model, rank)

@@ -11,7 +11,15 @@
 #include "vec/gpu/gpu_lane.h"
 #include <sched.h>
 
-int gpu_peers_nccl_wait(struct gpu_peers *m)
+/* Ends kernels that wait for other ranks: otherwise freeing memory would wait for them. */
+static int stop_kernels(struct gpu_peers *m, int rc)
+{
+    gpu()->nccl->close(m->state);
+    m->state = NULL;
+    return rc;
+}
+
+static int wait_for_messages(struct gpu_peers *m)
 {
     struct gpu_lane *lane = gpu_lane();
     struct comm_watch watch = comm_watch(m->comm);
@@ -24,6 +32,12 @@ int gpu_peers_nccl_wait(struct gpu_peers *m)
     }
     m->comm->count.wait_s += clock_s() - watch.start_s;
     return gpu()->run->wait(lane->stream);
+}
+
+int gpu_peers_nccl_wait(struct gpu_peers *m)
+{
+    const int rc = wait_for_messages(m);
+    return rc < 0 ? stop_kernels(m, rc) : 0;
 }
 
 static int nccl_open(struct gpu_peers *m)
@@ -58,8 +72,8 @@ static void nccl_close(struct gpu_peers *m)
 static int end_group(struct gpu_peers *m, int rc)
 {
     const int ended = gpu()->nccl->group_end(m->state);
-    TRY(rc);
-    TRY(ended);
+    if (rc < 0 || ended < 0)
+        return stop_kernels(m, rc < 0 ? rc : ended);
     return gpu_peers_nccl_wait(m);
 }
 

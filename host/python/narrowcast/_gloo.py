@@ -16,7 +16,7 @@ from ctypes import byref, c_int, c_void_p, sizeof
 import torch
 import torch.distributed as dist
 
-from . import _library
+from . import _library, _place
 from ._library import Begin, Cancel, Transport
 
 N_TAGS = 8  # NC_TAGS
@@ -88,7 +88,7 @@ class Group:
 
     def isend(self, _, to, tag, buf, count, request):
         try:
-            data = torch.empty(count, dtype=torch.uint8)
+            data = torch.empty(count, dtype=torch.uint8, device="cpu")
             ctypes.memmove(data.data_ptr(), buf, count)
             return self.begin(True, to, tag, data, lambda: None, request)
         except Exception:  # must not leave a C callback
@@ -96,7 +96,7 @@ class Group:
 
     def irecv(self, _, source, tag, buf, count, request):
         try:
-            data = torch.empty(count, dtype=torch.uint8)
+            data = torch.empty(count, dtype=torch.uint8, device="cpu")
             return self.begin(False, source, tag, data, lambda: ctypes.memmove(buf, data.data_ptr(), count), request)
         except Exception:
             return -errno.EIO
@@ -114,20 +114,30 @@ class Group:
 
 
 class Communicator:
-    """A communicator of these layers over a gloo group, in tags N_TAGS * number and up. All ranks of the group make it. One that is
-    dropped without close(), or whose process exits, is abandoned, which the other ranks see at once."""
+    """A communicator of these layers over a gloo group, in tags N_TAGS * number and up, with gradients on a place. All ranks of the
+    group make it. One that is dropped without close(), or whose process exits, is abandoned, which the other ranks see at once."""
 
-    def __init__(self, process_group, words, layers, number=0):
+    def __init__(self, process_group, words, layers, place, number=0):
         self.lib, self.nc, self.pid = _library.load(), c_void_p(), os.getpid()
         self.group = Group(process_group, N_TAGS * number)
-        if self.lib.nc_open_over(byref(self.group.table), byref(words), layers, len(layers), byref(self.nc)) < 0:
-            raise RuntimeError(_library.last_error())
+        with _place.current(place):
+            failed = self.lib.nc_open_over(byref(self.group.table), byref(words), layers, len(layers), byref(self.nc)) < 0
+        if failed:
+            raise RuntimeError(_library.last_error() + ('; device="cpu" copies gradients to the CPU' if place.type == "cuda" else ""))
         me = weakref.ref(self)
         atexit.register(lambda: me() and me().abandon())
 
     def must(self, code):
         if code < 0:
             raise RuntimeError(_library.last_error(self.nc))
+        return code
+
+    def step(self, code):
+        """As must(), of a call of a step: it fails on the other ranks, too."""
+        if code < 0:
+            failed = RuntimeError(_library.last_error(self.nc))
+            self.lib.nc_abort(self.nc, code)
+            raise failed
         return code
 
     def close(self):

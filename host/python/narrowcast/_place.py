@@ -5,17 +5,17 @@ nc_wait() returns."""
 
 from __future__ import annotations
 
-from typing import Iterable
+import contextlib
+from typing import ContextManager, Set
 
 import torch
 
 
-def of(tensors: Iterable[torch.Tensor], word: str) -> torch.device:
-    """Return the GPU that has all tensors, or the CPU: without such a GPU, and for the word cpu. Raise ValueError if cuda is impossible."""
-    devices = {tensor.device for tensor in tensors}
+def choose(devices: Set[torch.device], word: str) -> torch.device:
+    """Return the GPU if it is the only device, else the CPU, as for the word cpu. Raise ValueError if the word is cuda and that fails."""
     on_gpu = len(devices) == 1 and next(iter(devices)).type == "cuda"
     if word == "cuda" and not on_gpu:
-        raise ValueError(f"narrowcast: device='cuda' needs all parameters on one GPU: they are on {', '.join(sorted(map(str, devices)))}")
+        raise ValueError(f"narrowcast: device='cuda' needs all gradients on one GPU: they are on {', '.join(sorted(map(str, devices)))}")
     return devices.pop() if on_gpu and word != "cpu" else torch.device("cpu")
 
 
@@ -38,3 +38,8 @@ def wait(place: torch.device) -> None:
     """Wait for the work that is queued in PyTorch's current stream."""
     if place.type == "cuda":
         torch.cuda.current_stream(place).synchronize()
+
+
+def current(place: torch.device) -> ContextManager[None]:
+    """Make a GPU the current device meanwhile."""
+    return torch.cuda.device(place) if place.type == "cuda" else contextlib.nullcontext()

@@ -86,7 +86,7 @@ def _empty(like: Any, n: int, floats: bool) -> Any:
     if _is_torch(like):
         import torch
 
-        return torch.empty(n, dtype=torch.float32 if floats else torch.uint8)
+        return torch.empty(n, dtype=torch.float32 if floats else torch.uint8, device="cpu")
     if _is_numpy(like):
         import numpy
 

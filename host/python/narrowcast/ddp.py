@@ -11,9 +11,8 @@ Gradients become their mean over ranks, as DDP's own do. Each is copied to a buf
 travels as codes while the backward pass continues. Codes go through torch.distributed: through a gloo group of all ranks, or
 through process_group, a gloo group that nothing else may use. If all parameters are on one GPU, gradients stay there: the library
 casts and adds them in a stream of its own, and codes travel by NCCL or CUDA IPC where that is possible (NARROWCAST_GPU_TRANSPORT
-in narrowcast.h); only small messages go through gloo. Rank r of a machine must have GPU r modulo the number of visible ones. If a
-gradient is inf or nan on some rank, all of the step's gradients become nan on every rank. torch.cuda.amp.GradScaler and the like
-then skip the step, as they do without the hook.
+in narrowcast.h), else through gloo, as small messages do. If a gradient is inf or nan on some rank, all of the step's gradients
+become nan on every rank. torch.cuda.amp.GradScaler and the like then skip the step, as they do without the hook.
 
 Failures are a RuntimeError on every rank, after which the state can only be closed. The same holds for a backward pass that
 follows an incomplete one. A state that is dropped without close(), or whose process exits, is abandoned, which the other ranks
@@ -104,7 +103,9 @@ class State:
         self.lib = _library.load()
         module = model.module if isinstance(model, torch.nn.parallel.DistributedDataParallel) else model
         named = _averaged(module)
-        self.place = _place.of([p for _, p in named], options.get("device", ""))
+        devices = {p.device for _, p in named}
+        self.place = _place.choose(devices, options.get("device", ""))
+        self.was_on_cpu = "device" not in options and all(device.type == "cpu" for device in devices)
         # a message costs turns of Python's threads: few and long ones (bench/allreduce/ddp_hooks.sh)
         options = {"bucket_bytes": 16 << 20, "device": self.place.type, **options}
         words = _library.settings("narrowcast.ddp.State", options, (*_library.NAMES, "device"))
@@ -122,7 +123,7 @@ class State:
         self.saturates = options.get("overflow", "saturate") == "saturate"
         self.weights = [layer.weights for layer in layers] if "relgrad" in options.get("codec", "") else []
         process_group, self.own_group = _gloo_group(model, process_group)
-        self.comm = Communicator(process_group, words, layers)
+        self.comm = Communicator(process_group, words, layers, self.place)
         first, self.n_blocks = self.lib.nc_first_block(self.nc), options.get("blocks", 0) or self.lib.nc_n_ranks(self.nc)
         self.blocks = range(first, first + self.lib.nc_n_blocks(self.nc))
         # gradients of each block: those of the last are the hook's
@@ -141,7 +142,7 @@ class State:
 
     def _must(self, code):
         try:
-            return self.comm.must(code)
+            return self.comm.step(code)
         except RuntimeError as failed:
             for *_, future in self.waiting:
                 future.set_exception(failed)
@@ -203,6 +204,8 @@ class State:
                        "a parameter is not of the model that the state was made for")
                 raise RuntimeError("narrowcast: " + why)
         why, seen = _cannot(buffer), sum(grad.numel() for grad in grads)
+        if not why and buffer.is_cuda and self.was_on_cpu:
+            why = f"they are on {buffer.device}, the parameters were on the CPU: make the state after model.cuda(), or with device='cpu'"
         if not why and (len(params) != len(grads) or seen != buffer.numel()):
             why = f"they are {seen} of the {buffer.numel()} numbers in their bucket"
         if why:
@@ -253,8 +256,8 @@ class State:
         """Return this rank's residuals and number of steps. A job with the same number of ranks (of blocks), model and options that
         loads them continues with the same bits."""
         self._open()
-        saved = torch.empty(self.lib.nc_state_bytes(self.nc), dtype=torch.uint8)
-        self._must(self.lib.nc_state_save(self.nc, saved.data_ptr()))
+        saved = torch.empty(self.lib.nc_state_bytes(self.nc), dtype=torch.uint8, device="cpu")
+        self.comm.must(self.lib.nc_state_save(self.nc, saved.data_ptr()))
         return {"narrowcast": saved}
 
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
@@ -264,12 +267,12 @@ class State:
         self._open()
         saved = state.get("narrowcast") if isinstance(state, dict) else None
         # One byte is not a state. If it is passed, the library tells the other ranks of the failure.
-        own, why = torch.zeros(1, dtype=torch.uint8), None
+        own, why = torch.zeros(1, dtype=torch.uint8, device="cpu"), None
         if not isinstance(saved, torch.Tensor) or saved.dtype != torch.uint8:
             why = "need what state_dict() returned, with a tensor of uint8"
         else:
             try:
-                own = torch.empty(saved.shape, dtype=torch.uint8).copy_(saved)
+                own = torch.empty(saved.shape, dtype=torch.uint8, device="cpu").copy_(saved)
             except RuntimeError as e:  # of device 'meta', or sparse
                 why = f"its tensor is on device '{saved.device}', of layout {saved.layout}: {e}"
         each = self.lib.nc_state_bytes(self.nc) // len(self.blocks)
@@ -278,7 +281,7 @@ class State:
         code = self.lib.nc_state_load(self.nc, own.data_ptr(), own.numel())
         if why:
             raise ValueError("narrowcast: cannot load a state: " + why)
-        self._must(code)
+        self.comm.must(code)
 
     def close(self) -> None:
         """Leave the communicator, with all ranks. A second call does nothing."""

@@ -9,9 +9,9 @@
     state.close()                                                          # on all ranks, before destroy_process_group()
 
 Each rank gets the mean of its shards of the gradients: the sum of all ranks' codes, which is rounded to fp32 once. Each parameter
-has an exponent for each rank's shard. Codes go through a gloo group that the state makes. Gradients of parameters on a GPU stay
-there, as in narrowcast.ddp, and so do weights, except with gather delta. If a gradient of an FSDP module is inf or nan on some
-rank, all gradients of the module become nan on every rank.
+has an exponent for each rank's shard. Codes go through a gloo group that the state makes. On GPUs, gradients are cast and added
+there, and so are weights, except with gather delta. If a gradient of an FSDP module is inf or nan on some rank, all gradients of
+the module become nan on every rank.
 
 Failures are a RuntimeError on every rank, after which the state can only be closed. A state that is dropped without close(), or
 whose process exits, is abandoned, which the other ranks see at once."""
@@ -55,6 +55,12 @@ def _shards(unit):
         shards[p] = p.numel() // p.shape[dim] * rows // n_ranks
         group = p.device_mesh.get_group(at)
     return group, shards
+
+
+def _device(unit):
+    """Return the device of the gradients of a module, where FSDP computes."""
+    mesh = next((p.device_mesh for p in unit.parameters() if hasattr(p, "device_mesh")), None)
+    return torch.device("cuda", torch.cuda.current_device()) if mesh and mesh.device_type == "cuda" else torch.device("cpu")
 
 
 def _factor(op, n_ranks):
@@ -102,11 +108,11 @@ class ReduceScatter(Comm):
             at += sizes[i % len(sizes)] * grads.element_size()
         shard, report = _place.zeros(output_tensor.numel(), place), Report()
         if place.type == "cuda":
-            comm.must(comm.lib.nc_ireduce_scatter(comm.nc, places, shard.data_ptr()))
-            comm.must(comm.lib.nc_ready_on(comm.nc, 0, len(places), _place.stream(place)))
-            skipped = comm.must(comm.lib.nc_wait(comm.nc, byref(report))) == 1
+            comm.step(comm.lib.nc_ireduce_scatter(comm.nc, places, shard.data_ptr()))
+            comm.step(comm.lib.nc_ready_on(comm.nc, 0, len(places), _place.stream(place)))
+            skipped = comm.step(comm.lib.nc_wait(comm.nc, byref(report))) == 1
         else:
-            skipped = comm.must(comm.lib.nc_reduce_scatter(comm.nc, places, shard.data_ptr(), byref(report))) == 1
+            skipped = comm.step(comm.lib.nc_reduce_scatter(comm.nc, places, shard.data_ptr(), byref(report))) == 1
         self.state.sent_bytes += report.sent_bytes
         self.state.skipped += skipped
         if skipped:
@@ -149,7 +155,7 @@ class AllGather(Comm):
         places, at = (c_void_p * group.size())(), weights.data_ptr()
         for i in range(len(places)):
             places[i] = at + i * shard.numel() * shard.element_size()
-        comm.must(comm.lib.nc_all_gather(comm.nc, shard.data_ptr(), places, byref(report)))
+        comm.step(comm.lib.nc_all_gather(comm.nc, shard.data_ptr(), places, byref(report)))
         self.state.gathered_bytes += report.sent_bytes
         output_tensor.copy_(weights)
 
@@ -177,7 +183,7 @@ class State:
         if not units:
             raise ValueError("narrowcast: no module of the model is an FSDPModule: call fully_shard() first, of PyTorch 2.9 or later")
         names = (*_library.NAMES, "shard", "device")
-        self.place = _place.of(model.parameters(), options.get("device", ""))
+        self.place = _place.choose({_device(unit) for unit in units}, options.get("device", ""))
         self.gather_place = torch.device("cpu") if (gather or "").startswith("delta") else self.place
         options = {"bucket_bytes": 16 << 20, "shard": "fp32", **options}
         options.setdefault("device", self.place.type)
@@ -218,7 +224,8 @@ class State:
             for i, layer in enumerate(layers):
                 layer.n = sizes[i % len(sizes)]
             number = sum(of == ranks for of, _ in self.comms)
-            self.comms[ranks, key] = Communicator(self.groups[ranks], words, layers, number)
+            place = self.gather_place if key[0] == "gather" else self.place
+            self.comms[ranks, key] = Communicator(self.groups[ranks], words, layers, place, number)
         return self.comms[ranks, key]
 
     def close(self) -> None:

@@ -119,7 +119,8 @@ static int say(int code, const char *format, ...)
 static int open_device(int rank_on_node)
 {
     const struct dev_run_ops *run = state.library->run;
-    TRY(run->open(-1, rank_on_node, say, &state.info));
+    const int ordinal = rank_on_node == GPU_CURRENT ? run->current(-1) : -1;
+    TRY(run->open(ordinal, rank_on_node, say, &state.info));
     const int rc = gpu_lanes_open(run);
     if (rc < 0)
         run->close();

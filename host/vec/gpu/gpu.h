@@ -6,10 +6,12 @@
 #define GPU_H
 #include "device/run/dev.h"
 
-/* Loads the library and opens device rank_on_node modulo the number of devices. Calls nest: the
- * first chooses the device, and each success needs a gpu_close(). Returns 0, or after printing an
- * error: -ENOENT (no library), -ELIBACC (it does not load), -ELIBBAD (it belongs to another build),
- * -ENODEV (no GPU, or its driver is missing or too old). */
+/* Loads the library and opens device rank_on_node modulo the number of devices, or with GPU_CURRENT
+ * the calling thread's current one. Calls nest: the first chooses the device, and each success
+ * needs a gpu_close(). Returns 0, or after printing an error: -ENOENT (no library), -ELIBACC (it
+ * does not load), -ELIBBAD (it belongs to another build), -ENODEV (no GPU, or its driver is missing
+ * or too old). */
+enum { GPU_CURRENT = -1 };
 int gpu_open(int rank_on_node);
 void gpu_close(void);
 
