@@ -18,9 +18,9 @@ for wrong in 'Add a thing\n' 'host: add a thing\n' 'host:Add\n' 'Host: Add\n' "$
     [ "$(wc -l <said)" = 2 ] || fail "did not say two lines: $(cat said)"
 done
 
-if ! git -C "$tree" rev-parse HEAD >/dev/null 2>&1; then echo 'skip  commits: no git history here' && exit 0; fi
+if ! git -C "$tree" rev-parse HEAD >/dev/null 2>&1; then echo 'skip  commits: no git history here' && exit "$bad"; fi
 first=$(git -C "$tree" log --format=%H --diff-filter=A -- .githooks/commit-msg | tail -n 1)
-[ -n "$first" ] || { echo 'skip  commits: the history here does not reach back to the hook' && exit 0; }
+[ -n "$first" ] || { echo 'skip  commits: the history here does not reach back to the hook' && exit "$bad"; }
 for commit in $(git -C "$tree" log --no-merges --format=%H "$first..HEAD"); do
     git -C "$tree" log -1 --format=%B "$commit" >message
     "$hook" message 2>said || fail "commit $commit: $(cat said)"
