@@ -158,20 +158,20 @@ def use_emulator(rank):
     """Let the package place gradients in an emulated GPU's memory ($NARROWCAST_CUDA), although PyTorch's tensors are on the CPU."""
     emulator, on_gpu = ctypes.CDLL(os.environ["NARROWCAST_CUDA"]), types.SimpleNamespace(type="cuda")
     check(emulator["_Z13cudaSetDevicei"](rank) == 0, "cudaSetDevice")
-    choose, zeros, fp32 = _place.choose, _place.zeros, _place.fp32
+    choose, empty, fp32 = _place.choose, _place.empty, _place.fp32
 
-    def zeros_there(n, place):
+    def empty_there(n, place):
         at = ctypes.c_void_p()
         if place is not on_gpu or n == 0:
-            return zeros(n, place)
+            return empty(n, place)
         check(emulator["_Z10cudaMallocPPvm"](ctypes.byref(at), ctypes.c_size_t(4 * n)) == 0, "cudaMalloc")
-        return torch.frombuffer((ctypes.c_float * n).from_address(at.value), dtype=torch.float32).zero_()
+        return torch.frombuffer((ctypes.c_float * n).from_address(at.value), dtype=torch.float32)
 
     def copy_there(tensor, place):
-        return zeros_there(tensor.numel(), place).copy_(tensor.reshape(-1)) if place is on_gpu else fp32(tensor, place)
+        return empty_there(tensor.numel(), place).copy_(tensor.reshape(-1)) if place is on_gpu else fp32(tensor, place)
 
     _place.choose = lambda devices, word: choose(devices, word) if word else on_gpu
-    _place.zeros, _place.fp32, _place.stream, _place.wait = zeros_there, copy_there, lambda _: None, lambda _: None
+    _place.empty, _place.fp32, _place.stream, _place.wait = empty_there, copy_there, lambda _: None, lambda _: None
     _place.current = lambda _: contextlib.nullcontext()
 
 

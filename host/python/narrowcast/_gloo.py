@@ -134,11 +134,11 @@ class Communicator:
 
     def step(self, code):
         """As must(), of a call of a step: it fails on the other ranks, too."""
-        if code < 0:
-            failed = RuntimeError(_library.last_error(self.nc))
+        try:
+            return self.must(code)
+        except RuntimeError:
             self.lib.nc_abort(self.nc, code)
-            raise failed
-        return code
+            raise
 
     def close(self):
         """Leave the communicator, with all ranks. Return False, and do nothing, if it is closed or this process is a forked child."""

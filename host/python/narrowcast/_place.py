@@ -19,9 +19,9 @@ def choose(devices: Set[torch.device], word: str) -> torch.device:
     return devices.pop() if on_gpu and word != "cpu" else torch.device("cpu")
 
 
-def zeros(n: int, place: torch.device) -> torch.Tensor:
-    """Return n zeros, in fp32."""
-    return torch.zeros(n, dtype=torch.float32, device=place)
+def empty(n: int, place: torch.device) -> torch.Tensor:
+    """Return n numbers of any value, in fp32."""
+    return torch.empty(n, dtype=torch.float32, device=place)
 
 
 def fp32(tensor: torch.Tensor, place: torch.device) -> torch.Tensor:

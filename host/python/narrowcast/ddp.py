@@ -127,7 +127,7 @@ class State:
         first, self.n_blocks = self.lib.nc_first_block(self.nc), options.get("blocks", 0) or self.lib.nc_n_ranks(self.nc)
         self.blocks = range(first, first + self.lib.nc_n_blocks(self.nc))
         # gradients of each block: those of the last are the hook's
-        self.rooms = [[_place.zeros(p.numel(), self.place) for p in self.params] for _ in self.blocks]
+        self.rooms = [[_place.empty(p.numel(), self.place).zero_() for p in self.params] for _ in self.blocks]
         self.room, self.at = self.rooms[-1], 0
         everything = [room.data_ptr() for rooms in self.rooms for room in rooms]
         self.grads = (c_void_p * len(everything))(*everything)

@@ -106,7 +106,7 @@ class ReduceScatter(Comm):
         for i in range(len(places)):
             places[i] = at
             at += sizes[i % len(sizes)] * grads.element_size()
-        shard, report = _place.zeros(output_tensor.numel(), place), Report()
+        shard, report = _place.empty(output_tensor.numel(), place), Report()
         if place.type == "cuda":
             comm.step(comm.lib.nc_ireduce_scatter(comm.nc, places, shard.data_ptr()))
             comm.step(comm.lib.nc_ready_on(comm.nc, 0, len(places), _place.stream(place)))
@@ -137,7 +137,7 @@ class AllGather(Comm):
         differs = self.state.gather.startswith("delta")
         comm = self.state.open(group, ("gather", size, self.number if differs else 0), (size,), self.state.gather_words)
         if differs and comm not in self.weights:
-            self.weights[comm] = _place.zeros(size * group.size(), self.state.gather_place)
+            self.weights[comm] = _place.empty(size * group.size(), self.state.gather_place).zero_()
         return comm
 
     def __call__(self, output_tensor: torch.Tensor, input_tensor: torch.Tensor, group: dist.ProcessGroup, async_op: bool = False) -> None:
@@ -150,7 +150,7 @@ class AllGather(Comm):
         comm, shard = self.open(group, input_tensor.numel()), _place.fp32(input_tensor, place)
         weights, report = self.weights.get(comm), Report()
         if weights is None:
-            weights = _place.zeros(output_tensor.numel(), place)
+            weights = _place.empty(output_tensor.numel(), place)
         _place.wait(place)
         places, at = (c_void_p * group.size())(), weights.data_ptr()
         for i in range(len(places)):
