@@ -5,15 +5,11 @@
 #include "hls/card/card.h"
 #include "hls/card/packet.h"
 #include "nn/model.h"
+#include "nn/optim/optim.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static const char optimiser_words[] = /* after the first bar */
-#define OPTIMISER(name, takes, states, update, help) "|" #name
-#include "hls/nn/optimisers.def"
-    ;
 
 #define AT(field) offsetof(struct predict_options, field)
 static const struct opt opts[] = {
@@ -86,7 +82,7 @@ static const struct opt opts[] = {
      SIZE_AT(bucket_bytes, 1, 1e12)},
 
     {"a rank", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
-    {"optimizer", optimiser_words + 1, "sgd", "Optimiser whose memory is printed.",
+    {"optimizer", optim_words + 1, "sgd", "Optimiser whose memory is printed.",
      CHOICE_AT(optimizer)},
     {"shard", "LIST", "no,optimizer,all",
      "See train's --shard. Memory is that of fp32 weights, and of buckets in the first format.",
@@ -274,13 +270,13 @@ static int measure(struct predict *p)
 
 static int show_layers(struct predict *p, const char *what)
 {
-    size_t n = 0;
     p->what = what;
+    p->n_elements = 0;
     for (int i = 0; i < p->n_layers; i++)
-        n += p->layers[i].n;
+        p->n_elements += p->layers[i].n;
     if (!p->o->json)
-        printf("\n%s: %zu elements, %.4g MB of fp32 in %d layer%s\n", what, n, 4e-6 * (double)n,
-               p->n_layers, p->n_layers > 1 ? "s" : "");
+        printf("\n%s: %zu elements, %.4g MB of fp32 in %d layer%s\n", what, p->n_elements,
+               4e-6 * (double)p->n_elements, p->n_layers, p->n_layers > 1 ? "s" : "");
     int rc = predict_show(p);
     if (rc == 0 && !p->o->size)
         rc = predict_show_memory(p);

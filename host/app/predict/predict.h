@@ -172,7 +172,8 @@ struct predict {
     bool card_measured; /* cluster.card_s is from the rates */
     struct reducer_layer *layers;
     int n_layers;
-    const char *what; /* of the layers, for output */
+    size_t n_elements; /* of all layers */
+    const char *what;  /* of the layers, for output */
 };
 
 /* All-reduces of a type that round sums alike; only these are compared. */

@@ -29,10 +29,8 @@ static int memory_of(const struct predict *p, const char *shard, int n_ranks, st
     const bool sharded = strcmp(shard, "no") != 0;
     const enum optim_kind kind = optim_find(p->o->optimizer);
     struct predict_way way;
-    size_t n = 0, held;
-    for (int i = 0; i < p->n_layers; i++)
-        n += p->layers[i].n;
-    held = n;
+    const size_t n = p->n_elements;
+    size_t held = n;
     if (sharded && !train_can_shard(kind))
         return 0;
     if (!strcmp(shard, "all")) {
@@ -89,9 +87,6 @@ static int print_cell(const struct predict *p, const char *shard, int n_ranks)
 
 static int print_table(const struct predict *p)
 {
-    size_t n = 0;
-    for (int i = 0; i < p->n_layers; i++)
-        n += p->layers[i].n;
     printf(
         "\nMB of a rank with %s; with shards, the optimiser has means and fp32 weights too\n%16s",
         p->o->optimizer, "");
@@ -102,7 +97,7 @@ static int print_table(const struct predict *p)
         printf(" %11s %9s", "gradients", "optimiser");
     printf("\n");
     for (int r = 0; r < p->n_ranks; r++) {
-        printf("%6d %9.4g", p->ranks[r], 4e-6 * (double)n);
+        printf("%6d %9.4g", p->ranks[r], 4e-6 * (double)p->n_elements);
         for (int s = 0; s < p->shards.n; s++)
             TRY(print_cell(p, p->shards.word[s], p->ranks[r]));
         printf("\n");

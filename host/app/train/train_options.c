@@ -17,11 +17,6 @@
     name, words, fallback, help, OPT_CHOICE, AT(field), 0, 0, mark
 #define FLAG(name, field, mark, help) name, NULL, NULL, help, OPT_FLAG, AT(field), 0, 0, mark
 
-static const char optimiser_words[] = /* after the first bar */
-#define OPTIMISER(name, takes, states, update, help) "|" #name
-#include "hls/nn/optimisers.def"
-    ;
-
 static const struct opt opts[] = {
     {GROUP("data and model")},
     {TEXT("data", "SPEC", "synthetic", data, TRAIN_BITS, dataset_help)},
@@ -72,7 +67,7 @@ static const struct opt opts[] = {
      OPT_REAL, AT(warmup), 0, 1e6, TRAIN_BITS},
     {"warmup-from", "X", "0", "Learning rate at the start of the warm-up.", OPT_REAL,
      AT(warmup_from), 0, 1e6, TRAIN_BITS},
-    {CHOICE("optimizer", optimiser_words + 1, "sgd", optimizer, TRAIN_BITS,
+    {CHOICE("optimizer", optim_words + 1, "sgd", optimizer, TRAIN_BITS,
             "Optimiser; see the list below.")},
 #define OPTIM_NUMBER(field, option, fallback, least, most, text, help) \
     {option, "X", fallback, help, OPT_REAL, AT(optim.field), least, most, text},

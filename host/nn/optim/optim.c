@@ -15,6 +15,11 @@ const struct optimiser optimisers[N_OPTIMISERS] = {
 #include "hls/nn/optimisers.def"
 };
 
+const char optim_words[] =
+#define OPTIMISER(name, takes, states, update, help) "|" #name
+#include "hls/nn/optimisers.def"
+    ;
+
 enum optim_kind optim_find(const char *name)
 {
     int i = 0;

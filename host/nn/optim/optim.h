@@ -22,6 +22,7 @@ struct optimiser {
     int n_states, update;
 };
 extern const struct optimiser optimisers[N_OPTIMISERS];
+extern const char optim_words[]; /* their names, each after a bar: "|sgd|..." */
 /* Return the optimiser of this name, or N_OPTIMISERS. */
 enum optim_kind optim_find(const char *name);
 bool optim_takes(enum optim_kind kind, const char *option);
