@@ -109,7 +109,7 @@ static void be_stranger(void)
         ranks_nap();
         close(fd);
     }
-    CHECK(calls > 0, "nobody listened");
+    CHECK(calls > 0, "the first call is refused");
     ranks_meet();
 }
 

@@ -228,7 +228,7 @@ static inline void ranks_meet(void)
         ranks_nap();
 }
 
-/* Returns a socket that stays open until the process ends, or -1 if nobody listens. */
+/* Returns a socket that stays open until the process ends, or -1 if the call is refused. */
 static inline int ranks_try_call(const char *handle)
 {
     struct mesh_handle at;
