@@ -30,6 +30,7 @@ on() {
 }
 checksum() { sed -n 's/^weights checksum //p' "$dir/out"; }
 by_card() { grep -q '^offload  *6 of 6 steps; 0 buckets' "$dir/out"; }
+ranks_on() { for pid in $(ip netns pids "$1"); do ! grep -qsx narrowcast "/proc/$pid/comm" || echo "$pid"; done; }
 attached() { ip -n "$1" link show eth0 | grep -q 'prog/xdp'; }
 
 card $udp
@@ -69,11 +70,14 @@ second "'eth0' already has an XDP program (\`ip link show eth0\`): --fabric xdp 
 timeout 60 netlab-exec 10.77.0.1 "${train[@]}" --steps 1 --offload udp://$udp --fabric xdp >"$dir/out" 2>"$dir/err" || fail 'a busy interface'
 [ "$(grep -c '^narrowcast: warning: .*already has an XDP program' "$dir/err")" = 1 ] || fail 'a busy interface: not one warning'
 
-victim=$(for pid in $(ip netns pids n1); do [ "$(cat "/proc/$pid/comm")" != narrowcast ] || echo "$pid"; done)
+victim=$(ranks_on n1)
 # shellcheck disable=SC2086  # one number
 kill -9 $victim
 wait $run && fail 'a killed rank: exit 0'
+# mpirun may end before the rank on the other node does
 for node in n1 n2; do
+    for _ in $(seq 300); do [ -n "$(ranks_on $node)" ] || break; sleep 0.1; done
+    [ -z "$(ranks_on $node)" ] || fail "a rank on $node outlived the killed one by 30 s"
     ! attached $node || fail "a killed rank left an XDP program on $node"
 done
 
