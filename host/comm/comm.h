@@ -128,6 +128,10 @@ int comm_all_gather(struct comm *c, const void *mine, size_t bytes, void *all,
                     const uint8_t **parts);
 /* Send bytes from rank `from` to rank `to`. Only these two call it. */
 int comm_pass(struct comm *c, int from, int to, void *buf, size_t bytes);
+/* Send bytes to rank `to`, and receive as many of each of the ranks [from, from + n). all: [n * bytes].
+ * Ranks that send to each other call it at the same time. */
+int comm_pass_on(struct comm *c, int to, const void *mine, size_t bytes, int from, int n,
+                 void *all);
 /* Compare the bytes of all ranks, whose lengths may differ. Returns 0 if they are equal, else
  * -EPROTO, and rank 0 prints `what` and the first rank that differs from rank 0. */
 int comm_check_equal(struct comm *c, const void *mine, size_t bytes, const char *what);
@@ -136,6 +140,28 @@ int comm_check_equal(struct comm *c, const void *mine, size_t bytes, const char 
  * the core, since there may be more ranks than cores. Returns 0 or -EIO; in both cases the callers
  * own the buffers again. */
 int comm_wait(struct comm *c);
+
+/* ---- jobs that outlive their ranks (comm_mpi_elastic.c) ---- */
+
+/* Join like comm_open(). Once a rank is lost, the calls of all others return a negative errno, and
+ * comm_failed() does too, until comm_renew(). A rank that makes no call for deadline_s while others
+ * of its machine wait for it is killed; ranks of other machines are waited for.
+ * *joins: this process was started by comm_grow(); its ranks are then a running job's.
+ * Reports -ENOTSUP if MPI has no fault tolerance (ULFM), or mpirun was not asked for it. */
+int comm_open_elastic(double deadline_s, struct comm **out, bool *joins);
+
+/* Agree whether the ranks that live are all `fine`, and none is lost: true on all, or false on
+ * all. Works after a failure. */
+bool comm_all_fine(struct comm *c, bool fine);
+
+/* Go on with the ranks that live, in the order that they had. All of them call it. Drops messages
+ * in flight. was: out [n_ranks before], the former rank of each. Returns 0, or reports -EIO. */
+int comm_renew(struct comm *c, int *was);
+
+/* Start one more process of this program and take it into the job, as the last rank. All ranks call
+ * it with no message in flight. argv: as main() got it. Returns 0 or a negative errno; after an error
+ * that is not comm_failed() the job is as before, and rank 0 has reported why. */
+int comm_grow(struct comm *c, char **argv);
 
 /* ---- steps reduced outside MPI (card_path.h) ---- */
 

@@ -297,6 +297,14 @@ int comm_pass(struct comm *c, int from, int to, void *buf, size_t bytes)
     return comm_wait(c);
 }
 
+int comm_pass_on(struct comm *c, int to, const void *mine, size_t bytes, int from, int n, void *all)
+{
+    for (int i = 0; i < n; i++)
+        TRY(comm_recv(c, from + i, (char *)all + (size_t)i * bytes, bytes));
+    TRY(comm_send(c, to, mine, bytes));
+    return comm_wait(c);
+}
+
 /* All ranks process as many blocks as rank 0 has. */
 static int differs_from_rank_0(struct comm *c, const char *mine, size_t bytes, bool *differs)
 {

@@ -12,11 +12,11 @@
 
 struct kit {
     struct checkpoint_plan plan;
-    char text[TRAIN_LINES_MAX + 64];
+    char text[CHECKPOINT_TEXT_MAX];
     uint8_t *piece; /* for the largest piece */
 };
 
-static int pieces_of(const struct train *t, const struct checkpoint_section *s)
+int checkpoint_pieces(const struct train *t, const struct checkpoint_section *s)
 {
     return s->n_pieces ? s->n_pieces(t) : 1;
 }
@@ -27,33 +27,42 @@ static bool is_leads(const struct train *t, const struct checkpoint_section *s)
     return t->owner && s->in_common;
 }
 
+void checkpoint_plan(const struct train *t, struct checkpoint_plan *plan,
+                     char text[CHECKPOINT_TEXT_MAX])
+{
+    struct text lines = text_in(text, CHECKPOINT_TEXT_MAX);
+    assert(checkpoint_n_sections <= CHECKPOINT_ENTRIES_MAX);
+    memset(plan, 0, sizeof *plan);
+    train_options_lines(t->o, &lines);
+    text_add(&lines, "device in use=%s\n", t->on_gpu ? "cuda" : "cpu");
+    text_add(&lines, "checksum of the data=%08x\n", train_data_crc(t));
+    if (t->shard && reducer_state_bytes(t->job.reducer))
+        text_add(&lines, "shard=optimizer\n"); /* sums' residuals are of a rank's range */
+    if (schedule_by_length(&t->schedule))
+        text_add(&lines, CHECKPOINT_STEPS "=%llu\n", (unsigned long long)t->n_steps);
+    plan->text = text;
+    memcpy(plan->run, t->run_id, sizeof plan->run);
+    plan->n_ranks = (uint32_t)t->n_ranks;
+    for (int i = 0; i < checkpoint_n_sections; i++) {
+        const struct checkpoint_section *s = &checkpoint_sections[i];
+        struct checkpoint_entry *to = &plan->entries[plan->n_entries];
+        if (!s->bytes(t))
+            continue;
+        plan->n_entries++;
+        snprintf(to->name, sizeof to->name, "%s", s->name);
+        to->n_parts = s->per_rank ? (uint32_t)t->n_ranks : 1;
+        to->bytes = s->bytes(t) * (size_t)checkpoint_pieces(t, s);
+    }
+}
+
 /* saves: ranks other than 0 need room only for their own pieces. */
 static int kit_init(struct kit *k, const struct train *t, bool saves)
 {
     size_t most = 0;
-    assert(checkpoint_n_sections <= CHECKPOINT_ENTRIES_MAX);
-    memset(k, 0, sizeof *k);
-    struct text text = text_in(k->text, sizeof k->text);
-    train_options_lines(t->o, &text);
-    text_add(&text, "device in use=%s\n", t->on_gpu ? "cuda" : "cpu");
-    text_add(&text, "checksum of the data=%08x\n", train_data_crc(t));
-    if (t->shard && reducer_state_bytes(t->job.reducer))
-        text_add(&text, "shard=optimizer\n"); /* sums' residuals are of a rank's range */
-    if (schedule_by_length(&t->schedule))
-        text_add(&text, CHECKPOINT_STEPS "=%llu\n", (unsigned long long)t->n_steps);
-    k->plan.text = k->text;
-    memcpy(k->plan.run, t->run_id, sizeof k->plan.run);
-    k->plan.n_ranks = (uint32_t)t->n_ranks;
+    checkpoint_plan(t, &k->plan, k->text);
     for (int i = 0; i < checkpoint_n_sections; i++) {
         const struct checkpoint_section *s = &checkpoint_sections[i];
         const size_t bytes = s->bytes(t);
-        struct checkpoint_entry *to = &k->plan.entries[k->plan.n_entries];
-        if (!bytes)
-            continue;
-        k->plan.n_entries++;
-        snprintf(to->name, sizeof to->name, "%s", s->name);
-        to->n_parts = s->per_rank ? (uint32_t)t->n_ranks : 1;
-        to->bytes = bytes * (size_t)pieces_of(t, s);
         if (bytes > most && !is_leads(t, s) && (!saves || t->rank == 0 || s->per_rank))
             most = bytes;
     }
@@ -88,7 +97,7 @@ static int save_piece(struct train *t, const struct checkpoint_section *s, int i
 {
     const size_t bytes = s->bytes(t);
     if (t->rank == 0 || s->per_rank || s->by_all)
-        TRY(s->get(t, i, piece));
+        TRY(s->get(t, i, t->rank == 0 || s->per_rank ? piece : NULL));
     if (t->rank == 0)
         write_piece(f, piece, bytes);
     else if (s->per_rank)
@@ -103,7 +112,7 @@ static int save_piece(struct train *t, const struct checkpoint_section *s, int i
 static int save_section(struct train *t, const struct checkpoint_section *s, uint8_t *piece,
                         struct saving *f)
 {
-    for (int i = 0; i < pieces_of(t, s) && s->bytes(t); i++)
+    for (int i = 0; i < checkpoint_pieces(t, s) && s->bytes(t); i++)
         TRY(save_piece(t, s, i, piece, f));
     return 0;
 }
@@ -155,7 +164,7 @@ static int load_section(struct train *t, const struct checkpoint_section *s, uin
                         struct file_in *in)
 {
     int rc = 0;
-    for (int i = 0; i < pieces_of(t, s) && s->bytes(t) && !is_leads(t, s); i++)
+    for (int i = 0; i < checkpoint_pieces(t, s) && s->bytes(t) && !is_leads(t, s); i++)
         rc = load_piece(t, s, i, piece, in, rc);
     return rc;
 }

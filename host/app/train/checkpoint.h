@@ -2,8 +2,16 @@
  * reads and writes the file. */
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H
+#include "app/train/checkpoint_file.h"
+#include "app/train/train_options.h"
 
 struct train;
+
+enum { CHECKPOINT_TEXT_MAX = TRAIN_LINES_MAX + 64 };
+
+/* Describes this run's checkpoints. plan->text: `text`. */
+void checkpoint_plan(const struct train *t, struct checkpoint_plan *plan,
+                     char text[CHECKPOINT_TEXT_MAX]);
 
 /* Checks before the first step that the file of --save can be written. */
 int checkpoint_check(struct train *t);

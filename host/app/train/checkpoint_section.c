@@ -93,7 +93,7 @@ static int states_get(struct train *t, int piece, void *to)
 {
     if (t->shard)
         return train_shard_get(t, piece, to);
-    return t->rank > 0 ? 0 : nn_model_get(t->model, to, optim_state(t->optim, piece), t->n_weights);
+    return to ? nn_model_get(t->model, to, optim_state(t->optim, piece), t->n_weights) : 0;
 }
 
 static int states_put(struct train *t, int piece, const void *from)

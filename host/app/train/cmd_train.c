@@ -15,7 +15,8 @@ static const double DEADLINE_S = 60; /* until the options are read */
 struct emulation {
     const struct train_options *o;
     struct train *ranks; /* of this process */
-    int status;          /* of the run, or 128 + signal number */
+    struct elastic *elastic;
+    int status; /* of the run, or 128 + signal number */
 };
 
 static int live(struct comm *c, void *ctx)
@@ -25,6 +26,7 @@ static int live(struct comm *c, void *ctx)
     struct train *t = &e->ranks[index];
     t->o = e->o;
     t->comm = c;
+    t->elastic = e->elastic;
     t->owner = index > 0 ? e->ranks : NULL;
     err_hold();
     const int rc = train_all(t);
@@ -33,10 +35,10 @@ static int live(struct comm *c, void *ctx)
     return rc;
 }
 
-static int run(const struct train_options *o, struct comm_virtual *v)
+static int run(const struct train_options *o, struct comm_virtual *v, struct elastic *elastic)
 {
     const int n = comm_virtual_n_here(v);
-    struct emulation e = {.o = o};
+    struct emulation e = {.o = o, .elastic = elastic};
     e.ranks = buf_alloc((size_t)n * sizeof *e.ranks);
     int rc = e.ranks ? comm_virtual_run(v, live, &e) : -ENOMEM;
     /* The owner of the network closes last. */
@@ -56,7 +58,7 @@ static int check_blocks(const struct train_options *o, const struct comm *comm)
 }
 
 /* Called with errors held. */
-static int train_blocks(const struct train_options *o, struct comm *comm)
+static int train_blocks(const struct train_options *o, struct comm *comm, struct elastic *elastic)
 {
     struct comm_virtual *v = NULL;
     TRY(comm_agree(comm, comm_check_equal(comm, &o->blocks, sizeof o->blocks, "--blocks")));
@@ -66,8 +68,24 @@ static int train_blocks(const struct train_options *o, struct comm *comm)
     if (rc == 0)
         rc = comm_agree(comm, comm_virtual_open((int)o->blocks, comm, &v));
     if (rc == 0)
-        rc = run(o, v);
+        rc = run(o, v, elastic);
     comm_virtual_close(v);
+    return rc;
+}
+
+static int train_elastic(const struct train_options *o, struct comm *comm, bool joins, char **argv)
+{
+    struct elastic *e = elastic_open(o, comm, joins, argv);
+    int rc;
+    if (!e)
+        comm_abort(comm, -ENOMEM);
+    do {
+        struct train_options attempt;
+        rc = elastic_begin(e, &attempt);
+        if (rc == 0)
+            rc = train_blocks(&attempt, comm, e);
+    } while (elastic_end(e, &rc));
+    elastic_close(e);
     return rc;
 }
 
@@ -85,18 +103,24 @@ int cmd_train(int argc, char **argv)
     err_hold();
     signal(SIGPIPE, SIG_IGN); /* if the reader of --log closes it, the write fails */
     int rc = train_options_read(&train_command, argc, argv, &o, &parsed);
-    int joined = comm_open(o.deadline, &comm);
+    bool joins = false;
+    const bool elastic = rc == 0 && o.elastic && !parsed.help;
+    int joined =
+        elastic ? comm_open_elastic(o.deadline, &comm, &joins) : comm_open(o.deadline, &comm);
     if (joined < 0) {
         err_release(true);
         return joined;
     }
-    rc = comm_agree(comm, rc);
+    if (!joins)
+        rc = comm_agree(comm, rc);
     err_hold();
     if (rc == 0 && parsed.help) {
         if (comm_rank(comm) == 0)
             opt_help(&train_command, &parsed, stdout);
+    } else if (elastic && (rc == 0 || comm_failed(comm))) {
+        rc = train_elastic(&o, comm, joins, argv);
     } else if (rc == 0 && any_blocks(comm, &o)) {
-        rc = train_blocks(&o, comm);
+        rc = train_blocks(&o, comm, NULL);
     } else if (rc == 0) {
         struct train *t = buf_alloc(sizeof *t);
         if (!t)
@@ -141,7 +165,7 @@ int cmd_emulate(int argc, char **argv)
         return opt_help(&emulate_command, &parsed, stdout), 0;
     TRY(check_alone());
     TRY(comm_virtual_open((int)o.ranks, NULL, &v));
-    const int rc = run(&o, v);
+    const int rc = run(&o, v, NULL);
     comm_virtual_close(v);
     return rc;
 }

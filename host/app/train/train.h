@@ -11,6 +11,7 @@
 #ifndef TRAIN_H
 #define TRAIN_H
 #include "app/train/checkpoint_file.h"
+#include "app/train/elastic.h"
 #include "app/train/train_options.h"
 #include "app/train/train_report.h"
 #include "app/train/train_shard.h"
@@ -62,6 +63,8 @@ struct train {
     bool saved_early; /* this save succeeded on this rank */
     /* signal that stops the run, or NULL */
     const struct stop_signal *stopped_by;
+    struct elastic *elastic; /* NULL without --elastic */
+    bool grows;              /* stop after this step, to take in a process */
     char lines[TRAIN_LINES_MAX]; /* opt_lines() of all options */
     /* Rank 0: CHECKPOINT_RUN_BYTES hex digits; "" until train_open() sets it. */
     char run_id[TRAIN_RUN_ID];

@@ -42,9 +42,9 @@ static bool given(const struct words *w, const char *name)
 
 static int check_emulated(const struct train_options *o, const struct words *w)
 {
-    static const char *const names[] = {"deadline", "card-slots",     "card-deadline",
-                                        "fabric",   "fabric-address", "xclbin",
-                                        "trace",    "blocks",         "shard"};
+    static const char *const names[] = {"deadline",       "card-slots", "card-deadline", "fabric",
+                                        "fabric-address", "xclbin",     "trace",         "blocks",
+                                        "shard",          "elastic"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (given(w, names[i]))
             return ERR(-EINVAL,
@@ -187,5 +187,10 @@ int train_options_check(const struct opt_command *command, const struct train_op
         return ERR(-EINVAL, "--trace does not work with --blocks: leave one of them out");
     if (o->blocks && !strcmp(o->overlap, "on"))
         return ERR(-EINVAL, "--overlap on does not work with --blocks: leave one of them out");
+    if (o->elastic && !o->blocks)
+        return ERR(-EINVAL, "--elastic needs --blocks V, so that others can compute the blocks of "
+                            "a process that dies");
+    if (o->elastic && train_is_sharded(o))
+        return ERR(-EINVAL, "--elastic does not work with --shard: leave one of them out");
     return o->memory ? check_emulated(o, &w) : 0;
 }

@@ -20,13 +20,16 @@ static void begin_epoch(struct train *t, uint64_t epoch)
 
 static int meet(struct train *t, const struct nn_result *mine, struct report_step *step)
 {
-    double sums[4 + STOP_SIGNALS] = {mine->loss_sum, mine->n_labels, t->pending < 0, t->lost};
-    double *const asked = sums + 4;
+    enum { N = 5 + STOP_SIGNALS };
+    double sums[N] = {mine->loss_sum, mine->n_labels, t->pending < 0, t->lost,
+                      t->elastic && elastic_asked()};
+    double *const asked = sums + 5;
     for (int i = 0; i < STOP_SIGNALS; i++)
         asked[i] = stop_asked(i);
-    TRY(comm_sum_f64(t->comm, sums, 4 + STOP_SIGNALS));
+    TRY(comm_sum_f64(t->comm, sums, N));
     if (sums[3] > 0)
         return train_agree(t, t->pending);
+    t->grows = sums[4] > 0 && t->state.step < t->n_steps;
     t->ends_early = sums[2] > 0 && t->state.step < t->n_steps;
     for (int i = 0; i < STOP_SIGNALS && t->state.step < t->n_steps; i++)
         if (asked[i] > 0)
@@ -137,6 +140,8 @@ static int save(struct train *t)
     int file_rc = 0;
     TRY(checkpoint_save(t, &file_rc));
     note(t, file_rc);
+    if (t->rank > 0 || !file_rc)
+        elastic_saved(t);
     t->saved_early = t->ends_early && !file_rc;
     trace_add(t->trace, TRACE_MAIN, "checkpoint", -1, start_s);
     return 0;
@@ -164,7 +169,9 @@ int train_run(struct train *t)
     const uint64_t per_epoch = t->steps_per_epoch, first = s->step;
     bool tested = false;
     stop_watch();
-    while (s->step < t->n_steps && !t->stopped_by && !t->ends_early && !report_reached(t)) {
+    TRY(elastic_keep(t));
+    while (s->step < t->n_steps && !t->stopped_by && !t->ends_early && !report_reached(t) &&
+           !t->grows) {
         const uint64_t epoch = s->step / per_epoch, at = s->step % per_epoch;
         if (at == 0 || s->step == first)
             begin_epoch(t, epoch);
@@ -178,8 +185,9 @@ int train_run(struct train *t)
         if (t->o->save && (run_ends || t->stopped_by || t->ends_early || report_reached(t) ||
                            (t->o->save_every && s->step % t->o->save_every == 0)))
             TRY(save(t));
+        TRY(elastic_keep(t));
     }
-    if (!tested && !t->stopped_by && !t->ends_early) { /* resumed at its end */
+    if (!tested && !t->stopped_by && !t->ends_early && !t->grows) { /* resumed at its end */
         TRY(test(t, false));
         if (t->o->save)
             TRY(save(t));

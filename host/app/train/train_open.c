@@ -242,6 +242,8 @@ int train_open(struct train *t)
         TRY(checkpoint_load(t));
     if (t->rank == 0)
         train_run_id_set(t);
+    if (t->elastic) /* rank 0 may die */
+        TRY(comm_bcast(t->comm, t->run_id, sizeof t->run_id, 0));
     TRY(train_agree(t, t->o->dump_dir ? grad_dump_open(t) : 0));
     TRY(train_agree(t, grad_stats_open(t)));
     TRY(train_agree(t, report_open(t)));

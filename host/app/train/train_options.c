@@ -56,6 +56,12 @@ static const struct opt opts[] = {
      "processes divides V, since a process then adds its blocks first; the number of messages "
      "grows with the square of V. For a card each block is a rank. 0: one block per process.",
      INT_AT(blocks, 0, 4096)},
+    {"elastic", "MIN", "0",
+     "Go on while at least MIN processes live; needs --blocks, and an MPI with fault tolerance: "
+     "`mpirun --with-ft ulfm` of Open MPI 5. The step in which a process dies is done again by the "
+     "others, with the same bits. A process that is silent for --deadline is killed. SIGUSR2 adds "
+     "a process after the step. 0: all processes must live.",
+     INT_AT(elastic, 0, 4096)},
     {"micro", "N", "1",
      "Split each rank's share of a batch into N passes, and add their gradients in fp32 before the "
      "all-reduce: the memory of a pass then suffices for N times as many images. Batch norm sees "

@@ -37,6 +37,7 @@ struct train_options {
     const char *dump_dir;
     uint64_t dump_steps, dump_first;
     int64_t blocks;     /* of a batch; 0: as many as processes */
+    int64_t elastic;    /* least number of processes; 0: all must live */
     int64_t ranks;      /* emulated ranks; 0: real ranks */
     const char *memory; /* NULL: real ranks */
 };

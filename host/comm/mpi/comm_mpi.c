@@ -20,7 +20,7 @@ static void __attribute__((noreturn)) end(struct comm *c, int code)
     abort(); /* MPI_Abort does not return */
 }
 
-static int make_room(struct comm_mpi *m)
+int comm_mpi_room(struct comm_mpi *m)
 {
     const size_t n = (size_t)m->comm.n_ranks;
     m->heard = buf_alloc(n * sizeof *m->heard);
@@ -31,8 +31,9 @@ static int make_room(struct comm_mpi *m)
     return comm_init(&m->comm);
 }
 
-static void give_back(struct comm_mpi *m)
+void comm_mpi_room_free(struct comm_mpi *m)
 {
+    comm_mpi_seats_close(m);
     comm_fini(&m->comm);
     free(m->req);
     free(m->status);
@@ -40,6 +41,13 @@ static void give_back(struct comm_mpi *m)
     free(m->heard);
     free(m->abandoned);
     free(m->all);
+    m->req = NULL, m->status = NULL, m->ended = NULL;
+    m->heard = m->abandoned = NULL, m->all = NULL;
+}
+
+static void give_back(struct comm_mpi *m)
+{
+    comm_mpi_room_free(m);
     free(m);
 }
 
@@ -52,7 +60,7 @@ static void leave(struct comm *c)
     comm_mpi_count_open(-1);
 }
 
-static const struct comm_ops ops = {
+const struct comm_ops comm_mpi_ops = {
     .is_mpi = true,
     .make_room = comm_mpi_make_room,
     .clear = comm_mpi_clear,
@@ -101,7 +109,7 @@ static int fill(struct comm_mpi *m, const struct comm_members *o)
         TRY(o->ready(o->arg));
     if (!(o->deadline_s > 0))
         return ERR(-EINVAL, "cannot use a deadline of %g s: need more than 0", o->deadline_s);
-    return m ? make_room(m) : -ENOMEM;
+    return m ? comm_mpi_room(m) : -ENOMEM;
 }
 
 /* comm_agree() for ranks without a job. Opening has no deadline. */
@@ -115,17 +123,15 @@ static int agree(MPI_Comm mpi, int rank, int rc)
     return least == fine ? 0 : -(int)(uint32_t)least;
 }
 
-static int open_held(const struct comm_members *o, struct comm_mpi *m)
+int comm_mpi_join(const struct comm_members *o, MPI_Comm mpi, struct comm_mpi *m)
 {
-    MPI_Comm mpi;
     int level = MPI_THREAD_SINGLE, rank, n_ranks;
-    TRY(duplicate(o, &mpi));
     mpilib->Query_thread(&level);
     mpilib->Comm_rank(mpi, &rank);
     mpilib->Comm_size(mpi, &n_ranks);
     if (m) {
         m->mpi = mpi;
-        m->comm.ops = &ops;
+        m->comm.ops = m->elastic ? comm_mpi_elastic_ops() : &comm_mpi_ops;
         m->comm.threads = comm_mpi_level(level) != COMM_MAIN;
         m->comm.rank = rank;
         m->comm.n_ranks = n_ranks;
@@ -134,6 +140,14 @@ static int open_held(const struct comm_members *o, struct comm_mpi *m)
     int rc = agree(mpi, rank, fill(m, o));
     if (rc == 0)
         rc = comm_check_version(&m->comm);
+    return rc;
+}
+
+static int open_held(const struct comm_members *o, struct comm_mpi *m)
+{
+    MPI_Comm mpi;
+    TRY(duplicate(o, &mpi));
+    const int rc = comm_mpi_join(o, mpi, m);
     if (rc < 0)
         mpilib->Comm_free(&mpi);
     return rc;

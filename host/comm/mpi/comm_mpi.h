@@ -13,6 +13,11 @@ struct comm_mpi {
     bool *heard;        /* [n_ranks] has answered the liveness check */
     bool *abandoned;    /* [n_ranks] has abandoned this step's card path */
     double *all;        /* [n_ranks * COMM_BLOCK / 8] for sums in rank order */
+    /* comm_open_elastic(); failed: error of all calls since a rank was lost, or 0 */
+    bool elastic;
+    int failed;
+    struct elastic_seats *seats; /* in memory that this machine's ranks share; or NULL */
+    double said_s;               /* when this rank last spoke of a long wait */
 };
 static inline struct comm_mpi *comm_mpi(struct comm *c)
 {
@@ -27,6 +32,23 @@ void comm_mpi_count_open(int more);
 
 /* Return 0, or report -EIO with what failed ("send") and MPI's reason. */
 int comm_mpi_check(int mpi_rc, const char *what);
+
+/* As comm_mpi_check(). With comm_open_elastic() any error of MPI counts as the loss of a rank: it
+ * ends all ranks' pending calls and returns -ECONNRESET without a line. */
+int comm_mpi_ok(struct comm *c, int mpi_rc, const char *what);
+
+extern const struct comm_ops comm_mpi_ops;
+const struct comm_ops *comm_mpi_elastic_ops(void);
+
+/* Fill m for a job on `mpi`, a communicator of its own, and agree with its ranks on the result. m:
+ * zero except for `elastic`, or NULL if out of memory. */
+int comm_mpi_join(const struct comm_members *o, MPI_Comm mpi, struct comm_mpi *m);
+/* Allocate and free what depends on the number of ranks. */
+int comm_mpi_room(struct comm_mpi *m);
+void comm_mpi_room_free(struct comm_mpi *m);
+
+/* Give back the seats of an elastic job (comm_mpi_elastic.c). */
+void comm_mpi_seats_close(struct comm_mpi *m);
 
 /* Return a place for one more request, or NULL after reporting -ENOMEM. Increment comm.n_req once
  * the request is in flight. */

@@ -14,7 +14,7 @@
         MPI_Request *req = comm_mpi_request(c); \
         if (!req)                               \
             return -ENOMEM;                     \
-        TRY(comm_mpi_check((call), (what)));    \
+        TRY(comm_mpi_ok((c), (call), (what)));  \
         (c)->n_req++;                           \
         TRY(comm_mpi_wait(c));                  \
     } while (0)
@@ -94,8 +94,8 @@ int comm_mpi_abandon(struct comm *c)
         MPI_Request req;
         if (r == c->rank)
             continue;
-        TRY(comm_mpi_check(
-            mpilib->Isend(NULL, 0, mpilib->byte, r, COMM_TAG_ABANDON, comm_mpi(c)->mpi, &req),
+        TRY(comm_mpi_ok(
+            c, mpilib->Isend(NULL, 0, mpilib->byte, r, COMM_TAG_ABANDON, comm_mpi(c)->mpi, &req),
             "abandon"));
         mpilib->Request_free(&req); /* an empty message has no buffer */
     }
@@ -132,8 +132,8 @@ int comm_mpi_forget(struct comm *c, const uint64_t *abandoned)
         MPI_Request *req = comm_mpi_request(c);
         if (!req)
             return -ENOMEM;
-        TRY(comm_mpi_check(mpilib->Irecv(NULL, 0, mpilib->byte, r, COMM_TAG_ABANDON, m->mpi, req),
-                           "receive"));
+        TRY(comm_mpi_ok(c, mpilib->Irecv(NULL, 0, mpilib->byte, r, COMM_TAG_ABANDON, m->mpi, req),
+                        "receive"));
         c->n_req++;
     }
     return comm_mpi_wait(c);

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/mpi/comm_mpi.h"
+#include <errno.h>
 #include <stdlib.h>
 
 bool comm_mpi_make_room(struct comm *c, size_t places)
@@ -33,15 +34,16 @@ MPI_Request *comm_mpi_request(struct comm *c)
 int comm_mpi_send(struct comm *c, size_t place, int tag, int to, const void *buf, size_t bytes)
 {
     struct comm_mpi *m = comm_mpi(c);
-    return comm_mpi_check(
-        mpilib->Isend(buf, (int)bytes, mpilib->byte, to, tag, m->mpi, &m->req[place]), "send");
+    return comm_mpi_ok(
+        c, mpilib->Isend(buf, (int)bytes, mpilib->byte, to, tag, m->mpi, &m->req[place]), "send");
 }
 
 int comm_mpi_recv(struct comm *c, size_t place, int tag, int from, void *buf, size_t bytes)
 {
     struct comm_mpi *m = comm_mpi(c);
-    return comm_mpi_check(
-        mpilib->Irecv(buf, (int)bytes, mpilib->byte, from, tag, m->mpi, &m->req[place]), "receive");
+    return comm_mpi_ok(
+        c, mpilib->Irecv(buf, (int)bytes, mpilib->byte, from, tag, m->mpi, &m->req[place]),
+        "receive");
 }
 
 bool comm_mpi_done(const struct comm *c, size_t at, size_t n)
@@ -53,14 +55,14 @@ bool comm_mpi_done(const struct comm *c, size_t at, size_t n)
     return true;
 }
 
-static int failed_request(const struct comm_mpi *m, int mpi_rc, size_t n)
+static int failed_request(struct comm_mpi *m, int mpi_rc, size_t n)
 {
     for (size_t i = 0; mpi_rc == MPI_ERR_IN_STATUS && i < n; i++) {
         int why = m->status[i].MPI_ERROR;
         if (why != MPI_SUCCESS && why != MPI_ERR_PENDING)
             mpi_rc = why;
     }
-    return comm_mpi_check(mpi_rc, "exchange messages");
+    return comm_mpi_ok(&m->comm, mpi_rc, "exchange messages");
 }
 
 /* True once MPI has released all buffers, those of failed messages included. *rc: the first
@@ -81,7 +83,7 @@ int comm_mpi_wait(struct comm *c)
     struct comm_watch watch = comm_watch(c);
     int rc = 0;
     for (unsigned n_polls = 0; !all_done(comm_mpi(c), &rc); n_polls++) {
-        (void)comm_look(c, &watch); /* does not return on failure */
+        (void)comm_look(c, &watch); /* returns on failure only if elastic */
         comm_rest(n_polls, watch.waited_s);
     }
     c->n_req = 0;
@@ -115,7 +117,7 @@ int comm_mpi_some(struct comm *c, bool wait)
         return n;
     struct comm_watch watch = comm_watch(c);
     for (; n == 0; n = take_or_end(c)) {
-        (void)comm_look(c, &watch); /* does not return on failure */
+        (void)comm_look(c, &watch); /* returns on failure only if elastic */
         comm_rest_some(watch.waited_s);
     }
     c->count.wait_s += clock_s() - watch.start_s;
@@ -130,4 +132,14 @@ int comm_mpi_check(int mpi_rc, const char *what)
     int length = 0;
     mpilib->Error_string(mpi_rc, why, &length);
     return ERR(-EIO, "cannot %s: %s", what, why);
+}
+
+int comm_mpi_ok(struct comm *c, int mpi_rc, const char *what)
+{
+    struct comm_mpi *m = comm_mpi(c);
+    if (mpi_rc == MPI_SUCCESS || !m->elastic)
+        return comm_mpi_check(mpi_rc, what);
+    if (!m->failed)
+        (void)mpilib->Comm_revoke(m->mpi);
+    return m->failed = -ECONNRESET;
 }

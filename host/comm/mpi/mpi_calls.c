@@ -27,10 +27,17 @@ const struct mpi_calls narrowcast_mpi = {
 #undef CALL
     .Comm_f2c = comm_f2c,
     .Query_cuda_support = query_cuda_support,
+#ifdef MPIX_ERR_PROC_FAILED
+    .Comm_revoke = MPIX_Comm_revoke,
+    .Comm_shrink = MPIX_Comm_shrink,
+    .Comm_agree = MPIX_Comm_agree,
+#endif
     .world = MPI_COMM_WORLD,
+    .self = MPI_COMM_SELF,
     .comm_null = MPI_COMM_NULL,
     .request_null = MPI_REQUEST_NULL,
     .errors_return = MPI_ERRORS_RETURN,
+    .info_null = MPI_INFO_NULL,
     .byte = MPI_BYTE,
     .int8 = MPI_INT8_T,
     .uint64 = MPI_UINT64_T,

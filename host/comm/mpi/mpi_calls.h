@@ -5,7 +5,7 @@
 #define MPI_CALLS_H
 #include <mpi.h>
 
-enum { MPI_CALLS_VERSION = 1 };
+enum { MPI_CALLS_VERSION = 2 };
 
 struct mpi_calls {
     int version; /* MPI_CALLS_VERSION */
@@ -14,10 +14,15 @@ struct mpi_calls {
 #undef CALL
     MPI_Comm (*Comm_f2c)(MPI_Fint comm);
     int (*Query_cuda_support)(void);
+    /* fault tolerance (ULFM); NULL if MPI has none */
+    int (*Comm_revoke)(MPI_Comm comm);
+    int (*Comm_shrink)(MPI_Comm comm, MPI_Comm *out);
+    int (*Comm_agree)(MPI_Comm comm, int *flag);
     /* MPI_COMM_WORLD and so on: addresses in Open MPI, numbers in MPICH */
-    MPI_Comm world, comm_null;
+    MPI_Comm world, self, comm_null;
     MPI_Request request_null;
     MPI_Errhandler errors_return;
+    MPI_Info info_null;
     MPI_Datatype byte, int8, uint64, fp32, fp64;
     MPI_Op bor, max, min, sum;
 };

@@ -81,6 +81,12 @@ static int lowest_here(const struct comm *c, int rank)
     return v->below ? virtual_lowest_of(v, virtual_process_of(v, rank)) : 0;
 }
 
+static int failed(const struct comm *c)
+{
+    const struct comm *caller = ((const struct virtual_rank *)c)->job->caller;
+    return caller ? comm_failed(caller) : 0;
+}
+
 static void __attribute__((noreturn)) end(struct comm *c, int code)
 {
     struct comm *caller = virtual_rank(c)->job->caller;
@@ -107,6 +113,7 @@ static const struct comm_ops ops = {
     .abandoned = abandoned,
     .forget = forget,
     .missing = missing,
+    .failed = failed,
     .lowest_here = lowest_here,
     .end = end,
 };

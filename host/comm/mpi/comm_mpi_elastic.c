@@ -1,0 +1,307 @@
+/* comm_mpi_elastic.c : jobs that go on without ranks that died, and take in new ones, by MPI's fault
+ * tolerance (ULFM).
+ *
+ *     a call fails --revoke--> all ranks' calls fail --comm_all_fine()--> false everywhere
+ *     --comm_renew()--> a communicator of the living --> the callers go on from a common state
+ *
+ * MPI sees only deaths. Each rank therefore has a seat in memory shared by its machine, and notes
+ * there when it last called. A rank that waited for deadline_s kills those that are silent as
+ * long. */
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "comm/mpi/comm_library.h"
+#include "comm/mpi/comm_mpi.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+struct seat {
+    pid_t pid; /* 0: rank of another machine */
+    double beat_s;
+};
+
+struct elastic_seats {
+    struct seat *seat; /* [n_ranks] shared */
+    size_t bytes;
+};
+
+static void beat(struct comm_mpi *m)
+{
+    if (m->seats)
+        __atomic_store(&m->seats->seat[m->comm.rank].beat_s, (double[]){clock_s()},
+                       __ATOMIC_RELAXED);
+}
+
+static bool poll(struct comm *c)
+{
+    beat(comm_mpi(c));
+    return false;
+}
+
+/* Kills this machine's ranks that have been silent for the deadline. Returns their number. */
+static int kill_silent(struct comm_mpi *m)
+{
+    int n = 0;
+    for (int r = 0; m->seats && r < m->comm.n_ranks; r++) {
+        struct seat *s = &m->seats->seat[r];
+        double last;
+        __atomic_load(&s->beat_s, &last, __ATOMIC_RELAXED);
+        const double silent_s = clock_s() - last;
+        if (!s->pid || r == m->comm.rank || silent_s < m->comm.deadline_s)
+            continue;
+        err_news("rank %d (process %d) did not answer for %.0f s: it is killed, the others go on",
+                 r, (int)s->pid, silent_s);
+        n += kill(s->pid, SIGKILL) == 0;
+        s->pid = 0;
+    }
+    return n;
+}
+
+/* The deadline of a wait has passed. */
+static int missing(struct comm *c)
+{
+    struct comm_mpi *m = comm_mpi(c);
+    const double now = clock_s();
+    if (m->failed)
+        return m->failed;
+    if (now - m->said_s < c->deadline_s)
+        return 0;
+    m->said_s = now;
+    if (!kill_silent(m) && c->rank == 0)
+        err_news("rank 0 has waited %g s for ranks on other machines", c->deadline_s);
+    return 0;
+}
+
+static void fail(struct comm *c, int code)
+{
+    struct comm_mpi *m = comm_mpi(c);
+    if (!m->failed)
+        (void)mpilib->Comm_revoke(m->mpi);
+    m->failed = m->failed ? m->failed : code;
+}
+
+static int failed(const struct comm *c)
+{
+    return ((const struct comm_mpi *)c)->failed;
+}
+
+const struct comm_ops *comm_mpi_elastic_ops(void)
+{
+    static struct comm_ops ops;
+    ops = comm_mpi_ops;
+    ops.poll = poll;
+    ops.missing = missing;
+    ops.fail = fail;
+    ops.failed = failed;
+    return &ops;
+}
+
+/* ---- seats ---- */
+
+void comm_mpi_seats_close(struct comm_mpi *m)
+{
+    if (m->seats)
+        munmap(m->seats->seat, m->seats->bytes);
+    free(m->seats);
+    m->seats = NULL;
+}
+
+static struct elastic_seats *seats_map(const char *name, int n_ranks)
+{
+    struct elastic_seats *s = buf_alloc(sizeof *s);
+    const int fd = shm_open(name, O_CREAT | O_RDWR, 0600);
+    void *p = MAP_FAILED;
+    if (s && fd >= 0) {
+        s->bytes = (size_t)n_ranks * sizeof *s->seat;
+        if (ftruncate(fd, (off_t)s->bytes) == 0)
+            p = mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    }
+    if (fd >= 0)
+        close(fd);
+    if (p == MAP_FAILED)
+        return free(s), NULL;
+    s->seat = p;
+    return s;
+}
+
+/* Without shared memory, silent ranks are waited for. */
+static int seats_open(struct comm_mpi *m)
+{
+    uint64_t id = 0;
+    char name[64];
+    if (m->comm.rank == 0 && getrandom(&id, sizeof id, 0) != sizeof id)
+        id = (uint64_t)getpid();
+    TRY(comm_bcast(&m->comm, &id, sizeof id, 0));
+    snprintf(name, sizeof name, "/narrowcast-%016llx", (unsigned long long)id);
+    m->seats = seats_map(name, m->comm.n_ranks);
+    if (m->seats) {
+        m->seats->seat[m->comm.rank].pid = getpid();
+        beat(m);
+    }
+    const int rc = comm_barrier(&m->comm);
+    (void)shm_unlink(name);
+    return rc;
+}
+
+/* Another rank may stop while this one waits in MPI's shrink, which has no deadline. */
+struct guard {
+    struct comm_mpi *m;
+    bool ends;
+};
+
+static void *guard(void *arg)
+{
+    struct guard *g = arg;
+    const double start_s = clock_s();
+    while (!__atomic_load_n(&g->ends, __ATOMIC_ACQUIRE)) {
+        usleep(20000);
+        beat(g->m);
+        if (clock_s() - start_s > g->m->comm.deadline_s)
+            (void)kill_silent(g->m);
+    }
+    return NULL;
+}
+
+static int shrink(struct comm_mpi *m, MPI_Comm *out)
+{
+    struct guard g = {.m = m};
+    pthread_t thread;
+    const bool guarded = pthread_create(&thread, NULL, guard, &g) == 0;
+    const int rc = mpilib->Comm_shrink(m->mpi, out);
+    __atomic_store_n(&g.ends, true, __ATOMIC_RELEASE);
+    if (guarded)
+        pthread_join(thread, NULL);
+    return comm_mpi_check(rc, "go on without the ranks that are lost");
+}
+
+/* ---- joining ---- */
+
+/* Moves m to `mpi`, which it owns from now on. */
+static int move(struct comm_mpi *m, MPI_Comm mpi)
+{
+    const struct comm_members how = {.deadline_s = m->comm.deadline_s};
+    const MPI_Comm old = m->mpi;
+    const bool had = m->comm.ops != NULL;
+    mpilib->Comm_set_errhandler(mpi, mpilib->errors_return);
+    comm_mpi_room_free(m);
+    *m = (struct comm_mpi){.elastic = true};
+    if (had)
+        mpilib->Comm_free(&(MPI_Comm){old});
+    m->mpi = mpi;
+    const int rc = comm_mpi_join(&how, mpi, m);
+    if (rc == -EIO) /* MPI's reason is that a rank is lost */
+        m->failed = rc;
+    return rc < 0 ? rc : seats_open(m);
+}
+
+static int check_ulfm(void)
+{
+    char library[96];
+    const char *enabled = getenv("OMPI_MCA_mpi_ft_enable");
+    comm_library(library, sizeof library);
+    library[strcspn(library, ",")] = 0;
+    if (!mpilib->Comm_shrink)
+        return ERR(-ENOTSUP,
+                   "--elastic needs an MPI with fault tolerance (ULFM): this is %s; Open MPI 5 has "
+                   "it, and NARROWCAST_RESTARTS=N host/ranks.sh restarts a job with any MPI",
+                   library);
+    if (strstr(library, "Open MPI") && (!enabled || !strchr("1tTyY", *enabled)))
+        return ERR(-ENOTSUP, "--elastic needs MPI's fault tolerance: `mpirun --with-ft ulfm`");
+    return 0;
+}
+
+static int open_first(struct comm_mpi *m, bool *joins)
+{
+    MPI_Comm parent, mpi;
+    mpilib->Comm_set_errhandler(mpilib->world, mpilib->errors_return);
+    mpilib->Comm_set_errhandler(mpilib->self, mpilib->errors_return);
+    TRY(comm_mpi_check(mpilib->Comm_get_parent(&parent), "join the job"));
+    *joins = parent != mpilib->comm_null;
+    if (*joins)
+        TRY(comm_mpi_check(mpilib->Intercomm_merge(parent, 1, &mpi), "join the job"));
+    else
+        TRY(comm_mpi_check(mpilib->Comm_dup(mpilib->world, &mpi), "join the job"));
+    return move(m, mpi);
+}
+
+int comm_open_elastic(double deadline_s, struct comm **out, bool *joins)
+{
+    TRY(comm_begin(false));
+    TRY(check_ulfm());
+    struct comm_mpi *m = buf_alloc(sizeof *m);
+    if (!m)
+        return -ENOMEM;
+    m->comm.deadline_s = deadline_s;
+    const int rc = open_first(m, joins);
+    if (rc < 0 && !m->failed)
+        return free(m), rc;
+    comm_mpi_count_open(1);
+    *out = &m->comm;
+    return 0;
+}
+
+bool comm_all_fine(struct comm *c, bool fine)
+{
+    struct comm_mpi *m = comm_mpi(c);
+    int flag = fine && !m->failed;
+    const int rc = mpilib->Comm_agree(m->mpi, &flag);
+    return rc == MPI_SUCCESS && flag;
+}
+
+int comm_renew(struct comm *c, int *was)
+{
+    struct comm_mpi *m = comm_mpi(c);
+    const int mine = c->rank;
+    const uint8_t **parts = NULL;
+    int rc, *all = NULL;
+    do {
+        MPI_Comm mpi;
+        (void)mpilib->Comm_revoke(m->mpi);
+        TRY(shrink(m, &mpi));
+        err_hold();
+        rc = move(m, mpi);
+        free(all);
+        free(parts);
+        all = buf_alloc((size_t)c->n_ranks * sizeof *all);
+        parts = buf_alloc((size_t)c->n_ranks * sizeof *parts);
+        if (!all || !parts)
+            comm_abort(c, -ENOMEM);
+        if (rc == 0)
+            rc = comm_all_gather(c, &mine, sizeof mine, all, parts);
+        err_release(rc < 0 && !m->failed);
+        if (rc < 0 && !m->failed)
+            return free(all), free(parts), rc;
+    } while (!comm_all_fine(c, rc == 0));
+    for (int r = 0; r < c->n_ranks; r++)
+        memcpy(&was[r], parts[r], sizeof *was);
+    free(all);
+    free(parts);
+    return 0;
+}
+
+int comm_grow(struct comm *c, char **argv)
+{
+    struct comm_mpi *m = comm_mpi(c);
+    MPI_Comm inter, mpi;
+    char program[PATH_MAX] = "";
+    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
+        snprintf(program, sizeof program, "%s", argv[0]);
+    int rc = mpilib->Comm_spawn(program, argv + 1, 1, mpilib->info_null, 0, m->mpi, &inter,
+                                MPI_ERRCODES_IGNORE);
+    if (rc != MPI_SUCCESS)
+        return c->rank == 0 ? comm_mpi_check(rc, "start one more process") : -EIO;
+    rc = mpilib->Intercomm_merge(inter, 0, &mpi);
+    mpilib->Comm_free(&inter);
+    if (rc != MPI_SUCCESS)
+        return comm_mpi_ok(c, rc, "take in a process");
+    return move(m, mpi);
+}
