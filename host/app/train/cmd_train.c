@@ -73,9 +73,10 @@ static int train_blocks(const struct train_options *o, struct comm *comm, struct
     return rc;
 }
 
-static int train_elastic(const struct train_options *o, struct comm *comm, bool joins, char **argv)
+static int train_elastic(const struct train_options *o, struct comm *comm, bool joins, int argc,
+                         char **argv)
 {
-    struct elastic *e = elastic_open(o, comm, joins, argv);
+    struct elastic *e = elastic_open(o, comm, joins, argc, argv);
     int rc;
     if (!e)
         comm_abort(comm, -ENOMEM);
@@ -118,7 +119,7 @@ int cmd_train(int argc, char **argv)
         if (comm_rank(comm) == 0)
             opt_help(&train_command, &parsed, stdout);
     } else if (elastic && (rc == 0 || comm_failed(comm))) {
-        rc = train_elastic(&o, comm, joins, argv);
+        rc = train_elastic(&o, comm, joins, argc, argv);
     } else if (rc == 0 && any_blocks(comm, &o)) {
         rc = train_blocks(&o, comm, NULL);
     } else if (rc == 0) {

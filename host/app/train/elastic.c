@@ -46,7 +46,7 @@ struct offer {
 struct elastic {
     const struct train_options *o;
     struct comm *comm;
-    char **argv;
+    char **args; /* of new processes */
     bool joins;
     double lost_s; /* when a loss was noticed, or 0 */
     uint64_t from; /* steps_1 of this attempt */
@@ -73,17 +73,19 @@ bool elastic_asked(void)
     return asked;
 }
 
-struct elastic *elastic_open(const struct train_options *o, struct comm *comm, bool joins,
+struct elastic *elastic_open(const struct train_options *o, struct comm *comm, bool joins, int argc,
                              char **argv)
 {
+    static char command[] = "train";
     struct elastic *e = buf_alloc(sizeof *e);
     struct sigaction act = {.sa_handler = ask, .sa_flags = SA_RESTART};
-    if (!e)
-        return NULL;
+    if (!e || !(e->args = buf_alloc(((size_t)argc + 2) * sizeof *e->args)))
+        return free(e), NULL;
+    e->args[0] = command;
+    memcpy(e->args + 1, argv, (size_t)argc * sizeof *argv);
     e->o = o;
     e->comm = comm;
     e->joins = joins;
-    e->argv = argv;
     sigemptyset(&act.sa_mask);
     sigaction(SIGUSR2, &act, NULL);
     return e;
@@ -111,6 +113,7 @@ void elastic_close(struct elastic *e)
     drop_file(e);
     slot_free(&e->slots[0]);
     slot_free(&e->slots[1]);
+    free(e->args);
     free(e);
 }
 
@@ -438,7 +441,7 @@ static int grow(struct elastic *e)
         return 0;
     }
     e->lost_s = clock_s();
-    (void)comm_grow(e->comm, e->argv);
+    (void)comm_grow(e->comm, e->args);
     return comm_failed(e->comm) ? renew(e) : 0;
 }
 

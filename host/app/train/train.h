@@ -63,8 +63,8 @@ struct train {
     bool saved_early; /* this save succeeded on this rank */
     /* signal that stops the run, or NULL */
     const struct stop_signal *stopped_by;
-    struct elastic *elastic; /* NULL without --elastic */
-    bool grows;              /* stop after this step, to take in a process */
+    struct elastic *elastic;     /* NULL without --elastic */
+    bool grows;                  /* stop after this step, to take in a process */
     char lines[TRAIN_LINES_MAX]; /* opt_lines() of all options */
     /* Rank 0: CHECKPOINT_RUN_BYTES hex digits; "" until train_open() sets it. */
     char run_id[TRAIN_RUN_ID];

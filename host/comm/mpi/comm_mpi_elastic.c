@@ -288,14 +288,15 @@ int comm_renew(struct comm *c, int *was)
     return 0;
 }
 
-int comm_grow(struct comm *c, char **argv)
+int comm_grow(struct comm *c, char **args)
 {
     struct comm_mpi *m = comm_mpi(c);
     MPI_Comm inter, mpi;
-    char program[PATH_MAX] = "";
-    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
-        snprintf(program, sizeof program, "%s", argv[0]);
-    int rc = mpilib->Comm_spawn(program, argv + 1, 1, mpilib->info_null, 0, m->mpi, &inter,
+    char program[PATH_MAX] = "narrowcast";
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length > 0)
+        program[length] = 0;
+    int rc = mpilib->Comm_spawn(program, args, 1, mpilib->info_null, 0, m->mpi, &inter,
                                 MPI_ERRCODES_IGNORE);
     if (rc != MPI_SUCCESS)
         return c->rank == 0 ? comm_mpi_check(rc, "start one more process") : -EIO;
