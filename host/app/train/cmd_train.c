@@ -106,6 +106,8 @@ int cmd_train(int argc, char **argv)
     int rc = train_options_read(&train_command, argc, argv, &o, &parsed);
     bool joins = false;
     const bool elastic = rc == 0 && o.elastic && !parsed.help;
+    if (elastic)
+        elastic_listen();
     int joined =
         elastic ? comm_open_elastic(o.deadline, &comm, &joins) : comm_open(o.deadline, &comm);
     if (joined < 0) {

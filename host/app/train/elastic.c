@@ -68,6 +68,13 @@ static void ask(int number)
     asked = 1;
 }
 
+void elastic_listen(void)
+{
+    struct sigaction act = {.sa_handler = ask, .sa_flags = SA_RESTART};
+    sigemptyset(&act.sa_mask);
+    sigaction(SIGUSR2, &act, NULL);
+}
+
 bool elastic_asked(void)
 {
     return asked;
@@ -78,7 +85,6 @@ struct elastic *elastic_open(const struct train_options *o, struct comm *comm, b
 {
     static char command[] = "train";
     struct elastic *e = buf_alloc(sizeof *e);
-    struct sigaction act = {.sa_handler = ask, .sa_flags = SA_RESTART};
     if (!e || !(e->args = buf_alloc(((size_t)argc + 2) * sizeof *e->args)))
         return free(e), NULL;
     e->args[0] = command;
@@ -86,8 +92,6 @@ struct elastic *elastic_open(const struct train_options *o, struct comm *comm, b
     e->o = o;
     e->comm = comm;
     e->joins = joins;
-    sigemptyset(&act.sa_mask);
-    sigaction(SIGUSR2, &act, NULL);
     return e;
 }
 

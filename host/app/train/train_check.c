@@ -190,7 +190,5 @@ int train_options_check(const struct opt_command *command, const struct train_op
     if (o->elastic && !o->blocks)
         return ERR(-EINVAL, "--elastic needs --blocks V, so that others can compute the blocks of "
                             "a process that dies");
-    if (o->elastic && train_is_sharded(o))
-        return ERR(-EINVAL, "--elastic does not work with --shard: leave one of them out");
     return o->memory ? check_emulated(o, &w) : 0;
 }

@@ -152,34 +152,54 @@ static int seats_open(struct comm_mpi *m)
     return rc;
 }
 
-/* Another rank may stop while this one waits in MPI's shrink, which has no deadline. */
+/* Watches a call of MPI that has no deadline. shrink() ends once the silent ranks are dead. Calls
+ * that connect processes may not: Open MPI 5.0 retries for ever if a rank dies during them. */
 struct guard {
     struct comm_mpi *m;
-    bool ends;
+    double deadline_s;
+    bool exits, ends;
+    pthread_t thread;
+    bool runs;
 };
 
-static void *guard(void *arg)
+static void *watch(void *arg)
 {
     struct guard *g = arg;
     const double start_s = clock_s();
     while (!__atomic_load_n(&g->ends, __ATOMIC_ACQUIRE)) {
         usleep(20000);
         beat(g->m);
-        if (clock_s() - start_s > g->m->comm.deadline_s)
-            (void)kill_silent(g->m);
+        if (clock_s() - start_s < g->deadline_s)
+            continue;
+        if (g->exits) {
+            err_news("MPI did not connect a new process within %g s: a process died at the same "
+                     "time?",
+                     g->deadline_s);
+            _exit(1);
+        }
+        (void)kill_silent(g->m);
     }
     return NULL;
 }
 
+static void guard_begin(struct guard *g)
+{
+    g->runs = pthread_create(&g->thread, NULL, watch, g) == 0;
+}
+
+static void guard_end(struct guard *g)
+{
+    __atomic_store_n(&g->ends, true, __ATOMIC_RELEASE);
+    if (g->runs)
+        pthread_join(g->thread, NULL);
+}
+
 static int shrink(struct comm_mpi *m, MPI_Comm *out)
 {
-    struct guard g = {.m = m};
-    pthread_t thread;
-    const bool guarded = pthread_create(&thread, NULL, guard, &g) == 0;
+    struct guard g = {.m = m, .deadline_s = m->comm.deadline_s};
+    guard_begin(&g);
     const int rc = mpilib->Comm_shrink(m->mpi, out);
-    __atomic_store_n(&g.ends, true, __ATOMIC_RELEASE);
-    if (guarded)
-        pthread_join(thread, NULL);
+    guard_end(&g);
     return comm_mpi_check(rc, "go on without the ranks that are lost");
 }
 
@@ -219,6 +239,31 @@ static int check_ulfm(void)
     return 0;
 }
 
+/* Joins the two sides: `local`, whose rank `leader` has the new process in `bridge`, and the new
+ * process, whose `local` is itself. */
+static int connect_sides(MPI_Comm local, int leader, MPI_Comm bridge, bool is_new, MPI_Comm *out)
+{
+    MPI_Comm inter;
+    TRY(comm_mpi_check(mpilib->Intercomm_create(local, leader, bridge, !is_new, 0, &inter),
+                       "connect a new process"));
+    const int rc = mpilib->Intercomm_merge(inter, is_new, out);
+    mpilib->Comm_free(&inter);
+    return comm_mpi_check(rc, "connect a new process");
+}
+
+static int join_parent(MPI_Comm parent, double deadline_s, MPI_Comm *out)
+{
+    struct comm_mpi none = {.seats = NULL};
+    struct guard g = {.m = &none, .deadline_s = deadline_s, .exits = true};
+    MPI_Comm bridge;
+    guard_begin(&g);
+    int rc = comm_mpi_check(mpilib->Intercomm_merge(parent, 1, &bridge), "join the job");
+    if (rc == 0)
+        rc = connect_sides(mpilib->self, 0, bridge, true, out);
+    guard_end(&g);
+    return rc;
+}
+
 static int open_first(struct comm_mpi *m, bool *joins)
 {
     MPI_Comm parent, mpi;
@@ -226,15 +271,16 @@ static int open_first(struct comm_mpi *m, bool *joins)
     mpilib->Comm_set_errhandler(mpilib->self, mpilib->errors_return);
     TRY(comm_mpi_check(mpilib->Comm_get_parent(&parent), "join the job"));
     *joins = parent != mpilib->comm_null;
-    if (*joins)
-        TRY(comm_mpi_check(mpilib->Intercomm_merge(parent, 1, &mpi), "join the job"));
-    else
-        TRY(comm_mpi_check(mpilib->Comm_dup(mpilib->world, &mpi), "join the job"));
+    TRY(*joins ? join_parent(parent, m->comm.deadline_s, &mpi)
+               : comm_mpi_check(mpilib->Comm_dup(mpilib->world, &mpi), "join the job"));
     return move(m, mpi);
 }
 
 int comm_open_elastic(double deadline_s, struct comm **out, bool *joins)
 {
+    /* Open MPI 5.0's collectives by machine (han) do not agree on a job's machines once processes
+     * have died and joined */
+    setenv("OMPI_MCA_coll", "^han", 0);
     TRY(comm_begin(false));
     TRY(check_ulfm());
     struct comm_mpi *m = buf_alloc(sizeof *m);
@@ -288,21 +334,33 @@ int comm_renew(struct comm *c, int *was)
     return 0;
 }
 
+/* The last rank starts the process on its own, so that only connecting it takes all ranks. */
+static int start_process(char **args, MPI_Comm *bridge)
+{
+    MPI_Comm inter;
+    char program[PATH_MAX] = "narrowcast";
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length > 0)
+        program[length] = 0;
+    TRY(comm_mpi_check(mpilib->Comm_spawn(program, args, 1, mpilib->info_null, 0, mpilib->self,
+                                          &inter, MPI_ERRCODES_IGNORE),
+                       "start one more process"));
+    return comm_mpi_check(mpilib->Intercomm_merge(inter, 0, bridge), "start one more process");
+}
+
 int comm_grow(struct comm *c, char **args)
 {
     struct comm_mpi *m = comm_mpi(c);
-    MPI_Comm inter, mpi;
-    char program[PATH_MAX] = "narrowcast";
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (length > 0)
-        program[length] = 0;
-    int rc = mpilib->Comm_spawn(program, args, 1, mpilib->info_null, 0, m->mpi, &inter,
-                                MPI_ERRCODES_IGNORE);
-    if (rc != MPI_SUCCESS)
-        return c->rank == 0 ? comm_mpi_check(rc, "start one more process") : -EIO;
-    rc = mpilib->Intercomm_merge(inter, 0, &mpi);
-    mpilib->Comm_free(&inter);
-    if (rc != MPI_SUCCESS)
-        return comm_mpi_ok(c, rc, "take in a process");
-    return move(m, mpi);
+    struct guard g = {.m = m, .deadline_s = c->deadline_s, .exits = true};
+    const int last = c->n_ranks - 1;
+    MPI_Comm bridge = mpilib->comm_null, mpi;
+    guard_begin(&g);
+    err_hold();
+    int rc = comm_agree(c, c->rank == last ? start_process(args, &bridge) : 0);
+    if (rc == 0)
+        rc = connect_sides(m->mpi, last, bridge, false, &mpi);
+    guard_end(&g);
+    if (rc == -EIO)
+        fail(c, rc);
+    return rc < 0 ? rc : move(m, mpi);
 }

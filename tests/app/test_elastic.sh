@@ -1,0 +1,80 @@
+#!/bin/bash
+# test_elastic.sh : processes of `train --elastic` are killed, stopped for longer than the deadline, and
+# added. The run must end with the weights and the log of an undisturbed one. Needs an MPI with
+# fault tolerance (Open MPI 5). `long [SEED]`: 20 runs with 10 events each, with resnet8 and charlstm.
+set -u
+. "$(dirname "$0")/../lib/in_folder.sh"
+. "$here/lib/refused.sh"
+blocks=12 run=
+trap 'kill $run 2>/dev/null; wait; rm -rf "$dir"' EXIT
+
+refused '--elastic needs --blocks V' "$n" train --elastic 1
+if ! "$n" train --help elastic | grep -q ulfm; then fail 'no help'; fi
+if mpirun --with-ft ulfm -np 1 true 2>/dev/null; then
+    refused 'mpirun --with-ft ulfm' mpirun -np 1 "$n" train --elastic 1 --blocks 4 --data synthetic:240,3
+else
+    refused 'needs an MPI with fault tolerance (ULFM)' "$n" train --elastic 1 --blocks 4 --data synthetic:240,3
+    [ $bad = 0 ] || exit 1
+    echo "skip: $(mpirun --version | head -n 1) has no fault tolerance; Open MPI 5 has"
+    exit 77
+fi
+
+timeless() { grep -E '"kind":"(step|epoch)"' "$1" | sed -E 's/,"([a-z_]*_s|offload|redone|sent_bytes|train_bytes|samples_per_s|peak_rss_bytes)":[^,}]*//g'; }
+members() { pgrep -x -P "$(pgrep -d, -f "with-ft ulfm .*$dir/run.jsonl")" narrowcast; }
+one() { members | shuf -n 1 --random-source=<(yes "$RANDOM"); }
+event() {
+    local who n_now
+    who=$(one) n_now=$(members | wc -l)
+    case $1 in
+    kill) [ "$n_now" -gt 1 ] && kill -9 "$who" ;;
+    stop) [ "$n_now" -gt 1 ] && kill -STOP "$who" && { sleep "$2"; kill -CONT "$who" 2>/dev/null || true; } ;;
+    join) [ "$n_now" -lt 6 ] && grep -q '^SigCgt:.*[89a-f]..$' "/proc/$who/status" && kill -USR2 "$who" ;;
+    esac
+}
+
+# disturbed PROCESSES "EVENT ..." OPTIONS...: an event is a pause in s, kill, join, or stop:SECONDS
+disturbed() {
+    local processes=$1 events=$2 e done_ones=
+    shift 2
+    "$n" emulate --ranks $blocks --log plain.jsonl "$@" >plain.out 2>&1 || fail "undisturbed: $(tail -n 3 plain.out)"
+    mpirun --with-ft ulfm -np "$processes" "$n" train --blocks $blocks --elastic 1 --deadline 2 --log "$dir/run.jsonl" "$@" >run.out 2>run.err &
+    run=$!
+    until grep -qs '"kind":"step"' run.jsonl || ! kill -0 $run; do sleep 0.05; done
+    for e in $events; do
+        kill -0 $run 2>/dev/null || break
+        case $e in
+        [0-9]*) sleep "$e" ;;
+        *) event "${e%:*}" "${e#*:}" && done_ones+=" $e" ;;
+        esac
+    done
+    wait $run || fail "$processes processes,$done_ones: exit $?: $(grep -v NBC_ run.err | tail -n 3)"
+    run=
+    diff <(grep checksum plain.out) <(grep checksum run.out) >/dev/null || fail "$processes processes,$done_ones: $(grep checksum run.out), not $(grep checksum plain.out)"
+    diff <(timeless plain.jsonl) <(timeless run.jsonl) >differs || fail "$processes processes,$done_ones: another log: $(head -n 4 differs)"
+    if grep 'narrowcast: ' run.err | grep -v 'did not answer'; then fail "$processes processes,$done_ones: other lines"; fi
+    echo "$processes processes,$done_ones: $(grep -c ' lost$' run.err) losses; $(grep -o 'go on .*' run.err | grep -o '[0-9.]* s' | sort -n | tail -n 1) at most"
+}
+
+resnet8="--data synthetic:960,3 --batch 48 --lr 0.05 --model resnet8 --format e5m2 --scale aps"
+seq 9000 >text
+charlstm="--model charlstm --data text:text --width 0.2 --batch 48 --lr 0.05 --codec onebit"
+if [ "${1-}" = long ]; then
+    seed=${2:-$(date +%s)}
+    RANDOM=$seed
+    echo "seed $seed"
+    for i in $(seq 20); do
+        events=
+        for _ in $(seq 10); do
+            case $((RANDOM % 4)) in 0 | 1) e='kill' ;; 2) e='join' ;; *) e=stop:$((RANDOM % 3 + 1)) ;; esac
+            events+=" 0.$((RANDOM % 90 + 10)) $e"
+            [ "$e" != kill ] || [ $((RANDOM % 2)) = 0 ] || events+=' 1 join'
+        done
+        # shellcheck disable=SC2086  # words
+        if [ $((i % 2)) = 0 ]; then disturbed $((RANDOM % 5 + 2)) "$events" $resnet8 --epochs 30; else disturbed $((RANDOM % 5 + 2)) "$events" $charlstm --epochs 6; fi
+        [ $bad = 0 ] || { cp run.err run.out "${TMPDIR:-/tmp}"; exit 1; }
+    done
+else
+    # shellcheck disable=SC2086  # words
+    disturbed 3 '0.3 kill 0.7 join 0.8 kill 0.3 stop:3' $resnet8 --epochs 5
+fi
+exit $bad
