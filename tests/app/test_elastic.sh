@@ -47,12 +47,13 @@ disturbed() {
         *) event "${e%:*}" "${e#*:}" && done_ones+=" $e" ;;
         esac
     done
-    wait $run || fail "$processes processes,$done_ones: exit $?: $(grep -v NBC_ run.err | tail -n 3)"
+    # mpirun's status may be that of a process that was killed, or 1 if it joined before
+    wait $run || [[ $? =~ ^(1|137)$ ]] || fail "$processes processes,$done_ones: exit $?: $(grep -av NBC_ run.err | tail -n 3)"
     run=
     diff <(grep checksum plain.out) <(grep checksum run.out) >/dev/null || fail "$processes processes,$done_ones: $(grep checksum run.out), not $(grep checksum plain.out)"
     diff <(timeless plain.jsonl) <(timeless run.jsonl) >differs || fail "$processes processes,$done_ones: another log: $(head -n 4 differs)"
-    if grep 'narrowcast: ' run.err | grep -v 'did not answer'; then fail "$processes processes,$done_ones: other lines"; fi
-    echo "$processes processes,$done_ones: $(grep -c ' lost$' run.err) losses; $(grep -o 'go on .*' run.err | grep -o '[0-9.]* s' | sort -n | tail -n 1) at most"
+    if grep -a 'narrowcast: ' run.err | grep -Ev 'did not (answer|connect)|has waited|none is left'; then fail "$processes processes,$done_ones: other lines"; fi
+    echo "$processes processes,$done_ones: $(grep -ac ' lost$' run.err) losses; $(grep -ao 'go on .*' run.err | grep -o '[0-9.]* s' | sort -n | tail -n 1) at most"
 }
 
 resnet8="--data synthetic:960,3 --batch 48 --lr 0.05 --model resnet8 --format e5m2 --scale aps"

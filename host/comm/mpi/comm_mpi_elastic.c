@@ -77,7 +77,7 @@ static int missing(struct comm *c)
         return 0;
     m->said_s = now;
     if (!kill_silent(m) && c->rank == 0)
-        err_news("rank 0 has waited %g s for ranks on other machines", c->deadline_s);
+        err_news("rank 0 has waited %g s for ranks of other machines, or for MPI", c->deadline_s);
     return 0;
 }
 
@@ -162,6 +162,8 @@ struct guard {
     bool runs;
 };
 
+static const double SPAWN_S = 5; /* for starting a process */
+
 static void *watch(void *arg)
 {
     struct guard *g = arg;
@@ -172,10 +174,10 @@ static void *watch(void *arg)
         if (clock_s() - start_s < g->deadline_s)
             continue;
         if (g->exits) {
-            err_news("MPI did not connect a new process within %g s: a process died at the same "
-                     "time?",
+            err_news("MPI did not connect a new process within %g s; this process ends, the others "
+                     "go on",
                      g->deadline_s);
-            _exit(1);
+            (void)raise(SIGKILL); /* the others go on without this process */
         }
         (void)kill_silent(g->m);
     }
@@ -184,6 +186,7 @@ static void *watch(void *arg)
 
 static void guard_begin(struct guard *g)
 {
+    g->ends = false;
     g->runs = pthread_create(&g->thread, NULL, watch, g) == 0;
 }
 
@@ -244,6 +247,7 @@ static int check_ulfm(void)
 static int connect_sides(MPI_Comm local, int leader, MPI_Comm bridge, bool is_new, MPI_Comm *out)
 {
     MPI_Comm inter;
+    comm_mpi_changed(true);
     TRY(comm_mpi_check(mpilib->Intercomm_create(local, leader, bridge, !is_new, 0, &inter),
                        "connect a new process"));
     const int rc = mpilib->Intercomm_merge(inter, is_new, out);
@@ -254,7 +258,7 @@ static int connect_sides(MPI_Comm local, int leader, MPI_Comm bridge, bool is_ne
 static int join_parent(MPI_Comm parent, double deadline_s, MPI_Comm *out)
 {
     struct comm_mpi none = {.seats = NULL};
-    struct guard g = {.m = &none, .deadline_s = deadline_s, .exits = true};
+    struct guard g = {.m = &none, .deadline_s = deadline_s + SPAWN_S, .exits = true};
     MPI_Comm bridge;
     guard_begin(&g);
     int rc = comm_mpi_check(mpilib->Intercomm_merge(parent, 1, &bridge), "join the job");
@@ -309,6 +313,7 @@ int comm_renew(struct comm *c, int *was)
     const int mine = c->rank;
     const uint8_t **parts = NULL;
     int rc, *all = NULL;
+    comm_mpi_changed(false);
     do {
         MPI_Comm mpi;
         (void)mpilib->Comm_revoke(m->mpi);
@@ -334,14 +339,19 @@ int comm_renew(struct comm *c, int *was)
     return 0;
 }
 
-/* The last rank starts the process on its own, so that only connecting it takes all ranks. */
+/* Only rank 0 starts the process, so that other ranks may die meanwhile. Open MPI cannot start
+ * processes for a process that it started itself. */
 static int start_process(char **args, MPI_Comm *bridge)
 {
-    MPI_Comm inter;
+    MPI_Comm inter, parent;
     char program[PATH_MAX] = "narrowcast";
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (length > 0)
         program[length] = 0;
+    TRY(comm_mpi_check(mpilib->Comm_get_parent(&parent), "start one more process"));
+    if (parent != mpilib->comm_null)
+        return ERR(-ENOTSUP, "cannot start one more process: none is left of those that mpirun "
+                             "started");
     TRY(comm_mpi_check(mpilib->Comm_spawn(program, args, 1, mpilib->info_null, 0, mpilib->self,
                                           &inter, MPI_ERRCODES_IGNORE),
                        "start one more process"));
@@ -351,16 +361,20 @@ static int start_process(char **args, MPI_Comm *bridge)
 int comm_grow(struct comm *c, char **args)
 {
     struct comm_mpi *m = comm_mpi(c);
-    struct guard g = {.m = m, .deadline_s = c->deadline_s, .exits = true};
-    const int last = c->n_ranks - 1;
+    struct guard g = {.m = m, .deadline_s = c->deadline_s + SPAWN_S, .exits = true};
     MPI_Comm bridge = mpilib->comm_null, mpi;
-    guard_begin(&g);
+    int rc = 0;
     err_hold();
-    int rc = comm_agree(c, c->rank == last ? start_process(args, &bridge) : 0);
-    if (rc == 0)
-        rc = connect_sides(m->mpi, last, bridge, false, &mpi);
+    if (c->rank == 0) {
+        guard_begin(&g);
+        rc = start_process(args, &bridge);
+        guard_end(&g);
+    }
+    TRY(comm_agree(c, rc));
+    guard_begin(&g);
+    rc = connect_sides(m->mpi, 0, bridge, false, &mpi);
     guard_end(&g);
-    if (rc == -EIO)
+    if (rc < 0)
         fail(c, rc);
     return rc < 0 ? rc : move(m, mpi);
 }
