@@ -196,8 +196,7 @@ static struct {
     bool begun; /* this process initialized MPI and finalizes it */
     int n_open;
     bool taken;
-    /* a process has joined, and one has died: MPI_Finalize might wait for it */
-    bool has_grown, has_lost;
+    bool has_grown; /* MPI_Finalize would wait for processes that joined and died */
 } mpi_here = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Open MPI 4.1 unloads its components while its threads may still handle their events, which
@@ -237,15 +236,14 @@ void comm_mpi_end(void)
         return;
     pthread_mutex_lock(&mpi_here.lock);
     mpilib->Finalized(&ended);
-    if (mpi_here.begun && mpi_here.n_open == 0 && !ended &&
-        !(mpi_here.has_grown && mpi_here.has_lost))
+    if (mpi_here.begun && mpi_here.n_open == 0 && !ended && !mpi_here.has_grown)
         finalize();
     pthread_mutex_unlock(&mpi_here.lock);
 }
 
-void comm_mpi_changed(bool grown)
+void comm_mpi_grown(void)
 {
-    *(grown ? &mpi_here.has_grown : &mpi_here.has_lost) = true;
+    mpi_here.has_grown = true;
 }
 
 void comm_mpi_count_open(int more)

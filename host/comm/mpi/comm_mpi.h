@@ -29,8 +29,8 @@ static inline struct comm_mpi *comm_mpi(struct comm *c)
 enum comm_level comm_mpi_level(int mpi_level);
 void comm_mpi_end(void);
 void comm_mpi_count_open(int more);
-/* Note that the job has grown, or lost a process. After both, MPI is not finalized. */
-void comm_mpi_changed(bool grown);
+/* Note that the job has grown: MPI is not finalized. */
+void comm_mpi_grown(void);
 
 /* Return 0, or report -EIO with what failed ("send") and MPI's reason. */
 int comm_mpi_check(int mpi_rc, const char *what);

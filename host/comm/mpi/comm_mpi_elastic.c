@@ -247,7 +247,7 @@ static int check_ulfm(void)
 static int connect_sides(MPI_Comm local, int leader, MPI_Comm bridge, bool is_new, MPI_Comm *out)
 {
     MPI_Comm inter;
-    comm_mpi_changed(true);
+    comm_mpi_grown();
     TRY(comm_mpi_check(mpilib->Intercomm_create(local, leader, bridge, !is_new, 0, &inter),
                        "connect a new process"));
     const int rc = mpilib->Intercomm_merge(inter, is_new, out);
@@ -313,7 +313,6 @@ int comm_renew(struct comm *c, int *was)
     const int mine = c->rank;
     const uint8_t **parts = NULL;
     int rc, *all = NULL;
-    comm_mpi_changed(false);
     do {
         MPI_Comm mpi;
         (void)mpilib->Comm_revoke(m->mpi);
