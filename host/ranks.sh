@@ -1,6 +1,9 @@
 #!/bin/sh
 # ranks.sh : starts any number of ranks on this machine, also as root, with Open MPI 4.1 or 5.
 # usage: ranks.sh N COMMAND [ARG...]    or, in scripts that call mpirun themselves:  . host/ranks.sh
+# NARROWCAST_RESTARTS=N starts the ranks again, up to N times, after one was killed or did not answer;
+# `train` then goes on from its checkpoint (--save, --save-every). With Open MPI 5 and `train
+# --elastic` the other ranks go on at once instead.
 # NARROWCAST_MPS=1 lets ranks work on one GPU at the same time, by NVIDIA's Multi-Process Service.
 # On a cluster use its own launcher (mpirun -H, srun) instead. Ranks may outnumber cores: they yield
 # while they wait, are not pinned, and have one BLAS thread each. They communicate by shared memory,
@@ -38,6 +41,13 @@ ranks.sh)
         ;;
     *) echo "ranks.sh: NARROWCAST_MPS '$NARROWCAST_MPS': must be 0 or 1" >&2; exit 2 ;;
     esac
+    restarts=${NARROWCAST_RESTARTS:-0} ft=''
+    case $restarts in *[!0-9]* | ????*) echo "ranks.sh: NARROWCAST_RESTARTS '$restarts': must be 0 to 999" >&2; exit 2 ;; esac
+    if [ "$restarts" -gt 0 ]; then
+        NARROWCAST_RUN=$(od -An -N8 -tx8 /dev/urandom | tr -d ' ') # the checkpoints of this job
+        export NARROWCAST_RUN
+        ! mpirun --with-ft ulfm -np 1 true >/dev/null 2>&1 || ft='--with-ft ulfm'
+    fi
     # On SIGINT and SIGTERM mpirun kills ranks (Open MPI 4: after a second, 5: at once), but it
     # forwards SIGUSR1: ranks finish their step at the first and end at the second. mpirun runs in
     # its own session, so that ^C reaches only this script, and ends with it. Before mpirun has
@@ -58,12 +68,21 @@ ranks.sh)
     # Only mpirun is quiet: in a rank this setting would hide why MPI cannot start.
     n=$1
     shift
-    # shellcheck disable=SC2016 # the inner shell's words
-    setsid setpriv --pdeathsig TERM mpirun -np "$n" sh -c 'unset OMPI_MCA_orte_execute_quiet && exec "$@"' sh "$@" &
     while :; do
-        rc=0
-        wait $! || rc=$?
-        kill -0 $! 2>/dev/null || break # otherwise a signal ended the wait
+        # shellcheck disable=SC2016,SC2086 # the inner shell's words; words
+        setsid setpriv --pdeathsig TERM mpirun $ft -np "$n" sh -c 'unset OMPI_MCA_orte_execute_quiet && exec "$@"' sh "$@" &
+        while :; do
+            rc=0
+            wait $! || rc=$?
+            kill -0 $! 2>/dev/null || break # otherwise a signal ended the wait
+        done
+        case $rc in
+        104 | 110 | 13[4-79]) ;; # lost its peer, did not answer, was killed
+        *) break ;;
+        esac
+        { [ "$restarts" -gt 0 ] && [ -z "$asked" ]; } || break
+        restarts=$((restarts - 1))
+        echo "ranks.sh: a rank was lost (status $rc): all start again, $restarts restarts are left" >&2
     done
     if [ -n "$early" ] || { [ -n "$asked" ] && [ "$rc" = 138 ]; }; then
         rc=$asked

@@ -150,6 +150,9 @@ int comm_wait(struct comm *c);
  * Reports -ENOTSUP if MPI has no fault tolerance (ULFM), or mpirun was not asked for it. */
 int comm_open_elastic(double deadline_s, struct comm **out, bool *joins);
 
+/* True if comm_open_elastic() can be used here. Reports nothing. */
+bool comm_can_be_elastic(void);
+
 /* Agree whether the ranks that live are all `fine`, and none is lost: true on all, or false on
  * all. Works after a failure. */
 bool comm_all_fine(struct comm *c, bool fine);

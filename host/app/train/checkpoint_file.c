@@ -6,7 +6,7 @@
 #include "base/opt/opt.h"
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -64,6 +64,19 @@ int checkpoint_out_commit(struct checkpoint_out *out)
 void checkpoint_out_discard(struct checkpoint_out *out)
 {
     file_out_discard(&out->file);
+}
+
+bool checkpoint_is_of(const char *path, const char run[CHECKPOINT_RUN_BYTES])
+{
+    struct checkpoint_head head;
+    char id[CHECKPOINT_RUN_BYTES];
+    FILE *f = fopen(path, "rb");
+    const bool is = f && fread(&head, sizeof head, 1, f) == 1 && fread(id, sizeof id, 1, f) == 1 &&
+                    !memcmp(head.magic, magic, sizeof magic) && head.version == VERSION &&
+                    !memcmp(id, run, sizeof id);
+    if (f)
+        fclose(f);
+    return is;
 }
 
 static int damaged(const struct file_in *in, const char *why)

@@ -9,6 +9,7 @@
 #ifndef CHECKPOINT_FILE_H
 #define CHECKPOINT_FILE_H
 #include "base/file.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,6 +49,8 @@ void checkpoint_out_discard(struct checkpoint_out *out); /* also after commit, o
  * run: set to the writing run's id; zeros for version 3, which has none. */
 int checkpoint_in_open(struct file_in *in, const char *path, const struct checkpoint_plan *plan,
                        char run[CHECKPOINT_RUN_BYTES]);
+/* True if the file's head says that it is a checkpoint of this run. Reports nothing. */
+bool checkpoint_is_of(const char *path, const char run[CHECKPOINT_RUN_BYTES]);
 int checkpoint_in_get(struct file_in *in, void *to, size_t bytes);
 
 #endif

@@ -105,7 +105,10 @@ int cmd_train(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN); /* if the reader of --log closes it, the write fails */
     int rc = train_options_read(&train_command, argc, argv, &o, &parsed);
     bool joins = false;
-    const bool elastic = rc == 0 && o.elastic && !parsed.help;
+    const bool elastic =
+        rc == 0 && o.elastic && !parsed.help && (comm_can_be_elastic() || !train_restarts());
+    if (rc == 0 && !elastic)
+        train_restart(&o);
     if (elastic)
         elastic_listen();
     int joined =

@@ -11,11 +11,29 @@
 #include <time.h>
 #include <unistd.h>
 
+bool train_restarts(void)
+{
+    const char *id = getenv("NARROWCAST_RUN");
+    return id && strlen(id) == CHECKPOINT_RUN_BYTES &&
+           strspn(id, "0123456789abcdef") == CHECKPOINT_RUN_BYTES;
+}
+
+void train_restart(struct train_options *o)
+{
+    if (train_restarts() && o->save && !o->resume &&
+        checkpoint_is_of(o->save, getenv("NARROWCAST_RUN")))
+        o->resume = o->save;
+}
+
 void train_run_id_set(struct train *t)
 {
     uint64_t id = 0;
     if (*t->run_id)
         return;
+    if (train_restarts()) {
+        snprintf(t->run_id, sizeof t->run_id, "%.16s", getenv("NARROWCAST_RUN"));
+        return;
+    }
     while (!id && getrandom(&id, sizeof id, 0) != sizeof id)
         id = (uint64_t)time(NULL) << 32 ^ (uint64_t)getpid();
     snprintf(t->run_id, sizeof t->run_id, "%016" PRIx64, id);

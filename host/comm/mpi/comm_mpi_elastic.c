@@ -226,10 +226,26 @@ static int move(struct comm_mpi *m, MPI_Comm mpi)
     return rc < 0 ? rc : seats_open(m);
 }
 
+/* Open MPI's fault tolerance is off unless mpirun was asked for it. */
+static bool is_enabled(void)
+{
+    char library[96];
+    const char *word = getenv("OMPI_MCA_mpi_ft_enable");
+    comm_library(library, sizeof library);
+    return !strstr(library, "Open MPI") || (word && strchr("1tTyY", *word));
+}
+
+bool comm_can_be_elastic(void)
+{
+    err_hold();
+    const int rc = comm_library_load();
+    err_release(false);
+    return rc == 0 && mpilib->Comm_shrink && is_enabled();
+}
+
 static int check_ulfm(void)
 {
     char library[96];
-    const char *enabled = getenv("OMPI_MCA_mpi_ft_enable");
     comm_library(library, sizeof library);
     library[strcspn(library, ",")] = 0;
     if (!mpilib->Comm_shrink)
@@ -237,7 +253,7 @@ static int check_ulfm(void)
                    "--elastic needs an MPI with fault tolerance (ULFM): this is %s; Open MPI 5 has "
                    "it, and NARROWCAST_RESTARTS=N host/ranks.sh restarts a job with any MPI",
                    library);
-    if (strstr(library, "Open MPI") && (!enabled || !strchr("1tTyY", *enabled)))
+    if (!is_enabled())
         return ERR(-ENOTSUP, "--elastic needs MPI's fault tolerance: `mpirun --with-ft ulfm`");
     return 0;
 }

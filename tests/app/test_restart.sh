@@ -1,0 +1,44 @@
+#!/bin/bash
+# test_restart.sh : host/ranks.sh with NARROWCAST_RESTARTS starts a training again whose ranks are killed.
+# Weights and log must be those of an undisturbed run, also beside a checkpoint of another run.
+set -u
+. "$(dirname "$0")/../lib/in_folder.sh"
+here=$(realpath "$here")
+common="train --data synthetic:480,3 --batch 48 --lr 0.05 --model resnet8 --format e5m2 --scale aps --epochs 8 --save ck --save-every 5"
+timeless() { grep -E '"kind":"(step|epoch)"' "$1" | sed -E 's/,"([a-z_]*_s|offload|redone|sent_bytes|train_bytes|samples_per_s|peak_rss_bytes)":[^,}]*//g'; }
+steps() {
+    local n_steps
+    n_steps=$(grep -cs '"kind":"step"' run.jsonl)
+    echo "${n_steps:-0}"
+}
+# kill_one LOG: the newest rank of the run with this log
+kill_one() {
+    local pid last=
+    for pid in $(pgrep -f -- "--log $dir/$1\$"); do
+        [ "$(cat "/proc/$pid/comm")" != narrowcast ] || last=$pid
+    done
+    [ -n "$last" ] && kill -9 "$last"
+}
+# shellcheck disable=SC2086  # words
+"$here/../host/ranks.sh" 2 "$n" $common --log plain.jsonl >plain.out 2>&1 || fail "undisturbed: $(tail -n 3 plain.out)"
+
+# the checkpoint of that run is there, and must not be resumed
+# shellcheck disable=SC2086  # words
+NARROWCAST_RESTARTS=2 "$here/../host/ranks.sh" 2 "$n" $common --log "$dir/run.jsonl" >run.out 2>run.err &
+run=$!
+trap 'kill $run 2>/dev/null; wait; rm -rf "$dir"' EXIT
+for at in 3 17; do
+    while kill -0 $run 2>/dev/null && [ "$(steps)" -lt $at ]; do sleep 0.02; done
+    kill_one run.jsonl || fail "no rank to kill"
+    while kill -0 $run 2>/dev/null && ! grep -qs "$((at / 10 == 1 ? 0 : 1)) restarts are left" run.err; do sleep 0.05; done
+done
+wait $run || fail "exit $?: $(tail -n 4 run.err)"
+[ "$(grep -c 'all start again' run.err)" = 2 ] || fail "not started again twice: $(cat run.err)"
+diff <(grep checksum plain.out) <(grep checksum run.out) || fail 'other weights'
+diff <(timeless plain.jsonl) <(timeless run.jsonl) >differs || fail "another log: $(head -n 4 differs)"
+
+(sleep 1 && kill_one last.jsonl) &
+# shellcheck disable=SC2086  # words
+if NARROWCAST_RESTARTS=0 "$here/../host/ranks.sh" 2 "$n" $common --epochs 100 --log "$dir/last.jsonl" >last.out 2>&1; then fail 'no restarts: exit 0'; fi
+refused "must be 0 to 999" env NARROWCAST_RESTARTS=x "$here/../host/ranks.sh" 2 "$n" train
+exit $bad
