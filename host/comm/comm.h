@@ -2,7 +2,7 @@
  * transport (comm_over.h), or through memory between fibers of one thread (comm_virtual.h).
  *
  * A wait that passes its deadline prints the ranks that do not answer. Over MPI it then ends the
- * whole job, so a call either returns or its process ends. Over the caller's transport it returns a
+ * whole job, unless comm_open_elastic() opened it, so a call either returns or its process ends. Over the caller's transport it returns a
  * negative errno, and so do all later calls, also after a failed call of the transport.
  *
  * One thread at a time may call: the one that opened the job or, if comm_threads(), any other. */
@@ -128,8 +128,8 @@ int comm_all_gather(struct comm *c, const void *mine, size_t bytes, void *all,
                     const uint8_t **parts);
 /* Send bytes from rank `from` to rank `to`. Only these two call it. */
 int comm_pass(struct comm *c, int from, int to, void *buf, size_t bytes);
-/* Send bytes to rank `to`, and receive as many of each of the ranks [from, from + n). all: [n * bytes].
- * Ranks that send to each other call it at the same time. */
+/* Send bytes to rank `to`, and receive as many of each of the ranks [from, from + n).
+ * all: [n * bytes]. Ranks that send to each other call it at the same time. */
 int comm_pass_on(struct comm *c, int to, const void *mine, size_t bytes, int from, int n,
                  void *all);
 /* Compare the bytes of all ranks, whose lengths may differ. Returns 0 if they are equal, else

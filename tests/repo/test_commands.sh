@@ -38,6 +38,8 @@ done
 not_here() {
     case $1 in
     *' -H '*) echo 'several machines' ;;
+    *'--with-ft ulfm'*) echo 'test_elastic.sh does it' ;;
+    *NARROWCAST_RESTARTS=*) echo 'test_restart.sh does it' ;;
     'make tools'* | 'make shell'*) echo 'it installs' ;;
     'make bitstream'*) echo 'test_bitstream.sh does a part of it' ;;
     openFPGALoader*) echo 'no board' ;;

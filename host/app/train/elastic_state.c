@@ -1,5 +1,5 @@
-/* elastic_state.c : keeps the states of the last two steps in memory, and restores one of them after ranks
- * died or joined.
+/* elastic_state.c : keeps the states of the last two steps in memory, and restores one of them
+ * after processes died or joined.
  *
  *     process 0          process 1          process 2
  *     weights            weights            weights          the same on all

@@ -1,5 +1,5 @@
-/* comm_mpi_elastic.c : jobs that go on without ranks that died, and take in new ones, by MPI's fault
- * tolerance (ULFM).
+/* comm_mpi_elastic.c : lets jobs go on without ranks that died, and take in new ones, by MPI's
+ * fault tolerance (ULFM).
  *
  *     a call fails --revoke--> all ranks' calls fail --comm_all_fine()--> false everywhere
  *     --comm_renew()--> a communicator of the living --> the callers go on from a common state
