@@ -23,12 +23,19 @@ timeless() { grep -E '"kind":"(step|epoch)"' "$1" | sed -E 's/,"([a-z_]*_s|offlo
 members() { pgrep -x -P "$(pgrep -d, -f "with-ft ulfm .*$dir/run.jsonl")" narrowcast; }
 one() { members | shuf -n 1 --random-source=<(yes "$RANDOM"); }
 event() {
-    local who n_now
+    local who n_now was
     who=$(one) n_now=$(members | wc -l)
     case $1 in
     kill) [ "$n_now" -gt 1 ] && kill -9 "$who" ;;
     stop) [ "$n_now" -gt 1 ] && kill -STOP "$who" && { sleep "$2"; kill -CONT "$who" 2>/dev/null || true; } ;;
-    join) [ "$n_now" -lt 6 ] && grep -q '^SigCgt:.*[89a-f]..$' "/proc/$who/status" && kill -USR2 "$who" ;;
+    join) # without deaths until it is connected, which Open MPI does not survive
+        was=$(grep -ac 'go on from' run.err)
+        [ "$n_now" -lt 6 ] && grep -q '^SigCgt:.*[89a-f]..$' "/proc/$who/status" && kill -USR2 "$who" &&
+            for _ in $(seq 80); do
+                [ "$(grep -ac 'go on from' run.err)" = "$was" ] || break
+                sleep 0.1
+            done
+        ;;
     esac
 }
 

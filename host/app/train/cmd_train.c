@@ -96,6 +96,14 @@ static bool any_blocks(struct comm *comm, const struct train_options *o)
     return comm_max_i8(comm, &some, 1) == 0 && some;
 }
 
+/* Makes a restarted job resume the checkpoint that it wrote, if any and if --resume names none. */
+static void resume_own(struct train_options *o)
+{
+    if (train_restarts() && o->save && !o->resume &&
+        checkpoint_is_of(o->save, getenv("NARROWCAST_RUN")))
+        o->resume = o->save;
+}
+
 int cmd_train(int argc, char **argv)
 {
     struct train_options o = {.deadline = DEADLINE_S};
@@ -108,7 +116,7 @@ int cmd_train(int argc, char **argv)
     const bool elastic =
         rc == 0 && o.elastic && !parsed.help && (comm_can_be_elastic() || !train_restarts());
     if (rc == 0 && !elastic)
-        train_restart(&o);
+        resume_own(&o);
     if (elastic)
         elastic_listen();
     int joined =

@@ -129,9 +129,6 @@ int train_agree(struct train *t, int rc);
  * NARROWCAST_RUN, the id of the job's checkpoints. */
 bool train_restarts(void);
 
-/* Makes a restarted job resume the checkpoint that it wrote, if any and if --resume names none. */
-void train_restart(struct train_options *o);
-
 /* Opens the job in stages that end in train_agree(). *t must be zero except for o and comm. */
 int train_open(struct train *t);
 void train_close(struct train *t);

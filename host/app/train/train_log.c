@@ -18,13 +18,6 @@ bool train_restarts(void)
            strspn(id, "0123456789abcdef") == CHECKPOINT_RUN_BYTES;
 }
 
-void train_restart(struct train_options *o)
-{
-    if (train_restarts() && o->save && !o->resume &&
-        checkpoint_is_of(o->save, getenv("NARROWCAST_RUN")))
-        o->resume = o->save;
-}
-
 void train_run_id_set(struct train *t)
 {
     uint64_t id = 0;

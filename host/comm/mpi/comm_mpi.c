@@ -33,7 +33,6 @@ int comm_mpi_room(struct comm_mpi *m)
 
 void comm_mpi_room_free(struct comm_mpi *m)
 {
-    comm_mpi_seats_close(m);
     comm_fini(&m->comm);
     free(m->req);
     free(m->status);
@@ -131,7 +130,7 @@ int comm_mpi_join(const struct comm_members *o, MPI_Comm mpi, struct comm_mpi *m
     mpilib->Comm_size(mpi, &n_ranks);
     if (m) {
         m->mpi = mpi;
-        m->comm.ops = m->elastic ? comm_mpi_elastic_ops() : &comm_mpi_ops;
+        m->comm.ops = m->comm.ops ? m->comm.ops : &comm_mpi_ops;
         m->comm.threads = comm_mpi_level(level) != COMM_MAIN;
         m->comm.rank = rank;
         m->comm.n_ranks = n_ranks;

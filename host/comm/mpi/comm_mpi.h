@@ -40,17 +40,13 @@ int comm_mpi_check(int mpi_rc, const char *what);
 int comm_mpi_ok(struct comm *c, int mpi_rc, const char *what);
 
 extern const struct comm_ops comm_mpi_ops;
-const struct comm_ops *comm_mpi_elastic_ops(void);
 
 /* Fill m for a job on `mpi`, a communicator of its own, and agree with its ranks on the result. m:
- * zero except for `elastic`, or NULL if out of memory. */
+ * zero except for `elastic` and comm.ops (if not comm_mpi_ops), or NULL if out of memory. */
 int comm_mpi_join(const struct comm_members *o, MPI_Comm mpi, struct comm_mpi *m);
 /* Allocate and free what depends on the number of ranks. */
 int comm_mpi_room(struct comm_mpi *m);
 void comm_mpi_room_free(struct comm_mpi *m);
-
-/* Give back the seats of an elastic job (comm_mpi_elastic.c). */
-void comm_mpi_seats_close(struct comm_mpi *m);
 
 /* Return a place for one more request, or NULL after reporting -ENOMEM. Increment comm.n_req once
  * the request is in flight. */

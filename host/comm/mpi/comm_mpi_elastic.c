@@ -94,7 +94,21 @@ static int failed(const struct comm *c)
     return ((const struct comm_mpi *)c)->failed;
 }
 
-const struct comm_ops *comm_mpi_elastic_ops(void)
+static void seats_close(struct comm_mpi *m)
+{
+    if (m->seats)
+        munmap(m->seats->seat, m->seats->bytes);
+    free(m->seats);
+    m->seats = NULL;
+}
+
+static void leave(struct comm *c)
+{
+    seats_close(comm_mpi(c));
+    comm_mpi_ops.leave(c);
+}
+
+static const struct comm_ops *elastic_ops(void)
 {
     static struct comm_ops ops;
     ops = comm_mpi_ops;
@@ -102,18 +116,11 @@ const struct comm_ops *comm_mpi_elastic_ops(void)
     ops.missing = missing;
     ops.fail = fail;
     ops.failed = failed;
+    ops.leave = leave;
     return &ops;
 }
 
 /* ---- seats ---- */
-
-void comm_mpi_seats_close(struct comm_mpi *m)
-{
-    if (m->seats)
-        munmap(m->seats->seat, m->seats->bytes);
-    free(m->seats);
-    m->seats = NULL;
-}
 
 static struct elastic_seats *seats_map(const char *name, int n_ranks)
 {
@@ -215,8 +222,9 @@ static int move(struct comm_mpi *m, MPI_Comm mpi)
     const MPI_Comm old = m->mpi;
     const bool had = m->comm.ops != NULL;
     mpilib->Comm_set_errhandler(mpi, mpilib->errors_return);
+    seats_close(m);
     comm_mpi_room_free(m);
-    *m = (struct comm_mpi){.elastic = true};
+    *m = (struct comm_mpi){.comm = {.ops = elastic_ops()}, .elastic = true};
     if (had)
         mpilib->Comm_free(&(MPI_Comm){old});
     m->mpi = mpi;
