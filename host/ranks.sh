@@ -41,12 +41,13 @@ ranks.sh)
         ;;
     *) echo "ranks.sh: NARROWCAST_MPS '$NARROWCAST_MPS': must be 0 or 1" >&2; exit 2 ;;
     esac
-    restarts=${NARROWCAST_RESTARTS:-0} ft=''
+    restarts=${NARROWCAST_RESTARTS:-0} ft='' done=''
     case $restarts in *[!0-9]* | ????*) echo "ranks.sh: NARROWCAST_RESTARTS '$restarts': must be 0 to 999" >&2; exit 2 ;; esac
     if [ "$restarts" -gt 0 ]; then
         NARROWCAST_RUN=$(od -An -N8 -tx8 /dev/urandom | tr -d ' ') # the checkpoints of this job
-        export NARROWCAST_RUN
-        ! mpirun --with-ft ulfm -np 1 true >/dev/null 2>&1 || ft='--with-ft ulfm'
+        done=$(mktemp -u) # made by `train --elastic` when it has ended well: mpirun's status may be that of a dead rank
+        export NARROWCAST_RUN NARROWCAST_DONE="$done"
+        case " $* " in *' --elastic '*) ! mpirun --with-ft ulfm -np 1 true >/dev/null 2>&1 || ft='--with-ft ulfm' ;; esac
     fi
     # On SIGINT and SIGTERM mpirun kills ranks (Open MPI 4: after a second, 5: at once), but it
     # forwards SIGUSR1: ranks finish their step at the first and end at the second. mpirun runs in
@@ -76,8 +77,12 @@ ranks.sh)
             wait $! || rc=$?
             kill -0 $! 2>/dev/null || break # otherwise a signal ended the wait
         done
+        if [ -n "$done" ] && [ -e "$done" ]; then
+            rm -f "$done"
+            rc=0
+        fi
         case $rc in
-        104 | 110 | 13[4-79]) ;; # lost its peer, did not answer, was killed
+        5 | 104 | 110 | 13[4-79]) ;; # lost another rank, did not answer, was killed
         *) break ;;
         esac
         { [ "$restarts" -gt 0 ] && [ -z "$asked" ]; } || break

@@ -395,7 +395,9 @@ int comm_grow(struct comm *c, char **args)
     }
     TRY(comm_agree(c, rc));
     guard_begin(&g);
+    err_hold(); /* all go on without the new process if it dies */
     rc = connect_sides(m->mpi, 0, bridge, false, &mpi);
+    err_release(false);
     guard_end(&g);
     if (rc < 0)
         fail(c, rc);
