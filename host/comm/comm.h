@@ -146,9 +146,9 @@ int comm_wait(struct comm *c);
 /* Join like comm_open(). Once a rank is lost, the calls of all others return a negative errno, and
  * comm_failed() does too, until comm_renew(). A rank that makes no call for deadline_s while others
  * of its machine wait for it is killed; ranks of other machines are waited for.
- * *joins: this process was started by comm_grow(); its ranks are then a running job's.
+ * joins: comm_grow() started this process, for a running job.
  * Reports -ENOTSUP if MPI has no fault tolerance (ULFM), or mpirun was not asked for it. */
-int comm_open_elastic(double deadline_s, struct comm **out, bool *joins);
+int comm_open_elastic(double deadline_s, bool joins, struct comm **out);
 
 /* True if comm_open_elastic() can be used here. Reports nothing. */
 bool comm_can_be_elastic(void);

@@ -5,7 +5,7 @@
 set -u
 . "$(dirname "$0")/../lib/in_folder.sh"
 . "$here/lib/refused.sh"
-blocks=12 run=
+blocks=12 run='' launch=(mpirun --with-ft ulfm -np)
 trap 'kill $run 2>/dev/null; wait; rm -rf "$dir"' EXIT
 
 refused '--elastic needs --blocks V' "$n" train --elastic 1
@@ -44,7 +44,7 @@ disturbed() {
     local processes=$1 events=$2 e done_ones=
     shift 2
     "$n" emulate --ranks $blocks --log plain.jsonl "$@" >plain.out 2>&1 || fail "undisturbed: $(tail -n 3 plain.out)"
-    mpirun --with-ft ulfm -np "$processes" "$n" train --blocks $blocks --elastic 1 --deadline 2 --log "$dir/run.jsonl" "$@" >run.out 2>run.err &
+    "${launch[@]}" "$processes" "$n" train --blocks $blocks --elastic 1 --deadline 2 --log "$dir/run.jsonl" "$@" >run.out 2>run.err &
     run=$!
     until grep -qs '"kind":"step"' run.jsonl || ! kill -0 $run; do sleep 0.05; done
     for e in $events; do
@@ -55,8 +55,10 @@ disturbed() {
         esac
     done
     # mpirun's status may be that of a process that was killed, or 1 if it joined before
-    wait $run || [[ $? =~ ^(1|137)$ ]] || fail "$processes processes,$done_ones: exit $?: $(grep -av NBC_ run.err | tail -n 3)"
-    run=
+    wait $run
+    status=$?
+    [[ $status =~ ^(0|1|137)$ ]] || fail "$processes processes,$done_ones: exit $status: $(grep -av NBC_ run.err | tail -n 3)"
+    run=''
     diff <(grep checksum plain.out) <(grep checksum run.out) >/dev/null || fail "$processes processes,$done_ones: $(grep checksum run.out), not $(grep checksum plain.out)"
     diff <(timeless plain.jsonl) <(timeless run.jsonl) >differs || fail "$processes processes,$done_ones: another log: $(head -n 4 differs)"
     if grep -a 'narrowcast: ' run.err | grep -Ev 'did not (answer|connect)|has waited|none is left'; then fail "$processes processes,$done_ones: other lines"; fi
@@ -84,5 +86,11 @@ if [ "${1-}" = long ]; then
 else
     # shellcheck disable=SC2086  # words
     disturbed 3 '0.3 kill 0.7 join 0.8 kill 0.3 stop:3' $resnet8 --epochs 5
+    # its status is that of the run
+    launch=(env NARROWCAST_RESTARTS=1 "$(realpath "$here/../host/ranks.sh")")
+    # shellcheck disable=SC2086  # words
+    disturbed 3 '0.3 kill 0.5 join 0.5 kill' $resnet8 --epochs 5
+    [ "$status" = 0 ] || fail "ranks.sh: exit $status"
+    if grep -a 'all start again' run.err; then fail 'ranks.sh started again'; fi
 fi
 exit $bad

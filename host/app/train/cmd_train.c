@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static const double DEADLINE_S = 60; /* until the options are read */
@@ -123,8 +124,10 @@ int cmd_train(int argc, char **argv)
     struct comm *comm;
     err_hold();
     signal(SIGPIPE, SIG_IGN); /* if the reader of --log closes it, the write fails */
+    const bool joins = argc > 0 && !strcmp(argv[0], ELASTIC_JOINS);
+    if (joins)
+        argc--, argv++;
     int rc = train_options_read(&train_command, argc, argv, &o, &parsed);
-    bool joins = false;
     const bool elastic =
         rc == 0 && o.elastic && !parsed.help && (comm_can_be_elastic() || !train_restarts());
     if (rc == 0 && !elastic)
@@ -132,7 +135,7 @@ int cmd_train(int argc, char **argv)
     if (elastic)
         elastic_listen();
     int joined =
-        elastic ? comm_open_elastic(o.deadline, &comm, &joins) : comm_open(o.deadline, &comm);
+        elastic ? comm_open_elastic(o.deadline, joins, &comm) : comm_open(o.deadline, &comm);
     if (joined < 0) {
         err_release(true);
         return joined;

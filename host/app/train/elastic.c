@@ -35,12 +35,13 @@ bool elastic_asked(void)
 struct elastic *elastic_open(const struct train_options *o, struct comm *comm, bool joins, int argc,
                              char **argv)
 {
-    static char command[] = "train";
+    static char command[] = "train", word[] = ELASTIC_JOINS;
     struct elastic *e = buf_alloc(sizeof *e);
-    if (!e || !(e->args = buf_alloc(((size_t)argc + 2) * sizeof *e->args)))
+    if (!e || !(e->args = buf_alloc(((size_t)argc + 3) * sizeof *e->args)))
         return free(e), NULL;
     e->args[0] = command;
-    memcpy(e->args + 1, argv, (size_t)argc * sizeof *argv);
+    e->args[1] = word;
+    memcpy(e->args + 2, argv, (size_t)argc * sizeof *argv);
     e->o = o;
     e->comm = comm;
     e->joins = joins;

@@ -20,6 +20,9 @@ enum { ELASTIC_GROWS = 1 << 16 };
 /* Makes SIGUSR2 a request for one more process. Call it as early as possible. */
 void elastic_listen(void);
 
+/* First argument of a process that was started to join. */
+#define ELASTIC_JOINS "joins"
+
 /* comm: from comm_open_elastic(); it stays the caller's. argv: those of
  * the command, for new processes. Returns NULL if out of memory. */
 struct elastic *elastic_open(const struct train_options *o, struct comm *comm, bool joins, int argc,

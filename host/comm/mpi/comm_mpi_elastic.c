@@ -279,32 +279,25 @@ static int connect_sides(MPI_Comm local, int leader, MPI_Comm bridge, bool is_ne
     return comm_mpi_check(rc, "connect a new process");
 }
 
-static int join_parent(MPI_Comm parent, double deadline_s, MPI_Comm *out)
+static int join_parent(MPI_Comm *out)
 {
-    struct comm_mpi none = {.seats = NULL};
-    struct guard g = {.m = &none, .deadline_s = deadline_s + SPAWN_S, .exits = true};
-    MPI_Comm bridge;
-    guard_begin(&g);
-    int rc = comm_mpi_check(mpilib->Intercomm_merge(parent, 1, &bridge), "join the job");
-    if (rc == 0)
-        rc = connect_sides(mpilib->self, 0, bridge, true, out);
-    guard_end(&g);
-    return rc;
+    MPI_Comm parent, bridge;
+    TRY(comm_mpi_check(mpilib->Comm_get_parent(&parent), "join the job"));
+    TRY(comm_mpi_check(mpilib->Intercomm_merge(parent, 1, &bridge), "join the job"));
+    return connect_sides(mpilib->self, 0, bridge, true, out);
 }
 
-static int open_first(struct comm_mpi *m, bool *joins)
+static int open_first(struct comm_mpi *m, bool joins)
 {
-    MPI_Comm parent, mpi;
+    MPI_Comm mpi;
     mpilib->Comm_set_errhandler(mpilib->world, mpilib->errors_return);
     mpilib->Comm_set_errhandler(mpilib->self, mpilib->errors_return);
-    TRY(comm_mpi_check(mpilib->Comm_get_parent(&parent), "join the job"));
-    *joins = parent != mpilib->comm_null;
-    TRY(*joins ? join_parent(parent, m->comm.deadline_s, &mpi)
-               : comm_mpi_check(mpilib->Comm_dup(mpilib->world, &mpi), "join the job"));
+    TRY(joins ? join_parent(&mpi)
+              : comm_mpi_check(mpilib->Comm_dup(mpilib->world, &mpi), "join the job"));
     return move(m, mpi);
 }
 
-int comm_open_elastic(double deadline_s, struct comm **out, bool *joins)
+static int open_job(double deadline_s, bool joins, struct comm **out)
 {
     /* Open MPI 5.0's collectives by machine (han) do not agree on a job's machines once processes
      * have died and joined */
@@ -321,6 +314,19 @@ int comm_open_elastic(double deadline_s, struct comm **out, bool *joins)
     comm_mpi_count_open(1);
     *out = &m->comm;
     return 0;
+}
+
+/* If the job ends or dies meanwhile, a new process waits in vain, already for MPI's start. */
+int comm_open_elastic(double deadline_s, bool joins, struct comm **out)
+{
+    struct comm_mpi none = {.seats = NULL};
+    struct guard g = {.m = &none, .deadline_s = deadline_s + SPAWN_S, .exits = true};
+    if (joins)
+        guard_begin(&g);
+    const int rc = open_job(deadline_s, joins, out);
+    if (joins)
+        guard_end(&g);
+    return rc;
 }
 
 bool comm_all_fine(struct comm *c, bool fine)
