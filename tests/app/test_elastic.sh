@@ -1,12 +1,12 @@
 #!/bin/bash
 # test_elastic.sh : processes of `train --elastic` are killed, stopped for longer than the deadline, and
-# added. The run must end with the weights and the log of an undisturbed one. Needs an MPI with
-# fault tolerance (Open MPI 5). `long [SEED]`: 20 runs with 10 events each, with resnet8 and charlstm.
+# added, also with a card that dies. The run must end with the weights and the log of an undisturbed
+# one. Needs an MPI with fault tolerance (Open MPI 5). `long [SEED]`: 20 runs with 10 events each, with resnet8 and charlstm.
 set -u
 . "$(dirname "$0")/../lib/in_folder.sh"
 . "$here/lib/refused.sh"
-blocks=12 run='' launch=(mpirun --with-ft ulfm -np)
-trap 'kill $run 2>/dev/null; wait; rm -rf "$dir"' EXIT
+blocks=12 run='' card='' by_card='' launch=(mpirun --with-ft ulfm -np)
+trap 'kill $run $card 2>/dev/null; wait; rm -rf "$dir"' EXIT
 
 refused '--elastic needs --blocks V' "$n" train --elastic 1
 if ! "$n" train --help elastic | grep -q ulfm; then fail 'no help'; fi
@@ -26,6 +26,7 @@ event() {
     local who n_now was
     who=$(one) n_now=$(members | wc -l)
     case $1 in
+    card) kill -9 "$card" ;;
     kill) [ "$n_now" -gt 1 ] && kill -9 "$who" ;;
     stop) [ "$n_now" -gt 1 ] && kill -STOP "$who" && { sleep "$2"; kill -CONT "$who" 2>/dev/null || true; } ;;
     join) # without deaths until it is connected, which Open MPI does not survive
@@ -43,8 +44,10 @@ event() {
 disturbed() {
     local processes=$1 events=$2 e done_ones=
     shift 2
+    rm -f run.jsonl
     "$n" emulate --ranks $blocks --log plain.jsonl "$@" >plain.out 2>&1 || fail "undisturbed: $(tail -n 3 plain.out)"
-    "${launch[@]}" "$processes" "$n" train --blocks $blocks --elastic 1 --deadline 2 --log "$dir/run.jsonl" "$@" >run.out 2>run.err &
+    # shellcheck disable=SC2086  # words
+    "${launch[@]}" "$processes" "$n" train --blocks $blocks --elastic 1 --deadline 2 --log "$dir/run.jsonl" $by_card "$@" >run.out 2>run.err &
     run=$!
     until grep -qs '"kind":"step"' run.jsonl || ! kill -0 $run; do sleep 0.05; done
     for e in $events; do
@@ -61,7 +64,7 @@ disturbed() {
     run=''
     diff <(grep checksum plain.out) <(grep checksum run.out) >/dev/null || fail "$processes processes,$done_ones: $(grep checksum run.out), not $(grep checksum plain.out)"
     diff <(timeless plain.jsonl) <(timeless run.jsonl) >differs || fail "$processes processes,$done_ones: another log: $(head -n 4 differs)"
-    if grep -a 'narrowcast: ' run.err | grep -Ev 'did not (answer|connect)|has waited|none is left'; then fail "$processes processes,$done_ones: other lines"; fi
+    if grep -a 'narrowcast: ' run.err | grep -Ev 'did not (answer|connect)|has waited|none is left|offload abandoned'; then fail "$processes processes,$done_ones: other lines"; fi
     echo "$processes processes,$done_ones: $(grep -ac ' lost$' run.err) losses; $(grep -ao 'go on .*' run.err | grep -o '[0-9.]* s' | sort -n | tail -n 1) at most"
 }
 
@@ -86,6 +89,13 @@ if [ "${1-}" = long ]; then
 else
     # shellcheck disable=SC2086  # words
     disturbed 3 '0.3 kill 0.7 join 0.8 kill 0.3 stop:3' $resnet8 --epochs 5
+    "$n" sim --listen 127.0.0.1:0 --engine c >card.out 2>card.err &
+    card=$!
+    until grep -qs '^listening on ' card.out || ! kill -0 $card; do sleep 0.1; done
+    by_card="--offload udp://$(sed -n 's/^listening on //p' card.out) --card-deadline 3"
+    # shellcheck disable=SC2086  # words
+    disturbed 3 '0.4 kill 0.9 card kill' $resnet8 --epochs 5
+    by_card=''
     # its status is that of the run
     launch=(env NARROWCAST_RESTARTS=1 "$(realpath "$here/../host/ranks.sh")")
     # shellcheck disable=SC2086  # words
