@@ -26,7 +26,7 @@ if [ -n "$rtl" ]; then
 fi
 
 conform --card "$plain" --only card/disabled --json >out || fail 'a vector that is not run is a failure'
-[ "$(cat out)" = '{"kind":"vector","id":"card/disabled","rules":"R98 R112","result":"not run","why":"the card is shared and stays enabled (R119)"}
+[ "$(cat out)" = '{"kind":"vector","id":"card/disabled","rules":"R98 R99 R112","result":"not run","why":"the card is shared and stays enabled (R119)"}
 {"kind":"conform","passed":0,"failed":0,"not_run":1}' ] || fail "--json: $(cat out)"
 mkdir -p root/bin root/share/narrowcast bare/bin
 cp "$n" root/bin && cp "$n" bare/bin && cp -r "$vectors" root/share/narrowcast

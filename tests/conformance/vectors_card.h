@@ -176,7 +176,11 @@ static void slot_scripts(void)
     give_sum(0, 0); /* not in 1: again */
     give_sum(1, 0); /* in 1: stale */
     give_sum(0, 1);
-    give_sum(1, 0); /* DONE(1): stale */
+    give_sum(1, 0);                                               /* DONE(1): stale */
+    struct pkt_header h = sum_of(usual_job, 0, 1, 0x43, 0x43, 1); /* another tag and shift: */
+    h.tag ^= 1;
+    h.out_shift = 1;
+    script_give(h, payload_of(0, 1, true), 1); /* the result of chunk 1 as it was */
     script_close();
     script_open("stale", "R103 R108", usual_job, 0);
     give_sum(0, 0xffffffff); /* nothing is kept */
@@ -198,6 +202,11 @@ static void slot_scripts(void)
     give_sum(0, 1);
     script_give(ping_of(usual_job, 0, 4), NULL, 0);
     script_close();
+    const struct frame_job many = {1, 41, 8, 4, 0, 6};
+    script_open("ping-many", "R97", many, 0);
+    give_sum(40, 0);
+    script_give(ping_of(many, 40, 5), NULL, 0);
+    script_close();
     const struct frame_job one = {2, 1, 0, 2, 0x4343, 5};
     script_open("one-rank", "R104 R105 R107", one, 0);
     give_sum(0, 0);
@@ -209,7 +218,7 @@ static void slot_scripts(void)
     give_sum(1, 0);
     give_sum(1, 0);
     for (uint16_t r = 0; r < 2; r++) {
-        struct pkt_header h = sum_of(usual_job, r, 1, 0, 0, 1);
+        h = sum_of(usual_job, r, 1, 0, 0, 1);
         h.op = PKT_OP_MAX;
         h.flags = 0;
         script_give(h, payload_of(r, 1, false), 1);
@@ -288,6 +297,7 @@ static void nak_script(void)
         {"out-fmt", 28, 1, 0x00, 0, 0}, {"shift-7", 29, 1, 7, 0, 0},
         {"zero0", 30, 2, 0x100, 0, 0},  {"status", 36, 4, 1, 0, 0},
         {"echo", 40, 8, 1, 0, 0},       {"zero1", 52, 4, 0x80000000u, 0, 0}};
+    static const uint8_t large[CARD_FRAME_BYTES];
     const struct frame_job job = {3, 33, 8, 4, 0, 9};
     uint8_t frame[CARD_FRAME_BYTES];
     script_open("nak", "R96 R101 R102", usual_job, 0);
@@ -305,6 +315,16 @@ static void nak_script(void)
     h.chunk = 1;
     h.out_fmt = 0x43;
     script_give(h, payload_of(1, 0, true), 1);
+    h.out_fmt = 0;
+    h.beats = 2; /* of one beat of payload */
+    script_give(h, payload_of(1, 0, true), 1);
+    h = sum_of(usual_job, 1, 0, 0x52, 0x5a, 3); /* no multiple of 2, though 3 / 2 is 1 */
+    script_give(h, payload_of(1, 0, true), 1);
+    h = sum_of(usual_job, 1, 0, 0x30, 0x5a, CARD_BEATS + 4); /* fits, but the result would not */
+    script_give(h, large, (CARD_BEATS + 4) / 4);
+    h = ping_of(usual_job, 1, 5);
+    h.slot = 7;
+    script_give(h, NULL, 0);
     script_close();
     const struct frame_job narrow = {1, 2, 8, 4, 0x4352, 9};
     script_open("nak-job-formats", "R102", narrow, 0);
@@ -326,15 +346,23 @@ static void drop_script(void)
                                         {"key", 8, 8, 0x0123456789abcdeeu, 0, 0},
                                         {"rank", 6, 2, 2, 0, 0},
                                         {"rank-group", 6, 2, 0xffff, 0, 0}};
-    uint8_t frame[CARD_FRAME_BYTES];
+    static const uint8_t large[CARD_FRAME_BYTES];
+    uint8_t frame[CARD_FRAME_BYTES + PKT_BEAT_BYTES];
     struct pkt_header h = sum_of(usual_job, 1, 0, 0x43, 0x43, 1);
-    script_open("drop", "R98 R99 R100 R112", usual_job, 0);
+    script_open("drop", "R83 R85 R98 R99 R100 R112", usual_job, 0);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         frame_put(h, payload_of(1, 0, true), 1, frame);
         pkt_put_uint(frame + bad[i].at, bad[i].value, bad[i].n);
         pkt_put_uint(frame + PKT_HEADER_CRC_AT, crc32c(frame, PKT_HEADER_CRC_AT), 4);
         script_give_from(frame_ip(1, 1), frame_port(1), frame, 128);
     }
+    script_give_from(frame_ip(1, 1), frame_port(1), frame,
+                     frame_put(h, large, CARD_BEATS + 1, frame));
+    frame_put(h, payload_of(1, 0, true), 1, frame);
+    pkt_put_uint(frame + PKT_LEN_AT, 96, 2); /* a length that is right, but no multiple of 64 */
+    pkt_put_uint(frame + PKT_PAYLOAD_CRC_AT, crc32c(frame + PKT_HEADER_BYTES, 32), 4);
+    pkt_put_uint(frame + PKT_HEADER_CRC_AT, crc32c(frame, PKT_HEADER_CRC_AT), 4);
+    script_give_from(frame_ip(1, 1), frame_port(1), frame, 96);
     frame_put(h, payload_of(1, 0, true), 1, frame);
     script_give_from(frame_ip(1, 1), frame_port(1), frame, 127);
     script_give_from(frame_ip(1, 1), frame_port(1), frame, 63);

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "codec/codec.h"
 #include "hls/arith/philox.h"
+#include "hls/arith/relative.h"
 #include "hls/core/beat.h"
 #include "vec/pack.h"
 #include "vector_line.h"
@@ -179,6 +180,7 @@ static void stochastic_lines(const char *name)
     put_random(&in, random, f, least);
     put_random(&in, random, f, least > 1 ? least - 1 : 0);
     put_random(&in, random, f, least > 0x02000000 ? least - 0x01800000 : 1);
+    put_random(&in, random, f, least > 0x03000000 ? least - 0x02800000 + 0x2aaaab : 1);
     put_random(&in, random, f, 0x7fc00000);
     put_random(&in, random, f, 0);
     snprintf(id, sizeof id, "cast/%s/stochastic", name);
@@ -251,6 +253,8 @@ static void cast_lines(void)
     trunc_line();
 }
 
+static void uncast_above_line(void);
+
 static void uncast_lines(void)
 {
     static const int shifts[] = {0, 17, -150, 127};
@@ -286,9 +290,52 @@ static void uncast_lines(void)
             line_words("x", x, n, 8);
             line_close();
         }
+    uncast_above_line();
+}
+
+/* codes in words of 8 bits, whose upper bits are ignored */
+static void uncast_above_line(void)
+{
+    const struct mf_fmt f = format_of("e3m0");
+    uint32_t codes[32], x[32];
+    for (uint32_t k = 0; k < 32; k++) {
+        codes[k] = k * 0x10 % 0xf0 + 0x10 + k % 16;
+        x[k] = mf_dec(f, codes[k], 0);
+    }
+    line_open("uncast/e3m0/above", "uncast", "R2");
+    line_text("format", "e3m0");
+    line_int("shift", 0);
+    line_words("codes", codes, 32, 2);
+    line_words("x", x, 32, 8);
+    line_close();
 }
 
 /* ---- random bits ---- */
+
+/* The keys that a rank has for a layer in a step. */
+static void layer_key_lines(void)
+{
+    static const uint64_t steps[] = {3, 1000, 0x100000003};
+    const struct codec_spec spec = {.codec = "qsgd:4"};
+    struct codec c;
+    char id[64];
+    if (codec_parse(&spec, &c) < 0)
+        abort();
+    for (size_t k = 0; k < 3; k++) {
+        const uint32_t layer = 2, rank = 1;
+        const uint64_t cast = codec_key(&c, steps[k], layer, rank);
+        snprintf(id, sizeof id, "random/layer-%zu", k);
+        line_open(id, "layer_keys", "R22");
+        line_u64("seed", c.seed);
+        line_u64("step", steps[k]);
+        line_int("layer", (long)layer);
+        line_int("rank", (long)rank);
+        line_u64("cast", cast);
+        line_u64("sums", philox_key(c.seed, (uint32_t)steps[k], layer, 0, 0x73756d73));
+        line_u64("samples", relative_samples_key(cast));
+        line_close();
+    }
+}
 
 static void random_lines(void)
 {
@@ -301,6 +348,7 @@ static void random_lines(void)
     enum { N = sizeof at / sizeof *at };
     uint32_t words[N], bits[N];
     char id[64];
+    layer_key_lines();
     for (int i = 0; i < 3; i++) {
         const uint32_t *c = counters[i];
         const struct philox_block block = {{c[0], c[1], c[2], c[3]}};

@@ -38,6 +38,7 @@ static void script_start(uint32_t index, uint32_t ranks, uint32_t base, uint32_t
 
 static void register_scripts(void)
 {
+    static const uint32_t caps[] = {REG_CAP_SLOTS, REG_CAP_JOBS, REG_CAP_BEATS, REG_CAP_FORMATS};
     static const uint32_t read[] = {REG_ID,      REG_VERSION,    REG_JOB_RANKS, REG_JOB_KEY_LO,
                                     REG_RANK_IP, REG_JOB_COMMIT, REG_JOB_INDEX, 0x05c};
     script_open("registers", "R113", usual_job, 0);
@@ -48,9 +49,14 @@ static void register_scripts(void)
     script_write(0x05c, 5);
     for (size_t i = 0; i < sizeof read / sizeof *read; i++)
         script_read(read[i]);
+    for (size_t i = 0; i < sizeof caps / sizeof *caps; i++)
+        script_read(caps[i]);
     script_close();
     script_open("start", "R114 R115", usual_job, 0);
     script_start(1, 2, 32, 4); /* the index is in use */
+    script_write(REG_JOB_INDEX, 3);
+    script_write(REG_JOB_COMMIT, REG_JOB_COMMIT_START); /* that cleared the staged values, too */
+    script_read(REG_STATUS);
     script_start(2, 2, 11, 4); /* slots of job 1 */
     script_start(2, 2, 0, 9);
     script_start(2, 0, 32, 4);
@@ -71,6 +77,8 @@ static void register_scripts(void)
 static void job_scripts(void)
 {
     struct frame_job again = usual_job;
+    struct pkt_header h = sum_of(usual_job, 0, 1, 0x43, 0x43, 1);
+    uint8_t frame[CARD_FRAME_BYTES];
     script_open("stop", "R100 R103 R115", usual_job, 0);
     give_sum(0, 0);
     give_sum(1, 0);
@@ -96,6 +104,18 @@ static void job_scripts(void)
     script_write(REG_RANK_COMMIT, 1);
     give_sum(0, 1);
     give_sum(1, 0);
+    script_write(REG_RANK_COMMIT, 1); /* nothing is staged: rank 0 has the address 0 */
+    script_give_from(0x0a0000fe, 4000, frame, frame_put(h, payload_of(0, 1, true), 1, frame));
+    script_close();
+    script_open("no-group", "R114", usual_job, 0); /* an address of no multicast group */
+    script_write(REG_JOB_INDEX, 1);
+    script_write(REG_JOB_COMMIT, 0);
+    script_write(REG_JOB_GROUP_IP, 0x0a010203);
+    script_write(REG_JOB_GROUP_PORT, 6000);
+    script_start(1, 2, 8, 4);
+    script.job = again;
+    give_sum(0, 0);
+    give_sum(1, 0);
     script_close();
     script_open("counters", "R98 R117", usual_job, 0);
     give_sum(0, 0);
@@ -106,12 +126,12 @@ static void job_scripts(void)
     script_read(REG_COUNTER_LO);
     script_read(REG_COUNTER_HI);
     give_sum(1, 0);
+    script_write(REG_CTRL, REG_CTRL_ENABLE); /* no latch */
     script_read(REG_COUNTER_LO);
     script_write(REG_COUNTER_INDEX, CNT_OUT_RESULT);
     script_write(REG_CTRL, REG_CTRL_ENABLE | REG_CTRL_LATCH);
     script_read(REG_COUNTER_LO);
     script_close();
-    uint8_t frame[CARD_FRAME_BYTES];
     frame_put(sum_of(usual_job, 1, 0, 0x43, 0x43, 1), payload_of(1, 0, true), 1, frame);
     script_open("seen", "R100 R118", usual_job, 0);
     script_read(REG_SEEN_RANK);
@@ -119,10 +139,15 @@ static void job_scripts(void)
     script_read(REG_SEEN_RANK);
     script_read(REG_SEEN_IP);
     script_read(REG_SEEN_PORT);
+    h.chunk = 0;
+    script_give_from(0x0a0000fe, 4000, frame, frame_put(h, payload_of(0, 0, true), 1, frame));
+    script_read(REG_SEEN_RANK);
     script_close();
-    script_open("disabled", "R98 R112", usual_job, 0);
+    script_open("disabled", "R98 R99 R112", usual_job, 0);
     script_write(REG_CTRL, 0);
     give_sum(0, 0);
+    frame[0] ^= 1; /* no frame either */
+    script_give_from(frame_ip(1, 0), frame_port(0), frame, 128);
     script_write(REG_CTRL, REG_CTRL_ENABLE);
     give_sum(0, 0);
     script_close();
@@ -209,17 +234,58 @@ static const uint32_t lease_live[][2] = {{LEASE_REG_LIVE | LEASE_READ, 0},
                                          {LEASE_REG_MALFORMED | LEASE_READ, 0},
                                          {LEASE_REG_EXPIRED | LEASE_READ, 0}};
 
+/* What hosts share: half of the free slots, the last job, the sources that the card has seen. */
+static void lease_sharing(uint64_t a, uint64_t b)
+{
+    static const uint32_t control[][2] = {{REG_CTRL, 1}, {REG_CTRL, 0}, {REG_CTRL | LEASE_READ, 0}};
+    static const uint32_t half[][2] = {{REG_JOB_INDEX, 2},          {REG_JOB_RANKS, 2},
+                                       {REG_JOB_KEY_LO, 8},         {REG_JOB_SLOT_BASE, 16},
+                                       {REG_JOB_SLOTS, 60},         {REG_JOB_COMMIT, 1},
+                                       {REG_STATUS | LEASE_READ, 0}};
+    static const uint32_t small[][2] = {{REG_JOB_INDEX, 3},          {REG_JOB_RANKS, 2},
+                                        {REG_JOB_KEY_LO, 9},         {REG_JOB_SLOT_BASE, 76},
+                                        {REG_JOB_SLOTS, 1},          {REG_JOB_COMMIT, 1},
+                                        {REG_STATUS | LEASE_READ, 0}};
+    static const uint32_t last[][2] = {{REG_JOB_INDEX, 0},          {REG_JOB_RANKS, 2},
+                                       {REG_JOB_KEY_LO, 9},         {REG_JOB_SLOT_BASE, 88},
+                                       {REG_JOB_SLOTS, 40},         {REG_JOB_COMMIT, 1},
+                                       {REG_STATUS | LEASE_READ, 0}};
+    static const uint32_t seen[][2] = {{REG_SEEN_RANK | LEASE_READ, 0},
+                                       {REG_SEEN_IP | LEASE_READ, 0},
+                                       {REG_SEEN_PORT | LEASE_READ, 0}};
+    const struct frame_job job = {1, 2, 8, 8, 0, 7};
+    uint8_t frame[CARD_FRAME_BYTES];
+    lease_script_open("lease/sharing", "R114 R119");
+    lease_give(LEASE_OPEN, 1, a, NULL, 0);
+    lease_give(LEASE_DO, 2, a, control, 3);
+    lease_give(LEASE_DO, 3, a, lease_job, 7);
+    lease_give(LEASE_OPEN, 1, b, NULL, 0);
+    lease_give(LEASE_DO, 2, b, seen, 3); /* nothing is seen */
+    lease_give(LEASE_DO, 3, b, half, 7);
+    lease_give(LEASE_DO, 4, b, small, 7);
+    lease_give(LEASE_DO, 5, b, last, 7); /* up to the card's last slot */
+    const size_t n = frame_put(sum_of(job, 0, 0, 0x43, 0x43, 1), payload_of(0, 0, true), 1, frame);
+    card_frame(model.card, 0x0a0000fe, 4000, frame, n);
+    fputs(",{\"from\":[\"0a0000fe\",4000],\"frame\":", line_to);
+    line_bare_bytes(frame, n);
+    fputc('}', line_to);
+    lease_give(LEASE_DO, 4, a, seen, 3);
+    lease_give(LEASE_DO, 6, b, seen, 3);
+    lease_script_close();
+}
+
 static void lease_lines(void)
 {
     const uint64_t a = 0x1122334455667788u, b = 99;
-    uint8_t bytes[LEASE_BYTES];
+    uint8_t bytes[LEASE_BYTES + 8];
     lease_script_open("lease/job", "R119 R122 R123 R124 R125");
     lease_give(LEASE_DO, 1, a, lease_live, 1); /* no lease yet */
     lease_give(LEASE_OPEN, 5, a, NULL, 0);
     lease_give(LEASE_OPEN, 5, a, NULL, 0); /* again */
     lease_give(LEASE_OPEN, 6, a, NULL, 0);
     lease_give(LEASE_DO, 6, a, lease_job, 7);
-    lease_give(LEASE_DO, 6, a, lease_job, 7); /* again: done once */
+    lease_give(LEASE_DO, 6, a, lease_job, 7);  /* again: done once */
+    lease_give(LEASE_DO, 6, a, lease_rank, 5); /* the last number, but another request */
     lease_give(LEASE_DO, 8, a, lease_rank, 5);
     lease_give(LEASE_DO, 7, a, lease_rank, 5);
     lease_give(LEASE_DO, 8, a, lease_reads, 3);
@@ -232,7 +298,11 @@ static void lease_lines(void)
     lease_give(LEASE_DO, 9, a, lease_stop, 2);
     lease_give(LEASE_CLOSE, 0, a, NULL, 0);
     lease_give(LEASE_KEEP, 0, a, NULL, 0);
+    lease_give(LEASE_OPEN, 0xffffffff, a, NULL, 0);
+    lease_give(LEASE_DO, 0, a, lease_job, 5); /* stages values, which the next request clears */
+    lease_give(LEASE_DO, 1, a, lease_job + 5, 2);
     lease_script_close();
+    lease_sharing(a, b);
     lease_script_open("lease/silence", "R119 R126");
     lease_give(LEASE_OPEN, 1, a, NULL, 0);
     lease_give(LEASE_DO, 2, a, lease_job, 7);
@@ -240,10 +310,13 @@ static void lease_lines(void)
     lease_give(LEASE_KEEP, 9, a, NULL, 0);
     lease_ticks(19);
     lease_give(LEASE_DO, 3, a, lease_live, 4);
+    lease_ticks(19);
+    lease_give(LEASE_KEEP, 9, a, NULL, 0);
     lease_ticks(20);
     lease_give(LEASE_KEEP, 9, a, NULL, 0);
     lease_give(LEASE_OPEN, 1, b, NULL, 0);
     lease_give(LEASE_DO, 2, b, lease_job, 7); /* the slots are free again */
+    lease_give(LEASE_DO, 3, b, lease_live, 4);
     lease_script_close();
     lease_script_open("lease/full", "R123");
     for (uint64_t s = 1; s <= LEASE_MAX + 1; s++)
@@ -260,6 +333,24 @@ static void lease_lines(void)
     (void)lease_put(&m, bytes);
     bytes[9] ^= 1;
     lease_bytes(bytes, 24);
+    m.done = 1; /* byte 3 of word 1 */
+    lease_bytes(bytes, lease_put(&m, bytes));
+    m.done = 0;
+    lease_bytes(bytes, lease_put(&m, bytes));
+    lease_give(LEASE_KEEP, 4, a, lease_reads, 1); /* an operation in another request than DO */
+    m = (struct lease_message){.version = LEASE_VERSION,
+                               .kind = LEASE_DO,
+                               .n = LEASE_OPERATIONS,
+                               .sequence = 4,
+                               .secret = a};
+    for (int i = 0; i < LEASE_OPERATIONS; i++)
+        m.at[i] = REG_ID | LEASE_READ;
+    size_t n = lease_put(&m, bytes); /* one operation too many */
+    bytes[6]++;
+    memcpy(bytes + n - 4, bytes + n - 12, 8);
+    lease_put_word(crc32c(bytes, n + 4), bytes + n + 4);
+    lease_bytes(bytes, n + 8);
+    lease_give(LEASE_DO, 4, a, lease_live, 4);
     lease_script_close();
 }
 

@@ -55,19 +55,22 @@ static void group_line(const char *format, bool tight, enum mf_round round, size
     line_close();
 }
 
-/* Sums of P ranks in blocks, and the means that they give under these exponents of groups. */
-static void block_line(const char *in, const char *out, uint32_t block, const int8_t *exponents)
+/* Sums of P ranks in blocks, and the means that they give under these exponents of groups. With 40
+ * elements, some are inf or nan and the last block is short. */
+static void block_line(const char *in, const char *out, uint32_t block, const int8_t *exponents,
+                       size_t n)
 {
     const struct mf_fmt f = format_of(in), to = format_of(out);
     const struct vec_sum sum = {
         .rule = VEC_EXACT, .in = f, .out = to, .out_group = block, .n_ranks = GROUPS_RANKS};
     enum { N = 64 };
-    uint32_t codes[N], x[N];
+    const size_t padded = (n + block - 1) / block * block;
+    uint32_t codes[N] = {0}, x[N];
     uint8_t parts[GROUPS_RANKS][4 * N], blocks[5 * N];
     const uint8_t *of[GROUPS_RANKS];
     int e[2] = {exponents[0], exponents[1]};
     char id[80];
-    snprintf(id, sizeof id, "block/%s-%s:%u/%d", in, out, block, e[0]);
+    snprintf(id, sizeof id, "block/%s-%s:%u/%d%s", in, out, block, e[0], n < N ? "-short" : "");
     line_open(id, "block", "R137 R138 R139");
     line_text("in", in);
     line_text("out", out);
@@ -77,31 +80,33 @@ static void block_line(const char *in, const char *out, uint32_t block, const in
     line_ints("exponents", e, 2);
     fputs(",\"addends\":[", line_to);
     for (int p = 0; p < GROUPS_RANKS; p++) {
-        for (uint32_t i = 0; i < N; i++) {
+        for (uint32_t i = 0; i < n; i++) {
             const uint32_t most = i / 16 == 0   ? mf_max(f) + 1
                                   : i / 16 == 1 ? 3
                                   : i / 16 == 2 ? 1
                                                 : 9;
             codes[i] = philox_u32(30 + (uint64_t)p, i) % most |
                        (philox_u32(40 + (uint64_t)p, i) & 1) << (mf_width(f) - 1);
+            if (n < N && p == 1 && i % 16 == 5)
+                codes[i] = i == 21 ? mf_nan(f) : mf_inf(f);
         }
-        pack_write(mf_width(f), codes, N, parts[p]);
+        pack_write(mf_width(f), codes, padded, parts[p]);
         of[p] = parts[p];
         fputs(p ? "," : "", line_to);
-        line_bare_words(codes, N, line_digits(f));
+        line_bare_words(codes, n, line_digits(f));
     }
     fputc(']', line_to);
-    vec_plain.sum_blocks(&vec_plain, &sum, of, GROUPS_RANKS, N, blocks);
+    vec_plain.sum_blocks(&vec_plain, &sum, of, GROUPS_RANKS, padded, blocks);
     const struct vec_out back = {.x = x,
                                  .codes = blocks,
-                                 .n = N,
+                                 .n = n,
                                  .shift = -vec_aps_top(f, true),
                                  .group = 32,
                                  .exponents = exponents,
                                  .block = block};
     vec_plain.decode_all(&vec_plain, to, &back, 1, GROUPS_RANKS);
-    line_bytes("blocks", blocks, vec_result_bytes(&sum, N));
-    line_words("means", x, N, 8);
+    line_bytes("blocks", blocks, vec_result_bytes(&sum, padded));
+    line_words("means", x, n, 8);
     line_close();
 }
 
@@ -152,10 +157,11 @@ static void group_lines(void)
     group_line("e2m1f", true, MF_ZERO, 0);
     group_line("e4m3fn", true, MF_NEAREST, 0);
     group_line("e6m9", false, MF_NEAREST, 0);
-    block_line("e2m5f", "e2m5f", 32, near);
-    block_line("e2m1f", "e2m3f", 16, near);
-    block_line("e4m3", "e4m3", 64, far);
-    block_line("e5m2", "e3m4", 16, high);
+    block_line("e2m5f", "e2m5f", 32, near, 64);
+    block_line("e2m1f", "e2m3f", 16, near, 64);
+    block_line("e4m3", "e4m3", 64, far, 64);
+    block_line("e5m2", "e3m4", 16, high, 64);
+    block_line("e5m2", "e5m2", 16, near, 40);
     group_settle_lines();
 }
 

@@ -52,7 +52,9 @@ static void codec_text_lines(void)
                 {{.codec = "onebit"}, 4},
                 {{.codec = "onebit:column,residual=own"}, 4},
                 {{.codec = "ternary"}, 4},
-                {{.codec = "relgrad"}, 4}};
+                {{.codec = "relgrad"}, 4},
+                {{.format = "e5m2", .scale = "const:9.5367431640625e-07"}, 4},
+                {{.codec = "ternary:clip=2.7182818"}, 4}};
     char id[64], text[CODEC_TEXT_BYTES];
     for (size_t i = 0; i < sizeof done / sizeof *done; i++) {
         const struct codec c = codec_for(&done[i].spec, done[i].ranks);

@@ -11,9 +11,9 @@ static void quantile_rank_line(void)
         double part;
         const char *text;
         uint32_t n;
-    } done[] = {{0.95, "0.95", 1024}, {0.95, "0.95", 20},  {0.95, "0.95", 1},  {0.9, "0.9", 10},
-                {1, "1", 16384},      {0.7, "0.7", 10},    {0.5, "0.5", 3},    {0.29, "0.29", 100},
-                {0.001, "0.001", 5},  {0.07, "0.07", 100}, {0.55, "0.55", 100}};
+    } done[] = {{0.95, "0.95", 1024}, {0.95, "0.95", 20},  {0.95, "0.95", 1},   {0.9, "0.9", 10},
+                {1, "1", 16384},      {0.7, "0.7", 10},    {0.5, "0.5", 3},     {0.29, "0.29", 100},
+                {0.001, "0.001", 5},  {0.07, "0.07", 100}, {0.55, "0.55", 100}, {0.52, "0.52", 10}};
     char id[64];
     for (size_t i = 0; i < sizeof done / sizeof *done; i++) {
         snprintf(id, sizeof id, "quantile/rank-%zu", i);
@@ -49,10 +49,10 @@ static void quantile_sample_line(void)
 static void quantile_clamp_line(void)
 {
     static const float q[] = {0, 0x1p-149f, 0x1p-126f, 0x1p-100f, 1, 3, 0x1p127f, 0x1.fffffep127f};
-    static const char *const names[] = {"e5m2", "e4m3", "e8m7"};
+    static const char *const names[] = {"e5m2", "e4m3", "e8m7", "e6m9"};
     enum { N = sizeof q / sizeof *q };
     char id[64];
-    for (size_t k = 0; k < 3; k++) {
+    for (size_t k = 0; k < 4; k++) {
         const struct mf_fmt f = format_of(names[k]);
         const float top = f.e > 6 ? 0x1p32f : float_of(mf_dec(f, mf_max(f), 0));
         float kept[N], up[N], down[N];
@@ -76,6 +76,8 @@ static void quantile_clamp_line(void)
 struct quantile_case {
     struct codec_spec spec;
     int ranks, node;
+    uint64_t step;
+    int low; /* exponent of gradients; above 0: weights are 0, so that quotients are infinite */
 };
 
 /* A layer of 24 elements on all ranks: quantiles, codes, nodes' sums, sum, means. */
@@ -86,7 +88,7 @@ static void quantile_step(size_t k, const struct quantile_case *q)
     struct floats g[PARTS_MAX], w;
     struct codec_layer layer = {.index = 2, .n = N};
     struct codec_part part = {.layer = &layer};
-    static uint8_t parts[PARTS_MAX][1024], nodes[2][64], sum[64], codes[64];
+    static uint8_t parts[PARTS_MAX][1024], nodes[2][128], sum[128], codes[128];
     const uint8_t *list[PARTS_MAX], *node_list[2] = {nodes[0], nodes[1]};
     float own[PARTS_MAX], mean[N];
     char id[64], name[CODEC_NAME_BYTES];
@@ -100,10 +102,12 @@ static void quantile_step(size_t k, const struct quantile_case *q)
     const struct reduce_op op = codec_reduce_op(&call);
     const bool weights = codec_asks_weights(&c), exact = rule->rule == VEC_EXACT;
     put_floats(&w, N, 500 + 8 * k, -5);
+    if (q->low > 0)
+        memset(w.x, 0, sizeof w.x);
     layer.weights = w.x;
     for (int r = 0; r < q->ranks; r++) {
-        put_floats(&g[r], N, 501 + 8 * k + (uint64_t)r, -12);
-        struct vec_span s = {.x = g[r].x, .n = N, .key = codec_key(&c, 1, 2, (uint32_t)r)};
+        put_floats(&g[r], N, 501 + 8 * k + (uint64_t)r, q->low);
+        struct vec_span s = {.x = g[r].x, .n = N, .key = codec_key(&c, q->step, 2, (uint32_t)r)};
         codec_absmax_all(&c, &s, &part, 1);
         own[r] = float_of(s.absmax);
         layer.max = own[r] > layer.max ? own[r] : layer.max;
@@ -132,7 +136,7 @@ static void quantile_step(size_t k, const struct quantile_case *q)
     line_int("ranks", q->ranks);
     line_int("node", q->node ? q->node : q->ranks);
     line_u64("seed", c.seed);
-    line_int("step", 1);
+    line_int("step", (long)q->step);
     line_int("layer", 2);
     if (weights) {
         const float eps = 1e-5f;
@@ -161,10 +165,16 @@ static void quantile_step(size_t k, const struct quantile_case *q)
 static void quantile_lines(void)
 {
     static const struct quantile_case cases[] = {
-        {{.codec = "relgrad"}, 3, 0},
-        {{.codec = "relgrad", .sum = "exact"}, 3, 0},
-        {{.format = "e4m3", .scale = "quantile:q=0.5,samples=16", .sum = "nearest"}, 4, 2},
-        {{.codec = "relgrad"}, 4, 2}};
+        {{.codec = "relgrad"}, 3, 0, 1, -12},
+        {{.codec = "relgrad", .sum = "exact"}, 3, 0, 1, -12},
+        {{.format = "e4m3", .scale = "quantile:q=0.5,samples=16", .sum = "nearest"},
+         4,
+         2,
+         1000,
+         -12},
+        {{.codec = "relgrad"}, 4, 2, 1, -12},
+        {{.format = "fp32", .scale = "quantile", .sum = "fp32"}, 3, 0, 1, -12},
+        {{.codec = "relgrad"}, 2, 0, 1, 118}};
     quantile_rank_line();
     quantile_sample_line();
     quantile_clamp_line();

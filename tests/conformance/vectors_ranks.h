@@ -79,6 +79,29 @@ static void place_line(void)
     }
 }
 
+/* Which packets a rank may send while others wait for their results: two slots. */
+static void order_lines(void)
+{
+    static const int sets[][2] = {{3, 4}, {4, -1}, {3, -1}, {-1, -1}};
+    static const int packets[] = {5, 6};
+    char id[64];
+    for (size_t k = 0; k < sizeof sets / sizeof *sets; k++) {
+        int may[2];
+        for (int i = 0; i < 2; i++) {
+            const int before = packets[i] - 2; /* of its slot */
+            may[i] = before != sets[k][0] && before != sets[k][1];
+        }
+        snprintf(id, sizeof id, "rank/order-%zu", k);
+        line_open(id, "may_send", "R128");
+        line_int("slot_base", 16);
+        line_int("slots", 2);
+        line_ints("waits", sets[k], (size_t)(sets[k][0] >= 0) + (sets[k][1] >= 0));
+        line_ints("packets", packets, 2);
+        line_ints("may", may, 2);
+        line_close();
+    }
+}
+
 /* Frames of a vector of n codes. */
 static void cut_line(const char *id, const char *in, const char *out, int shift, uint32_t beats,
                      size_t n)
@@ -284,6 +307,7 @@ static void accept_lines(void)
         {.name = "out-shift", .at = 29, .n = 1, .value = 1},
         {.name = "tag", .at = 32, .n = 4, .value = 9},
         {.name = "count", .at = 48, .n = 4, .value = 63},
+        {.name = "zero1", .at = 52, .n = 4, .value = 1},
         {.name = "status", .at = 36, .n = 4, .value = 7},
         {.name = "status-unknown", .at = 36, .n = 4, .value = 8},
         {.name = "echo", .at = 40, .n = 8, .value = 5},
@@ -310,6 +334,7 @@ static void accept_lines(void)
 static void rank_lines(void)
 {
     place_line();
+    order_lines();
     cut_line("rank/cut-8-8", "e4m3", "e4m3", 2, 1, 150);
     cut_line("rank/cut-8-16", "e5m2", "fp16", 0, 5, 70);
     cut_line("rank/cut-4-8", "e3m0", "e4m3", 0, 2, 131);

@@ -19,11 +19,21 @@ static struct codec codec_for(const struct codec_spec *spec, int n_ranks)
 static const struct {
     const char *format, *scale;
     int ranks;
-} scaled[] = {{"e5m2", "aps", 4},         {"e4m3", "aps", 3},         {"e4m3fn", "aps", 4},
-              {"e2m1f", "aps", 2},        {"e3m0", "aps", 63},        {"e5m2", "aps-tight", 4},
-              {"e4m3", "aps-tight", 5},   {"e4m3fn", "aps-tight", 4}, {"e2m1f", "aps-tight", 3},
-              {"e3m0", "aps-tight", 256}, {"e1m2", "aps-tight", 2},   {"e5m2", "none", 4},
-              {"e5m2", "const:1024", 4},  {"e5m2", "const:0.125", 4}};
+} scaled[] = {{"e5m2", "aps", 4},
+              {"e4m3", "aps", 3},
+              {"e4m3fn", "aps", 4},
+              {"e2m1f", "aps", 2},
+              {"e3m0", "aps", 63},
+              {"e5m2", "aps-tight", 4},
+              {"e4m3", "aps-tight", 5},
+              {"e4m3fn", "aps-tight", 4},
+              {"e2m1f", "aps-tight", 3},
+              {"e3m0", "aps-tight", 256},
+              {"e1m2", "aps-tight", 2},
+              {"e5m2", "none", 4},
+              {"e5m2", "const:1024", 4},
+              {"e5m2", "const:0.125", 4},
+              {"e5m2", "const:1.4012984643248171e-45", 4}};
 
 static void scale_line(size_t k)
 {
@@ -55,16 +65,42 @@ static void scale_line(size_t k)
     line_close();
 }
 
+/* of a layer that needs a quantile of all ranks, as note_absmax() of host/reduce/reducer_scan.c */
+static void quantile_exponent_line(void)
+{
+    const struct codec_spec spec = {.format = "e4m3", .scale = "quantile"};
+    const struct codec c = codec_for(&spec, 4);
+    const struct codec_layer layer = {.n = 1};
+    static const uint32_t x[] = {0, 0x3f800000, 0x7f7fffff, 0x7f800000, 0x7fc00000};
+    int e[5];
+    for (size_t i = 0; i < 5; i++) {
+        e[i] = codec_exponent(&c, x[i]);
+        if (e[i] != CODEC_NOT_FINITE && codec_asks_max(&c, &layer))
+            e[i] = CODEC_MAX_FOLLOWS;
+    }
+    line_open("scale/e4m3/quantile", "exponent", "R25 R28");
+    line_text("format", "e4m3");
+    line_text("scale", spec.scale);
+    line_int("ranks", 4);
+    line_words("absmax", x, 5, 8);
+    line_ints("exponents", e, 5);
+    line_close();
+}
+
 /* exponents of two layers from four ranks */
 static void agree_lines(void)
 {
     static const int ranks[][8] = {{-3, -128, -7, -128, 2, -128, -126, -128},
-                                   {-3, 5, 127, 5, 2, 5, -128, -128}};
-    for (int k = 0; k < 2; k++) {
+                                   {-3, 5, 127, 5, 2, 5, -128, -128},
+                                   {-3, 5, 2, 127, 2, 5, -128, -128}};
+    for (int k = 0; k < 3; k++) {
         int most[2] = {-128, -128};
         for (int i = 0; i < 8; i++)
             most[i % 2] = ranks[k][i] > most[i % 2] ? ranks[k][i] : most[i % 2];
-        line_open(k ? "scale/agree-not-finite" : "scale/agree", "agree", "R28 R30");
+        line_open(k == 0   ? "scale/agree"
+                  : k == 1 ? "scale/agree-not-finite"
+                           : "scale/agree-second",
+                  "agree", "R28 R30");
         line_int("layers", 2);
         line_ints("of_ranks", ranks[k], 8);
         line_ints("agreed", most, 2);
@@ -78,7 +114,8 @@ static void settle_lines(void)
     static const struct {
         const char *format, *scale, *sum;
         int ranks;
-    } tried[] = {{"e3m0", "aps", NULL, 63},           {"e3m0", "aps", NULL, 64},
+    } tried[] = {{"e3m0", "none", "fp32", 4},         {"e2m1f", "none", "nearest", 4},
+                 {"e3m0", "aps", NULL, 63},           {"e3m0", "aps", NULL, 64},
                  {"e2m1f", "aps", NULL, 15},          {"e2m1f", "aps", NULL, 16},
                  {"e3m0", "aps-tight", NULL, 64},     {"e4m3", "aps-tight", "nearest", 4},
                  {"e2m3f", "aps", NULL, 4},           {"e4m3", "none", NULL, 4},
@@ -90,16 +127,21 @@ static void settle_lines(void)
     err_hold();
     for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
         struct codec c;
-        const struct codec_spec spec = {
-            .format = tried[i].format, .scale = tried[i].scale, .sum = tried[i].sum};
+        const struct codec_spec spec = {.format = tried[i].format,
+                                        .scale = tried[i].scale,
+                                        .sum = tried[i].sum,
+                                        .acc_format = i == 1 ? "e3m3" : NULL};
         const bool good =
             codec_parse(&spec, &c) == 0 &&
             codec_settle(&c, tried[i].ranks, &(struct codec_adder){.name = "vectors"}) == 0;
-        snprintf(id, sizeof id, "settle/%s/%s/%d", spec.format, spec.scale, tried[i].ranks);
+        snprintf(id, sizeof id, "settle/%s/%s/%s%s%d", spec.format, spec.scale,
+                 i < 2 ? spec.sum : "", i < 2 ? "-" : "", tried[i].ranks);
         line_open(id, "settle", tried[i].ranks > 256 || tried[i].ranks == 2 ? "R35" : "R32 R33");
         line_text("format", spec.format);
         line_text("scale", spec.scale);
         line_text("sum", spec.sum ? spec.sum : "exact");
+        if (spec.acc_format)
+            line_text("acc", spec.acc_format);
         line_int("ranks", tried[i].ranks);
         line_int("refused", !good);
         if (good)
@@ -113,6 +155,7 @@ static void scale_lines(void)
 {
     for (size_t k = 0; k < sizeof scaled / sizeof *scaled; k++)
         scale_line(k);
+    quantile_exponent_line();
     agree_lines();
     settle_lines();
 }
@@ -389,7 +432,7 @@ static void mean_lines(void)
     } done[] = {{"e5m2", 0, 4},     {"e5m2", -20, 3},   {"e4m3", -140, 3}, {"e4m3", 118, 4},
                 {"e4m3", 121, 12},  {"e5m2", 114, 7},   {"e4m3", 5, 1},    {"e2m1f", 125, 6},
                 {"e4m3fn", 119, 3}, {"e4m3", 126, 256}, {"bf16", 0, 5},    {"fp32", 1, 3},
-                {"e4m3", 122, 3},   {"e4m3fn", 120, 3}};
+                {"e4m3", 122, 3},   {"e4m3fn", 120, 3}, {"e4m3", -152, 3}};
     uint32_t codes[24], x[24];
     uint8_t packed[96];
     float mean[24];
@@ -403,6 +446,7 @@ static void mean_lines(void)
                        : i == 2 ? 1
                        : i == 3 ? 0
                        : i == 4 ? mf_max(f) | (1u << (f.e + f.m))
+                       : i == 5 ? mf_max(f) >> f.m << f.m
                                 : philox_u32(90 + k, i) & all;
             if ((codes[i] & mf_nan(f)) > mf_last_not_nan(f)) /* a nan's bits are free */
                 codes[i] = i;

@@ -122,6 +122,11 @@ static void draw_line(void)
     struct floats at, slack;
     uint32_t words[WORDS_MAX], codes[WORDS_MAX];
     at.n = 0;
+    at.x[0] = 1 + 255 * 0x1p-22f; /* as far from 1 as the slack of 8 bits, `even` */
+    slack.x[0] = 255 * 0x1p-22f;
+    words[0] = 0;
+    codes[0] = level_draw(at.x[0], slack.x[0], words[0]);
+    at.n++;
     for (uint32_t i = 0; i < 60; i++) {
         const float whole = (float)(1 + i % 7);
         const uint32_t off = i / 5 % 6, bits = bits_of(whole);
@@ -206,6 +211,71 @@ static void norm_lines(void)
     }
 }
 
+static uint32_t code_of(struct level_scheme scheme, struct level_grid g, float x, uint32_t random)
+{
+    return scheme.even ? level_code_even(g, x, random)
+                       : level_code_sign(scheme.bits, g, fabsf(x), bits_of(x) >> 31, random);
+}
+
+/* For numbers x of a bucket with the scale s, the random words between which the code changes. */
+static void code_line(const char *id, struct level_scheme scheme, float s, const float *x, size_t n)
+{
+    const struct level_grid g = level_grid_of(scheme, s);
+    uint32_t words[WORDS_MAX], codes[WORDS_MAX];
+    struct floats v = {.n = 0};
+    for (size_t i = 0; i < n; i++) {
+        uint32_t low = 0, high = UINT32_MAX;
+        for (int end = 0; end < 2; end++) {
+            while (end && high - low > 1) {
+                const uint32_t middle = low + (high - low) / 2;
+                if (code_of(scheme, g, x[i], middle) == codes[v.n - 1])
+                    low = middle;
+                else
+                    high = middle;
+            }
+            v.x[v.n] = x[i];
+            words[v.n] = end ? low : 0;
+            codes[v.n] = code_of(scheme, g, x[i], words[v.n]);
+            v.n++;
+        }
+        v.x[v.n] = x[i];
+        words[v.n] = high;
+        codes[v.n] = code_of(scheme, g, x[i], high);
+        v.n++;
+    }
+    line_open(id, "qsgd_code", scheme.even ? "R52 R53 R55 R56" : "R52 R53 R54 R56");
+    line_int("bits", (long)scheme.bits);
+    line_text("levels", scheme.even ? "even" : "sign");
+    line_floats("scale", &s, 1);
+    line_floats("x", v.x, v.n);
+    line_words("random", words, v.n, 8);
+    line_words("codes", codes, v.n, 2);
+    line_close();
+}
+
+static void code_lines(void)
+{
+    static const float scales[] = {1, 0x1p40f, 0x1.3c0ca5p0f, 0x1.6e14b7p127f, 0x1.99999ap-140f};
+    static const struct level_scheme schemes[] = {{8, 0}, {8, 1}};
+    char id[64];
+    for (size_t k = 0; k < 10; k++) {
+        const float s = scales[k / 2], top = k % 2 ? 127.5f : 127;
+        /* shares of the scale; beside the levels 1 and 129, tiny */
+        const float x[] = {s,
+                           -s,
+                           s * 0.37f,
+                           s * -0.61f,
+                           s * 0.83f,
+                           s * 0.05f,
+                           s / top * (1 + 0x1p-18f),
+                           s / top * (1.5f + 0x1p-18f),
+                           s / top * -(126.5f - 0x1p-16f),
+                           0x1p-70f < s ? 0x1p-70f : 0};
+        snprintf(id, sizeof id, "qsgd/code-%zu", k);
+        code_line(id, schemes[k % 2], s, x, sizeof x / sizeof *x);
+    }
+}
+
 static void qsgd_lines(void)
 {
     static const struct {
@@ -217,9 +287,10 @@ static void qsgd_lines(void)
                 {{{1, 1}, 32, false}, 41, -6},   {{{4, 1}, 32, false}, 41, -100},
                 {{{4, 0}, 32, true}, 41, -6},    {{{4, 0}, 32, true}, 41, -125},
                 {{{8, 1}, 32, true}, 41, 100},   {{{2, 0}, 32, true}, 41, -60},
-                {{{4, 0}, 32, false}, 41, 126}};
+                {{{4, 0}, 32, false}, 41, 126},  {{{4, 0}, 32, true}, 41, 126}};
     root_line();
     draw_line();
+    code_lines();
     value_lines();
     norm_lines();
     for (size_t k = 0; k < sizeof done / sizeof *done; k++)
@@ -289,7 +360,7 @@ static void onebit_lines(void)
         bool keeps;
     } done[] = {{{32, 1}, 45, -6, true},  {{3, 4}, 29, -6, true},   {{20, 2}, 50, -6, true},
                 {{64, 1}, 64, -6, false}, {{32, 1}, 40, 120, true}, {{5, 1}, 1, -6, true},
-                {{64, 1}, 64, 127, true}};
+                {{64, 1}, 64, 127, true}, {{1, 1}, 24, 127, false}};
     for (size_t k = 0; k < sizeof done / sizeof *done; k++)
         onebit_line(k, &done[k].rule, done[k].n, done[k].low, done[k].keeps);
 }
@@ -300,7 +371,7 @@ static void ternary_clip_lines(void)
 {
     static const int lows[] = {-6, -126, 30, 110};
     char id[64];
-    for (size_t k = 0; k < 5; k++) {
+    for (size_t k = 0; k < 7; k++) {
         struct floats v;
         struct vec_span s;
         put_floats(&v, 40, 400 + k, lows[k % 4]);
@@ -308,6 +379,8 @@ static void ternary_clip_lines(void)
             memset(v.x, 0, sizeof v.x);
         if (k < 3)
             v.x[7] *= 64;
+        if (k > 4)
+            v.x[9] = k == 5 ? -INFINITY : float_of(0x7fc00001);
         memset(&s, 0, sizeof s);
         s.x = v.x;
         s.n = v.n;

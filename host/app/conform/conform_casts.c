@@ -2,6 +2,7 @@
 #include "app/conform/conform_library.h"
 #include "base/bits.h"
 #include "base/err.h"
+#include "hls/arith/level.h"
 #include "vec/pack.h"
 #include <math.h>
 #include <string.h>
@@ -83,6 +84,8 @@ int conform_uncast(struct conform_play *p)
     static uint32_t out[CONFORM_N];
     if (!n || p->n_codes != n || !p->options.format)
         return conform_malformed(p->in);
+    for (size_t i = 0; i < n; i++)
+        p->codes[i] &= (uint32_t)((1ull << mf_width(p->format)) - 1); /* bytes have no bits above */
     pack_write(mf_width(p->format), p->codes, n, bytes);
     const int rc = p->call.nc_uncast(&p->options, bytes, n, ldexp(1, -p->shift), in);
     if (rc)
@@ -129,6 +132,9 @@ int conform_clip(struct conform_play *p)
     if (!p->n_x || conform_words(jsonl_in_value(p->in, "times"), &times, 1) != 1 ||
         conform_words(jsonl_in_value(p->in, "own_max"), &own, 1) != 1)
         return conform_malformed(p->in);
+    for (size_t i = 0; i < p->n_x; i++)
+        if ((p->x[i] & 0x7fffffff) >= 0x7f800000)
+            return conform_leave(p, "nc_cast refuses inf and nan");
     snprintf(codec, sizeof codec, "ternary:clip=%.9g", (double)float_of(times));
     memcpy(in, p->x, sizeof in);
     p->options.codec = codec;
@@ -149,6 +155,8 @@ int conform_signs(struct conform_play *p)
         return conform_malformed(p->in);
     if (jsonl_in_value(p->in, "residual") || stride != 1)
         return conform_leave(p, conform_no_residual);
+    if (column % LEVEL_BUCKET_UNIT)
+        return conform_leave(p, "no codec has its columns");
     snprintf(codec, sizeof codec, "onebit:%d,residual=none", column);
     memcpy(in, p->x, sizeof in);
     p->options.codec = codec;

@@ -60,6 +60,18 @@ static int read_ranks(const char *list, struct mf_fmt f, int shift, size_t at, s
     return ranks;
 }
 
+/* If element i is inf or nan on a rank, make it 0 on all and return true. */
+static bool leaves_out(size_t i, int n_ranks)
+{
+    int r = 0;
+    while (r < n_ranks && isfinite(x[r][i]))
+        r++;
+    const bool finite = r == n_ranks;
+    for (r = 0; r < n_ranks && !finite; r++)
+        x[r][i] = 0;
+    return !finite;
+}
+
 /* The last element is the largest number of rank 0, so that the scale aps-tight has the shift 0. */
 int conform_sum(struct conform_play *p)
 {
@@ -81,14 +93,8 @@ int conform_sum(struct conform_play *p)
     if (shift && shift != c)
         return conform_leave(p, "no scale of so many ranks has its shift");
     x[0][n] = value(from, mf_max(from), 0);
-    for (size_t i = 0; i < n; i++) {
-        float magnitudes = 0;
-        for (int r = 0; r < job.n_ranks; r++)
-            magnitudes = isfinite(x[r][i]) ? magnitudes : INFINITY;
-        for (int r = 0; r < job.n_ranks && magnitudes > 0; r++)
-            x[r][i] = 0;
-        p->codes[i] = magnitudes > 0 ? 0 : mf_dec(to, p->codes[i], shift);
-    }
+    for (size_t i = 0; i < n; i++)
+        p->codes[i] = leaves_out(i, job.n_ranks) ? 0 : mf_dec(to, p->codes[i], shift);
     p->options.format = in;
     p->options.acc_format =
         strcmp(p->options.sum, "nearest") && strcmp(p->options.sum, "kahan") ? NULL : acc;
@@ -198,6 +204,9 @@ int conform_block(struct conform_play *p)
     job.n_ranks = read_ranks(jsonl_in_value(p->in, "addends"), from, -p->shift, 0, n);
     if (!job.n_ranks)
         return conform_malformed(p->in);
+    for (size_t i = 0; i < n; i++)
+        if (leaves_out(i, job.n_ranks))
+            p->x[i] = 0;
     snprintf(sums, sizeof sums, "%s:%d", out, block);
     p->options.format = in;
     p->options.sum = "exact";

@@ -56,6 +56,13 @@ def check_stream_words(v):
     need([nf.rounding_bits(key, i) for i in at], words(v["rounding"]), "rounding")
 
 
+def check_layer_keys(v):
+    seed, step, layer = int(v["seed"], 16), int(v["step"], 16), v["layer"]
+    k = nf.cast_key(seed, step, layer, v["rank"])
+    need([k, nf.sums_key(seed, step, layer), nf.samples_key(k)],
+         [int(v[name], 16) for name in ("cast", "sums", "samples")])
+
+
 def check_pack(v):
     codes = words(v["codes"])
     need(nf.pack(v["width"], codes).hex(), v["packed"])
@@ -69,13 +76,19 @@ def check_scale(v):
     need(nf.out_shift_of(scale, "exact", ranks), v["out_shift"], "out_shift")
 
 
+def check_exponent(v):
+    fmt = parse_format(v["format"])
+    need([nf.own_exponent(fmt, v["scale"], v["ranks"], m) for m in words(v["absmax"])], v["exponents"])
+
+
 def check_agree(v):
     agreed, skipped = nf.agree(v["layers"], v["of_ranks"])
     need([agreed, int(skipped)], [v["agreed"], v["skipped"]])
 
 
 def check_settle(v):
-    args = parse_format(v["format"]), v["scale"], v["sum"], v["ranks"], None, v.get("asked")
+    acc = parse_format(v["acc"]) if "acc" in v else None
+    args = parse_format(v["format"]), v["scale"], v["sum"], v["ranks"], acc, v.get("asked")
     need(refused(ng.settle, *args), v["refused"])
     if not v["refused"]:
         out, out_shift = ng.settle(*args)
@@ -143,6 +156,11 @@ def check_draw(v):
 def check_qsgd_value(v):
     need(as_bits(nc.Grid(v["bits"], v["levels"], s).value(int(v["code"], 16)) for s in floats(v["scale"])),
          words(v["x"]))
+
+
+def check_qsgd_code(v):
+    grid = nc.Grid(v["bits"], v["levels"], f32(int(v["scale"], 16)))
+    need([grid.code(x, r) for x, r in zip(floats(v["x"]), words(v["random"]))], words(v["codes"]))
 
 
 def check_qsgd_encode(v):

@@ -26,7 +26,7 @@ CODEC_TEXTS = {
     "checksum/codec-3": lambda: pk.minifloat_text(
         parse_format("e4m3fn"), pk.scale_text("const", 0.125), "exact", parse_format("e4m3fn"), overflow="inf"),
     "checksum/codec-4": lambda: pk.minifloat_text(
-        parse_format("e5m10"), "none", "nearest", parse_format("e5m10"), mode="stochastic"),
+        parse_format("e5m10"), "none", "nearest", parse_format("e5m10"), parse_format("e5m10"), "stochastic"),
     "checksum/codec-5": lambda: pk.minifloat_text(
         parse_format("e4m3"), "none", "kahan", parse_format("e4m3"), parse_format("e5m7"), "zero"),
     "checksum/codec-6": lambda: pk.minifloat_text(
@@ -35,6 +35,9 @@ CODEC_TEXTS = {
     "checksum/codec-9": lambda: pk.onebit_text(64, "both"),
     "checksum/codec-11": lambda: pk.ternary_text(2.5),
     "checksum/codec-12": lambda: pk.relgrad_text(0.95, 100, 1024, "weights", "trunc", 1e-5),
+    "checksum/codec-13": lambda: pk.minifloat_text(
+        parse_format("e5m2"), pk.scale_text("const", 2.0**-20), "exact", parse_format("e5m2")),
+    "checksum/codec-14": lambda: pk.ternary_text(2.7182817459106445),
 }
 
 
@@ -99,6 +102,14 @@ def check_place(v):
          [v["card"], v["slot"], int(v["chunk"], 16)])
 
 
+def check_may_send(v):
+    s = pk.Sender(0, 0, 0, v["slot_base"], v["slots"], 0, 1)
+    waiting = pk.Waiting(0, 0, 0, v["slot_base"], v["slots"])
+    for n in v["waits"]:
+        waiting.sent(s.packet(n))
+    need([int(waiting.may_send(s.packet(n))) for n in v["packets"]], v["may"])
+
+
 def sender(v):
     return pk.Sender(v["rank"], v["job"], int(v["key"], 16), v["slot_base"], v["slots"], int(v["nonce"], 16),
                      v["most_beats"])
@@ -153,8 +164,9 @@ def check_card(v):
             before = dict(a_card.counters)
             counter, out = a_card.receive((int(e["from"][0], 16), e["from"][1]), bytes.fromhex(e["frame"]))
             need(counter, e["counter"], i)
-            changed = {k for k in before if a_card.counters[k] != before[k] and not k.startswith("OUT_")}
-            need(changed, {counter}, i)
+            changed = {k: a_card.counters[k] - before[k] for k in before
+                       if a_card.counters[k] != before[k] and not k.startswith("OUT_")}
+            need(changed, {counter: 1}, i)
             need(sorted(["%08x" % ip, port, frame.hex()] for (ip, port), frame in out), sorted(e["out"]), i)
         elif "write" in e:
             done = a_card.write(int(e["write"][0], 16), int(e["write"][1], 16))
@@ -171,6 +183,8 @@ def check_lease(v):
         if "ticks" in e:
             for _ in range(e["ticks"]):
                 leases.tick()
+        elif "frame" in e:
+            leases.card.receive((int(e["from"][0], 16), e["from"][1]), bytes.fromhex(e["frame"]))
         else:
             answer = leases.receive(bytes.fromhex(e["request"]))
             need((answer or b"").hex(), e["answer"], (i, e["request"]))
@@ -216,9 +230,8 @@ def check_step(v):
         for layer in layers:
             codes = nf.unpack(fmt.width, bytes.fromhex(layer["codes"][rank]), layer["n"])
             bucket[layer["at"]:layer["at"] + layer["n"]] = codes
-        own = s.cut_max(max_tag, [layer["own"][rank] for layer in layers])
-        own += s.cut_sum(fmt, out, v["out_shift"], 1, sum_tag, bucket, len(own))
-        packets.append(own)
+        packets.append(s.cut_step(max_tag, [layer["own"][rank] for layer in layers],
+                                  [(fmt, out, v["out_shift"], 1, sum_tag, bucket)]))
     a_card = make_card(job)
     waiting = [pk.Waiting(rank, job["index"], int(job["key"], 16), job["slot_base"], job["slots"])
                for rank in range(ranks)]
@@ -231,6 +244,7 @@ def check_step(v):
             number = [q.frame() for q in packets[rank]].index(frame)
             sent[rank].add(number)
             if number not in results.get(rank, {}):
+                need(waiting[rank].may_send(packets[rank][number]), True, i)
                 waiting[rank].sent(packets[rank][number])
         else:
             need(p.op, pk.PING, i)

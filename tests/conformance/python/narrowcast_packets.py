@@ -323,6 +323,14 @@ class Sender:
         return packets
 
 
+    def cut_step(self, max_tag, exponents, buckets, first_packet=0):
+        """R134: the packets of a step; buckets: arguments of cut_sum in ascending order."""
+        packets = self.cut_max(max_tag, exponents, first_packet)
+        for bucket in buckets:
+            packets += self.cut_sum(*bucket, first_packet + len(packets))
+        return packets
+
+
 def result_payload(packet):
     """R89, R92: bytes of payload of the RESULT of a SUM or MAX."""
     if packet.op == MAX:
@@ -341,6 +349,10 @@ class Waiting:
 
     def sent(self, packet):
         self.packets[packet.slot, packet.chunk] = packet
+
+    def may_send(self, packet):
+        """R128: whether the chunk before in the packet's slot does not wait."""
+        return (packet.slot, packet.chunk - 1 & M32) not in self.packets
 
     def is_ours(self, p):
         """R130: key, job, rank and slot."""
