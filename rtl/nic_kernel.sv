@@ -46,7 +46,8 @@ module nic_kernel #(
 );
   localparam int IndexW = $clog2(Sockets);
 
-  logic rst_q = 1'b1;
+  logic rst_q;
+  initial rst_q = 1'b1;
   always_ff @(posedge ap_clk) rst_q <= !ap_rst_n;
 
   logic [1:0]  awvalid, awready, wvalid, wready, bvalid, bready, arvalid, arready, rvalid, rready;

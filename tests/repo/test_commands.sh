@@ -40,7 +40,7 @@ not_here() {
     *' -H '*) echo 'several machines' ;;
     *'--with-ft ulfm'*) echo 'test_elastic.sh does it' ;;
     *NARROWCAST_RESTARTS=*) echo 'test_restart.sh does it' ;;
-    'make tools'* | 'make shell'*) echo 'it installs' ;;
+    'make tools'* | 'make shell'* | 'make cocotb'*) echo 'it installs' ;;
     'make bitstream'*) echo 'test_bitstream.sh does a part of it' ;;
     openFPGALoader*) echo 'no board' ;;
     *ecp5/pieces.py*) echo 'it routes for minutes' ;;
