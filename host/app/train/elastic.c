@@ -59,10 +59,19 @@ void elastic_close(struct elastic *e)
     free(e);
 }
 
-/* From the last checkpoint of this run, or from its start. */
+/* From the last checkpoint of this run, if process 0 has one, or from its start. */
 static int start_anew(const struct elastic *e, struct train_options *run)
 {
-    if (e->saved)
+    char id[CHECKPOINT_RUN_BYTES] = "";
+    uint8_t has = 0;
+    if (e->plan.n_entries)
+        memcpy(id, e->plan.run, sizeof id);
+    else if (train_restarts())
+        memcpy(id, getenv("NARROWCAST_RUN"), sizeof id);
+    if (comm_rank(e->comm) == 0)
+        has = e->o->save && *id && checkpoint_is_of(e->o->save, id);
+    TRY(comm_bcast(e->comm, &has, sizeof has, 0));
+    if (has)
         run->resume = e->o->save;
     if (e->lost_s > 0 && comm_rank(e->comm) == 0)
         err_note("the state in memory is lost: going on from %s%s",
@@ -106,8 +115,10 @@ int elastic_begin(struct elastic *e, struct train_options *run)
     if (rc == 0)
         elastic_choose(e, offers);
     if (rc == 0 && e->tries > TRIES)
-        rc = ERR(-EIO, "%d attempts from step %llu failed although no process died", TRIES,
-                 (unsigned long long)e->from - 1);
+        rc = comm_rank(e->comm) > 0
+                 ? -EIO
+                 : ERR(-EIO, "%d attempts from step %llu failed although no process died", TRIES,
+                       (unsigned long long)e->from - 1);
     else if (rc == 0 && e->from == 0)
         rc = start_anew(e, run);
     else if (rc == 0)
@@ -117,12 +128,6 @@ int elastic_begin(struct elastic *e, struct train_options *run)
     free(offers);
     free(all);
     return rc;
-}
-
-void elastic_saved(struct train *t)
-{
-    if (t->elastic)
-        t->elastic->saved = true;
 }
 
 /* ---- the end of an attempt ---- */
@@ -158,9 +163,11 @@ static int renew(struct elastic *e)
     e->tries = comm_n_ranks(e->comm) < n ? 0 : e->tries;
     if (comm_n_ranks(e->comm) >= e->o->elastic)
         return 0;
-    return ERR(-ECONNRESET, "%d process%s left, and --elastic asks for %lld%s",
-               comm_n_ranks(e->comm), comm_n_ranks(e->comm) > 1 ? "es are" : " is",
-               (long long)e->o->elastic, e->saved ? ": --resume the checkpoint" : "");
+    return comm_rank(e->comm) > 0
+               ? -ECONNRESET
+               : ERR(-ECONNRESET, "%d process%s left, and --elastic asks for %lld",
+                     comm_n_ranks(e->comm), comm_n_ranks(e->comm) > 1 ? "es are" : " is",
+                     (long long)e->o->elastic);
 }
 
 static int grow(struct elastic *e)
@@ -174,14 +181,13 @@ static int grow(struct elastic *e)
         return 0;
     }
     e->lost_s = clock_s();
-    (void)comm_grow(e->comm, e->args);
-    return comm_failed(e->comm) ? renew(e) : 0;
+    (void)comm_grow(e->comm, e->args); /* the next attempt notices a failure, as all do */
+    return 0;
 }
 
 bool elastic_end(struct elastic *e, int *rc)
 {
     const bool fine = comm_all_fine(e->comm, true);
-    e->joins = false;
     if (fine && *rc != ELASTIC_GROWS)
         return false;
     err_release(false);

@@ -37,9 +37,6 @@ int elastic_begin(struct elastic *e, struct train_options *run);
  * nothing without --elastic. All blocks call it, and again only after all of them have called. */
 int elastic_keep(struct train *t);
 
-/* Notes that the run has written its checkpoint (--save). */
-void elastic_saved(struct train *t);
-
 /* True if a user asked for one more process (SIGUSR2). */
 bool elastic_asked(void);
 

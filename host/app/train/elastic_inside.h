@@ -16,6 +16,8 @@ struct elastic_slot {
 /* what a process can give */
 struct elastic_offer {
     uint64_t last;
+    uint64_t from; /* of the attempt before */
+    int32_t tries;
     struct {
         uint64_t steps_1;
         int32_t first[KINDS], n[KINDS];
@@ -31,7 +33,6 @@ struct elastic {
     int apart;     /* processes from one to that with its copies */
     uint64_t from; /* steps_1 of this attempt */
     int tries;
-    bool saved; /* this run has written --save */
 
     struct checkpoint_plan plan;
     char text[CHECKPOINT_TEXT_MAX], path[128];

@@ -127,6 +127,7 @@ int elastic_keep(struct train *t)
         return 0;
     s->n_begun = s->n_done = 0;
     s->steps_1 = t->state.step + 1;
+    e->joins = false;
     e->good = 1 - e->good;
     if (e->lost_s > 0 && comm_rank(e->comm) == 0)
         err_note("%d processes go on from step %llu, %.1f s after the change",
@@ -140,7 +141,8 @@ int elastic_keep(struct train *t)
 
 struct elastic_offer elastic_offer(const struct elastic *e)
 {
-    struct elastic_offer mine = {.last = e->joins ? ELASTIC_NEW : 0};
+    struct elastic_offer mine = {
+        .last = e->joins ? ELASTIC_NEW : 0, .from = e->from, .tries = e->tries};
     for (int i = 0; i < 2; i++) {
         const struct elastic_slot *s = &e->slots[i];
         if (s->steps_1 > mine.last)
@@ -270,8 +272,9 @@ static bool is_complete(const struct elastic *e, const uint8_t *const *offers)
 
 void elastic_choose(struct elastic *e, const uint8_t *const *offers)
 {
-    const uint64_t was = e->from;
     const int n = comm_n_ranks(e->comm);
+    struct elastic_offer first;
+    memcpy(&first, offers[0], sizeof first);
     e->from = ELASTIC_NEW;
     for (int p = 0; p < n; p++) {
         struct elastic_offer o;
@@ -282,7 +285,7 @@ void elastic_choose(struct elastic *e, const uint8_t *const *offers)
     e->from = e->from == ELASTIC_NEW ? 0 : e->from;
     if (e->from > 0 && !is_complete(e, offers))
         e->from = 0;
-    e->tries = e->from == was ? e->tries + 1 : 0;
+    e->tries = e->from == first.from ? first.tries + 1 : 0;
     for (int i = 0; i < 2; i++)
         if (e->from > 0 && e->slots[i].steps_1 == e->from)
             e->good = i;

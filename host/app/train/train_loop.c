@@ -140,8 +140,6 @@ static int save(struct train *t)
     int file_rc = 0;
     TRY(checkpoint_save(t, &file_rc));
     note(t, file_rc);
-    if (t->rank > 0 || !file_rc)
-        elastic_saved(t);
     t->saved_early = t->ends_early && !file_rc;
     trace_add(t->trace, TRACE_MAIN, "checkpoint", -1, start_s);
     return 0;
@@ -185,6 +183,7 @@ int train_run(struct train *t)
         if (t->o->save && (run_ends || t->stopped_by || t->ends_early || report_reached(t) ||
                            (t->o->save_every && s->step % t->o->save_every == 0)))
             TRY(save(t));
+        t->grows = t->grows && !t->stopped_by && !t->ends_early && !report_reached(t);
         TRY(elastic_keep(t));
     }
     if (!tested && !t->stopped_by && !t->ends_early && !t->grows) { /* resumed at its end */

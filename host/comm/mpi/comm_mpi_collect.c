@@ -105,15 +105,17 @@ int comm_mpi_abandon(struct comm *c)
 bool comm_mpi_abandoned(struct comm *c)
 {
     struct comm_mpi *m = comm_mpi(c);
-    int there = 0;
+    int there = 0, rc;
     MPI_Status status;
-    while (mpilib->Iprobe(MPI_ANY_SOURCE, COMM_TAG_ABANDON, m->mpi, &there, &status) ==
+    while ((rc = mpilib->Iprobe(MPI_ANY_SOURCE, COMM_TAG_ABANDON, m->mpi, &there, &status)) ==
                MPI_SUCCESS &&
            there) {
         mpilib->Recv(NULL, 0, mpilib->byte, status.MPI_SOURCE, COMM_TAG_ABANDON, m->mpi,
                      MPI_STATUS_IGNORE);
         m->abandoned[status.MPI_SOURCE] = true;
     }
+    if (m->elastic && comm_mpi_ok(c, rc, "look for notices") < 0)
+        return true;
     for (int r = 0; r < c->n_ranks; r++)
         if (m->abandoned[r])
             return true;

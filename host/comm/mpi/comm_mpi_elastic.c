@@ -102,8 +102,10 @@ static void seats_close(struct comm_mpi *m)
     m->seats = NULL;
 }
 
+/* Silent ranks are killed until all have come. */
 static void leave(struct comm *c)
 {
+    (void)comm_barrier(c);
     seats_close(comm_mpi(c));
     comm_mpi_ops.leave(c);
 }
@@ -332,8 +334,11 @@ int comm_open_elastic(double deadline_s, bool joins, struct comm **out)
 bool comm_all_fine(struct comm *c, bool fine)
 {
     struct comm_mpi *m = comm_mpi(c);
+    struct guard g = {.m = m, .deadline_s = c->deadline_s};
     int flag = fine && !m->failed;
+    guard_begin(&g);
     const int rc = mpilib->Comm_agree(m->mpi, &flag);
+    guard_end(&g);
     return rc == MPI_SUCCESS && flag;
 }
 
@@ -405,7 +410,8 @@ int comm_grow(struct comm *c, char **args)
     rc = connect_sides(m->mpi, 0, bridge, false, &mpi);
     err_release(false);
     guard_end(&g);
-    if (rc < 0)
-        fail(c, rc);
-    return rc < 0 ? rc : move(m, mpi);
+    if (comm_all_fine(c, rc == 0)) /* else some may not have connected */
+        return move(m, mpi);
+    fail(c, -ECONNRESET);
+    return -ECONNRESET;
 }

@@ -29,6 +29,10 @@ int virtual_fail(struct comm_virtual *v, int code)
 {
     if (v->caller && !comm_fail(v->caller, code))
         comm_abort(v->caller, code);
+    if (!v->broken && v->below && comm_is_mpi(v->below)) { /* messages end before their buffers */
+        v->below->n_req = v->n_places;
+        (void)comm_wait(v->below);
+    }
     v->broken = code;
     for (int r = 0; r < v->n_here; r++)
         if (v->ranks[r].waits != VIRTUAL_NOTHING && v->ranks[r].waits != VIRTUAL_RUN)
