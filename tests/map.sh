@@ -20,7 +20,10 @@ find ${in:-bench device hls host rtl sim tests} -type f -printf '%h\t%f\n' 2>/de
     function idea(text) {
         if (!match(text, / ?: /)) return ""
         text = substr(text, RSTART + RLENGTH)
-        return match(text, /[.:;] |\.$|\*\/| *"""/) ? substr(text, 1, RSTART - 1) : text
+        gsub(/Fig\. /, "figure ", text)
+        text = match(text, /[.:;] |\.$|\*\/| *"""/) ? substr(text, 1, RSTART - 1) : text
+        sub(/ *\([^)]*$/, "", text) # a parenthesis that the cut left open
+        return text
     }
     function show() {
         if (file) printf "  %-30s %s\n", name, idea(text)
