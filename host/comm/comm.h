@@ -2,8 +2,9 @@
  * transport (comm_over.h), or through memory between fibers of one thread (comm_virtual.h).
  *
  * A wait that passes its deadline prints the ranks that do not answer. Over MPI it then ends the
- * whole job, unless comm_open_elastic() opened it, so a call either returns or its process ends. Over the caller's transport it returns a
- * negative errno, and so do all later calls, also after a failed call of the transport.
+ * whole job, unless comm_open_elastic() opened it, so a call either returns or its process ends.
+ * Over the caller's transport it returns a negative errno, and so do all later calls, also after a
+ * failed call of the transport.
  *
  * One thread at a time may call: the one that opened the job or, if comm_threads(), any other. */
 #ifndef COMM_H
