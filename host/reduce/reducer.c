@@ -258,6 +258,12 @@ void reducer_set_once(struct reducer *r)
     r->once = true;
 }
 
+void reducer_watch(struct reducer *r, reducer_seen *seen, void *ctx)
+{
+    r->seen = seen;
+    r->seen_ctx = ctx;
+}
+
 void reducer_set_trace(struct reducer *r, struct trace *trace)
 {
     r->trace = trace;

@@ -157,6 +157,13 @@ void reducer_set_node_sum(struct reducer *r, struct algo_node_sum *node);
  * once more. Returns 0, or reports -EINVAL if the codes are not casts or not in CPU memory. */
 int reducer_count_lost(struct reducer *r);
 
+/* Call seen() in later steps with each layer's codes of this rank, when they have been sent and
+ * added; NULL ends this. Bytes include padding, and depend neither on buckets nor on the algorithm.
+ * The thread that reduces calls it, in the order of buckets; twice for buckets repeated over MPI.
+ * Codes must be in CPU memory, and memory not low. */
+typedef void reducer_seen(void *ctx, int layer, const void *codes, size_t bytes);
+void reducer_watch(struct reducer *r, reducer_seen *seen, void *ctx);
+
 /* Let every layer travel in fp32 if `on`, else as configured: hybrid precision in the first
  * epochs. */
 void reducer_force_fp32(struct reducer *r, bool on);

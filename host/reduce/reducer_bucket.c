@@ -117,10 +117,21 @@ struct algo_flow bucket_flow(struct bucket_flow *b)
     return (struct algo_flow){need, have, b};
 }
 
-void bucket_encoded(const struct bucket_flow *f)
+static void show(const struct reducer *r, const struct bucket *b, const uint8_t *codes)
+{
+    for (int k = 0; k < b->n_layers && r->seen; k++) {
+        const struct codec_layer *layer = &b->call.layers[k];
+        const size_t at = reduce_op_in_at(&b->op, layer->at),
+                     end = reduce_op_in_at(&b->op, layer->at + bucket_padded(&b->op, layer->n));
+        r->seen(r->seen_ctx, (int)layer->index, codes + at, end - at);
+    }
+}
+
+void bucket_encoded(const struct bucket_flow *f, const uint8_t *codes)
 {
     struct reducer *r = f->step->r;
     struct bucket *b = &r->plans[r->force_fp32].buckets[number_of(f)];
+    show(r, b, codes);
     const bool guesses = !r->force_fp32 && !codec_has_groups(&r->codecs[b->fp32]);
     for (int k = 0; k < b->n_layers && guesses; k++) {
         const int i = (int)b->call.layers[k].index;
@@ -193,7 +204,7 @@ int reducer_bucket_mpi(const struct reducing *s, int i)
     trace_add(r->trace, reducer_row(r), "all-reduce", i, travels);
     if (whole)
         decode(&casting, 0, b->n);
-    bucket_encoded(&casting);
+    bucket_encoded(&casting, call.codes);
     if (r->releases)
         release_bucket(r, i);
     s->report->codec_s += casting.codec_s;

@@ -107,7 +107,7 @@ static int bucket_by_card(const struct reducing *s, int i, uint32_t exponents)
     trace_add(r->trace, reducer_row(r), "all-reduce", i, start);
     if (rc == 0)
         bucket_summed(&casting);
-    bucket_encoded(&casting);
+    bucket_encoded(&casting, sum.codes);
     s->report->codec_s += casting.codec_s;
     s->report->comm_s += clock_s() - start - casting.codec_s;
     return rc;

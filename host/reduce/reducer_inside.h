@@ -85,6 +85,8 @@ struct reducer {
     /* The communication thread; NULL: reducer_next() or reducer_finish() runs the step. */
     struct overlap *overlap;
     struct trace *trace;
+    reducer_seen *seen; /* of reducer_watch(), or NULL */
+    void *seen_ctx;
     bool counts_lost;
     bool begun;
     bool ran; /* this step has run, with rc */
@@ -203,8 +205,9 @@ struct bucket_flow {
 };
 struct algo_flow bucket_flow(struct bucket_flow *b);
 
-/* Call it after all codes of a bucket: their shifts become the next step's guesses. */
-void bucket_encoded(const struct bucket_flow *b);
+/* Call it after all codes of a bucket: their shifts become the next step's guesses. codes: this
+ * rank's. */
+void bucket_encoded(const struct bucket_flow *b, const uint8_t *codes);
 
 /* Call it when the whole sum of a bucket is in r->result. */
 void bucket_summed(struct bucket_flow *b);

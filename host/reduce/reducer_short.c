@@ -88,7 +88,7 @@ static void sum(const struct reducing *s, const struct bucket *b)
     b->op.ops->sum(&b->op, 0, packed_parts(r, b), comm_n_ranks(r->comm), b->n, true, r->result);
     s->report->comm_s += clock_s() - start;
     bucket_decode(&casting);
-    bucket_encoded(&casting);
+    bucket_encoded(&casting, packed_parts(r, b)[comm_rank(r->comm)]);
     s->report->codec_s += casting.codec_s;
 }
 
