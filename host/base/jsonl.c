@@ -115,7 +115,12 @@ void jsonl_bool(struct jsonl *j, const char *key, bool value)
 
 int jsonl_end(struct jsonl *j)
 {
+    return jsonl_line(j, "}\n", 2);
+}
+
+int jsonl_line(struct jsonl *j, const char *line, size_t n)
+{
     errno = 0;
-    fputs("}\n", j->f);
+    fwrite(line, 1, n, j->f);
     return fflush(j->f) || ferror(j->f) ? failed(j, errno ? errno : EIO) : 0;
 }

@@ -34,4 +34,7 @@ void jsonl_bool(struct jsonl *j, const char *key, bool value);
 /* End the line and hand it to the system. Reports only the first failure (disk full). */
 int jsonl_end(struct jsonl *j);
 
+/* Write bytes of complete lines, and hand them to the system. Reports as jsonl_end(). */
+int jsonl_line(struct jsonl *j, const char *line, size_t n);
+
 #endif
