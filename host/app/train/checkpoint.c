@@ -12,7 +12,7 @@
 
 struct kit {
     struct checkpoint_plan plan;
-    char text[CHECKPOINT_TEXT_MAX];
+    char text[CHECKPOINT_TEXT];
     uint8_t *piece; /* for the largest piece */
 };
 
@@ -27,19 +27,24 @@ static bool is_leads(const struct train *t, const struct checkpoint_section *s)
     return t->owner && s->in_common;
 }
 
-void checkpoint_plan(const struct train *t, struct checkpoint_plan *plan,
-                     char text[CHECKPOINT_TEXT_MAX])
+void checkpoint_text(const struct train *t, struct text *to)
 {
-    struct text lines = text_in(text, CHECKPOINT_TEXT_MAX);
+    train_options_lines(t->o, to);
+    text_add(to, "device in use=%s\n", t->on_gpu ? "cuda" : "cpu");
+    text_add(to, "checksum of the data=%08x\n", train_data_crc(t));
+    if (t->shard && reducer_state_bytes(t->job.reducer))
+        text_add(to, "shard=optimizer\n"); /* sums' residuals are of a rank's range */
+    if (schedule_by_length(&t->schedule))
+        text_add(to, CHECKPOINT_STEPS "=%llu\n", (unsigned long long)t->n_steps);
+}
+
+void checkpoint_plan(const struct train *t, struct checkpoint_plan *plan,
+                     char text[CHECKPOINT_TEXT])
+{
+    struct text lines = text_in(text, CHECKPOINT_TEXT);
     assert(checkpoint_n_sections <= CHECKPOINT_ENTRIES_MAX);
     memset(plan, 0, sizeof *plan);
-    train_options_lines(t->o, &lines);
-    text_add(&lines, "device in use=%s\n", t->on_gpu ? "cuda" : "cpu");
-    text_add(&lines, "checksum of the data=%08x\n", train_data_crc(t));
-    if (t->shard && reducer_state_bytes(t->job.reducer))
-        text_add(&lines, "shard=optimizer\n"); /* sums' residuals are of a rank's range */
-    if (schedule_by_length(&t->schedule))
-        text_add(&lines, CHECKPOINT_STEPS "=%llu\n", (unsigned long long)t->n_steps);
+    checkpoint_text(t, &lines);
     plan->text = text;
     memcpy(plan->run, t->run_id, sizeof plan->run);
     plan->n_ranks = (uint32_t)t->n_ranks;

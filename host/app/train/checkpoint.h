@@ -4,14 +4,18 @@
 #define CHECKPOINT_H
 #include "app/train/checkpoint_file.h"
 #include "app/train/train_options.h"
+#include "base/text.h"
 
 struct train;
 
-enum { CHECKPOINT_TEXT_MAX = TRAIN_LINES_MAX + 64 };
+/* Append what a resumed run must have in common: options that matter for bits, data, device.
+ * At most CHECKPOINT_TEXT bytes. */
+enum { CHECKPOINT_TEXT = TRAIN_LINES_MAX + 64 };
+void checkpoint_text(const struct train *t, struct text *to);
 
 /* Describes this run's checkpoints. plan->text: `text`. */
 void checkpoint_plan(const struct train *t, struct checkpoint_plan *plan,
-                     char text[CHECKPOINT_TEXT_MAX]);
+                     char text[CHECKPOINT_TEXT]);
 
 /* Checks before the first step that the file of --save can be written. */
 int checkpoint_check(struct train *t);

@@ -35,7 +35,7 @@ struct elastic {
     int tries;
 
     struct checkpoint_plan plan;
-    char text[CHECKPOINT_TEXT_MAX], path[128];
+    char text[CHECKPOINT_TEXT], path[128];
     size_t common_bytes, block_bytes;
     struct elastic_slot slots[2];
     int good; /* slot that the next state must not replace */
