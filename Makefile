@@ -123,6 +123,9 @@ EMU_LIB  := $(if $(HAVE_CXX),$(B)/emu/libnarrowcast_cuda.so $(B)/emu/selftest.so
 XRT      := $(firstword $(foreach d,/opt/xilinx/xrt/include /usr/include/xrt,$(shell $(CC) -E -x c -I$d -include xrt/xrt_device.h /dev/null >/dev/null 2>&1 && echo $d)))
 XRT_LIB  := $(if $(XRT),$(B)/libnarrowcast_xrt.so)
 
+# Receipts of trainings (host/app/receipts/digest.c)
+CRYPTO   := $(shell $(CC) -E -x c -include openssl/evp.h /dev/null >/dev/null 2>&1 && echo -lcrypto)
+
 # libfabric takes a fifth of a second to load: a separate library.
 FABRIC   := $(shell $(CC) -E -x c -include rdma/fabric.h /dev/null >/dev/null 2>&1 && echo -lfabric)
 FABRIC_LIB := $(if $(FABRIC),$(B)/libnarrowcast_fabric.so)
@@ -299,7 +302,7 @@ $(B)/libapp.a: $(call obj,$(filter-out %/main.c,$(APP)))
 	$(Q)rm -f $@; ar rcs $@ $^
 $(B)/narrowcast: $(B)/o/host/app/main.o $(call obj,$(MPI_CALLS)) $(B)/libapp.a $(B)/libnarrowcast.a
 	$(if $(V),,@echo 'link  $@')
-	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) $^ $(LIBS) -o $@
+	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) $^ $(LIBS) $(CRYPTO) -o $@
 # XRT loads it into the simulated card.
 $(B)/narrowcast.sim.xclbin: $(B)/narrowcast
 	$(if $(V),,@echo 'xclbin $@')
@@ -307,7 +310,7 @@ $(B)/narrowcast.sim.xclbin: $(B)/narrowcast
 archives  = $(filter %_double.a,$^) $(filter-out %_double.a,$(filter %.a,$^))# the first defines the names
 $(foreach t,$(TESTS),$(eval $(call test_bin,$t): $(call obj,$t)))
 $(B)/tests/%: $(call obj,$(MPI_CALLS)) $(B)/libapp.a $(B)/libsim.a $(B)/libnarrowcast.a
-	$(Q)mkdir -p $(@D); OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(archives) $(LIBS) -o $@
+	$(Q)mkdir -p $(@D); OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(archives) $(LIBS) $(CRYPTO) -o $@
 $(foreach b,$(BENCH),$(eval $(patsubst %.c,$(B)/%,$(notdir $b)): $(call obj,$b)))
 $(B)/libbench.a: $(call obj,$(BENCH_LIB))
 	$(Q)rm -f $@; ar rcs $@ $^

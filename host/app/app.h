@@ -12,6 +12,7 @@ extern const char *app_commit;
  * errno that a rank has reported, or the exit status after a signal. */
 int cmd_train(int argc, char **argv);
 int cmd_emulate(int argc, char **argv);
+int cmd_verify(int argc, char **argv);
 int cmd_cast(int argc, char **argv);
 int cmd_uncast(int argc, char **argv);
 int cmd_reduce(int argc, char **argv);

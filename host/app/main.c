@@ -22,6 +22,7 @@ static const struct {
 } commands[] = {
     {"train", cmd_train, true, "train a network on several ranks that exchange narrow floats"},
     {"emulate", cmd_emulate, true, "the same training in one process, with the same bits"},
+    {"verify", cmd_verify, true, "repeat a step of a training and compare it with its receipts"},
     {"cast", cmd_cast, false, "cast raw fp32 to packed codes of a narrow format"},
     {"uncast", cmd_uncast, false, "cast packed codes back to raw fp32"},
     {"reduce", cmd_reduce, false, "add files of packed codes, as the ranks of a job would"},

@@ -117,6 +117,7 @@ struct train {
     struct train_state state;
     struct report report;
     struct grad_stats *grad_stats; /* NULL: none */
+    struct receipts *receipts;     /* NULL: none */
     DIR *dump;                     /* rank 0: folder of --dump-gradients, or NULL */
     struct trace *trace;           /* NULL: none */
     struct trace_span *trace_block;
@@ -212,20 +213,23 @@ static inline uint32_t train_data_crc(const struct train *t)
     return (t->owner ? t->owner : t)->data_crc;
 }
 
-/* ---- files that a run appends to: --log, --stats (train_log.c) ---- */
+/* ---- files that a run appends to: --log, --stats, --receipts (train_log.c) ---- */
 
 /* Gives the run an id if it has none. Rank 0 calls it after loading a checkpoint. */
 void train_run_id_set(struct train *t);
 
-/* Opens and locks a file of --log or --stats. option: "log" or "stats"; refuses a file of the other
- * option. With --resume the file must be new, empty or of this run, and is cut to the lines before
- * this process's first step. The caller writes the first line (record_run()). Errors leave the file
- * unchanged. */
+/* Opens and locks a file of --log, --stats or --receipts. option: "log", "stats" or "receipts";
+ * refuses a file of another option. With --resume the file must be new, empty or of this run, and
+ * is cut to the lines before this process's first step. The caller writes the first line
+ * (record_run()). Errors leave the file unchanged. */
 int train_log_open(const struct train *t, const char *option, const char *path, struct jsonl *log);
 
 /* Trains to the end, or until a rank is asked to stop (t->stopped_by). Other ranks know an error
  * only if t->agreed. */
 int train_run(struct train *t);
+
+/* Repeats steps without tests, until `last` are done. */
+int train_redo(struct train *t, uint64_t last);
 
 /* Averages the batch norms' statistics over ranks, tests, compares the ranks and reports. keep: the
  * averages replace the statistics; else only this test uses them. */

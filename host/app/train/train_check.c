@@ -51,6 +51,9 @@ static int check_emulated(const struct train_options *o, const struct words *w)
                        "--%s has no effect on emulated ranks, which share one process: leave it "
                        "out, or use train",
                        names[i]);
+    if (o->receipts && o->memory && !strcmp(o->memory, "low"))
+        return ERR(-EINVAL, "--receipts needs the codes of all ranks, which --memory low does not "
+                            "keep: use --memory full");
     if (o->stats && o->memory && !strcmp(o->memory, "low"))
         return ERR(-EINVAL, "--stats needs the gradients of all ranks, which --memory low does not "
                             "keep: use --memory full");
@@ -85,6 +88,8 @@ static int check_run(const struct train_options *o, const struct words *w)
                    (unsigned long long)o->save_every);
     if (!o->dump_dir && (given(w, "dump-steps") || given(w, "dump-first")))
         return ERR(-EINVAL, "--dump-steps and --dump-first need --dump-gradients DIR");
+    if (!o->receipts && given(w, "verify-every"))
+        return ERR(-EINVAL, "--verify-every needs --receipts FILE");
     if (!o->stats && given(w, "stats-every"))
         return ERR(-EINVAL, "--stats-every needs --stats FILE");
     TRY(train_files_check(o));
@@ -142,7 +147,7 @@ static int check_numbers(const struct train_options *o, const struct words *w)
  * weights. */
 static int check_shard(const struct train_options *o, const struct words *w)
 {
-    static const char *const others[] = {"blocks", "stats", "node-sum", "rescale"};
+    static const char *const others[] = {"blocks", "stats", "receipts", "node-sum", "rescale"};
     if (!train_is_sharded(o))
         return given(w, "gather") ? ERR(-EINVAL, "--gather %s needs --shard optimizer", o->gather)
                                   : 0;

@@ -1,6 +1,7 @@
 /* train_compute.c : computes a rank's gradients of a step, as the mean over its micro-batches.
  *
  *     the batch   | rank 0: micro 0 | micro 1 | ... | rank 1: micro 0 | ... */
+#include "app/train/receipts.h"
 #include "app/train/train.h"
 #include "app/train/grad_stats.h"
 #include "base/clock.h"
@@ -30,7 +31,8 @@ static void feed_ahead(struct train *t, int m)
         feed_micro(t, epoch, at, m);
     if (m + 1 < (int)t->o->micro)
         feed_micro(t, epoch, at, m + 1);
-    else if (!train_is_emulated(t) && at + 1 < t->steps_per_epoch && step + 1 < t->n_steps)
+    else if (!train_is_emulated(t) && !t->again && !receipts_due(t, step + 1) &&
+             at + 1 < t->steps_per_epoch && step + 1 < t->n_steps)
         feed_micro(t, epoch, at + 1, 0);
 }
 

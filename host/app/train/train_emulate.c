@@ -2,6 +2,7 @@
  *
  *     shared, owned by rank 0: data, network, weights, velocities
  *     each rank's own:         gradients, batch-norm statistics, sums, codes, state of its codec */
+#include "app/train/receipts.h"
 #include "app/train/train.h"
 #include "base/err.h"
 #include "base/memory.h"
@@ -58,7 +59,7 @@ static int fits_in(const struct train *t, uint64_t each, uint64_t common, uint64
                    n, t->o->model, each_text, all_text, free_text, where,
                    (unsigned long long)(room / each),
                    t->low_memory || !t->o->memory ? "" : "; or use --memory low");
-    if (t->rank > 0)
+    if (t->rank > 0 || t->o->wanted)
         return 0;
     if (t->o->memory)
         err_note("emulated: %d ranks in one process, %s each, %s in all%s", n, each_text, all_text,
@@ -158,6 +159,7 @@ int train_emulate_update(struct train *t, double lr, bool skipped)
     TRY(comm_barrier(t->comm)); /* codecs may read weights for means */
     if (!t->owner && !skipped) {
         train_narrow_means(t, 0, t->n_params);
+        receipts_means(t, 0, t->n_params);
         optim_step(t->optim, t->weights, train_means(t), lr);
     }
     return 0;

@@ -44,6 +44,8 @@ static bool is_ahead(const struct train *t, const char *line)
     if (sscanf(line, "{\"kind\":\"epoch\",\"epoch\":%*u,\"step\":%" SCNu64, &step) == 1)
         /* a run resumed at its end tests again */
         return step > t->state.step || step == t->n_steps;
+    if (sscanf(line, "{\"kind\":\"root\",\"epoch\":%*u,\"step\":%" SCNu64, &step) == 1)
+        return step > t->state.step;
     if (sscanf(line, "{\"kind\":\"end\",\"step\":%" SCNu64, &step) == 1)
         return step > t->state.step || step == t->n_steps;
     return false;
@@ -53,10 +55,11 @@ static int check_run(const struct train *t, const char *option, const char *path
 {
     static const char begin[] = "{\"kind\":\"run\",";
     char id[TRAIN_RUN_ID] = ""; /* as many digits as %16 below reads */
-    char of[8] = "";            /* empty in files of older versions */
+    char of[16] = "";           /* empty in files of older versions */
     if (strncmp(line, begin, strlen(begin)) || !strchr(line, '\n'))
         return ERR(-EINVAL, "cannot append to '%s': it is not a log of narrowcast", path);
-    if (sscanf(line + strlen(begin), "\"run_id\":\"%16[0-9a-f]\",\"file\":\"%7[a-z]\"", id, of) < 1)
+    if (sscanf(line + strlen(begin), "\"run_id\":\"%16[0-9a-f]\",\"file\":\"%15[a-z]\"", id, of) <
+        1)
         return ERR(-EINVAL,
                    "cannot append to '%s': its first line has no run_id, so it may belong to "
                    "another run; name another file",
@@ -121,15 +124,19 @@ int train_log_open(const struct train *t, const char *option, const char *path, 
 
 int train_files_check(const struct train_options *o)
 {
-    const char *const files[][2] = {{"log", o->log},       {"trace", o->trace},
-                                    {"stats", o->stats},   {"save", o->save},
-                                    {"resume", o->resume}, {"dump-gradients", o->dump_dir}};
+    const char *const files[][2] = {{"log", o->log},
+                                    {"trace", o->trace},
+                                    {"stats", o->stats},
+                                    {"receipts", o->receipts},
+                                    {"save", o->save},
+                                    {"resume", o->resume},
+                                    {"dump-gradients", o->dump_dir}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (files[i][1] && !*files[i][1])
             return ERR(-EINVAL, "--%s '': need the name of a file", files[i][0]);
     /* these files would overwrite one another, or a checkpoint */
-    for (int i = 0; i < 3; i++)
-        for (int j = i + 1; j < 5; j++) {
+    for (int i = 0; i < 4; i++)
+        for (int j = i + 1; j < 6; j++) {
             const char *a = files[i][1], *b = files[j][1];
             if (!a || !b || !file_same(a, b))
                 continue;

@@ -2,6 +2,7 @@
 #include "app/train/checkpoint.h"
 #include "app/train/grad_dump.h"
 #include "app/train/grad_stats.h"
+#include "app/train/receipts.h"
 #include "app/train/train.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -69,6 +70,7 @@ static int reduce_and_update(struct train *t, double lr, struct reducer_step *re
         const double update_s = clock_s();
         if (!train_is_emulated(t) && !t->shard) {
             train_narrow_means(t, first, n);
+            receipts_means(t, first, n);
             optim_step_some(t->optim, first, n, t->weights, train_means(t), lr);
             trace_add(t->trace, TRACE_MAIN, "update", -1, update_s);
         }
@@ -87,11 +89,13 @@ static int compute_and_update(struct train *t, double lr, struct nn_result *mine
                               struct reducer_step *reduced)
 {
     const bool early = reducer_overlaps(t->job.reducer) && t->o->micro == 1 && !t->o->dump_dir &&
-                       !grad_stats_due(t);
+                       !grad_stats_due(t) && !receipts_due(t, t->state.step);
     int file_rc;
+    receipts_recompute(t);
     if (early)
         reducer_begin(t->job.reducer, t->state.step, t->layers);
     *mine = train_compute(t, early);
+    receipts_gradients(t);
     if (t->o->dump_dir)
         note(t, grad_dump_step(t));
     TRY(grad_stats_before(t));
@@ -99,6 +103,8 @@ static int compute_and_update(struct train *t, double lr, struct nn_result *mine
         reducer_begin(t->job.reducer, t->state.step, t->layers);
     TRY(reduce_and_update(t, lr, reduced));
     TRY(grad_stats_after(t, lr, reduced, &file_rc));
+    note(t, file_rc);
+    TRY(receipts_step(t, reduced->skipped, &file_rc));
     note(t, file_rc);
     return 0;
 }
@@ -192,4 +198,16 @@ int train_run(struct train *t)
             TRY(save(t));
     }
     return write_trace(t);
+}
+
+int train_redo(struct train *t, uint64_t last)
+{
+    const uint64_t first = t->state.step;
+    while (t->state.step < last) {
+        const uint64_t epoch = t->state.step / t->steps_per_epoch;
+        if (t->state.step == first || t->state.step % t->steps_per_epoch == 0)
+            begin_epoch(t, epoch);
+        TRY(one_step(t, epoch));
+    }
+    return 0;
 }

@@ -2,6 +2,7 @@
 #include "app/train/checkpoint.h"
 #include "app/train/grad_dump.h"
 #include "app/train/grad_stats.h"
+#include "app/train/receipts.h"
 #include "app/train/train.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -246,6 +247,7 @@ int train_open(struct train *t)
         TRY(comm_bcast(t->comm, t->run_id, sizeof t->run_id, 0));
     TRY(train_agree(t, t->o->dump_dir ? grad_dump_open(t) : 0));
     TRY(train_agree(t, grad_stats_open(t)));
+    TRY(train_agree(t, receipts_open(t)));
     TRY(train_agree(t, report_open(t)));
     train_device_say(t);
     train_offload_say(t);
@@ -256,6 +258,7 @@ void train_close(struct train *t)
 {
     report_close(t);
     grad_stats_close(t);
+    receipts_close(t);
     grad_dump_close(t);
     job_close(&t->job);
     train_trace_close(t);

@@ -255,6 +255,15 @@ static const struct opt opts[] = {
           "layer: exponents, underflow, saturation, round-off of the mean, lost weight updates.")},
     {"stats-every", "N", "100", "Write --stats for step 1 and then for every N-th step.",
      SIZE_AT(stats_every, 1, 1e12)},
+    {TEXT("receipts", "FILE", NULL, receipts, 0,
+          "Write JSON lines with SHA-256 digests of every step: of each rank's codes, and of the "
+          "means, the optimiser's states and the weights. A rank whose means, states or weights "
+          "differ from the others' ends the run. `narrowcast verify` repeats a step and compares. "
+          "On the CPU.")},
+    {"verify-every", "N", "0",
+     "With --receipts: in every N-th step another rank, drawn by --seed, computes a rank's "
+     "gradients again. If they differ, the run ends. 0: never.",
+     SIZE_AT(verify_every, 0, 1e12)},
     {TEXT("trace", "FILE", NULL, trace, 0,
           "Write a timeline of all ranks for ui.perfetto.dev or chrome://tracing: computation and "
           "traffic. It holds only the end of a long run.")},

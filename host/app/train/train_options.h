@@ -31,15 +31,17 @@ struct train_options {
     const char *card_group;
     const char *device, *precision, *reduce_in, *loss_scale, *conv, *gemm, *quant;
     int64_t threads;
-    const char *log, *stats, *trace, *save, *resume;
+    const char *log, *stats, *receipts, *trace, *save, *resume;
+    uint64_t verify_every;
     uint64_t stats_every;
     uint64_t save_every;
     const char *dump_dir;
     uint64_t dump_steps, dump_first;
-    int64_t blocks;     /* of a batch; 0: as many as processes */
-    int64_t elastic;    /* least number of processes; 0: all must live */
-    int64_t ranks;      /* emulated ranks; 0: real ranks */
-    const char *memory; /* NULL: real ranks */
+    int64_t blocks;                       /* of a batch; 0: as many as processes */
+    int64_t elastic;                      /* least number of processes; 0: all must live */
+    int64_t ranks;                        /* emulated ranks; 0: real ranks */
+    const char *memory;                   /* NULL: real ranks */
+    const struct receipts_wanted *wanted; /* of `narrowcast verify`, or NULL; no option */
 };
 
 bool train_is_sharded(const struct train_options *o);
