@@ -8,7 +8,7 @@
 #ifndef PROTOCOL_H
 #define PROTOCOL_H
 
-#define PROTOCOL     5
+#define PROTOCOL     6
 #define PROTOCOL_CRC 0xdf657e2fu
 
 #endif

@@ -104,7 +104,8 @@ int reducer_open_gather(struct reducer *r, const struct gather_format *format)
     g->piece_bytes = vec_bytes(format_of(g), g->piece_n);
     if (format->group && differences_bytes(format, g->piece_n) > g->piece_bytes)
         g->piece_bytes = differences_bytes(format, g->piece_n);
-    g->message = ops->alloc(n_ranks * g->piece_bytes);
+    r->buffers.gathered_bytes = n_ranks * g->piece_bytes;
+    r->buffers.gathered = g->message = ops->alloc(r->buffers.gathered_bytes);
     g->values = format->group ? ops->alloc_floats(g->piece_n * sizeof *g->values) : NULL;
     g->cut = buf_alloc(n_ranks * sizeof *g->cut);
     return g->message && g->cut && (g->values || !format->group) ? 0 : -ENOMEM;
@@ -264,7 +265,8 @@ static int exchange(struct reducer *r, size_t done)
         .op = {.ops = &bytes_op, .unit = 1, .message_bytes = comm_message_bytes(r->comm)},
         .n = (size_t)n_ranks * g->piece_bytes,
         .result = g->message,
-        .cut = g->cut};
+        .cut = g->cut,
+        .buffers = &r->buffers};
     double start = clock_s();
     encode(r, r->shard->to + done, piece_of(r, rank, done), g->message + g->cut[rank].at);
     r->done.codec_s += clock_s() - start;

@@ -28,14 +28,12 @@ static void lists(float *base, float **list)
         list[i] = base;
 }
 
-/* x: gradients, shard and weights, where the device reads them. Shards go to result, then the
- * gathered weights. */
-static void steps(struct nc *nc, bool gpu, float *x, float *shard, float *weights,
+/* room: of the shard. x: gradients, shard and weights, where the device reads them. Shards go to
+ * result, then the gathered weights. */
+static void steps(struct nc *nc, bool gpu, size_t room, float *x, float *shard, float *weights,
                   float result[STEPS + 1][N_ALL])
 {
     float *list[N_LAYERS];
-    size_t n;
-    CHECK(nc_shard(nc, nc_rank(nc), NULL, &n) == 0, "a range");
     for (int step = 0; step < STEPS; step++) {
         for (size_t i = 0; i < N_ALL; i++) {
             const uint32_t r =
@@ -53,7 +51,6 @@ static void steps(struct nc *nc, bool gpu, float *x, float *shard, float *weight
                   "in parts: %s", nc_last_error(nc));
         else
             CHECK(nc_reduce_scatter(nc, list, shard, NULL) == 0, "%s", nc_last_error(nc));
-        const size_t room = n ? (N_ALL + (size_t)nc_n_ranks(nc) - 1) / (size_t)nc_n_ranks(nc) : 0;
         if (gpu)
             copy(result[step], shard, room * sizeof *shard);
         else
@@ -67,11 +64,22 @@ static void steps(struct nc *nc, bool gpu, float *x, float *shard, float *weight
         memcpy(result[STEPS], weights, sizeof grads);
 }
 
+/* Ranges 0: equal; 1: odd, the middle one empty; 2: one rank has all. */
+static const size_t *ranges(int kind, int n_ranks)
+{
+    static size_t range[8];
+    memset(range, 0, sizeof range);
+    range[kind == 2 ? n_ranks / 2 : 0] = 6001;
+    range[kind == 2 ? n_ranks / 2 : n_ranks - 1] += N_ALL - 6001;
+    return kind ? range : NULL;
+}
+
 static void check(struct nc_options o)
 {
     static float x[N_ALL], shard[N_ALL], weights[N_ALL], want[STEPS + 1][N_ALL],
         got[STEPS + 1][N_ALL];
     struct nc *nc = NULL;
+    size_t room;
     o.device = "cpu";
     o.bucket_bytes = 5000;
     o.quantise = "all";
@@ -80,25 +88,26 @@ static void check(struct nc_options o)
     CHECK(nc_open(&o, layers, N_LAYERS, &nc) == 0, "%s", nc_last_error(NULL));
     if (!nc)
         return;
-    steps(nc, false, x, shard, weights, want);
+    CHECK(nc_shard(nc, o.shard_n ? nc_rank(nc) : 0, NULL, &room) == 0, "a range");
+    steps(nc, false, room, x, shard, weights, want);
     nc_close(nc);
     o.device = "cuda";
     CHECK(nc_open(&o, layers, N_LAYERS, &nc) == 0, "%s", nc_last_error(NULL));
     if (!nc)
         return;
     float *on_gpu = lib->run->alloc(3 * sizeof grads);
-    steps(nc, true, on_gpu, on_gpu + N_ALL, on_gpu + 2 * (size_t)N_ALL, got);
+    steps(nc, true, room, on_gpu, on_gpu + N_ALL, on_gpu + 2 * (size_t)N_ALL, got);
     nc_close(nc);
     lib->run->free(on_gpu);
     for (int i = 0; i <= STEPS; i++)
-        CHECK(memcmp(want[i], got[i], sizeof want[i]) == 0, "%s %s, %s, gather %s, result %d",
-              o.codec ? o.codec : o.format, o.scale ? o.scale : "", o.shard,
-              o.gather ? o.gather : "fp32", i);
+        CHECK(memcmp(want[i], got[i], sizeof want[i]) == 0, "%s: %s %s, %s, gather %s, result %d",
+              getenv("NARROWCAST_GPU_TRANSPORT"), o.codec ? o.codec : o.format,
+              o.scale ? o.scale : "", o.shard, o.gather ? o.gather : "fp32", i);
 }
 
 int main(void)
 {
-    static const char *const transports[] = {"pinned", "mpi"};
+    static const char *const transports[] = {"nccl", "pinned", "ipc", "mpi"};
     static const struct {
         const char *codec, *format, *scale, *gather;
     } rows[] = {{NULL, "e4m3", "aps", NULL},
@@ -118,14 +127,15 @@ int main(void)
     if (nc_open(&o, &one, 1, &keep) < 0)
         return 1;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        for (int k = 0; k < 2; k++) {
-            setenv("NARROWCAST_GPU_TRANSPORT", transports[(i + (size_t)k) % 2], 1);
+        for (size_t k = 0; k < 4; k++) {
+            setenv("NARROWCAST_GPU_TRANSPORT", transports[k], 1);
             o = nc_options_default();
             o.codec = rows[i].codec;
             o.format = rows[i].format;
             o.scale = rows[i].scale;
             o.gather = rows[i].gather;
-            o.shard = k ? "rounded" : "fp32";
+            o.shard = (i + k) % 2 ? "rounded" : "fp32";
+            o.shard_n = ranges((int)(i + k) % 3, nc_n_ranks(keep));
             check(o);
         }
     o.gather = "delta:e4m3";

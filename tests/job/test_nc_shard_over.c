@@ -1,5 +1,6 @@
 /* test_nc_shard_over.c : shards over the caller's transport, on 1 to 9 ranks: every codec and kind
- * of range; a rank that fails. */
+ * of range; a rank that fails, also while codes travel between emulated GPUs. */
+#include "gpu_fixture.h"
 #include "nc_shards.h"
 #include "over_ranks.h"
 #include <errno.h>
@@ -42,19 +43,30 @@ static int n_sent;
 static const char *how;
 static struct nc *struck;
 
+static void strike(void)
+{
+    if (!strcmp(how, "kill"))
+        raise(SIGKILL);
+    nc_abort(struck, -ECANCELED);
+}
+
 static int failing_send(void *arg, int to, int tag, const void *buf, size_t bytes, void **request)
 {
-    if (++n_sent == 3 && !strcmp(how, "kill"))
-        raise(SIGKILL);
-    if (n_sent == 3 && !strcmp(how, "abort"))
-        nc_abort(struck, -ECANCELED);
+    if (++n_sent == 3)
+        strike();
     return sockets_isend(arg, to, tag, buf, bytes, request);
 }
 
-/* ctx: kill or abort, of rank 0, in a reduce-scatter or in an all-gather */
+/* ctx: kill or abort, of rank 0, in a reduce-scatter or in an all-gather; by_gpu: nccl or ipc. On
+ * GPUs rank 0 strikes after it has sent an exponent to rank 1, or instead of an all-gather: others
+ * then wait for its codes. */
+static const char *by_gpu;
 static int fails(const struct nc_transport *t, void *ctx)
 {
-    static float x[N_ALL], shard[N_ALL];
+    static float on_cpu[2 * N_ALL];
+    const struct dev_library *lib = by_gpu ? gpu_fixture_emulated(t->rank) : NULL;
+    if (by_gpu && !lib)
+        return 0;
     struct nc_options o = shard_options(&shard_codecs[0]);
     struct nc_transport own = *t;
     void *list[N_LAYERS];
@@ -62,16 +74,24 @@ static int fails(const struct nc_transport *t, void *ctx)
     how = strchr(ctx, ' ') + 1;
     o.shard = "fp32";
     o.log = count_line;
+    o.device = by_gpu ? "cuda" : "cpu";
+    setenv("NARROWCAST_GPU_TRANSPORT", by_gpu ? by_gpu : "", 1);
     own.isend = failing_send;
     n_sent = 1000;
     CHECK(nc_open_over(&own, &o, layers, N_LAYERS, &struck) == 0, "open");
+    float *x = lib ? lib->run->alloc(sizeof on_cpu) : on_cpu, *shard = x + N_ALL;
     point(x, sizeof *x, list);
-    n_sent = t->rank ? 1000 : 0;
+    n_sent = t->rank || by_gpu ? 1000 : 0;
     const time_t start = time(NULL);
     int rc = 0;
-    for (int i = 0; i < 20 && rc == 0; i++)
+    for (int i = 0; i < 20 && rc == 0; i++) {
+        if (by_gpu && t->rank == 0 && i == 2 && gathers_weights)
+            strike();
+        else if (by_gpu && t->rank == 0 && i == 2)
+            n_sent = 1;
         rc = gathers_weights ? nc_all_gather(struck, shard, list, NULL)
                              : nc_reduce_scatter(struck, list, shard, NULL);
+    }
     CHECK(rc < 0 && nc_async_error(struck) == rc, "%s: rank %d: %d", how, t->rank, rc);
     CHECK(time(NULL) - start < 15, "%s: rank %d heard it late", how, t->rank);
     nc_close(struck);
@@ -84,9 +104,15 @@ int main(void)
         CHECK(over_run(p, codecs, NULL) == 0, "codecs on %d ranks", p);
         CHECK(over_run(p, gathers, NULL) == 0, "all-gathers on %d ranks", p);
     }
-    CHECK(over_run(3, fails, (char[]){"scatter kill"}) == 0, "a killed rank");
-    CHECK(over_run(3, fails, (char[]){"scatter abort"}) == 0, "an abort");
-    CHECK(over_run(3, fails, (char[]){"gather kill"}) == 0, "a killed rank in an all-gather");
-    CHECK(over_run(3, fails, (char[]){"gather abort"}) == 0, "an abort in an all-gather");
+    static const char *const transports[] = {NULL, "nccl", "ipc"};
+    for (int i = 0; i < 3; i++) {
+        by_gpu = transports[i];
+        for (int k = 0; k < 4; k++) {
+            char what[16];
+            snprintf(what, sizeof what, "%s %s", k / 2 ? "gather" : "scatter",
+                     k % 2 ? "abort" : "kill");
+            CHECK(over_run(3, fails, what) == 0, "%s, %s", what, by_gpu ? by_gpu : "on the CPU");
+        }
+    }
     DONE();
 }

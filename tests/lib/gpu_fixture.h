@@ -72,6 +72,22 @@ static inline const struct dev_library *gpu_fixture_choose(void)
     return lib;
 }
 
+/* For a rank of over_ranks.h: loads the emulator for NARROWCAST_CUDA, and makes one of its GPUs
+ * current. Its memory is the host's. Returns NULL if it is not built. */
+static inline const struct dev_library *gpu_fixture_emulated(int device)
+{
+    const char *b = getenv("B");
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/emu/libnarrowcast_cuda.so", b && *b ? b : "build");
+    if (access(path, R_OK))
+        return NULL;
+    setenv("NARROWCAST_CUDA", path, 1);
+    setenv("EMU_DEVICES", "8", 0);
+    const struct dev_library *lib = gpu_fixture_need(path);
+    (void)lib->run->current(device);
+    return lib;
+}
+
 /* Also prints the GPU's name (under mpirun on rank 0). Exits on failure. */
 static inline struct gpu_fixture gpu_fixture_open(void)
 {

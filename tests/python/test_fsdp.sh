@@ -12,12 +12,13 @@ fail() { echo "FAIL $*" && bad=1; }
 
 timeout 120 "$python" "$here/python/fsdp_checks.py" "$dir" >"$dir/said" 2>&1 || fail "$(tail -n 20 "$dir/said")"
 [ "$(grep -c '^fsdp is checked' "$dir/said")" = 2 ] || fail "$(tail -n 20 "$dir/said")"
-if [ -e "$B/emu/libnarrowcast_cuda.so" ]; then
+for transport in nccl ipc; do
+    [ -e "$B/emu/libnarrowcast_cuda.so" ] || break
     rm -f "$dir/fsdp"
-    NARROWCAST_CUDA=$B/emu/libnarrowcast_cuda.so EMU_DEVICES=3 timeout 120 "$python" "$here/python/fsdp_checks.py" "$dir" gpu >"$dir/said" 2>&1 ||
-        fail "on emulated GPUs: $(tail -n 20 "$dir/said")"
-    [ "$(grep -c '^fsdp is checked' "$dir/said")" = 3 ] || fail "on emulated GPUs: $(tail -n 20 "$dir/said")"
-fi
+    NARROWCAST_CUDA=$B/emu/libnarrowcast_cuda.so EMU_DEVICES=3 NARROWCAST_GPU_TRANSPORT=$transport \
+        timeout 120 "$python" "$here/python/fsdp_checks.py" "$dir" gpu >"$dir/said" 2>&1 || fail "$transport: $(tail -n 20 "$dir/said")"
+    [ "$(grep -c '^fsdp is checked' "$dir/said")" = 3 ] || fail "$transport: $(tail -n 20 "$dir/said")"
+done
 
 timeout 120 "$python" "$here/python/torch_features.py" fsdp "$dir" >"$dir/said" 2>&1 || fail "features: $(tail -n 20 "$dir/said")"
 [ "$(grep -c '^ok fsdp ' "$dir/said")" = 11 ] || fail "features: $(tail -n 20 "$dir/said")"

@@ -31,11 +31,12 @@ static inline void algo_have(const struct algo_flow *flow, size_t at, size_t n)
 }
 
 /* Registered buffers: memory that has codes, result and scratch of all calls of one caller. GPU
- * algorithms map it into other processes. The caller fills this struct once its buffers exist. */
+ * algorithms map it into other processes. The caller fills this struct once its buffers exist.
+ * gathered: results of allgather() that are not in `result`; or NULL. */
 struct algo_buffers {
-    uint8_t *codes, *result, *scratch;
-    size_t codes_bytes, result_bytes, scratch_bytes; /* the same on all ranks */
-    void *state;                                     /* the algorithm's; NULL at first */
+    uint8_t *codes, *result, *scratch, *gathered;
+    size_t codes_bytes, result_bytes, scratch_bytes, gathered_bytes; /* the same on all ranks */
+    void *state;                                                     /* the algorithm's */
 };
 
 /* A card that adds the codes of the node's ranks. Either every rank passes one or none does. */
@@ -111,7 +112,7 @@ struct algo {
     /* Run the all-reduce. Returns 0 or a negative errno of comm.h; data never cause an error. */
     int (*run)(struct comm *c, const struct algo_call *call);
     /* The two halves of run(). NULL if sums are made in one place (group-master, gather,
-     * gather-sum) or by MPI, a card, NCCL or IPC.
+     * gather-sum), by MPI or a card, or by NCCL or IPC except in variants of algo_scatter.
      *
      *  codes of all ranks --reduce_scatter--> rank r has its range --allgather--> all have all
      *
@@ -129,8 +130,8 @@ struct algo {
      * range. run() of `direct` divides a long vector into other ranges, so use either run() or the
      * halves for all steps.
      *
-     * allgather() reads only op (unit, out_bytes and spared), n, result, group and flow of the
-     * call. A caller may therefore pass a reduce op for other codes, for example to distribute
+     * allgather() reads only op (unit, out_bytes and spared), n, result, group, flow and buffers of
+     * the call. A caller may therefore pass a reduce op for other codes, for example to distribute
      * weights in fp32. If its unit is that of the gradients, so are its ranges.
      *   result  [out_bytes(n)] in: this rank's range; out: all ranges
      *   flow    gets each element once: need() for this rank's range, have() for all ranges */
@@ -150,9 +151,9 @@ struct algo {
 #undef ALGO
 
 /* Variants by_ipc and by_nccl. */
-extern const struct algo algo_direct_ipc, algo_direct_nccl, algo_group_scatter_ipc,
-    algo_group_scatter_nccl, algo_group_scatter_exact_ipc, algo_group_scatter_exact_nccl,
-    algo_group_master_ipc, algo_group_master_nccl, algo_native_nccl;
+extern const struct algo algo_direct_ipc, algo_direct_nccl, algo_scatter_ipc, algo_scatter_nccl,
+    algo_group_scatter_ipc, algo_group_scatter_nccl, algo_group_scatter_exact_ipc,
+    algo_group_scatter_exact_nccl, algo_group_master_ipc, algo_group_master_nccl, algo_native_nccl;
 /* group-scatter in one node, whose card (algo_call.node) adds as long as it works. */
 extern const struct algo algo_group_scatter_card;
 /* group-scatter for exact sums, else direct. The bits are those of direct, for which the codec is

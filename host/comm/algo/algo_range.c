@@ -42,7 +42,7 @@ size_t algo_bytes(const struct reduce_op *f, enum algo_form form, size_t n)
 
 struct algo_range algo_cut_range(const struct algo_cut *cut, int i)
 {
-    return algo_part(cut->whole, cut->op->unit, cut->n_parts, i);
+    return cut->ranges ? cut->ranges[i] : algo_part(cut->whole, cut->op->unit, cut->n_parts, i);
 }
 
 size_t algo_place(const struct reduce_op *f, enum algo_form form, size_t at)
@@ -64,7 +64,9 @@ size_t algo_cut_bytes(const struct algo_cut *cut, int i)
 
 size_t algo_cut_most(const struct algo_cut *cut)
 {
-    return algo_bytes(cut->op, cut->form, algo_cut_range(cut, 0).n);
+    const size_t n =
+        cut->ranges ? algo_cut_longest(cut->ranges, cut->n_parts) : algo_cut_range(cut, 0).n;
+    return algo_bytes(cut->op, cut->form, n);
 }
 
 struct algo_set algo_all(const struct comm *c)

@@ -25,5 +25,7 @@ const struct algo algo_scatter = {
     .run = scatter_reduce_scatter,
     .reduce_scatter = scatter_reduce_scatter,
     .allgather = scatter_allgather,
+    .by_nccl = &algo_scatter_nccl,
+    .by_ipc = &algo_scatter_ipc,
     .device_codes = true,
 };

@@ -38,7 +38,8 @@ int algo_allgather(struct comm *c, const struct algo_set *set, const struct algo
 
 size_t algo_hop_bytes(const struct algo_cut *cut)
 {
-    const struct algo_cut sums = {cut->op, ALGO_PART, cut->whole, cut->n_parts};
+    struct algo_cut sums = *cut;
+    sums.form = ALGO_PART;
     return algo_cut_most(&sums);
 }
 
@@ -52,8 +53,8 @@ int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct al
     if (set->n == 1)
         algo_add_parts(f, mine, cut->form, &codes, 1, acc, to, place);
     for (int step = 1; step < set->n; step++) {
-        const struct algo_cut moves = {f, step == 1 ? cut->form : ALGO_PART, cut->whole,
-                                       cut->n_parts};
+        struct algo_cut moves = *cut;
+        moves.form = step == 1 ? cut->form : ALGO_PART;
         const int going = algo_around(set, -step), coming = algo_around(set, -step - 1);
         const uint8_t *sent = step == 1 ? codes + algo_cut_at(cut, going) : passed_on;
         TRY(comm_recv(c, algo_rank(set, algo_around(set, -1)), got,

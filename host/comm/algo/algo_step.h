@@ -33,6 +33,7 @@ struct algo_cut {
     enum algo_form form;
     struct algo_range whole;
     int n_parts;
+    const struct algo_range *ranges; /* [n_parts] as algo_call.cut; NULL: parts of algo_part() */
 };
 struct algo_range algo_cut_range(const struct algo_cut *cut, int i);
 size_t algo_cut_at(const struct algo_cut *cut, int i); /* bytes before part i */

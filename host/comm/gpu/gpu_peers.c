@@ -64,9 +64,10 @@ static void count(struct gpu_peers *m, size_t bytes)
 int gpu_peers_gather(struct gpu_peers *m, const struct algo_cut *cut, const uint8_t *codes,
                      uint8_t *store)
 {
-    const size_t begin = algo_place(cut->op, cut->form, cut->whole.at),
-                 end = algo_place(cut->op, cut->form, cut->whole.at + cut->whole.n);
-    count(m, end - begin - algo_cut_bytes(cut, m->set.me));
+    size_t sent = 0;
+    for (int i = 0; i < m->set.n; i++)
+        sent += i == m->set.me ? 0 : algo_cut_bytes(cut, i);
+    count(m, sent);
     return gpu_peers_noted(m, m->link->gather(m, cut, codes, store, m->parts));
 }
 
@@ -101,6 +102,11 @@ int gpu_peers_meet(struct gpu_peers *m)
     }
     m->comm->count.sent_bytes = sent;
     return 0;
+}
+
+int gpu_peers_fence(struct gpu_peers *m)
+{
+    return m->link->stores ? 0 : gpu_peers_noted(m, gpu_peers_meet(m));
 }
 
 int gpu_peers_exchange(struct gpu_peers *m, const void *mine, size_t bytes, void *all)

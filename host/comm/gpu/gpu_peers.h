@@ -8,7 +8,7 @@
  *
  * All members make the same calls. Vectors are in the registered buffers (`struct algo_buffers`),
  * at the same offset on every member. A call returns when this rank may use the bytes received. The
- * bytes sent may be overwritten after the next spread or from_first. */
+ * bytes sent may be overwritten after the next spread, from_first or fence. */
 #ifndef GPU_PEERS_H
 #define GPU_PEERS_H
 #include "comm/algo/algo.h"
@@ -59,6 +59,11 @@ int gpu_peers_gather(struct gpu_peers *m, const struct algo_cut *cut, const uint
 int gpu_peers_spread(struct gpu_peers *m, const struct algo_cut *cut, uint8_t *vector);
 int gpu_peers_to_first(struct gpu_peers *m, const struct algo_cut *cut, uint8_t *vector);
 int gpu_peers_from_first(struct gpu_peers *m, uint8_t *vector, size_t bytes);
+
+/* Wait until all members have called it, if members access each other's memory; otherwise return
+ * at once. Call it after a gather whose sums are not spread, before `codes` change, and before a
+ * spread that follows no gather, since members may still read `vector`. */
+int gpu_peers_fence(struct gpu_peers *m);
 
 /* Return rc. If rc < 0, mark the set as failed, so that closing waits for no member. */
 int gpu_peers_noted(struct gpu_peers *m, int rc);

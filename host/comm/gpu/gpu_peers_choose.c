@@ -144,7 +144,7 @@ static int find_facts(struct comm *c, const struct algo *a, bool cards, int grou
     free(nodes);
     for (enum transport t = NCCL; t < MPI; t++)
         if (!by(a, t))
-            f->no[t] = "the algorithm uses only MPI";
+            f->no[t] = "the algorithm has no variant for it";
     if (!a->device_codes)
         f->no[MPI] = "the algorithm adds on the CPU";
     for (int t = NCCL; t < PINNED && cards; t++)
@@ -190,17 +190,29 @@ static int take(struct comm *c, const struct algo *a, enum transport wanted, str
     return 0;
 }
 
-static void say(const struct algo *a, enum transport t, const struct facts *f, char *said,
-                size_t size)
+static void say(const struct comm *c, const struct algo *a, enum transport t, const struct facts *f,
+                char *said, size_t size)
 {
-    static const char *const names[N_TRANSPORTS] = {"NCCL", "CUDA IPC", "MPI from device memory",
-                                                    "MPI from pinned memory"};
+    const char *const names[N_TRANSPORTS] = {
+        "NCCL", "CUDA IPC", "MPI from device memory",
+        comm_is_mpi(c) ? "MPI from pinned memory" : "the caller's transport from pinned memory"};
     const int first = a->by_nccl ? NCCL : a->by_ipc ? IPC : MPI;
     if ((int)t == first || !f->no[first])
         snprintf(said, size, "%s by %s", a->name, names[t]);
     else
         snprintf(said, size, "%s by %s (not %s: %s)", a->name, names[t], names[first],
                  f->no[first]);
+}
+
+int gpu_peers_take_nccl(struct comm *c, const struct algo *algo, bool cards)
+{
+    struct facts facts = {.no = {NULL}};
+    enum transport wanted = N_TRANSPORTS;
+    TRY(asked(c, &wanted));
+    if (wanted != NCCL && wanted != N_TRANSPORTS)
+        return 0;
+    TRY(find_facts(c, algo, cards, 0, &facts));
+    return !facts.no[NCCL];
 }
 
 int gpu_peers_choose(struct comm *c, bool cards, bool rescale, int group, const struct algo **algo,
@@ -220,11 +232,9 @@ int gpu_peers_choose(struct comm *c, bool cards, bool rescale, int group, const 
     if (rescale)
         facts.no[NCCL] = facts.no[IPC] = "--rescale needs MPI between its stages";
     TRY(take(c, *algo, wanted, &facts, &t));
-    say(*algo, t, &facts, said, size);
+    say(c, *algo, t, &facts, said, size);
     if (comm_is_virtual(c))
         snprintf(said, size, "%s by copies of pinned memory", (*algo)->name);
-    else if (t == PINNED && !comm_is_mpi(c))
-        snprintf(said, size, "%s by the caller's transport from pinned memory", (*algo)->name);
     *algo = by(*algo, t);
     *ops = t == PINNED ? vec_cuda() : vec_cuda_device();
     return 0;

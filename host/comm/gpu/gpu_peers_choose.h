@@ -1,15 +1,19 @@
 /* gpu_peers_choose.h : chooses the transport of gradients on GPUs, the first possible one of:
  *
- *     nccl    direct, group-*, native   every rank has its own GPU
- *     ipc     direct, group-*           all ranks (direct), or those of each group, on one machine
- *     mpi     all except native         MPI declares that it accepts device memory, or forced
- *     pinned  all                       always possible; required if codes go to cards
+ *     nccl    direct, shards, group-*, native   every rank has its own GPU
+ *     ipc     direct, shards, group-*           all ranks, or those of each group, on one machine
+ *     mpi     all except native                 MPI says that it takes device memory, or forced
+ *     pinned  all                               always possible; required if codes go to cards
  *
  * NARROWCAST_GPU_TRANSPORT=nccl, ipc, mpi or pinned forces one; auto is the default. All give the
  * same bits, except with native, whose order of additions NCCL or MPI chooses. */
 #ifndef GPU_PEERS_CHOOSE_H
 #define GPU_PEERS_CHOOSE_H
 #include "comm/algo/algo.h"
+
+/* Return 1 if gpu_peers_choose() would take NCCL for this algorithm without groups, else 0, or a
+ * negative errno as it does. All ranks call it, each with an open GPU. */
+int gpu_peers_take_nccl(struct comm *c, const struct algo *algo, bool cards);
 
 /* Choose a transport. All ranks call it, each with an open GPU (gpu.h), between algo_find() and
  * algo_settle().

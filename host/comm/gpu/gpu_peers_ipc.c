@@ -4,7 +4,7 @@
  *     gather:  synchronise (all codes are in place), then sum kernels read
  *     spread:  copy to all, then synchronise
  *
- * Between a gather and the next spread no member writes memory that others read. */
+ * Between a gather and the next spread or fence no member writes memory that others read. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
@@ -14,7 +14,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { CODES, RESULT, SCRATCH, N_REGIONS };
+enum { CODES, RESULT, SCRATCH, GATHERED, N_REGIONS };
 
 struct card { /* describes a member's buffers to the others; no reduction card */
     struct dev_ipc handles[N_REGIONS];
@@ -28,10 +28,16 @@ struct ipc {
 
 static uint8_t *region(const struct algo_buffers *buffers, int r, size_t *bytes)
 {
-    *bytes = r == CODES    ? buffers->codes_bytes
-             : r == RESULT ? buffers->result_bytes
-                           : buffers->scratch_bytes;
-    return r == CODES ? buffers->codes : r == RESULT ? buffers->result : buffers->scratch;
+    switch (r) {
+    case CODES:
+        return *bytes = buffers->codes_bytes, buffers->codes;
+    case RESULT:
+        return *bytes = buffers->result_bytes, buffers->result;
+    case SCRATCH:
+        return *bytes = buffers->scratch_bytes, buffers->scratch;
+    default:
+        return *bytes = buffers->gathered_bytes, buffers->gathered;
+    }
 }
 
 /* Returns member i's counterpart of p, as mapped here. */

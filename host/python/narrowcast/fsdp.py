@@ -10,7 +10,8 @@
 
 Each rank gets the mean of its shards of the gradients: the sum of all ranks' codes, which is rounded to fp32 once. Each parameter
 has an exponent for each rank's shard. Codes go through a gloo group that the state makes. On GPUs, gradients are cast and added
-there, and so are weights, except with gather delta. If a gradient of an FSDP module is inf or nan on some rank, all gradients of
+there, and codes travel by NCCL or CUDA IPC where that is possible (NARROWCAST_GPU_TRANSPORT in narrowcast.h), and so do weights,
+except with gather delta. If a gradient of an FSDP module is inf or nan on some rank, all gradients of
 the module become nan on every rank.
 
 Failures are a RuntimeError on every rank, after which the state can only be closed. A state that is dropped without close(), or
