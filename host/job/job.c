@@ -317,8 +317,23 @@ static int take(struct job *j)
     return 0;
 }
 
+/* Lets near ranks add first, except where NCCL connects all GPUs beside a transport of the
+ * caller's, which may be slow (gloo): sums of nodes would travel through it. */
+static int group_near(struct job *j, bool cards)
+{
+    int by_nccl = 0;
+    if (!j->near || comm_is_virtual(j->comm))
+        return 0;
+    if (!comm_is_mpi(j->comm))
+        TRY(by_nccl = gpu_peers_take_nccl(j->comm, j->algo, cards));
+    if (!by_nccl)
+        j->algo = &algo_group_scatter_exact, j->group = j->near;
+    return 0;
+}
+
 int job_gpu(struct job *j, enum job_if wanted, bool layers)
 {
+    const bool cards = j->cards.where || node_sum_wanted(j->node_word);
     if (wanted == JOB_NO)
         return 0;
     const int here =
@@ -326,13 +341,12 @@ int job_gpu(struct job *j, enum job_if wanted, bool layers)
     if (here <= 0)
         return here;
     TRY(take(j));
-    if (j->near && !comm_is_virtual(j->comm))
-        j->algo = &algo_group_scatter_exact, j->group = j->near;
     err_hold();
-    const bool cards = j->cards.where || node_sum_wanted(j->node_word);
-    return comm_agree(j->comm,
-                      gpu_peers_choose(j->comm, cards, codec_rescales(&j->codec), j->group,
-                                       &j->algo, &j->codec.ops, j->device, sizeof j->device));
+    int rc = group_near(j, cards);
+    if (rc == 0)
+        rc = gpu_peers_choose(j->comm, cards, codec_rescales(&j->codec), j->group, &j->algo,
+                              &j->codec.ops, j->device, sizeof j->device);
+    return comm_agree(j->comm, rc);
 }
 
 /* ---- smallest layers in fp32. Source: paper 3 of README.md, section 3 ---- */

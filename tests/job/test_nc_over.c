@@ -1,6 +1,7 @@
 /* test_nc_over.c : uses the public interface over the caller's transport. After a failure in
  * mid-step every rank has an error code. */
 #include "capture.h"
+#include "gpu_fixture.h"
 #include "nc_fixture.h"
 #include "over_ranks.h"
 #include <fenv.h>
@@ -258,6 +259,66 @@ static int traps(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
+/* Instead of the library's: ranks of a test may be on several machines. */
+static int machine;
+int gethostname(char *name, size_t bytes)
+{
+    snprintf(name, bytes, "machine%d", machine);
+    return 0;
+}
+
+/* Two machines of two ranks, with emulated GPUs: codes travel by NCCL if every rank has a GPU of
+ * its own; otherwise the ranks of a machine add first. The bits are the CPU's. */
+static int machines(const struct nc_transport *t, void *ctx)
+{
+    static const struct {
+        const char *transport, *path;
+        int n_gpus;
+    } rows[] = {{"auto", "direct by NCCL", 4},
+                {"nccl", "direct by NCCL", 4},
+                {"ipc", "group-scatter by CUDA IPC", 4},
+                {"auto", "group-scatter by CUDA IPC (not NCCL: ranks 0 and 1 share a GPU", 1},
+                {"pinned", "group-scatter by the caller's transport from pinned memory", 4}};
+    static float want[N_ALL];
+    void *list[N_LAYERS];
+    struct nc_options o = options(NULL);
+    struct nc_report report;
+    struct nc *nc = NULL;
+    (void)ctx;
+    machine = t->rank / 2;
+    const struct dev_library *lib = gpu_fixture_emulated(t->rank);
+    if (!lib)
+        return 0;
+    o.algo = "direct";
+    CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == 0, "open: %s", nc_last_error(NULL));
+    fill_grads(t->rank, 0, want);
+    point(want, sizeof *want, list);
+    CHECK(nc_allreduce(nc, list, NULL) == 0, "on the CPU: %s", nc_last_error(nc));
+    nc_close(nc);
+    o.algo = NULL;
+    o.device = "cuda";
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        (void)lib->run->current(t->rank % rows[i].n_gpus);
+        setenv("NARROWCAST_GPU_TRANSPORT", rows[i].transport, 1);
+        CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == 0, "open: %s", nc_last_error(NULL));
+        float *x = lib->run->alloc(sizeof want);
+        fill_grads(t->rank, 0, x);
+        point(x, sizeof *x, list);
+        CHECK(nc_allreduce(nc, list, &report) == 0, "%s: %s", rows[i].path, nc_last_error(nc));
+        CHECK(!strncmp(report.path, rows[i].path, strlen(rows[i].path)), "%s: by \"%s\"",
+              rows[i].transport, report.path);
+        CHECK(!memcmp(x, want, sizeof want), "%s: other bits than the CPU's", rows[i].path);
+        lib->run->free(x);
+        nc_close(nc);
+    }
+    setenv("NARROWCAST_GPU_TRANSPORT", "nccl", 1);
+    o.algo = "ring", o.sum = "nearest";
+    CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == -EINVAL &&
+              strstr(nc_last_error(NULL), t->rank ? "" : "has no variant for it"),
+          "ring by NCCL: %s", nc_last_error(NULL));
+    return 0;
+}
+
 /* A failing send wakes the receiver at once; nc_abort() between calls reaches ranks in a call. */
 static int fails_now;
 static int failing_send(void *arg, int to, int tag, const void *buf, size_t bytes, void **request)
@@ -371,6 +432,7 @@ int main(void)
     CHECK(over_run(3, modes, NULL) == 0, "calls that change the floating-point mode");
     CHECK(over_run(2, traps, (char[]){"close"}) == 0, "nc_close() with traps");
     CHECK(over_run(2, traps, (char[]){"abort"}) == 0, "nc_abort() with traps");
+    CHECK(over_run(4, machines, NULL) == 0, "two machines with GPUs");
     CHECK(over_run(2, heard_at_once, (char[]){"send"}) == 0, "a send that fails");
     CHECK(over_run(3, heard_at_once, (char[]){"abort"}) == 0, "an abort between calls");
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)

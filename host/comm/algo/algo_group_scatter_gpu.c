@@ -48,10 +48,10 @@ static void scatter_close(struct comm *c, struct algo_buffers *buffers)
 }
 
 /* Buffers fit any format. One node needs none. element: bytes of a node's sum or codes. */
-static int make_buffers(struct scatter *s, int n_nodes, size_t element)
+static int make_buffers(const struct comm *c, struct scatter *s, int n_nodes, size_t element)
 {
     const struct dev_run_ops *run = gpu()->run;
-    s->on_device = comm_cuda_aware();
+    s->on_device = comm_is_mpi(c) && comm_cuda_aware();
     if (n_nodes == 1)
         return 0;
     s->acc = run->alloc((size_t)CHUNK * WIDEST);
@@ -72,7 +72,7 @@ static int scatter_open(struct comm *c, const struct algo_call *call,
     const size_t codes = exact ? (size_t)call->group * CODE : 0;
     struct scatter *s = buf_alloc(sizeof *s);
     int rc = comm_agree(
-        c, s ? make_buffers(s, comm_n_ranks(c) / call->group, codes > WIDEST ? codes : WIDEST)
+        c, s ? make_buffers(c, s, comm_n_ranks(c) / call->group, codes > WIDEST ? codes : WIDEST)
              : -ENOMEM);
     if (rc == 0)
         rc = gpu_peers_open(c, &node, link, call->buffers, &s->peers);
