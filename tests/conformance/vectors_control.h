@@ -234,7 +234,7 @@ static const uint32_t lease_live[][2] = {{LEASE_REG_LIVE | LEASE_READ, 0},
                                          {LEASE_REG_MALFORMED | LEASE_READ, 0},
                                          {LEASE_REG_EXPIRED | LEASE_READ, 0}};
 
-/* What hosts share: half of the free slots, the last job, the sources that the card has seen. */
+/* Shared by hosts: half of the free slots, the last job, the sources that the card has seen. */
 static void lease_sharing(uint64_t a, uint64_t b)
 {
     static const uint32_t control[][2] = {{REG_CTRL, 1}, {REG_CTRL, 0}, {REG_CTRL | LEASE_READ, 0}};

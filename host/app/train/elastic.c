@@ -1,5 +1,5 @@
 /* elastic.c : begins and ends the attempts of an elastic run. */
-#include "app/train/elastic_inside.h"
+#include "app/train/elastic.h"
 #include "app/train/train.h"
 #include "base/buf.h"
 #include "base/clock.h"

@@ -8,6 +8,7 @@
  * an undisturbed one. README.md, "Elastic runs". */
 #ifndef ELASTIC_H
 #define ELASTIC_H
+#include "app/train/checkpoint.h"
 #include "app/train/train_options.h"
 #include "comm/comm.h"
 
@@ -42,5 +43,58 @@ bool elastic_asked(void);
 
 /* rc: of the attempt. Returns true if there must be another one, else sets *rc for the caller. */
 bool elastic_end(struct elastic *e, int *rc);
+
+/* ---- for elastic*.c ---- */
+
+enum { ELASTIC_OWN, ELASTIC_COPIES, ELASTIC_KINDS };
+
+struct elastic_slot {
+    uint64_t steps_1; /* steps done, plus 1; 0: nothing is kept */
+    int first[ELASTIC_KINDS], n[ELASTIC_KINDS],
+        to; /* to: the block that takes the copies of the own ones */
+    uint8_t *common, *blocks[ELASTIC_KINDS]; /* states of all blocks together, and of each */
+    int n_begun, n_done;                     /* blocks that have entered and left elastic_keep() */
+};
+
+/* states that a process can give */
+struct elastic_offer {
+    uint64_t last;
+    uint64_t from; /* of the attempt before */
+    int32_t tries;
+    struct {
+        uint64_t steps_1;
+        int32_t first[ELASTIC_KINDS], n[ELASTIC_KINDS];
+    } slot[2];
+};
+
+struct elastic {
+    const struct train_options *o;
+    struct comm *comm;
+    char **args; /* of new processes */
+    bool joins;
+    double lost_s; /* when a loss was noticed, or 0 */
+    int apart;     /* processes from one to that with its copies */
+    uint64_t from; /* steps_1 of this attempt */
+    int tries;
+
+    struct checkpoint_plan plan;
+    char text[CHECKPOINT_TEXT], path[128];
+    size_t common_bytes, block_bytes;
+    struct elastic_slot slots[2];
+    int good; /* slot that the next state must not replace */
+};
+
+/* A slot without memory. */
+void elastic_slot_free(struct elastic_slot *s);
+/* Removes the file of elastic_restore(). */
+void elastic_drop_file(struct elastic *e);
+
+/* Returns the states that this process can give. */
+struct elastic_offer elastic_offer(const struct elastic *e);
+/* Sets e->from to the last state that all processes have, or 0 if none is complete. offers:
+ * [processes] each a struct elastic_offer, perhaps not aligned. */
+void elastic_choose(struct elastic *e, const uint8_t *const *offers);
+/* Writes the state e->from to a file of process 0, whose name all learn. All processes call it. */
+int elastic_restore(struct elastic *e, const uint8_t *const *offers);
 
 #endif

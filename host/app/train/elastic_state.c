@@ -10,7 +10,7 @@
  * A process begins a step only when all have ended the one before (train_loop.c, meet()). The last
  * states of any two processes are therefore at most one step apart, and all have the older one. */
 #include "app/train/checkpoint_section.h"
-#include "app/train/elastic_inside.h"
+#include "app/train/elastic.h"
 #include "app/train/train.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -31,7 +31,7 @@ void elastic_drop_file(struct elastic *e)
 void elastic_slot_free(struct elastic_slot *s)
 {
     free(s->common);
-    for (int k = 0; k < KINDS; k++)
+    for (int k = 0; k < ELASTIC_KINDS; k++)
         free(s->blocks[k]);
     *s = (struct elastic_slot){0};
 }
@@ -77,12 +77,14 @@ static int process_after(const struct comm *c, int lowest, int by)
 static void find_blocks(struct elastic_slot *s, const struct comm *c, int apart)
 {
     const int all = comm_n_ranks(c), n = comm_n_processes(c);
-    s->first[OWN] = comm_lowest_here(c, comm_rank(c));
-    s->n[OWN] = comm_n_here(c);
-    s->to = process_after(c, s->first[OWN], apart);
-    s->first[COPIES] = process_after(c, s->first[OWN], n - apart);
-    s->n[COPIES] =
-        n == 1 ? 0 : (process_after(c, s->first[COPIES], 1) - s->first[COPIES] + all) % all;
+    s->first[ELASTIC_OWN] = comm_lowest_here(c, comm_rank(c));
+    s->n[ELASTIC_OWN] = comm_n_here(c);
+    s->to = process_after(c, s->first[ELASTIC_OWN], apart);
+    s->first[ELASTIC_COPIES] = process_after(c, s->first[ELASTIC_OWN], n - apart);
+    s->n[ELASTIC_COPIES] =
+        n == 1 ? 0
+               : (process_after(c, s->first[ELASTIC_COPIES], 1) - s->first[ELASTIC_COPIES] + all) %
+                     all;
 }
 
 /* The first block of a process to call opens the slot. */
@@ -95,17 +97,17 @@ static int slot_open(struct elastic *e, struct elastic_slot *s, const struct tra
     e->block_bytes = sections_bytes(t, true);
     s->steps_1 = 0;
     find_blocks(s, t->comm, e->apart);
-    if (was.common && block_bytes == e->block_bytes && was.n[OWN] == s->n[OWN] &&
-        was.n[COPIES] == s->n[COPIES])
+    if (was.common && block_bytes == e->block_bytes && was.n[ELASTIC_OWN] == s->n[ELASTIC_OWN] &&
+        was.n[ELASTIC_COPIES] == s->n[ELASTIC_COPIES])
         return 0;
     const int n_begun = s->n_begun;
     elastic_slot_free(s);
     find_blocks(s, t->comm, e->apart);
     s->n_begun = n_begun;
     s->common = buf_alloc(e->common_bytes);
-    for (int k = 0; k < KINDS; k++)
+    for (int k = 0; k < ELASTIC_KINDS; k++)
         s->blocks[k] = buf_alloc((size_t)s->n[k] * e->block_bytes);
-    return s->common && s->blocks[OWN] && s->blocks[COPIES] ? 0 : -ENOMEM;
+    return s->common && s->blocks[ELASTIC_OWN] && s->blocks[ELASTIC_COPIES] ? 0 : -ENOMEM;
 }
 
 int elastic_keep(struct train *t)
@@ -116,14 +118,15 @@ int elastic_keep(struct train *t)
     struct elastic_slot *s = &e->slots[1 - e->good];
     if (s->n_begun++ == 0 && slot_open(e, s, t) < 0)
         comm_abort(e->comm, -ENOMEM);
-    uint8_t *mine = s->blocks[OWN] + (size_t)(t->rank - s->first[OWN]) * e->block_bytes;
+    uint8_t *mine =
+        s->blocks[ELASTIC_OWN] + (size_t)(t->rank - s->first[ELASTIC_OWN]) * e->block_bytes;
     if (!t->owner)
         TRY(copy_sections(t, false, s->common));
     TRY(copy_sections(t, true, mine));
-    if (s->n[COPIES] > 0)
-        TRY(comm_pass_on(t->comm, s->to, mine, e->block_bytes, s->first[COPIES],
-                         t->owner ? 0 : s->n[COPIES], s->blocks[COPIES]));
-    if (++s->n_done < s->n[OWN])
+    if (s->n[ELASTIC_COPIES] > 0)
+        TRY(comm_pass_on(t->comm, s->to, mine, e->block_bytes, s->first[ELASTIC_COPIES],
+                         t->owner ? 0 : s->n[ELASTIC_COPIES], s->blocks[ELASTIC_COPIES]));
+    if (++s->n_done < s->n[ELASTIC_OWN])
         return 0;
     s->n_begun = s->n_done = 0;
     s->steps_1 = t->state.step + 1;
@@ -148,7 +151,7 @@ struct elastic_offer elastic_offer(const struct elastic *e)
         if (s->steps_1 > mine.last)
             mine.last = s->steps_1;
         mine.slot[i].steps_1 = s->steps_1;
-        for (int k = 0; k < KINDS; k++)
+        for (int k = 0; k < ELASTIC_KINDS; k++)
             mine.slot[i].first[k] = s->first[k], mine.slot[i].n[k] = s->n[k];
     }
     return mine;
@@ -158,7 +161,7 @@ struct elastic_offer elastic_offer(const struct elastic *e)
 static int find_block(const struct elastic_offer *o, uint64_t steps_1, int block)
 {
     for (int i = 0; i < 2; i++)
-        for (int k = 0; k < KINDS && o->slot[i].steps_1 == steps_1; k++)
+        for (int k = 0; k < ELASTIC_KINDS && o->slot[i].steps_1 == steps_1; k++)
             if (block >= o->slot[i].first[k] && block < o->slot[i].first[k] + o->slot[i].n[k])
                 return 2 * i + k;
     return -1;
