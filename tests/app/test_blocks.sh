@@ -9,8 +9,6 @@ common="--data synthetic:240,3 --batch 48 --lr 0.05"
 on() { mpirun -np "$1" "$n" train $common --blocks "$2" $cards "${@:3}"; }
 cards=
 
-timeless() { grep -E '"kind":"(step|epoch)"' "$1" | sed -E 's/,"([a-z_]*_s|offload|redone|sent_bytes|train_bytes|samples_per_s|peak_rss_bytes)":[^,}]*//g'; }
-
 # same BLOCKS "PROCESSES..." OPTIONS...: all runs must end in the checkpoint of `emulate`
 same() {
     local blocks=$1 processes=$2 p

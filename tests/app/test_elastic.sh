@@ -19,7 +19,6 @@ else
     exit 77
 fi
 
-timeless() { grep -E '"kind":"(step|epoch)"' "$1" | sed -E 's/,"([a-z_]*_s|offload|redone|sent_bytes|train_bytes|samples_per_s|peak_rss_bytes)":[^,}]*//g'; }
 members() { pgrep -x -P "$(pgrep -d, -f "with-ft ulfm .*$dir/run.jsonl")" narrowcast; }
 one() { members | shuf -n 1 --random-source=<(yes "$RANDOM"); }
 event() {

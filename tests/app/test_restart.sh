@@ -5,7 +5,6 @@ set -u
 . "$(dirname "$0")/../lib/in_folder.sh"
 here=$(realpath "$here")
 common="train --data synthetic:480,3 --batch 48 --lr 0.05 --model resnet8 --format e5m2 --scale aps --epochs 8 --save ck --save-every 5"
-timeless() { grep -E '"kind":"(step|epoch)"' "$1" | sed -E 's/,"([a-z_]*_s|offload|redone|sent_bytes|train_bytes|samples_per_s|peak_rss_bytes)":[^,}]*//g'; }
 steps() {
     local n_steps
     n_steps=$(grep -cs '"kind":"step"' run.jsonl)

@@ -109,18 +109,6 @@ static bool any_blocks(struct comm *comm, const struct train_options *o)
     return comm_max_i8(comm, &some, 1) == 0 && some;
 }
 
-/* Makes a restarted job resume the checkpoint that it wrote, if rank 0 has one and --resume names
- * none. */
-static int resume_own(struct train_options *o, struct comm *comm)
-{
-    uint8_t has = comm_rank(comm) == 0 && train_restarts() && o->save && !o->resume &&
-                  checkpoint_is_of(o->save, getenv("NARROWCAST_RUN"));
-    TRY(comm_bcast(comm, &has, sizeof has, 0));
-    if (has)
-        o->resume = o->save;
-    return 0;
-}
-
 int cmd_train(int argc, char **argv)
 {
     struct train_options o = {.deadline = DEADLINE_S};
@@ -133,7 +121,7 @@ int cmd_train(int argc, char **argv)
         argc--, argv++;
     int rc = train_options_read(&train_command, argc, argv, &o, &parsed);
     const bool elastic =
-        rc == 0 && o.elastic && !parsed.help && (comm_can_be_elastic() || !train_restarts());
+        rc == 0 && o.elastic && !parsed.help && (comm_can_be_elastic() || !train_job_id());
     if (rc == 0 && joins && !elastic)
         rc = ERR(-EINVAL, "unknown word '%s'", ELASTIC_JOINS);
     if (elastic)
@@ -148,7 +136,7 @@ int cmd_train(int argc, char **argv)
         rc = comm_agree(comm, rc);
     err_hold();
     if (rc == 0 && !elastic && !parsed.help)
-        rc = resume_own(&o, comm);
+        rc = elastic_resume_own(comm, o.resume ? NULL : train_job_id(), &o);
     if (rc == 0 && parsed.help) {
         if (comm_rank(comm) == 0)
             opt_help(&train_command, &parsed, stdout);

@@ -59,20 +59,19 @@ void elastic_close(struct elastic *e)
     free(e);
 }
 
+int elastic_resume_own(struct comm *comm, const char *id, struct train_options *o)
+{
+    uint8_t has = comm_rank(comm) == 0 && id && o->save && checkpoint_is_of(o->save, id);
+    TRY(comm_bcast(comm, &has, sizeof has, 0));
+    if (has)
+        o->resume = o->save;
+    return 0;
+}
+
 /* From the last checkpoint of this run, if process 0 has one, or from its start. */
 static int start_anew(const struct elastic *e, struct train_options *run)
 {
-    char id[CHECKPOINT_RUN_BYTES] = "";
-    uint8_t has = 0;
-    if (e->plan.n_entries)
-        memcpy(id, e->plan.run, sizeof id);
-    else if (train_restarts())
-        memcpy(id, getenv("NARROWCAST_RUN"), sizeof id);
-    if (comm_rank(e->comm) == 0)
-        has = e->o->save && *id && checkpoint_is_of(e->o->save, id);
-    TRY(comm_bcast(e->comm, &has, sizeof has, 0));
-    if (has)
-        run->resume = e->o->save;
+    TRY(elastic_resume_own(e->comm, *e->plan.run ? e->plan.run : train_job_id(), run));
     if (e->lost_s > 0 && comm_rank(e->comm) == 0)
         err_note("the state in memory is lost: going on from %s%s",
                  run->resume ? "checkpoint " : "the start", run->resume ? run->resume : "");

@@ -24,8 +24,12 @@ void elastic_listen(void);
 /* First argument of a process that was started to join. */
 #define ELASTIC_JOINS "joins"
 
-/* comm: from comm_open_elastic(); it stays the caller's. argv: those of
- * the command, for new processes. Returns NULL if out of memory. */
+/* Makes all ranks resume --save if rank 0's file is a checkpoint of the run `id`
+ * (CHECKPOINT_RUN_BYTES); with NULL, of none. */
+int elastic_resume_own(struct comm *comm, const char *id, struct train_options *o);
+
+/* comm: from comm_open_elastic(); it stays the caller's. argv: those of the command, for new
+ * processes. Returns NULL if out of memory. */
 struct elastic *elastic_open(const struct train_options *o, struct comm *comm, bool joins, int argc,
                              char **argv);
 void elastic_close(struct elastic *e);

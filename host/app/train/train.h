@@ -126,9 +126,10 @@ struct train {
 /* All ranks call it. The lowest rank that failed reports its error; all return its code. */
 int train_agree(struct train *t, int rc);
 
-/* True if a launcher starts the job again after a rank was lost, as host/ranks.sh does: it sets
- * NARROWCAST_RUN, the id of the job's checkpoints. */
-bool train_restarts(void);
+/* Return the id of the job's checkpoints, CHECKPOINT_RUN_BYTES hex digits and a zero, if a launcher
+ * starts the job again after a rank was lost, as host/ranks.sh does: it sets NARROWCAST_RUN. Else
+ * NULL. */
+const char *train_job_id(void);
 
 /* Opens the job in stages that end in train_agree(). *t must be zero except for o and comm. */
 int train_open(struct train *t);

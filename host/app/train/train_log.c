@@ -11,11 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
-bool train_restarts(void)
+const char *train_job_id(void)
 {
     const char *id = getenv("NARROWCAST_RUN");
     return id && strlen(id) == CHECKPOINT_RUN_BYTES &&
-           strspn(id, "0123456789abcdef") == CHECKPOINT_RUN_BYTES;
+                   strspn(id, "0123456789abcdef") == CHECKPOINT_RUN_BYTES
+               ? id
+               : NULL;
 }
 
 void train_run_id_set(struct train *t)
@@ -23,8 +25,8 @@ void train_run_id_set(struct train *t)
     uint64_t id = 0;
     if (*t->run_id)
         return;
-    if (train_restarts()) {
-        snprintf(t->run_id, sizeof t->run_id, "%.16s", getenv("NARROWCAST_RUN"));
+    if (train_job_id()) {
+        memcpy(t->run_id, train_job_id(), sizeof t->run_id);
         return;
     }
     while (!id && getrandom(&id, sizeof id, 0) != sizeof id)

@@ -13,9 +13,8 @@ struct comm_mpi {
     bool *heard;        /* [n_ranks] has answered the liveness check */
     bool *abandoned;    /* [n_ranks] has abandoned this step's card path */
     double *all;        /* [n_ranks * COMM_BLOCK / 8] for sums in rank order */
-    /* comm_open_elastic(); failed: error of all calls since a rank was lost, or 0 */
-    bool elastic;
-    int failed;
+    /* comm_open_elastic() */
+    int failed;                  /* error of all calls since a rank was lost, or 0 */
     struct elastic_seats *seats; /* in memory that this machine's ranks share; or NULL */
     double said_s;               /* when this rank last spoke of a long wait */
 };
@@ -42,7 +41,7 @@ int comm_mpi_ok(struct comm *c, int mpi_rc, const char *what);
 extern const struct comm_ops comm_mpi_ops;
 
 /* Fill m for a job on `mpi`, a communicator of its own, and agree with its ranks on the result. m:
- * zero except for `elastic` and comm.ops (if not comm_mpi_ops), or NULL if out of memory. */
+ * zero except for comm.ops (if not comm_mpi_ops), or NULL if out of memory. */
 int comm_mpi_join(const struct comm_members *o, MPI_Comm mpi, struct comm_mpi *m);
 /* Allocate and free what depends on the number of ranks. */
 int comm_mpi_room(struct comm_mpi *m);

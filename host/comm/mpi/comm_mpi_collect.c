@@ -114,7 +114,7 @@ bool comm_mpi_abandoned(struct comm *c)
                      MPI_STATUS_IGNORE);
         m->abandoned[status.MPI_SOURCE] = true;
     }
-    if (m->elastic && comm_mpi_ok(c, rc, "look for notices") < 0)
+    if (rc != MPI_SUCCESS && comm_fail(c, -ECONNRESET))
         return true;
     for (int r = 0; r < c->n_ranks; r++)
         if (m->abandoned[r])

@@ -226,7 +226,7 @@ static int move(struct comm_mpi *m, MPI_Comm mpi)
     mpilib->Comm_set_errhandler(mpi, mpilib->errors_return);
     seats_close(m);
     comm_mpi_room_free(m);
-    *m = (struct comm_mpi){.comm = {.ops = elastic_ops()}, .elastic = true};
+    *m = (struct comm_mpi){.comm = {.ops = elastic_ops()}};
     if (had)
         mpilib->Comm_free(&(MPI_Comm){old});
     m->mpi = mpi;

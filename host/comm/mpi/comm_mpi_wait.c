@@ -136,10 +136,7 @@ int comm_mpi_check(int mpi_rc, const char *what)
 
 int comm_mpi_ok(struct comm *c, int mpi_rc, const char *what)
 {
-    struct comm_mpi *m = comm_mpi(c);
-    if (mpi_rc == MPI_SUCCESS || !m->elastic)
+    if (mpi_rc == MPI_SUCCESS || !comm_fail(c, -ECONNRESET))
         return comm_mpi_check(mpi_rc, what);
-    if (!m->failed)
-        (void)mpilib->Comm_revoke(m->mpi);
-    return m->failed = -ECONNRESET;
+    return comm_failed(c);
 }
