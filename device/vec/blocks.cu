@@ -122,10 +122,10 @@ static __global__ void __launch_bounds__(UNCAST_THREADS)
                 continue;
             const uint8_t *at = out->codes + element / out->block * bytes;
             float x = uncast_value(&u, &by, code_of(at, u.width, element % out->block));
-            x = __fmul_rn(x, __uint_as_float(vec_group_factor((int8_t)at[bytes - 1], false)));
+            x = times(x, __uint_as_float(vec_group_factor((int8_t)at[bytes - 1], false)));
             if (out->group)
-                x = __fmul_rn(x, __uint_as_float(vec_group_factor(
-                                     out->exponents[(element + out->lead) / out->group], false)));
+                x = times(x, __uint_as_float(vec_group_factor(
+                                 out->exponents[(element + out->lead) / out->group], false)));
             element_put(out->x, out->type, element, x);
         }
         __syncthreads();

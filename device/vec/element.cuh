@@ -21,6 +21,12 @@ ELEMENT_FN void element_put(void *x, enum vec_type type, size_t i, float v)
         ((float *)x)[i] = v;
 }
 
+/* x * factor. A product of a GPU loses a nan's sign; the CPU keeps it. */
+ELEMENT_FN float times(float x, float factor)
+{
+    return isnan(x) ? x : __fmul_rn(x, factor);
+}
+
 /* Each group of four, from a multiple of 4 on, can be accessed at once. */
 ELEMENT_FN bool elements_whole(const void *x, enum vec_type type)
 {

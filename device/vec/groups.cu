@@ -20,8 +20,7 @@ struct by_group {
     __device__ float4 made(size_t element, float4 x) const
     {
         const float f = factor(element);
-        return make_float4(__fmul_rn(x.x, f), __fmul_rn(x.y, f), __fmul_rn(x.z, f),
-                           __fmul_rn(x.w, f));
+        return make_float4(times(x.x, f), times(x.y, f), times(x.z, f), times(x.w, f));
     }
 };
 

@@ -103,7 +103,7 @@ UNCAST_FN float uncast_divide(const struct uncast_shift *by, float x)
     return __fdiv_rn(x, by->divisor);
 }
 
-/* Keeps a nan's sign, which arithmetic does not guarantee. */
+/* Keeps a nan's sign. */
 UNCAST_FN float uncast_value(const struct uncast *u, const struct uncast_shift *by, uint32_t code)
 {
     const uint32_t mag = code & u->nan, sign = code << u->sign_left & 0x80000000u;

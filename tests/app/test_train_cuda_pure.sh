@@ -75,7 +75,7 @@ near "$(loss means-cpu)" "$(loss means-cuda)" 0.05 '--reduce-in fp32: loss on th
 emulated 2 virtual --format fp32 --scale none --reduce-in fp32 && same means-cuda virtual '--reduce-in fp32: emulated ranks'
 emulated 2 low --memory low --algo gather --format fp32 --scale none --reduce-in fp32 && same means-cuda low '--reduce-in fp32: --memory low'
 
-for options in '--codec qsgd:8' '--codec onebit --loss-scale adaptive' '--codec relgrad' '--codec ternary --quantise all' '--format e4m3 --loss-scale adaptive'; do
+for options in '--codec qsgd:8' '--codec onebit --loss-scale adaptive' '--codec relgrad' '--codec ternary --quantise all --lr 0.01' '--format e4m3 --loss-scale adaptive'; do
     # shellcheck disable=SC2086
     emulated 2 virtual $options && emulated 2 rounded $options --device cpu
     near "$(loss rounded)" "$(loss virtual)" 0.03 "$options: loss on the CPU and on the GPU"

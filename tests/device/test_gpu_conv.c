@@ -4,7 +4,9 @@
  *       fp32        each side rounds n times: 2 n 2^-24 S
  *       the others  tensor cores truncate where others round: n 2^-23 S instead of n 2^-24 S
  *       tf32        each factor has lost at most 2^-10 of itself: 2 * 2^-10 S
- *       16 bits     the result is rounded to the type: half a unit, or two halves with a bias */
+ *       fp16-pure   partial sums are halves, of at least 8 products at once: (n / 8 + 1) 2^-10 S
+ *       16 bits     the result is rounded to the type: half a unit, or two halves with a bias or if
+ *                   cuDNN adds to dx (Hopper's kernels round the product first) */
 #include "gpu_layers.h"
 
 struct passes {
@@ -17,13 +19,15 @@ struct passes {
 
 static double sum_bound(const struct passes *t, size_t n, double magnitude)
 {
-    const bool cores = t->tf32 || t->g.math != NN_FP32;
+    const bool cores = t->tf32 || t->g.math != NN_FP32, pure = t->g.math == NN_FP16_PURE;
     return (double)n * (0x1p-24 + (cores ? 0x1p-23 : 0x1p-24)) * magnitude +
-           (t->tf32 ? 0x1p-9 * magnitude : 0);
+           (t->tf32 ? 0x1p-9 * magnitude : 0) +
+           (pure ? ((double)n / 8 + 1) * 0x1p-10 * magnitude : 0);
 }
 
 /* n: products in a sum; magnitude [count]: sums of magnitudes; halves: number of roundings to the
- * type, of values up to |want| + |bias|. Divides got by scale and frees it. */
+ * type, of values up to |want| + 1 (a bias and an old dx are at most 1). Divides got by scale and frees
+ * it. */
 static void check_close(const struct passes *t, const char *name, const char *what, float *got,
                         const float *want, const float *magnitude, size_t count, size_t n,
                         int halves, double scale)
@@ -160,7 +164,7 @@ static void conv_compare(struct passes *t, struct conv_case *c, bool with_bias, 
     check_close(t, c->name, "y", layers_get(g, c->dev_y, c->n_y), y[0], y[1], c->n_y,
                 taps * (size_t)c->g.in.c + 1, with_bias ? 2 : 1, 1);
     check_close(t, c->name, old_dx ? "dx +=" : "dx", layers_get(g, c->dev_dx, c->n_x), dx[0], dx[1],
-                c->n_x, taps * n_b + 1, 1, 1);
+                c->n_x, taps * n_b + 1, old_dx ? 2 : 1, 1);
     check_close(t, c->name, "dw", layers_get_par(g, c->dev_dw, n_w), dw[0], dw[1], n_w, pixels,
                 halves, (double)*t->scale);
     if (with_bias)

@@ -253,15 +253,20 @@ static void loss_on_cpu(void *ctx, int batch, int classes, double smoothing, con
 {
     const size_t n = (size_t)(batch * classes);
     real *z = layers_memory(n * sizeof *z), *dz = layers_memory(n * sizeof *dz);
+    int32_t *of = layers_memory((size_t)batch * sizeof *of);
+    struct nn_result found;
     void *cpu;
     if (nn_cpu.open(NULL, &cpu) < 0)
         exit(1);
     nn_cuda.download(ctx, z, logits, n * sizeof *z);
-    nn_cpu.softmax_loss(cpu, batch, classes, smoothing, z, labels, dlogits ? dz : NULL, result);
+    nn_cuda.download(ctx, of, labels, (size_t)batch * sizeof *of);
+    nn_cuda.download(ctx, &found, result, sizeof found);
+    nn_cpu.softmax_loss(cpu, batch, classes, smoothing, z, of, dlogits ? dz : NULL, &found);
+    nn_cuda.upload(ctx, result, &found, sizeof found);
     if (dlogits)
         nn_cuda.upload(ctx, dlogits, dz, n * sizeof *dz);
     nn_cpu.close(cpu);
-    free(z), free(dz);
+    free(z), free(of), free(dz);
 }
 
 static void check_model(const char *name, int batch, const struct gemm_rule *rule,

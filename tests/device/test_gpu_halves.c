@@ -27,7 +27,7 @@ static bool is_nan(uint16_t half)
 }
 
 struct side {
-    const struct vec_ops *ops;
+    const struct vec_ops *ops, *keeps; /* keeps: owns was and next */
     void *x, *w, *y;
     uint8_t *codes, *was, *next;
     struct codec codec;
@@ -48,13 +48,11 @@ static void side_open(struct side *s, const struct vec_ops *ops)
     s->w = ops->alloc_floats(ROOM * sizeof(float));
     s->y = ops->alloc_floats(ROOM * sizeof(float));
     s->codes = ops->alloc(BYTES);
-    s->was = ops->alloc_floats(KEPT);
-    s->next = ops->alloc_floats(KEPT);
 }
 
 static void side_close(struct side *s)
 {
-    void *floats[] = {s->x, s->w, s->y, s->was, s->next};
+    void *floats[] = {s->x, s->w, s->y};
     for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
         s->ops->free_floats(floats[i]);
     s->ops->free(s->codes);
@@ -71,17 +69,20 @@ static void put(const struct side *s, void *to, const float from[ROOM])
         s->ops->copy(to, from, ROOM * sizeof *from);
 }
 
-/* `skew` misaligns layers. Clears the codes. */
+/* `skew` misaligns layers. Clears the codes. Takes was and next, which check_codec() frees. */
 static void lay_out(struct side *s, size_t skew)
 {
     static uint8_t zeroes[BYTES], residuals[KEPT];
     const struct codec *c = &s->codec;
+    s->keeps = c->kind->state_on_host ? &vec_plain : s->ops;
+    s->was = s->keeps->alloc_floats(KEPT);
+    s->next = s->keeps->alloc_floats(KEPT);
     size_t at = skew, code = skew;
     for (size_t i = 0; i < KEPT; i += sizeof(float))
         memcpy(residuals + i, &x[i / sizeof(float) % ROOM], sizeof(float));
     s->ops->copy(s->codes, zeroes, BYTES);
-    s->ops->copy(s->was, residuals, KEPT);
-    s->ops->copy(s->next, zeroes, KEPT);
+    s->keeps->copy(s->was, residuals, KEPT);
+    s->keeps->copy(s->next, zeroes, KEPT);
     put(s, s->x, x);
     put(s, s->w, w);
     put(s, s->y, x);
@@ -146,8 +147,8 @@ static void check_same(const char *what)
               what, lengths[i], gpus.spans[i].absmax, cpu.spans[i].absmax);
     gpus.ops->copy(a, gpus.codes, BYTES);
     CHECK(memcmp(a, cpu.codes, BYTES) == 0, "%s: codes", what);
-    gpus.ops->copy(a, gpus.next, KEPT);
-    cpu.ops->copy(b, cpu.next, KEPT);
+    gpus.keeps->copy(a, gpus.next, KEPT);
+    cpu.keeps->copy(b, cpu.next, KEPT);
     CHECK(memcmp(a, b, KEPT) == 0, "%s: what is kept", what);
 }
 
@@ -194,6 +195,10 @@ static void check_codec(const struct codec_spec *spec, size_t skew, bool scan)
     encode(&cpu, scan), encode(&gpus, scan);
     check_same(what);
     check_means(what);
+    for (int i = 0; i < 2; i++) {
+        const struct side *s = i ? &gpus : &cpu;
+        s->keeps->free_floats(s->was), s->keeps->free_floats(s->next);
+    }
 }
 
 static void check_all(void)

@@ -34,26 +34,32 @@ static inline double __longlong_as_double(long long x)
     return emu_bits<double>(x);
 }
 
+/* A GPU's arithmetic gives one nan, without the operand's sign. */
+static inline float emu_nan(float x)
+{
+    return x == x ? x : emu_bits<float>(0x7fffffffu);
+}
+
 /* Compiled without contraction: one rounding each. */
 static inline float __fadd_rn(float a, float b)
 {
-    return a + b;
+    return emu_nan(a + b);
 }
 static inline float __fsub_rn(float a, float b)
 {
-    return a - b;
+    return emu_nan(a - b);
 }
 static inline float __fmul_rn(float a, float b)
 {
-    return a * b;
+    return emu_nan(a * b);
 }
 static inline float __fdiv_rn(float a, float b)
 {
-    return a / b;
+    return emu_nan(a / b);
 }
 static inline float __fsqrt_rn(float a)
 {
-    return sqrtf(a);
+    return emu_nan(sqrtf(a));
 }
 static inline double __dadd_rn(double a, double b)
 {
