@@ -51,7 +51,7 @@ int vec_gpu_absmax(struct vec_span *spans, int n_spans, size_t n_elems, struct d
 {
     if (n_spans <= 0 || n_elems == 0)
         return 0;
-    const size_t most = (size_t)cu_n_sms() * PER_SM, want = n_elems / TILE + (size_t)n_spans;
-    k_absmax<<<(unsigned)(want < most ? want : most), THREADS, 0, cu_stream(s)>>>(spans, n_spans);
+    const unsigned grid = span_list_grid(n_elems / TILE + (size_t)n_spans, PER_SM, n_spans);
+    k_absmax<<<grid, THREADS, 0, cu_stream(s)>>>(spans, n_spans);
     return cu_check("largest magnitude");
 }

@@ -137,7 +137,8 @@ int vec_gpu_decode_blocks(struct mf_fmt fmt, float divisor, const struct vec_out
 {
     if (n_spans <= 0)
         return 0;
-    const unsigned grid = uncast_grid(n_elems / UNCAST_THREADS + (size_t)n_spans);
+    const unsigned grid =
+        span_list_grid(n_elems / UNCAST_THREADS + (size_t)n_spans, UNCAST_PER_SM, n_spans);
     k_open_blocks<<<grid, UNCAST_THREADS, 0, cu_stream(s)>>>(uncast_make(fmt, divisor), spans,
                                                              n_spans);
     return cu_check("values of blocks");

@@ -68,10 +68,12 @@ CAST_FN uint64_t cast_pack(const struct cast_way *w, const uint32_t code[4], con
     return all;
 }
 
-template <int W> CAST_FN void cast_store(const struct cast_out *o, size_t element, uint64_t packed)
+/* all: the item ends before `padded`. */
+template <int W>
+CAST_FN void cast_store(const struct cast_out *o, size_t element, bool all, uint64_t packed)
 {
-    uint8_t *to = o->codes + element * W / 8;
-    if (element + 4 > o->padded) {
+    uint8_t *to = o->codes + element / 4 * (W / 2);
+    if (!all && element + 4 > o->padded) {
         if (element < o->padded)
             cast_store_bytes(to, packed, ((o->padded - element) * W + 7) / 8);
     } else if (W == 4) {
@@ -111,27 +113,20 @@ CAST_FN uint32_t cast_largest(float4 x)
     return max(a, b);
 }
 
-/* Not inlined, because the compiler would keep the keys of all ten rounds in registers. */
-CAST_APART struct philox_block cast_block(uint64_t key, uint64_t at, uint32_t half)
+CAST_FN struct philox_block cast_block(uint64_t key, uint64_t at, uint32_t half)
 {
     const struct philox_block counter = {{(uint32_t)(at >> 3), (uint32_t)(at >> 35), half, 0}};
     return philox_rounds(key, counter);
 }
 
-/* Returns half of philox_round_u32() for four elements from `at`, a multiple of 4: half-words. */
-CAST_FN void cast_words(uint64_t key, uint64_t at, uint32_t half, uint32_t out[2])
+/* Returns half of philox_round_u32() for four elements from `at`, a multiple of 4. */
+CAST_FN void cast_halves(uint64_t key, uint64_t at, uint32_t half, uint32_t out[4])
 {
     const struct philox_block b = cast_block(key, at, half);
     const bool second = (at & 4) != 0;
-    out[0] = second ? b.w[2] : b.w[0], out[1] = second ? b.w[3] : b.w[1];
-}
-
-CAST_FN void cast_halves(uint64_t key, uint64_t at, uint32_t half, uint32_t out[4])
-{
-    uint32_t words[2];
-    cast_words(key, at, half, words);
-    out[0] = words[0] & 0xffffu, out[1] = words[0] >> 16;
-    out[2] = words[1] & 0xffffu, out[3] = words[1] >> 16;
+    const uint32_t w[2] = {second ? b.w[2] : b.w[0], second ? b.w[3] : b.w[1]};
+    out[0] = w[0] & 0xffffu, out[1] = w[0] >> 16;
+    out[2] = w[1] & 0xffffu, out[3] = w[1] >> 16;
 }
 
 CAST_FN uint4 cast_by(const struct cast_way *w, float4 x, const uint32_t random[4],
@@ -145,15 +140,18 @@ CAST_FN uint4 cast_by(const struct cast_way *w, float4 x, const uint32_t random[
     return code;
 }
 
-/* Lower halves of random bits are computed only if they decide: for one item in 16,384. */
-CAST_APART uint4 cast_draw_4(const struct cast_way *w, uint64_t key, uint64_t at, float4 x)
+/* Returns the codes of any x and way. Random bits are those of elements `at` to at + 3. Their lower
+ * halves are computed only if they decide: for one item in 16,384. */
+CAST_APART uint4 cast_slow_4(const struct cast_way *w, uint64_t key, uint64_t at, float4 x)
 {
-    uint32_t random[4], lower[4], nearest;
-    cast_halves(key, at, 0, random);
+    uint32_t random[4] = {0, 0, 0, 0}, lower[4], nearest;
+    const bool draws = w->round == MF_STOCHASTIC;
+    if (draws)
+        cast_halves(key, at, 0, random);
     for (int i = 0; i < 4; i++)
         random[i] <<= 16;
     const uint4 code = cast_by(w, x, random, &nearest);
-    if (nearest >> 16 != 0)
+    if (!draws || nearest >> 16 != 0)
         return code;
     cast_halves(key, at, 1, lower);
     for (int i = 0; i < 4; i++)
@@ -161,129 +159,99 @@ CAST_APART uint4 cast_draw_4(const struct cast_way *w, uint64_t key, uint64_t at
     return cast_by(w, x, random, &nearest);
 }
 
-/* Draws for two items of this thread. Neighbouring lanes have neighbouring items. If their eight
- * elements share a block, a lane computes the block of one item, and they exchange halves.
- *   at       of each item, a multiple of 4
- *   shares   `at` of even lanes is a multiple of 8
- *   random   upper halves, shifted
+/* Draws for two items of this thread, whose elements begin at `at`. Eight elements share a block,
+ * and neighbouring lanes have neighbouring items: a lane computes the block of one item, and they
+ * exchange halves. For even lanes, `at` must be a multiple of 8.
+ *   not_random   upper halves, inverted and shifted
  * The whole warp calls it. */
-CAST_FN void cast_draw_pair(uint64_t key, const uint64_t at[2], bool shares, uint32_t random[2][4])
+CAST_FN void cast_draw_pair(uint64_t key, const uint64_t at[2], uint32_t not_random[2][4])
 {
     const bool odd = threadIdx.x & 1u;
-    uint32_t pair[2][2];
-    if (shares) {
-        const struct philox_block b = cast_block(key, at[odd], 0);
+    const struct philox_block b = cast_block(key, odd ? at[1] : at[0], 0);
 #pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const uint32_t other = __shfl_xor_sync(0xffffffffu, odd ? b.w[i] : b.w[2 + i], 1);
-            pair[0][i] = odd ? other : b.w[i];
-            pair[1][i] = odd ? b.w[2 + i] : other;
+    for (int i = 0; i < 2; i++) {
+        const uint32_t other = __shfl_xor_sync(0xffffffffu, odd ? b.w[i] : b.w[2 + i], 1);
+        const uint32_t pair[2] = {odd ? other : b.w[i], odd ? b.w[2 + i] : other};
+#pragma unroll
+        for (int k = 0; k < 2; k++) {
+            not_random[k][2 * i] = 0xffff0000u - (pair[k] << 16);
+            not_random[k][2 * i + 1] = ~pair[k] & 0xffff0000u;
         }
-    } else {
-#pragma unroll
-        for (int k = 0; k < 2; k++)
-            cast_words(key, at[k], 0, pair[k]);
-    }
-#pragma unroll
-    for (int k = 0; k < 2; k++)
-#pragma unroll
-        for (int i = 0; i < 2; i++)
-            random[k][2 * i] = pair[k][i] << 16, random[k][2 * i + 1] = pair[k][i] & 0xffff0000u;
-}
-
-CAST_FN void cast_drawn_4(const struct cast_way *w, const struct cast_way *shared,
-                          const struct cast_out *o, size_t element, const float v[4],
-                          const uint32_t random[4], uint32_t code[4])
-{
-    struct cast_doubt doubt = {0, ~0u, ~0u};
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        code[i] = cast_code_draw(w, v[i], random[i], &doubt);
-    if (!(doubt.odd == 0) || doubt.least < 0x007fffffu || doubt.nearest >> 16 == 0) {
-        const uint4 any =
-            cast_draw_4(shared, o->key, o->at + element, make_float4(v[0], v[1], v[2], v[3]));
-        code[0] = any.x, code[1] = any.y, code[2] = any.z, code[3] = any.w;
     }
 }
 
-CAST_APART uint4 cast_rare_4(const struct cast_way *w, float4 x)
-{
-    uint32_t apart;
-    return make_uint4(cast_code_any(w, x.x, 0, &apart), cast_code_any(w, x.y, 0, &apart),
-                      cast_code_any(w, x.z, 0, &apart), cast_code_any(w, x.w, 0, &apart));
-}
-
-/* shared: a copy of *w for functions not inlined, so that *w stays in registers. */
+/* Returns false if codes may be wrong. */
 template <enum way WAY>
-CAST_FN void cast_codes_4(const struct cast_way *w, const struct cast_way *shared,
-                          const struct cast_out *o, size_t element, const float v[4],
-                          const uint32_t random[4], uint32_t code[4])
+CAST_FN bool cast_fast_4(const struct cast_way *w, const float v[4], const uint32_t not_random[4],
+                         uint32_t code[4])
 {
-    if (WAY == WAY_DRAW) {
-        cast_drawn_4(w, shared, o, element, v, random, code);
-        return;
-    }
-    if (WAY == WAY_ANY) {
-        uint32_t apart;
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            code[i] = cast_code_any(w, v[i], 0, &apart);
-        return;
-    }
+    struct cast_doubt doubt = {0, 0};
     float odd = 0;
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        code[i] = WAY == WAY_ADD ? cast_code_add(w, v[i], &odd) : cast_code_cut(w, v[i], &odd);
-    if (!(odd == 0)) {
-        const uint4 any = cast_rare_4(shared, make_float4(v[0], v[1], v[2], v[3]));
-        code[0] = any.x, code[1] = any.y, code[2] = any.z, code[3] = any.w;
-    }
+        code[i] = WAY == WAY_DRAW  ? cast_code_draw(w, v[i], not_random[i], &doubt)
+                  : WAY == WAY_ADD ? cast_code_add(w, v[i], &odd)
+                                   : cast_code_cut(w, v[i], &odd);
+    return WAY == WAY_DRAW ? !cast_doubtful(w, &doubt) : odd == 0;
 }
 
-CAST_FN void cast_item_hard(const struct cast_way *w, const struct cast_way *shared,
-                            const struct cast_out *o, size_t element, float4 x)
+CAST_FN void cast_slow(const struct cast_way *w, const struct cast_out *o, size_t element,
+                       const float v[4], uint32_t code[4])
 {
-    float odd = 0;
-    uint32_t packed = cast_codes_hard(w, x.x, x.y, &odd);
-    packed |= cast_codes_hard(w, x.z, x.w, &odd) << 16;
-    if (!(odd == 0)) {
-        const uint4 any = cast_rare_4(shared, x);
-        packed = cast_signed(w, any.x, x.x) | cast_signed(w, any.y, x.y) << 8 |
-                 cast_signed(w, any.z, x.z) << 16 | cast_signed(w, any.w, x.w) << 24;
-    }
-    cast_store<8>(o, element, packed);
+    const uint4 any = cast_slow_4(w, o->key, o->at + element, make_float4(v[0], v[1], v[2], v[3]));
+    code[0] = any.x, code[1] = any.y, code[2] = any.z, code[3] = any.w;
 }
 
-/* element: a multiple of 128 plus 4 * lane. x: zeros beyond the span's end. random: for WAY_DRAW.
- * The whole warp calls it and shares words[128]. */
-template <int W, enum way WAY>
-CAST_FN void cast_item(const struct cast_way *w, const struct cast_way *shared,
-                       const struct cast_out *o, size_t element, float4 x, const uint32_t random[4],
-                       uint32_t *words)
+/* Stores an item of any width. element: a multiple of 128 plus 4 * lane. The whole warp calls it
+ * and shares words[128]. */
+CAST_FN void cast_put_any(const struct cast_way *w, const struct cast_out *o, size_t element,
+                          const float v[4], const uint32_t code[4], uint32_t *words)
 {
-    if (W == 8 && WAY == WAY_HARD) {
-        cast_item_hard(w, shared, o, element, x);
-        return;
-    }
-    const float v[4] = {x.x, x.y, x.z, x.w};
-    uint32_t code[4], u[4];
-    cast_codes_4<WAY>(w, shared, o, element, v, random, code);
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        u[i] = __float_as_uint(v[i]);
-    if (W != 0) {
-        cast_store<W>(o, element, cast_pack<W>(w, code, u));
-        return;
-    }
     const uint32_t lane = threadIdx.x % 32;
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        code[i] = cast_signed(w, code[i], v[i]);
     /* Wait until the previous round's words are read. */
     __syncwarp();
-    *(uint4 *)(words + 4 * lane) = make_uint4(code[0], code[1], code[2], code[3]);
+    *(uint4 *)(words + 4 * lane) =
+        make_uint4(cast_signed(w, code[0], v[0]), cast_signed(w, code[1], v[1]),
+                   cast_signed(w, code[2], v[2]), cast_signed(w, code[3], v[3]));
     __syncwarp();
     cast_store_words(o, element - 4 * lane, words);
+}
+
+template <int W>
+CAST_FN void cast_put(const struct cast_way *w, const struct cast_out *o, size_t element, bool all,
+                      const float v[4], const uint32_t code[4])
+{
+    const uint32_t u[4] = {__float_as_uint(v[0]), __float_as_uint(v[1]), __float_as_uint(v[2]),
+                           __float_as_uint(v[3])};
+    cast_store<W>(o, element, all, cast_pack<W>(w, code, u));
+}
+
+/* Casts an item by a fast way. all: see cast_store(). x: zeros beyond the span's end. not_random:
+ * for WAY_DRAW. Returns false if codes of W bits may be wrong. W = 0: as for cast_put_any(); always
+ * right. shared: a copy of *w for the function that is not inlined, so that *w stays in
+ * registers. */
+template <int W, enum way WAY>
+CAST_FN bool cast_item(const struct cast_way *w, const struct cast_way *shared,
+                       const struct cast_out *o, size_t element, bool all, float4 x,
+                       const uint32_t not_random[4], uint32_t *words)
+{
+    const float v[4] = {x.x, x.y, x.z, x.w};
+    uint32_t code[4];
+    if (W == 8 && WAY == WAY_HARD) {
+        float odd = 0;
+        const uint32_t low = cast_codes_hard(w, x.x, x.y, &odd);
+        cast_store<8>(o, element, all, low | cast_codes_hard(w, x.z, x.w, &odd) << 16);
+        return odd == 0;
+    }
+    const bool right = cast_fast_4<WAY>(w, v, not_random, code);
+    if (W != 0) {
+        cast_put<W>(w, o, element, all, v, code);
+        return right;
+    }
+    if (!right)
+        cast_slow(shared, o, element, v, code);
+    cast_put_any(w, o, element, v, code, words);
+    return true;
 }
 
 #endif

@@ -10,7 +10,16 @@
 #include "hls/arith/level_lists.h"
 #include "hls/arith/rules.h"
 
-enum { LIST_SPANS = 256 };
+enum { LIST_SPANS = 256, LIST_SHORT = 4 };
+
+/* Returns the number of blocks for so many tiles, if `per_sm` fit a multiprocessor. More blocks
+ * keep memory accesses close together, as they start in order; with many spans, loading the list
+ * takes longer than that saves. */
+static inline unsigned span_list_grid(size_t tiles, int per_sm, int n_spans)
+{
+    const size_t most = (size_t)(cu_n_sms() * per_sm) * (n_spans <= LIST_SHORT ? 16 : 1);
+    return (unsigned)(tiles < most ? tiles : most);
+}
 
 /* SPAN: struct vec_span or struct vec_out. */
 template <class SPAN> struct span_list {

@@ -9,7 +9,7 @@
 #include "device/vec/cast_list.cuh"
 
 enum { CAST_THREADS = 256, CAST_LOADS = 4, CAST_TILE = CAST_THREADS * 4 * CAST_LOADS };
-enum { DRAWS_PER_SM = 2 }; /* FROM::PER_SM of random rounding */
+enum { DRAWS_PER_SM = 3, DRAW_LOADS = 4 }; /* FROM::PER_SM of random rounding */
 
 template <class FROM> struct cast_job {
     struct cast_way way;
@@ -38,7 +38,33 @@ static __device__ void job_open(struct cast_job<FROM> *job, const struct vec_cas
     job->n = span->n;
     job->whole = elements_whole(span->x, span->type);
     job->way = cast_way_make(cast, span->shift, job->out.fast);
+    if (job->way.way == WAY_DRAW && span->at % 8 != 0) /* see cast_draw_pair() */
+        job->way.way = WAY_ANY;
     job->from = from->of(span, i);
+}
+
+/* Casts n items of this thread slowly, the first from element `first` on. Returns the largest
+ * magnitude. W = 0: as for cast_put_any(). */
+template <int W, class FROM>
+CAST_APART uint32_t cast_again(const struct cast_job<FROM> *job, size_t first, int n,
+                               uint32_t *words)
+{
+    uint32_t largest = 0;
+#pragma unroll 1
+    for (int i = 0; i < n; i++) {
+        const size_t element = first + (size_t)i * 4 * CAST_THREADS;
+        float4 x = elements_get(job->x, job->type, element, job->n, job->whole);
+        largest = max(largest, cast_largest(x));
+        x = job->from.made(element, x);
+        const float v[4] = {x.x, x.y, x.z, x.w};
+        uint32_t code[4];
+        cast_slow(&job->way, &job->out, element, v, code);
+        if (W == 0)
+            cast_put_any(&job->way, &job->out, element, v, code, words);
+        else
+            cast_put<W>(&job->way, &job->out, element, false, v, code);
+    }
+    return largest;
 }
 
 /* Returns the largest magnitude of this thread's items if `scan`. */
@@ -58,7 +84,7 @@ CAST_FN uint32_t cast_items(const struct cast_job<FROM> *job, uint64_t tile, boo
         if (all) {
 #pragma unroll
             for (int i = 0; i < LOADS_; i++)
-                x[i] = __ldcs((const float4 *)((const float *)job->x + first) + i * CAST_THREADS);
+                x[i] = ((const float4 *)((const float *)job->x + first))[i * CAST_THREADS];
         } else {
 #pragma unroll
             for (int i = 0; i < LOADS_; i++)
@@ -73,15 +99,24 @@ CAST_FN uint32_t cast_items(const struct cast_job<FROM> *job, uint64_t tile, boo
 #pragma unroll
         for (int i = 0; i < LOADS_; i++)
             x[i] = from.made(first + (size_t)i * 4 * CAST_THREADS, x[i]);
-        uint32_t random[2][4];
+        uint64_t key = o.key;
+#ifdef __CUDA_ARCH__
+        if (WAY == WAY_DRAW) /* or the keys of all ten rounds would stay in registers */
+            asm volatile("" : "+l"(key));
+#endif
+        uint32_t not_random[2][4];
+        bool right = true;
 #pragma unroll
         for (int i = 0; i < LOADS_; i++) {
             const size_t element = first + (size_t)i * 4 * CAST_THREADS;
             const uint64_t at[2] = {o.at + element, o.at + element + 4 * CAST_THREADS};
             if (WAY == WAY_DRAW && i % 2 == 0)
-                cast_draw_pair(o.key, at, o.at % 8 == 0, random);
-            cast_item<W, WAY>(&w, &job->way, &o, element, x[i], random[i % 2], words);
+                cast_draw_pair(key, at, not_random);
+            right &=
+                cast_item<W, WAY>(&w, &job->way, &o, element, all, x[i], not_random[i % 2], words);
         }
+        if (!right)
+            (void)cast_again<W>(job, first, LOADS_, words);
     }
     return largest;
 }
@@ -91,16 +126,18 @@ template <int W, bool DRAWS, class FROM>
 CAST_FN uint32_t cast_tile(const struct cast_job<FROM> *job, uint64_t tile, bool scan,
                            uint32_t *words)
 {
-    if (DRAWS)
-        return cast_items<W, WAY_DRAW, CAST_LOADS>(job, tile, scan, words);
-    if (job->way.way == WAY_ADD)
+    if (DRAWS && job->way.way == WAY_DRAW)
+        return cast_items<W, WAY_DRAW, DRAW_LOADS>(job, tile, scan, words);
+    if (!DRAWS && job->way.way == WAY_ADD)
         return cast_items<W, WAY_ADD, CAST_LOADS>(job, tile, scan, words);
-    if (job->way.way == WAY_HARD && W == 8)
+    if (!DRAWS && job->way.way == WAY_HARD && W == 8)
         return cast_items<W, WAY_HARD, CAST_LOADS>(job, tile, scan, words);
     /* e = 8: codes of more than 8 bits */
-    if (job->way.way == WAY_CUT && (W == 0 || W == 16))
+    if (!DRAWS && job->way.way == WAY_CUT && (W == 0 || W == 16))
         return cast_items<W, WAY_CUT, CAST_LOADS>(job, tile, scan, words);
-    return cast_items<W, WAY_ANY, 1>(job, tile, scan, words);
+    const uint32_t largest =
+        cast_again<W>(job, tile * CAST_TILE + 4 * threadIdx.x, CAST_LOADS, words);
+    return scan ? largest : 0;
 }
 
 template <bool DRAWS, class FROM>
@@ -166,8 +203,7 @@ static int cast_encode(const struct vec_cast *cast, struct vec_span *spans, int 
     if (n_spans <= 0)
         return 0;
     const int per_sm = cast->round == MF_STOCHASTIC ? (int)DRAWS_PER_SM : (int)FROM::PER_SM;
-    const size_t most = (size_t)(cu_n_sms() * per_sm), want = n_elems / CAST_TILE + (size_t)n_spans;
-    const unsigned grid = (unsigned)(want < most ? want : most);
+    const unsigned grid = span_list_grid(n_elems / CAST_TILE + (size_t)n_spans, per_sm, n_spans);
     const cudaStream_t on = cu_stream(s);
     switch (cast->trunc ? 0 : mf_width(cast->fmt)) {
     case 4:

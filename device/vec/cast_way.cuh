@@ -12,13 +12,15 @@
  *              An inexact product (an fp32 subnormal) goes to WAY_ANY.
  *   WAY_HARD   nearest, saturating, e5m2 or e4m3fn, where the chip has the instruction. An
  *              fp32-subnormal x * 2^shift is rounded twice, but has code 0.
- *   WAY_DRAW   stochastic, in integers, with half of the random bits:
- *                significand >> (23 - m + distance below the normals)
- *              An item goes to WAY_ANY if the other half decides, or has an fp32 subnormal.
- *   WAY_ANY    everything else: the same without random bits, or with all of them
+ *   WAY_DRAW   stochastic; the formats of WAY_ADD, with half of the random bits:
+ *                x + lowest, if below `lowest`                    rounded to zero: subnormals in place
+ *                code = (bits of x + ~random >> (9+m)) >> (23-m)  carries if the part that is cut off
+ *                                                                 exceeds the random bits
+ *              An item goes to WAY_ANY if bits decide that are not in this sum.
+ *   WAY_ANY    everything else, in integers: significand >> (23 - m + distance below the normals)
  *
- * |x| is first limited to `top`, whose code is `beyond`. Items with inf or nan go to WAY_ANY. Bits
- * above a code from WAY_ADD are undefined. */
+ * WAY_ADD and WAY_CUT first limit |x| to `top`, whose code is `beyond`. Items with inf or nan go to
+ * WAY_ANY. Bits above a code from WAY_ADD are undefined. */
 #ifndef CAST_WAY_CUH
 #define CAST_WAY_CUH
 #include "device/run/cu.cuh"
@@ -39,10 +41,12 @@ struct cast_way {
     enum mf_round round; /* WAY_ANY; the others round to nearest */
     bool trunc;          /* the code is a half's, mf_e5m2_drop() follows */
     float top;           /* WAY_ADD, WAY_CUT: beyond / 2^shift */
-    float lowest, lift;  /* WAY_ADD: 2^(1-bias) / 2^shift; 2^(23-m) */
+    float lowest, lift;  /* WAY_ADD, WAY_DRAW: 2^(1-bias) / 2^shift; 2^(23-m) */
     float scale, back;   /* WAY_CUT, WAY_HARD: 2^shift, 2^-shift */
     bool e5m2;           /* WAY_HARD: e5m2, else e4m3fn */
-    uint32_t base;       /* WAY_ADD: bits of lowest >> drop */
+    uint32_t base;       /* WAY_ADD, WAY_DRAW: bits of lowest >> drop */
+    uint32_t base_above; /* WAY_DRAW: the same for values above lowest: less one binade */
+    uint32_t cut, doubt; /* WAY_DRAW: 32 - drop; see struct cast_doubt */
     uint32_t half, odd;  /* WAY_CUT: half a unit less one; 1, or 0 if nothing is cut */
     uint32_t nan;        /* code of nan, and mask of all codes */
     uint32_t beyond;     /* code of inf and of larger values than top */
@@ -96,11 +100,16 @@ CAST_FN struct cast_way cast_way_make(const struct vec_cast *cast, int shift, bo
     w.drop = 23u - f.m;
     w.rebias = shift + mf_bias(f) - 127;
     w.binades = 1 << f.e;
-    w.top = w.lowest = w.lift = w.scale = w.back = 0;
-    w.base = w.half = w.odd = 0;
+    w.top = w.lift = w.scale = w.back = 0;
+    w.half = w.odd = 0;
     w.e5m2 = f.e == 5;
+    w.lowest = cast_power(min(max(1 - w.rebias - 127, -126), 127));
+    w.base = (uint32_t)(1 - w.rebias) << f.m;
+    w.base_above = (uint32_t)-w.rebias << f.m;
+    w.cut = 9 + f.m;
+    w.doubt = min(0xffff0000u, ~0u << w.cut);
     if (w.round == MF_STOCHASTIC)
-        w.way = WAY_DRAW;
+        w.way = cast_adds(f, w.rebias) ? WAY_DRAW : WAY_ANY;
     if (w.round != MF_NEAREST)
         return w;
     if (fast && cast_hard(f, cast) && shift >= -126 && shift <= 126) {
@@ -118,9 +127,7 @@ CAST_FN struct cast_way cast_way_make(const struct vec_cast *cast, int shift, bo
         w.way = WAY_ADD;
         w.top = field > 0 ? __uint_as_float((beyond << w.drop) - ((uint32_t)w.rebias << 23))
                           : (float)beyond * cast_power(1 - w.rebias - f.m - 127); /* e = 1 */
-        w.lowest = cast_power(1 - w.rebias - 127);
         w.lift = cast_power((int)w.drop);
-        w.base = (uint32_t)(1 - w.rebias) << f.m;
     }
     return w;
 }
@@ -163,9 +170,8 @@ CAST_FN uint32_t cast_codes_hard(const struct cast_way *w, float x, float y, flo
 
 /* Reasons for which an item's codes may be wrong. */
 struct cast_doubt {
-    float odd;        /* nonzero: inf or nan */
-    uint32_t least;   /* of |x| - 1: less than 0x007fffff: an fp32 subnormal */
-    uint32_t nearest; /* of `apart`, see cast_code_any(): less than 2^16 */
+    uint32_t largest; /* from 0x7f800000: inf or nan */
+    uint32_t nearest; /* from w->doubt: a part that is cut off has the upper random bits */
 };
 
 /* Cuts the significand of an fp32 normal where the code ends. field: the code's exponent field, or
@@ -187,19 +193,22 @@ CAST_FN uint32_t cast_join(const struct cast_way *w, int32_t field, uint32_t kep
     return min((binade << w->m) + kept, w->most);
 }
 
-/* random: its lower 16 bits are 0. */
-CAST_FN uint32_t cast_code_draw(const struct cast_way *w, float x, uint32_t random,
+CAST_FN bool cast_doubtful(const struct cast_way *w, const struct cast_doubt *doubt)
+{
+    return doubt->largest >= 0x7f800000u || doubt->nearest >= w->doubt;
+}
+
+/* not_random: inverted; its lower 16 bits are 0. */
+CAST_FN uint32_t cast_code_draw(const struct cast_way *w, float x, uint32_t not_random,
                                 struct cast_doubt *doubt)
 {
-    const uint32_t a = __float_as_uint(x) & 0x7fffffffu;
-    const int32_t field = (int32_t)(a >> 23) + w->rebias;
-    uint32_t rest;
-    const uint32_t kept = cast_split(w, field, a, &rest);
-    const uint32_t code = cast_join(w, field, kept + (rest > random ? 1u : 0u));
-    doubt->odd = fmaf(x, 0.0f, doubt->odd);
-    doubt->least = min(doubt->least, a - 1);
-    doubt->nearest = min(doubt->nearest, a == 0 ? ~0u : rest ^ random);
-    return a == 0 ? 0 : code;
+    const float v = fabsf(x);
+    const bool under = v < w->lowest;
+    const uint32_t bits = __float_as_uint(__fadd_rz(v, under ? w->lowest : 0.0f));
+    const uint32_t sum = bits + (not_random >> w->cut);
+    doubt->largest = max(doubt->largest, bits);
+    doubt->nearest = max(doubt->nearest, sum << w->cut);
+    return min((sum >> w->drop) - (under ? w->base : w->base_above), w->most);
 }
 
 /* *apart: XOR of the dropped part and `random`. The lower 16 bits decide only if it is below

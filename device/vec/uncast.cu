@@ -11,15 +11,12 @@ struct as_it_is {
 };
 
 template <int W, bool ADD>
-static __global__ void __launch_bounds__(UNCAST_THREADS, UNCAST_PER_SM)
+static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? 4 : UNCAST_PER_SM)
     k_uncast(struct uncast u, struct uncast_shift by, const uint8_t *codes, size_t n, float *x)
 {
-    __shared__ float table[256];
     __shared__ uint32_t words[UNCAST_THREADS / 32][129];
-    if (u.width <= 8)
-        uncast_table(&u, &by, table);
     for (size_t tile = blockIdx.x; tile * UNCAST_TILE < n; tile += gridDim.x)
-        uncast_tile<W, ADD>(&u, &by, table, words[threadIdx.x / 32], codes, n, x, VEC_FLOAT, tile,
+        uncast_tile<W, ADD>(&u, &by, words[threadIdx.x / 32], codes, n, x, VEC_FLOAT, tile,
                             as_it_is::span());
 }
 
@@ -27,7 +24,8 @@ template <bool ADD>
 static int launch(const struct uncast *u, const struct uncast_shift *by, const uint8_t *codes,
                   size_t n, float *x, struct dev_stream *s)
 {
-    const unsigned grid = uncast_grid((n + UNCAST_TILE - 1) / UNCAST_TILE);
+    const size_t tiles = (n + UNCAST_TILE - 1) / UNCAST_TILE, most = 1u << 30;
+    const unsigned grid = (unsigned)(tiles < most ? tiles : most);
     const cudaStream_t on = cu_stream(s);
     switch (u->width) {
     case 4:

@@ -1,11 +1,9 @@
 /* uncast_tile.cuh : decodes packed codes to scaled fp32, with the bits of mf_dec() and then a
  * division: tiles of a vector, or all spans of a list in one launch.
  *
- *     up to 8 bits   a table of all values in shared memory, made by mf_dec()
- *     wider codes    | s | field | frac |, moved up by 23-m bits, is an fp32 that is too small by a
- *                    factor of 2^(127-bias), also for subnormals. One multiplication corrects that
- *                    and applies the shift
- *     odd widths     a warp reads the 4 * width words of 128 codes, each lane picks its four
+ * A code | s | field | frac |, moved up by 23-m bits, is an fp32 that is too small by a factor of
+ * 2^(127-bias), also for subnormals. One multiplication corrects that and applies the shift. Of odd
+ * widths a warp reads the 4 * width words of 128 codes, and each lane picks its four.
  *
  * A transformation of the values is a launch argument of type TO. TO::PER_SM blocks
  * (TO::PER_SM_ANY for any width) fit a multiprocessor's registers. TO::span is its state for one
@@ -23,16 +21,17 @@ enum {
     UNCAST_LOADS = 4,
     UNCAST_TILE = UNCAST_THREADS * 4 * UNCAST_LOADS
 };
-enum { SHIFT_MAX = 1000, NO_TABLE = SHIFT_MAX + 1 };
+enum { SHIFT_MAX = 1000 };
 
 #define UNCAST_FN static __device__ __forceinline__
 
 struct uncast {
     struct mf_fmt fmt;
-    /* bits of a code; mask without the sign; first code that is not a number */
-    uint32_t width, nan, special;
+    /* bits of a code; mask without the sign; first code that is not a number; last that is not nan */
+    uint32_t width, nan, special, last;
     uint32_t special_bits;  /* fp32 bits of the code `special` */
     uint32_t up, sign_left; /* 23 - m; left shift of a code that makes the sign the highest bit */
+    uint32_t right, mask;   /* 8 - e; the sign, field and fraction of a moved code */
     float divisor;
 };
 
@@ -64,9 +63,12 @@ static struct uncast uncast_make(struct mf_fmt f, float divisor)
     u.width = mf_width(f);
     u.nan = mf_nan(f);
     u.special = mf_special(f);
+    u.last = mf_last_not_nan(f);
     u.special_bits = f.flavour == MF_IEEE ? 0x7f800000 : 0x7fffffff;
     u.up = 23u - f.m;
     u.sign_left = 31u - f.e - f.m;
+    u.right = 8u - f.e;
+    u.mask = 0x80000000u | u.nan << u.up;
     u.divisor = divisor;
     return u;
 }
@@ -103,7 +105,7 @@ UNCAST_FN float uncast_divide(const struct uncast_shift *by, float x)
     return __fdiv_rn(x, by->divisor);
 }
 
-/* Keeps a nan's sign. */
+/* Returns the value of any code. */
 UNCAST_FN float uncast_value(const struct uncast *u, const struct uncast_shift *by, uint32_t code)
 {
     const uint32_t mag = code & u->nan, sign = code << u->sign_left & 0x80000000u;
@@ -114,18 +116,34 @@ UNCAST_FN float uncast_value(const struct uncast *u, const struct uncast_shift *
     uint32_t bits = __float_as_uint(x);
     bits = mag < u->special ? bits : u->special_bits;
     x = uncast_divide(by, __uint_as_float(bits | sign));
-    return mag > mf_last_not_nan(u->fmt) ? __uint_as_float(0x7fffffffu | sign) : x;
+    return mag > u->last ? __uint_as_float(0x7fffffffu | sign) : x;
 }
 
-/* For codes of at most 8 bits. The whole block calls it. */
-UNCAST_FN void uncast_table(const struct uncast *u, const struct uncast_shift *by, float *table)
+/* Returns the value of a code that is a number. top: the code in the highest bits; lower bits may
+ * have any value. Raises *largest to the moved code's magnitude. */
+UNCAST_FN float uncast_number(const struct uncast *u, const struct uncast_shift *by, uint32_t top,
+                              uint32_t *largest)
 {
-    for (uint32_t code = threadIdx.x; code < 1u << u->width; code += UNCAST_THREADS) {
-        const uint32_t bits = mf_dec(u->fmt, code, by->shift);
-        const float x = uncast_divide(by, __uint_as_float(bits));
-        table[code] = (bits & 0x7fffffffu) > 0x7f800000u ? __uint_as_float(bits) : x;
-    }
-    __syncthreads();
+    const uint32_t bits = (uint32_t)((int32_t)top >> u->right) & u->mask;
+    float x = __uint_as_float(bits);
+    *largest = max(*largest, bits & 0x7fffffffu);
+    if (by->far)
+        x = __fmul_rn(__fmul_rn(x, by->factor[0]), by->factor[1]);
+    return uncast_divide(by, __fmul_rn(x, by->factor[2]));
+}
+
+UNCAST_FN float4 uncast_four(const struct uncast *u, const struct uncast_shift *by,
+                             const uint32_t top[4])
+{
+    uint32_t largest = 0;
+    float v[4];
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+        v[j] = uncast_number(u, by, top[j], &largest);
+    if (largest >= u->special << u->up)
+        for (int j = 0; j < 4; j++)
+            v[j] = uncast_value(u, by, top[j] >> u->sign_left);
+    return make_float4(v[0], v[1], v[2], v[3]);
 }
 
 template <int W> UNCAST_FN uint64_t uncast_load(const uint8_t *codes, size_t element, size_t n)
@@ -166,11 +184,12 @@ UNCAST_FN void uncast_load_any(const struct uncast *u, const uint8_t *codes, siz
     }
     __syncwarp();
 }
+/* Returns code k in the highest bits. */
 UNCAST_FN uint32_t uncast_pick(const struct uncast *u, const uint32_t *words, uint32_t k)
 {
     const uint32_t bit = k * u->width, q = bit / 32;
     const uint64_t two = words[q] | (uint64_t)words[q + 1] << 32;
-    return (uint32_t)(two >> bit % 32) & (u->nan * 2 + 1);
+    return (uint32_t)(two >> bit % 32) << u->sign_left;
 }
 
 template <bool ADD>
@@ -185,14 +204,13 @@ UNCAST_FN void uncast_store(void *x, enum vec_type type, size_t element, size_t 
     elements_put(x, type, element, n, whole, v);
 }
 
-/* W: 0 for any width. table: from uncast_table(), for codes of at most 8 bits. words: [129] of the
- * warp. */
+/* W: 0 for any width. words: [129] of the warp. */
 template <int W, bool ADD, class SPAN>
-UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by,
-                           const float *table, uint32_t *words, const uint8_t *codes, size_t n,
-                           void *x, enum vec_type type, uint64_t tile, SPAN become)
+UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by, uint32_t *words,
+                           const uint8_t *codes, size_t n, void *x, enum vec_type type,
+                           uint64_t tile, SPAN become)
 {
-    const bool whole = elements_whole(x, type), listed = u->width <= 8;
+    const bool whole = elements_whole(x, type);
     const size_t first = tile * UNCAST_TILE + 4 * threadIdx.x;
     const uint32_t lane = threadIdx.x % 32;
     uint64_t packed[UNCAST_LOADS];
@@ -203,22 +221,15 @@ UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by
 #pragma unroll
     for (int i = 0; i < UNCAST_LOADS; i++) {
         const size_t element = first + (size_t)i * 4 * UNCAST_THREADS;
-        float v[4];
+        uint32_t top[4];
         if (W == 0)
             uncast_load_any(u, codes, element - 4 * lane, n, words);
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const uint32_t code = W == 0 ? uncast_pick(u, words, 4 * lane + j)
-                                         : (uint32_t)(packed[i] >> W * j) & ((1u << W) - 1);
-            if (W == 4 || W == 8)
-                v[j] = table[code];
-            else if (W == 0 && listed)
-                v[j] = table[code];
-            else
-                v[j] = uncast_value(u, by, code);
-        }
+        for (int j = 0; j < 4; j++)
+            top[j] = W == 0 ? uncast_pick(u, words, 4 * lane + j)
+                            : (uint32_t)(packed[i] >> W * j / 32 * 32) << (32 - W - W * j % 32);
         uncast_store<ADD>(x, type, element, n, whole,
-                          become.made(element, make_float4(v[0], v[1], v[2], v[3])));
+                          become.made(element, uncast_four(u, by, top)));
     }
 }
 
@@ -227,10 +238,8 @@ static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY
     k_uncast_all(struct uncast u, const struct vec_out *spans, int n_spans, TO to)
 {
     __shared__ struct span_list<struct vec_out> list;
-    __shared__ float table[256];
     __shared__ uint32_t words[UNCAST_THREADS / 32][129];
     __shared__ typename TO::span become;
-    int made = NO_TABLE; /* shift of the table */
     int now = -1;
     for (int from = 0; from < n_spans; from += LIST_SPANS) {
         const int n = min(n_spans - from, (int)LIST_SPANS);
@@ -239,13 +248,6 @@ static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY
             const int i = span_list_find(&list, n, tile);
             const struct vec_out *span = &list.span[i];
             const struct uncast_shift by = uncast_shift_make(&u, span->shift);
-            const int shift = clamp(span->shift, SHIFT_MAX);
-            if (u.width <= 8 && shift != made) {
-                /* Wait until the previous table is read. */
-                __syncthreads();
-                made = shift;
-                uncast_table(&u, &by, table);
-            }
             if (TO::LOOKS && from + i != now) {
                 __syncthreads();
                 now = from + i;
@@ -253,17 +255,11 @@ static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY
                     become = to.of(span, now);
                 __syncthreads();
             }
-            uncast_tile<W, false>(&u, &by, table, words[threadIdx.x / 32], span->codes, span->n,
-                                  span->x, span->type, span_list_within(&list, i, tile), become);
+            uncast_tile<W, false>(&u, &by, words[threadIdx.x / 32], span->codes, span->n, span->x,
+                                  span->type, span_list_within(&list, i, tile), become);
         }
         __syncthreads();
     }
-}
-
-static unsigned uncast_grid(size_t tiles)
-{
-    const size_t most = (size_t)cu_n_sms() * UNCAST_PER_SM;
-    return (unsigned)(tiles < most ? tiles : most);
 }
 
 /* n_elems: sum of the spans' n. */
@@ -274,7 +270,8 @@ static int uncast_all(struct mf_fmt fmt, float divisor, const struct vec_out *sp
     if (n_spans <= 0)
         return 0;
     const struct uncast u = uncast_make(fmt, divisor);
-    const unsigned grid = uncast_grid(n_elems / UNCAST_TILE + (size_t)n_spans);
+    const unsigned grid =
+        span_list_grid(n_elems / UNCAST_TILE + (size_t)n_spans, UNCAST_PER_SM, n_spans);
     const cudaStream_t on = cu_stream(s);
     switch (u.width) {
     case 4:
