@@ -36,7 +36,8 @@ struct exact_plan {
     /* unit: 2^(20 - m), for floats 2^(23 - m); mask: its sign and magnitude */
     uint32_t unit, mask;
     uint32_t inf; /* first magnitude that is not a number */
-    /* exact_e4m3: a half, twice, that makes a product with e4m3's inf and nan too large; 1 / raise */
+    /* raise: a half, twice, whose products with e4m3's inf and nan are too large for a half.
+     * lower: 1 / raise; in a kernel, the thread's part of the diagonals. */
     uint32_t raise, lower;
     /* factors from the sum to the out format's fields, and to its value */
     double scale, value;
@@ -46,16 +47,17 @@ struct exact_plan {
     int end; /* enum exact_end */
 };
 
-/* The factor of exact_e4m3's halves, as a half; 0: plan.lower. Older chips take 2^-8 times values. */
+/* The diagonals' elements for e4m3, as a half; 0: plan.lower. Older chips make halves of 2^-8 times
+ * the values. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
 enum { E4M3_TIMES = 0 };
 #else
 enum { E4M3_TIMES = 0x5c00 }; /* 2^8 */
 #endif
 
-/* CODES: of a chunk, one chunk per thread. PARTS: parts whose loads are issued together. PER_SM: blocks
- * per multiprocessor, few enough that they fit the registers. TELLS: sums tell whether a code was inf
- * or nan. TIMES: the factor of halves, as a half. */
+/* CODES: of a thread's chunk. PARTS: parts whose loads are issued together. PER_SM: blocks per
+ * multiprocessor, few enough that these loads fit the registers. TELLS: a sum tells whether a code
+ * was inf or nan. TIMES: the diagonals' elements, as a half. */
 struct exact_double {
     enum { CODES = 16, PARTS = 4, PER_SM = 2, TELLS = 0, TIMES = 0 };
     double sum;
@@ -139,7 +141,8 @@ static inline float exact_half(uint32_t bits)
 }
 #endif
 
-/* Adds four halves of a and four of b, times the diagonal's, to s0 to s3. The whole warp calls it. */
+/* Adds the four halves of a and of b, times the diagonal's element, to s0 .. s3. The whole warp
+ * calls it. */
 static __device__ inline void exact_mma(const uint32_t a[2], const uint32_t b[2], uint32_t diagonal,
                                         float *s0, float *s1, float *s2, float *s3)
 {
@@ -200,8 +203,8 @@ static __device__ inline void exact_add(const struct exact_plan &plan, const pac
 }
 
 /* Splits two halves by magnitude: `large` gets 2^-14 times one of 1 and more, as smaller products
- * are subnormal and flushed to 0; `small` gets the rest. exact_joined() returns large + small, toward
- * zero, exact_taken() what it contains of small. */
+ * are subnormal and flushed to 0; `small` gets the rest. exact_joined() returns large + small,
+ * rounded toward zero; exact_taken(), what that contains of small. */
 #ifdef __CUDA_ARCH__
 static __device__ inline void exact_split(uint32_t x, uint32_t *large, uint32_t *small)
 {

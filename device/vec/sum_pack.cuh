@@ -1,9 +1,9 @@
 /* sum_pack.cuh : moves sixteen packed codes at a time, or C, between memory of any alignment and
  * registers.
  *
- * A chunk of 16 codes of w bits has 2w bytes, so it begins on a byte. C is a multiple of 8. Codes of
- * common widths stay in words as loaded (16 of W = 4, 8, 16 or 32: 2, 4, 8 or 16 words). Others are read by pack_at() and
- * written by pack_writer, one at a time. */
+ * A chunk of 16 codes of w bits has 2w bytes, so it begins on a byte. C is 8 or 16. Codes of common
+ * widths stay in words as loaded (16 of W = 4, 8, 16 or 32: 2, 4, 8 or 16 words). Others are read
+ * by pack_at() and written by pack_writer, one at a time. */
 #ifndef SUM_PACK_CUH
 #define SUM_PACK_CUH
 #include "device/run/cu.cuh"

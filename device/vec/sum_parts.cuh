@@ -5,7 +5,8 @@
 #include "device/vec/sum_pack.cuh"
 #include "device/vec/sum_round.cuh"
 
-/* PARTS_NEAR: most addresses in shared memory, no more than a block's threads. PARTS_PER_SM: blocks per SM. */
+/* PARTS_NEAR: most addresses in shared memory, no more than a block's threads. PARTS_PER_SM: blocks
+ * per SM. */
 enum { PARTS_NEAR = 64, PARTS_PER_SM = 48 };
 
 struct sum_job {
