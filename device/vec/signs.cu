@@ -88,41 +88,22 @@ CAST_FN struct signs_column column_at(const struct signs_rule *r, size_t n, size
     return c;
 }
 
-/* x or the sum of the parts; 0 after the column's end. */
-template <bool SUMS>
-CAST_FN float parts_or_x(const struct signs_span *s, const struct signs_parts *p,
-                         const struct signs_column *c, size_t j)
-{
-    if (j >= c->n)
-        return 0;
-    if (!SUMS)
-        return element_get(s->x, s->type, c->first + j * s->rule.stride);
-    float v = 0;
-    for (int k = 0; k < p->n; k++) {
-        const uint8_t *from = p->parts[k] + (c->codes - p->base);
-        const uint32_t negative = from[2 * sizeof(float) + j / 8] >> j % 8 & 1;
-        v = add(v, __uint_as_float(word_get(from + negative * sizeof(float))));
-    }
-    return v;
-}
-template <bool SUMS>
-CAST_FN float element(const struct signs_span *s, const struct signs_parts *p,
-                      const struct signs_column *c, size_t j)
-{
-    const float v = parts_or_x<SUMS>(s, p, c, j);
-    return s->left.was && j < c->n ? add(v, s->left.was[c->first + j * s->rule.stride]) : v;
-}
-
-CAST_FN void leave(const struct signs_span *s, const struct signs_column *c, size_t j, float v,
-                   float plus, float minus)
-{
-    if (s->left.next && j < c->n)
-        s->left.next[c->first + j * s->rule.stride] = v - (v < 0 ? minus : plus);
-}
-
 CAST_FN uint32_t magnitude(float x)
 {
     return __float_as_uint(x) & 0x7fffffffu;
+}
+
+/* Not inlined: bytes are rare, and 20 instructions that all words would wait for. */
+CAST_APART void bytes_put(uint8_t *to, uint32_t word)
+{
+    cast_store_bytes(to, word, 4);
+}
+CAST_FN void signs_word(uint8_t *to, uint32_t word)
+{
+    if ((uintptr_t)to % 4 == 0)
+        *(uint32_t *)to = word;
+    else
+        bytes_put(to, word);
 }
 
 /* ---- half a warp per column, in blocks of BLOCK elements ---- */
@@ -218,8 +199,10 @@ CAST_FN void half_add(struct half_sums *s, const struct half_block *b, uint2 sig
 #pragma unroll
     for (int i = 0; i < KEPT; i++) {
         const float v = b->x[i];
-        s->plus = at_most(s->plus + (v < 0 ? 0 : v));
-        s->minus = at_least(s->minus + (v < 0 ? v : 0));
+        if (v < 0)
+            s->minus = at_least(s->minus + v);
+        else
+            s->plus = at_most(s->plus + v);
     }
     s->n_minus += (uint32_t)(__popc(signs.x) + __popc(signs.y));
 }
@@ -260,7 +243,7 @@ CAST_FN void half_put(const struct signs_rule *r, const struct signs_column *c, 
         return;
     const size_t mine = word - which + lane;
     if (c->there && mine < word + 2 && mine < n_words)
-        word_put(c->codes + 4 * mine, *words);
+        signs_word(c->codes + 4 * mine, *words);
 }
 
 /* Computes, but does not store, a column after the vector's end, as the warp's other half may be
@@ -303,7 +286,7 @@ CAST_FN uint32_t encode_short(const struct signs_span *s, const struct signs_col
     half_leave(s, b, q);
     const uint32_t mean = __float_as_uint(lane == 0 ? q.x : q.y);
     if (c->there && lane < (s->rule.column > 32 ? 4 : 3))
-        word_put(c->codes + 4 * lane, lane < 2 ? mean : lane == 2 ? signs.x : signs.y);
+        signs_word(c->codes + 4 * lane, lane < 2 ? mean : lane == 2 ? signs.x : signs.y);
     return largest;
 }
 
@@ -326,24 +309,81 @@ CAST_FN struct signs_column short_at(const struct signs_span *s, size_t number, 
 /* thread: counted from the span's beginning. A warp has four neighbouring short columns; half a
  * warp loads two of them at once. */
 template <bool SUMS>
-CAST_FN uint32_t encode_half(const struct signs_span *in, const struct signs_parts *p,
-                             size_t thread, uint32_t largest)
+CAST_FN uint32_t encode_half(const struct signs_span *s, const struct signs_parts *p, size_t thread,
+                             uint32_t largest)
 {
-    const struct signs_span s = *in; /* stores might change what is in memory */
     const size_t half = thread / LEVEL_LANES;
-    if (s.rule.column > BLOCK) {
-        const struct signs_column c = column_at(&s.rule, s.n, s.padded, half, s.codes);
-        return encode_long<SUMS>(&s, p, &c, largest);
+    if (s->rule.column > BLOCK) {
+        const struct signs_column c = column_at(&s->rule, s->n, s->padded, half, s->codes);
+        return encode_long<SUMS>(s, p, &c, largest);
     }
     const size_t number = half / 2 * 4 + half % 2;
-    const struct signs_column c = short_at(&s, number, 0), d = short_at(&s, number, 2);
+    const struct signs_column c = short_at(s, number, 0), d = short_at(s, number, 2);
     struct half_block b, e;
-    half_fetch<SUMS>(&s, p, &c, 0, &b);
-    half_fetch<SUMS>(&s, p, &d, 0, &e);
-    return encode_short(&s, &d, &e, encode_short(&s, &c, &b, largest));
+    half_fetch<SUMS>(s, p, &c, 0, &b);
+    half_fetch<SUMS>(s, p, &d, 0, &e);
+    return encode_short(s, &d, &e, encode_short(s, &c, &b, largest));
 }
 
 /* ---- a thread per column ---- */
+
+/* Loads elements [at, at + K) of a column, 0 after its end. at: a multiple of K. All loads are made
+ * before the first use. Returns the largest magnitude of x, or `largest`. */
+template <bool SUMS, int K>
+CAST_FN uint32_t thread_fetch(const struct signs_span *s, const struct signs_parts *p,
+                              const struct signs_column *c, size_t at, float v[K], uint32_t largest)
+{
+    const size_t stride = s->rule.stride, e = c->first + at * stride;
+    const int n = c->n > at ? (int)min(c->n - at, (size_t)K) : 0;
+    float was[K];
+#pragma unroll
+    for (int j = 0; j < K; j++)
+        v[j] = was[j] = 0;
+    if (!SUMS && s->type == VEC_HALF)
+#pragma unroll
+        for (int j = 0; j < K; j++)
+            v[j] = j < n ? element_get(s->x, VEC_HALF, e + j * stride) : 0;
+    else if (!SUMS)
+#pragma unroll
+        for (int j = 0; j < K; j++)
+            v[j] = j < n ? element_get(s->x, VEC_FLOAT, e + j * stride) : 0;
+    if (s->left.was)
+#pragma unroll
+        for (int j = 0; j < K; j++)
+            was[j] = j < n ? s->left.was[e + j * stride] : 0;
+    for (int k = 0; SUMS && k < p->n; k++) {
+        const uint8_t *from = p->parts[k] + (c->codes - p->base);
+        const float plus = __uint_as_float(word_get(from)),
+                    minus = __uint_as_float(word_get(from + 4));
+        const uint32_t signs = word_get(from + 8 + at / 32 * 4) >> at % 32;
+#pragma unroll
+        for (int j = 0; j < K; j++)
+            v[j] = j < n ? add(v[j], signs >> j & 1 ? minus : plus) : 0;
+    }
+#pragma unroll
+    for (int j = 0; j < K; j++) {
+        largest = max(largest, magnitude(v[j]));
+        v[j] = s->left.was ? add(v[j], was[j]) : v[j];
+    }
+    return largest;
+}
+
+/* Returns the signs. */
+template <int K>
+CAST_FN uint32_t thread_leave(const struct signs_span *s, const struct signs_column *c, size_t at,
+                              const float v[K], float plus, float minus)
+{
+    const size_t stride = s->rule.stride, e = c->first + at * stride;
+    const int n = c->n > at ? (int)min(c->n - at, (size_t)K) : 0;
+    uint32_t signs = 0;
+#pragma unroll
+    for (int j = 0; j < K; j++) {
+        signs |= (uint32_t)(v[j] < 0) << j;
+        if (s->left.next && j < n)
+            s->left.next[e + j * stride] = v[j] - (v[j] < 0 ? minus : plus);
+    }
+    return signs;
+}
 
 /* level_join() of both lanes[K], if the other lanes are zeros. */
 template <int K> CAST_FN void thread_join(float plus[K], float minus[K])
@@ -360,55 +400,24 @@ template <int K> CAST_FN void thread_join(float plus[K], float minus[K])
 
 /* A column of up to K elements, with one word of signs. */
 template <bool SUMS, int K>
-CAST_FN void thread_fetch(const struct signs_span *s, const struct signs_parts *p,
-                          const struct signs_column *c, float v[K])
-{
-#pragma unroll
-    for (int j = 0; j < K; j++)
-        v[j] = SUMS ? 0 : parts_or_x<false>(s, p, c, j);
-    for (int k = 0; SUMS && k < p->n; k++) {
-        const uint8_t *from = p->parts[k] + (c->codes - p->base);
-        const float plus = __uint_as_float(word_get(from)),
-                    minus = __uint_as_float(word_get(from + 4));
-        const uint32_t signs = word_get(from + 8);
-#pragma unroll
-        for (int j = 0; j < K; j++)
-            v[j] = (size_t)j < c->n ? add(v[j], signs >> j & 1 ? minus : plus) : 0;
-    }
-}
-
-template <bool SUMS, int K>
 CAST_FN uint32_t encode_kept(const struct signs_span *s, const struct signs_parts *p,
                              const struct signs_column *c, uint32_t largest)
 {
-    float v[K], was[K], plus[K], minus[K];
-    uint32_t signs = 0;
-    thread_fetch<SUMS, K>(s, p, c, v);
-#pragma unroll
-    for (int j = 0; j < K; j++)
-        was[j] = 0;
-    if (s->left.was)
-#pragma unroll
-        for (int j = 0; j < K; j++)
-            was[j] = (size_t)j < c->n ? s->left.was[c->first + j * s->rule.stride] : 0;
+    float v[K], plus[K], minus[K];
+    uint32_t n_minus = 0;
+    largest = thread_fetch<SUMS, K>(s, p, c, 0, v, largest);
 #pragma unroll
     for (int j = 0; j < K; j++) {
-        largest = max(largest, magnitude(v[j]));
-        v[j] = s->left.was ? add(v[j], was[j]) : v[j];
         plus[j] = at_most((v[j] < 0 ? 0 : v[j]) + 0.0f); /* no -0, as in a sum from 0 on */
         minus[j] = at_least(v[j] < 0 ? v[j] : 0);
-        signs |= (uint32_t)(v[j] < 0) << j;
+        n_minus += v[j] < 0;
     }
     thread_join<K>(plus, minus);
-    const uint32_t n_minus = (uint32_t)__popc(signs);
     const float q_plus = level_mean(plus[0], (uint32_t)c->n - n_minus),
                 q_minus = level_mean(minus[0], n_minus);
-    word_put(c->codes, __float_as_uint(q_plus));
-    word_put(c->codes + 4, __float_as_uint(q_minus));
-    word_put(c->codes + 8, signs);
-#pragma unroll
-    for (int j = 0; j < K; j++)
-        leave(s, c, j, v[j], q_plus, q_minus);
+    signs_word(c->codes, __float_as_uint(q_plus));
+    signs_word(c->codes + 4, __float_as_uint(q_minus));
+    signs_word(c->codes + 8, thread_leave<K>(s, c, 0, v, q_plus, q_minus));
     return largest;
 }
 
@@ -416,36 +425,32 @@ template <bool SUMS>
 CAST_FN uint32_t encode_thread(const struct signs_span *s, const struct signs_parts *p,
                                const struct signs_column *c, uint32_t largest)
 {
-    float plus[LEVEL_LANES], minus[LEVEL_LANES];
-    uint32_t n_minus = 0;
+    float v[FEW], plus[LEVEL_LANES], minus[LEVEL_LANES];
+    uint32_t n_minus = 0, signs = 0;
 #pragma unroll
     for (int k = 0; k < LEVEL_LANES; k++)
         plus[k] = minus[k] = 0;
-    for (size_t j = 0; j < c->n; j += LEVEL_LANES)
+    for (size_t at = 0; at < c->n; at += LEVEL_LANES)
 #pragma unroll
         for (int k = 0; k < LEVEL_LANES; k++) {
-            const float v = element<SUMS>(s, p, c, j + k);
-            plus[k] = at_most(plus[k] + (v < 0 ? 0 : v));
-            minus[k] = at_least(minus[k] + (v < 0 ? v : 0));
-            n_minus += v < 0;
+            if (k % FEW == 0)
+                largest = thread_fetch<SUMS, FEW>(s, p, c, at + k, v, largest);
+            plus[k] = at_most(plus[k] + (v[k % FEW] < 0 ? 0 : v[k % FEW]));
+            minus[k] = at_least(minus[k] + (v[k % FEW] < 0 ? v[k % FEW] : 0));
+            n_minus += v[k % FEW] < 0;
         }
     thread_join<LEVEL_LANES>(plus, minus);
     const float q_plus = level_mean(plus[0], (uint32_t)c->n - n_minus),
                 q_minus = level_mean(minus[0], n_minus);
-    word_put(c->codes, __float_as_uint(q_plus));
-    word_put(c->codes + 4, __float_as_uint(q_minus));
-    for (size_t word = 0; 32 * word < s->rule.column; word++) {
-        uint32_t signs = 0;
-#pragma unroll 4
-        for (uint32_t bit = 0; bit < 32 && 32 * word + bit < c->n; bit++) {
-            const size_t j = 32 * word + bit;
-            const float v = element<SUMS>(s, p, c, j);
-            leave(s, c, j, v, q_plus, q_minus);
-            signs |= (uint32_t)(v < 0) << bit;
-            if (!SUMS)
-                largest = max(largest, magnitude(parts_or_x<false>(s, p, c, j)));
+    signs_word(c->codes, __float_as_uint(q_plus));
+    signs_word(c->codes + 4, __float_as_uint(q_minus));
+    for (size_t at = 0; at < s->rule.column; at += FEW) {
+        thread_fetch<SUMS, FEW>(s, p, c, at, v, 0);
+        signs |= thread_leave<FEW>(s, c, at, v, q_plus, q_minus) << at % 32;
+        if (at % 32 == 32 - FEW || at + FEW >= s->rule.column) {
+            signs_word(c->codes + 8 + at / 32 * 4, signs);
+            signs = 0;
         }
-        word_put(c->codes + 8 + 4 * word, signs);
     }
     return largest;
 }
@@ -599,11 +604,11 @@ static __global__ void __launch_bounds__(THREADS, SUMS ? 3 : 4)
             const int i = span_list_find(&list, n, tile);
             if (!SUMS)
                 span_max_at(&found, i, spans + from, warps);
-            const struct signs_span *s = &list.span[i];
+            const struct signs_span s = list.span[i]; /* stores might change what is shared */
             const size_t thread = span_list_within(&list, i, tile) * THREADS + threadIdx.x;
-            found.largest = s->rule.stride == 1
-                                ? encode_half<SUMS>(s, &p, thread, found.largest)
-                                : encode_column<SUMS>(s, &p, thread, found.largest);
+            found.largest = s.rule.stride == 1
+                                ? encode_half<SUMS>(&s, &p, thread, found.largest)
+                                : encode_column<SUMS>(&s, &p, thread, found.largest);
         }
         if (!SUMS)
             span_max_at(&found, -1, spans + from, warps);
