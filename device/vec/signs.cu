@@ -486,11 +486,11 @@ CAST_FN uint32_t batch_of(const struct signs_rule *r)
 }
 
 /* The quotients of the batch's means: lane 2 * k + 1 has the mean of column k's negatives. */
-CAST_FN float batch_means(const uint8_t *codes, uint32_t bytes, uint32_t n_columns, float divisor)
+CAST_FN float batch_means(const uint32_t *codes, uint32_t n_words, uint32_t n_columns,
+                          float divisor)
 {
     const uint32_t lane = threadIdx.x % 32, k = lane / 2;
-    const uint8_t *mean = codes + k * bytes + lane % 2 * sizeof(float);
-    return k < n_columns ? __fdiv_rn(__uint_as_float(*(const uint32_t *)mean), divisor) : 0;
+    return k < n_columns ? __fdiv_rn(__uint_as_float(codes[k * n_words + lane % 2]), divisor) : 0;
 }
 
 /* Four neighbouring elements of a batch, in column k. */
@@ -505,23 +505,23 @@ CAST_FN struct batch_at batch_next(struct batch_at at, uint32_t by, uint32_t gro
     return at;
 }
 
-/* The warp stores elements [0, n) of a batch. A lane's groups are 32 apart; `step` leads from one
- * to the next. Words are loaded before any element is stored. */
+/* The warp stores elements [0, n) of a batch of columns of n_words words. A lane's groups are 32
+ * apart; `step` leads from one to the next. Words, up to the last one of the batch, are loaded
+ * before any element is stored. */
 template <enum vec_type TYPE>
-CAST_FN void batch_put(void *x, uint32_t n, uint32_t column, const uint8_t *codes, uint32_t bytes,
-                       float means)
+CAST_FN void batch_put(void *x, uint32_t n, uint32_t column, const uint32_t *codes,
+                       uint32_t n_words, uint32_t last, float means)
 {
     const uint32_t lane = threadIdx.x % 32, groups = column / 4;
     const struct batch_at none = {0, 0}, step = batch_next(none, 32, groups);
     struct batch_at at = batch_next(none, lane, groups);
-    for (uint32_t from = 0; from < n; from += 4 * 32 * KEPT) {
+    for (uint32_t e = 4 * lane, end = (n + 127) / 128 * 128 + e; e < end; e += 128 * KEPT) {
         float plus[KEPT], minus[KEPT];
         uint32_t signs[KEPT];
-        const uint32_t e = from + 4 * lane;
 #pragma unroll
-        for (uint32_t i = 0; i < KEPT; i++) {
-            const uint8_t *word = codes + at.k * bytes + 2 * sizeof(float) + at.group / 8 * 4;
-            signs[i] = e + 128 * i < n ? *(const uint32_t *)word >> at.group % 8 * 4 : 0;
+        for (int i = 0; i < KEPT; i++) {
+            const uint32_t word = codes[min(at.k * n_words + at.group / 8 + 2, last)];
+            signs[i] = word >> at.group % 8 * 4;
             plus[i] = __shfl_sync(LEVELS_ALL, means, (int)(2 * at.k));
             minus[i] = __shfl_sync(LEVELS_ALL, means, (int)(2 * at.k + 1));
             at.k += step.k, at.group += step.group;
@@ -529,12 +529,15 @@ CAST_FN void batch_put(void *x, uint32_t n, uint32_t column, const uint8_t *code
                 at.k++, at.group -= groups;
         }
 #pragma unroll
-        for (uint32_t i = 0; i < KEPT; i++)
-            elements_put(x, TYPE, e + 128 * i, n, true,
-                         make_float4(signs[i] & 1 ? minus[i] : plus[i],
-                                     signs[i] & 2 ? minus[i] : plus[i],
-                                     signs[i] & 4 ? minus[i] : plus[i],
-                                     signs[i] & 8 ? minus[i] : plus[i]));
+        for (uint32_t i = 0; i < KEPT; i++) {
+            const float4 v = make_float4(
+                signs[i] & 1 ? minus[i] : plus[i], signs[i] & 2 ? minus[i] : plus[i],
+                signs[i] & 4 ? minus[i] : plus[i], signs[i] & 8 ? minus[i] : plus[i]);
+            if (e + 128 * i + 4 <= n)
+                elements_put(x, TYPE, e + 128 * i, SIZE_MAX, true, v);
+            else
+                elements_put(x, TYPE, e + 128 * i, n, false, v);
+        }
     }
 }
 
@@ -542,19 +545,20 @@ CAST_FN void batch_put(void *x, uint32_t n, uint32_t column, const uint8_t *code
 CAST_FN void decode_batch(const struct signs_out *out, size_t number, float divisor)
 {
     const uint32_t column = (uint32_t)out->rule.column, batch = batch_of(&out->rule),
-                   bytes = (uint32_t)signs_column_bytes(&out->rule);
-    const size_t first = number * (batch * column);
+                   n_words = (uint32_t)signs_column_bytes(&out->rule) / 4, all = batch * column;
+    const size_t first = number * all;
     if (first >= out->n)
         return;
-    const uint32_t n = (uint32_t)min(out->n - first, (size_t)(batch * column));
-    const uint8_t *codes = out->codes + number * (batch * bytes);
+    const uint32_t n = (uint32_t)min(out->n - first, (size_t)all),
+                   n_columns = n == all ? batch : (n + column - 1) / column,
+                   last = n_columns * n_words - 1;
+    const uint32_t *codes = (const uint32_t *)out->codes + number * (batch * n_words);
     void *x = (uint8_t *)out->x + first * vec_type_bytes(out->type);
-    const float means =
-        batch_means(codes, bytes, n == batch * column ? batch : (n + column - 1) / column, divisor);
+    const float means = batch_means(codes, n_words, n_columns, divisor);
     if (out->type == VEC_HALF)
-        batch_put<VEC_HALF>(x, n, column, codes, bytes, means);
+        batch_put<VEC_HALF>(x, n, column, codes, n_words, last, means);
     else
-        batch_put<VEC_FLOAT>(x, n, column, codes, bytes, means);
+        batch_put<VEC_FLOAT>(x, n, column, codes, n_words, last, means);
 }
 
 CAST_FN void decode_column(const struct signs_out *out, size_t thread, float divisor)
@@ -625,12 +629,12 @@ static __global__ void __launch_bounds__(THREADS)
         const uint64_t tiles = span_list_load(&list, outs + from, n, false, THREADS);
         for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
             const int i = span_list_find(&list, n, tile);
-            const struct signs_out *out = &list.span[i];
+            const struct signs_out out = list.span[i];
             const size_t thread = span_list_within(&list, i, tile) * THREADS + threadIdx.x;
-            if (in_batches(out))
-                decode_batch(out, thread / 32, divisor);
+            if (in_batches(&out))
+                decode_batch(&out, thread / 32, divisor);
             else
-                decode_column(out, thread, divisor);
+                decode_column(&out, thread, divisor);
         }
         __syncthreads();
     }
