@@ -146,6 +146,14 @@ static __device__ inline size_t span_length(const struct signs_out *out, bool)
     return batch ? (columns + batch - 1) / batch * 32 : columns;
 }
 
+template <enum signs_from FROM>
+CAST_FN uint32_t encode_tile(const struct signs_span *s, const struct signs_parts *p, size_t thread,
+                             uint32_t largest)
+{
+    return s->rule.stride == 1 ? encode_half<FROM>(s, p, thread, largest)
+                               : encode_column<FROM>(s, p, thread, largest);
+}
+
 template <bool SUMS>
 static __global__ void __launch_bounds__(THREADS, SUMS ? 3 : 4)
     k_signs_encode(struct signs_span *spans, int n_spans, struct signs_parts p)
@@ -162,8 +170,12 @@ static __global__ void __launch_bounds__(THREADS, SUMS ? 3 : 4)
                 span_max_at(&found, i, spans + from, warps);
             const struct signs_span s = list.span[i]; /* stores might change what is shared */
             const size_t thread = span_list_within(&list, i, tile) * THREADS + threadIdx.x;
-            found.largest = s.rule.stride == 1 ? encode_half<SUMS>(&s, &p, thread, found.largest)
-                                               : encode_column<SUMS>(&s, &p, thread, found.largest);
+            if (SUMS)
+                encode_tile<FROM_PARTS>(&s, &p, thread, 0);
+            else if (s.type == VEC_HALF)
+                found.largest = encode_tile<FROM_HALVES>(&s, &p, thread, found.largest);
+            else
+                found.largest = encode_tile<FROM_FLOATS>(&s, &p, thread, found.largest);
         }
         if (!SUMS)
             span_max_at(&found, -1, spans + from, warps);

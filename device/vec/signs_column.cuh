@@ -7,6 +7,8 @@
 
 enum { FEW = 4, SOME = 16 /* elements of a thread's column in registers */ };
 
+enum signs_from { FROM_FLOATS, FROM_HALVES, FROM_PARTS };
+
 /* Codes to sum instead of x; `base` is that of signs_sum(). */
 struct signs_parts {
     const uint8_t *const *parts;
@@ -22,27 +24,47 @@ struct signs_column {
 
 /* ---- level_add(), in one instruction per bound ---- */
 
-CAST_FN float at_most(float sum)
+CAST_FN float at_most(float sum, float most = LEVEL_FLT_MAX)
 {
 #ifdef __CUDA_ARCH__
-    asm("min.NaN.f32 %0, %0, %1;" : "+f"(sum) : "f"(LEVEL_FLT_MAX));
+    asm("min.NaN.f32 %0, %0, %1;" : "+f"(sum) : "f"(most));
     return sum;
 #else
-    return sum > LEVEL_FLT_MAX ? LEVEL_FLT_MAX : sum;
+    return sum > most ? most : sum;
 #endif
 }
-CAST_FN float at_least(float sum)
+CAST_FN float at_least(float sum, float least = -LEVEL_FLT_MAX)
 {
 #ifdef __CUDA_ARCH__
-    asm("max.NaN.f32 %0, %0, %1;" : "+f"(sum) : "f"(-LEVEL_FLT_MAX));
+    asm("max.NaN.f32 %0, %0, %1;" : "+f"(sum) : "f"(least));
     return sum;
 #else
-    return sum < -LEVEL_FLT_MAX ? -LEVEL_FLT_MAX : sum;
+    return sum < least ? least : sum;
 #endif
 }
-CAST_FN float add(float a, float b)
+CAST_FN float add(float a, float b, float most = LEVEL_FLT_MAX)
 {
-    return at_most(at_least(a + b));
+    return at_most(at_least(a + b, -most), most);
+}
+
+/* Keeps the compiler from moving loads to their first uses, behind others' latency. */
+template <int K> CAST_FN void loads_here(const float x[K], const float was[K])
+{
+#ifdef __CUDA_ARCH__
+#pragma unroll
+    for (int i = 0; i < K; i++)
+        asm volatile("" ::"f"(x[i]), "f"(was[i]));
+#else
+    (void)x, (void)was;
+#endif
+}
+
+/* Without a residual, adding NO_LEFT with left_most() as the bound changes nothing. A branch would
+ * wait for the loads before it. */
+#define NO_LEFT -0.0f
+CAST_FN float left_most(const struct signs_left *left)
+{
+    return left->was ? LEVEL_FLT_MAX : __uint_as_float(0x7f800000u);
 }
 
 /* ---- columns ---- */
@@ -93,29 +115,23 @@ CAST_FN void signs_word(uint8_t *to, uint32_t word)
 
 /* Loads elements [at, at + K) of a column, 0 after its end. at: a multiple of K. All loads are made
  * before the first use. Returns the largest magnitude of x, or `largest`. */
-template <bool SUMS, int K>
+template <enum signs_from FROM, int K>
 CAST_FN uint32_t thread_fetch(const struct signs_span *s, const struct signs_parts *p,
                               const struct signs_column *c, size_t at, float v[K], uint32_t largest)
 {
+    const enum vec_type type = FROM == FROM_HALVES ? VEC_HALF : VEC_FLOAT;
     const size_t stride = s->rule.stride, e = c->first + at * stride;
     const int n = c->n > at ? (int)min(c->n - at, (size_t)K) : 0;
+    const int n_left = s->left.was ? n : 0;
     float was[K];
 #pragma unroll
     for (int j = 0; j < K; j++)
-        v[j] = was[j] = 0;
-    if (!SUMS && s->type == VEC_HALF)
+        v[j] = FROM != FROM_PARTS && j < n ? element_get(s->x, type, e + j * stride) : 0;
 #pragma unroll
-        for (int j = 0; j < K; j++)
-            v[j] = j < n ? element_get(s->x, VEC_HALF, e + j * stride) : 0;
-    else if (!SUMS)
-#pragma unroll
-        for (int j = 0; j < K; j++)
-            v[j] = j < n ? element_get(s->x, VEC_FLOAT, e + j * stride) : 0;
-    if (s->left.was)
-#pragma unroll
-        for (int j = 0; j < K; j++)
-            was[j] = j < n ? s->left.was[e + j * stride] : 0;
-    for (int k = 0; SUMS && k < p->n; k++) {
+    for (int j = 0; j < K; j++)
+        was[j] = j < n_left ? s->left.was[e + j * stride] : NO_LEFT;
+    loads_here<K>(v, was);
+    for (int k = 0; FROM == FROM_PARTS && k < p->n; k++) {
         const uint8_t *from = p->parts[k] + (c->codes - p->base);
         const float plus = __uint_as_float(word_get(from)),
                     minus = __uint_as_float(word_get(from + 4));
@@ -127,7 +143,7 @@ CAST_FN uint32_t thread_fetch(const struct signs_span *s, const struct signs_par
 #pragma unroll
     for (int j = 0; j < K; j++) {
         largest = max(largest, magnitude(v[j]));
-        v[j] = s->left.was ? add(v[j], was[j]) : v[j];
+        v[j] = add(v[j], was[j], left_most(&s->left));
     }
     return largest;
 }
@@ -163,13 +179,13 @@ template <int K> CAST_FN void thread_join(float plus[K], float minus[K])
 }
 
 /* A column of up to K elements, with one word of signs. */
-template <bool SUMS, int K>
+template <enum signs_from FROM, int K>
 CAST_FN uint32_t encode_kept(const struct signs_span *s, const struct signs_parts *p,
                              const struct signs_column *c, uint32_t largest)
 {
     float v[K], plus[K], minus[K];
     uint32_t n_minus = 0;
-    largest = thread_fetch<SUMS, K>(s, p, c, 0, v, largest);
+    largest = thread_fetch<FROM, K>(s, p, c, 0, v, largest);
 #pragma unroll
     for (int j = 0; j < K; j++) {
         plus[j] = at_most((v[j] < 0 ? 0 : v[j]) + 0.0f); /* no -0, as in a sum from 0 on */
@@ -185,7 +201,7 @@ CAST_FN uint32_t encode_kept(const struct signs_span *s, const struct signs_part
     return largest;
 }
 
-template <bool SUMS>
+template <enum signs_from FROM>
 CAST_FN uint32_t encode_thread(const struct signs_span *s, const struct signs_parts *p,
                                const struct signs_column *c, uint32_t largest)
 {
@@ -198,7 +214,7 @@ CAST_FN uint32_t encode_thread(const struct signs_span *s, const struct signs_pa
 #pragma unroll
         for (int k = 0; k < LEVEL_LANES; k++) {
             if (k % FEW == 0)
-                largest = thread_fetch<SUMS, FEW>(s, p, c, at + k, v, largest);
+                largest = thread_fetch<FROM, FEW>(s, p, c, at + k, v, largest);
             plus[k] = at_most(plus[k] + (v[k % FEW] < 0 ? 0 : v[k % FEW]));
             minus[k] = at_least(minus[k] + (v[k % FEW] < 0 ? v[k % FEW] : 0));
             n_minus += v[k % FEW] < 0;
@@ -209,7 +225,7 @@ CAST_FN uint32_t encode_thread(const struct signs_span *s, const struct signs_pa
     signs_word(c->codes, __float_as_uint(q_plus));
     signs_word(c->codes + 4, __float_as_uint(q_minus));
     for (size_t at = 0; at < s->rule.column; at += FEW) {
-        thread_fetch<SUMS, FEW>(s, p, c, at, v, 0);
+        thread_fetch<FROM, FEW>(s, p, c, at, v, 0);
         signs |= thread_leave<FEW>(s, c, at, v, q_plus, q_minus) << at % 32;
         if (at % 32 == 32 - FEW || at + FEW >= s->rule.column) {
             signs_word(c->codes + 8 + at / 32 * 4, signs);
@@ -219,16 +235,16 @@ CAST_FN uint32_t encode_thread(const struct signs_span *s, const struct signs_pa
     return largest;
 }
 
-template <bool SUMS>
+template <enum signs_from FROM>
 CAST_FN uint32_t encode_column(const struct signs_span *s, const struct signs_parts *p,
                                size_t thread, uint32_t largest)
 {
     const struct signs_column c = column_at(&s->rule, s->n, s->padded, thread, s->codes);
     if (!c.there)
         return largest;
-    return s->rule.column <= FEW    ? encode_kept<SUMS, FEW>(s, p, &c, largest)
-           : s->rule.column <= SOME ? encode_kept<SUMS, SOME>(s, p, &c, largest)
-                                    : encode_thread<SUMS>(s, p, &c, largest);
+    return s->rule.column <= FEW    ? encode_kept<FROM, FEW>(s, p, &c, largest)
+           : s->rule.column <= SOME ? encode_kept<FROM, SOME>(s, p, &c, largest)
+                                    : encode_thread<FROM>(s, p, &c, largest);
 }
 
 #endif

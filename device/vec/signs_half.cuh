@@ -14,7 +14,7 @@ enum {
 };
 
 struct half_block {
-    float x[KEPT], was[KEPT]; /* elements 16 apart, 0 after the column's end */
+    float x[KEPT], was[KEPT]; /* elements 16 apart; after the column's end, 0 and NO_LEFT */
     size_t e;                 /* of x[0] in the vector */
     uint32_t n;               /* x[i] is an element if 16 * i < n */
 };
@@ -45,30 +45,24 @@ CAST_FN void half_add_parts(const struct signs_span *s, const struct signs_parts
 }
 
 /* Only loads, except from parts, so that the loads of several blocks overlap. at: of the block. */
-template <bool SUMS>
+template <enum signs_from FROM>
 CAST_FN void half_fetch(const struct signs_span *s, const struct signs_parts *p,
                         const struct signs_column *c, size_t at, struct half_block *b)
 {
+    const enum vec_type type = FROM == FROM_HALVES ? VEC_HALF : VEC_FLOAT;
     const size_t from = at + threadIdx.x % LEVEL_LANES;
     b->e = c->first + from;
     b->n = from < c->n ? (uint32_t)min(c->n - from, (size_t)BLOCK) : 0;
+    const uint32_t n_left = s->left.was ? b->n : 0;
+    const float *const was = s->left.was + b->e; /* one address for all loads */
 #pragma unroll
     for (int i = 0; i < KEPT; i++)
-        b->x[i] = b->was[i] = 0;
-    if (SUMS)
+        b->x[i] = FROM != FROM_PARTS && 16 * i < b->n ? element_get(s->x, type, b->e + 16 * i) : 0;
+#pragma unroll
+    for (int i = 0; i < KEPT; i++)
+        b->was[i] = 16 * i < n_left ? was[16 * i] : NO_LEFT;
+    if (FROM == FROM_PARTS)
         half_add_parts(s, p, c, at, b);
-    else if (s->type == VEC_HALF)
-#pragma unroll
-        for (int i = 0; i < KEPT; i++)
-            b->x[i] = 16 * i < b->n ? element_get(s->x, VEC_HALF, b->e + 16 * i) : 0;
-    else
-#pragma unroll
-        for (int i = 0; i < KEPT; i++)
-            b->x[i] = 16 * i < b->n ? element_get(s->x, VEC_FLOAT, b->e + 16 * i) : 0;
-    if (s->left.was)
-#pragma unroll
-        for (int i = 0; i < KEPT; i++)
-            b->was[i] = 16 * i < b->n ? s->left.was[b->e + 16 * i] : 0;
 }
 
 /* Adds the residual to x. Returns the largest magnitude of x before, or `largest`. */
@@ -77,7 +71,7 @@ CAST_FN uint32_t half_values(const struct signs_span *s, struct half_block *b, u
 #pragma unroll
     for (int i = 0; i < KEPT; i++) {
         largest = max(largest, magnitude(b->x[i]));
-        b->x[i] = s->left.was ? add(b->x[i], b->was[i]) : b->x[i];
+        b->x[i] = add(b->x[i], b->was[i], left_most(&s->left));
     }
     return largest;
 }
@@ -128,11 +122,12 @@ CAST_FN float2 half_means(const struct half_sums *s, uint32_t n)
 
 CAST_FN void half_leave(const struct signs_span *s, const struct half_block *b, float2 q)
 {
-    if (s->left.next)
+    const uint32_t n = s->left.next ? b->n : 0;
+    float *const next = s->left.next + b->e;
 #pragma unroll
-        for (int i = 0; i < KEPT; i++)
-            if (16 * i < b->n)
-                s->left.next[b->e + 16 * i] = b->x[i] - (b->x[i] < 0 ? q.y : q.x);
+    for (int i = 0; i < KEPT; i++)
+        if (16 * i < n)
+            next[16 * i] = b->x[i] - (b->x[i] < 0 ? q.y : q.x);
 }
 
 /* Lane k of the half warp collects word k of each 16 in *words, then all store. The means are words
@@ -154,7 +149,7 @@ CAST_FN void half_put(const struct signs_rule *r, const struct signs_column *c, 
 /* Both functions below compute, but do not store, a column after the vector's end, as the warp's
  * other half may be inside. They return this lane's largest magnitude of x, or `largest`. */
 
-template <bool SUMS>
+template <enum signs_from FROM>
 CAST_FN uint32_t encode_long(const struct signs_span *s, const struct signs_parts *p,
                              const struct signs_column *c, uint32_t largest)
 {
@@ -162,7 +157,8 @@ CAST_FN uint32_t encode_long(const struct signs_span *s, const struct signs_part
     struct half_block b;
 #pragma unroll 2
     for (size_t at = 0; at < s->rule.column; at += BLOCK) {
-        half_fetch<SUMS>(s, p, c, at, &b);
+        half_fetch<FROM>(s, p, c, at, &b);
+        loads_here<KEPT>(b.x, b.was);
         largest = half_values(s, &b, largest);
         half_add(&sums, &b, half_signs(&b));
     }
@@ -170,7 +166,8 @@ CAST_FN uint32_t encode_long(const struct signs_span *s, const struct signs_part
     uint32_t words = __float_as_uint(threadIdx.x % LEVEL_LANES == 0 ? q.x : q.y);
 #pragma unroll 2
     for (size_t at = 0; at < s->rule.column; at += BLOCK) {
-        half_fetch<SUMS>(s, p, c, at, &b);
+        half_fetch<FROM>(s, p, c, at, &b);
+        loads_here<KEPT>(b.x, b.was);
         half_values(s, &b, 0);
         half_leave(s, &b, q);
         half_put(&s->rule, c, at, half_signs(&b), &words);
@@ -212,20 +209,22 @@ CAST_FN struct signs_column short_at(const struct signs_span *s, size_t number, 
 
 /* thread: counted from the span's beginning. A warp has four neighbouring short columns; half a
  * warp loads two of them at once. */
-template <bool SUMS>
+template <enum signs_from FROM>
 CAST_FN uint32_t encode_half(const struct signs_span *s, const struct signs_parts *p, size_t thread,
                              uint32_t largest)
 {
     const size_t half = thread / LEVEL_LANES;
     if (s->rule.column > BLOCK) {
         const struct signs_column c = column_at(&s->rule, s->n, s->padded, half, s->codes);
-        return encode_long<SUMS>(s, p, &c, largest);
+        return encode_long<FROM>(s, p, &c, largest);
     }
     const size_t number = half / 2 * 4 + half % 2;
     const struct signs_column c = short_at(s, number, 0), d = short_at(s, number, 2);
     struct half_block b, e;
-    half_fetch<SUMS>(s, p, &c, 0, &b);
-    half_fetch<SUMS>(s, p, &d, 0, &e);
+    half_fetch<FROM>(s, p, &c, 0, &b);
+    half_fetch<FROM>(s, p, &d, 0, &e);
+    loads_here<KEPT>(b.x, b.was);
+    loads_here<KEPT>(e.x, e.was);
     return encode_short(s, &d, &e, encode_short(s, &c, &b, largest));
 }
 
