@@ -8,7 +8,8 @@
 #include "device/vec/levels_warp.cuh"
 #include "device/vec/vec.cuh"
 
-enum { THREADS = 256, PER_SM = 64 /* blocks */ };
+/* Blocks in a grid, per multiprocessor. Stores are faster in many short blocks. */
+enum { THREADS = 256, ENCODE_PER_SM = 16, DECODE_PER_SM = 64 };
 
 /* Codes to sum instead of x; `base` is that of levels_sum(). */
 struct levels_parts {
@@ -17,9 +18,10 @@ struct levels_parts {
     const uint8_t *base;
 };
 
+/* Buckets of a team in a tile. */
 static __host__ __device__ inline uint32_t buckets_each(uint32_t bucket)
 {
-    return bucket < WARP_MAX ? WARP_MAX / bucket : 1;
+    return bucket <= WARP_MAX ? 2 * WARP_MAX / bucket : 1;
 }
 static __host__ __device__ inline uint32_t tile_of(int team, uint32_t bucket)
 {
@@ -175,7 +177,7 @@ static __global__ void __launch_bounds__(THREADS, 4)
     __shared__ uint32_t warps[32], team_shared[THREADS / 32 + 1];
     CU_SHARED(float, keep);
     const uint32_t team = threadIdx.x / TEAM, teams = THREADS / TEAM, each = buckets_each(r.bucket);
-    const size_t bytes = levels_bytes(&r, r.bucket);
+    const uint32_t bytes = (uint32_t)levels_bytes(&r, r.bucket);
     for (int from = 0; from < n_spans; from += LIST_SPANS) {
         const int n = min(n_spans - from, (int)LIST_SPANS);
         const uint64_t tiles =
@@ -186,16 +188,14 @@ static __global__ void __launch_bounds__(THREADS, 4)
             if (!SUMS)
                 span_max_at(&found, i, spans + from, warps);
             const struct vec_span *span = &list.span[i];
-            const uint64_t begin = span_list_within(&list, i, tile) * teams * each;
-            for (uint32_t k = 0; k < each; k++) {
-                const uint64_t number = begin + k * teams + team;
-                const size_t first = (size_t)number * r.bucket;
-                if (first >= span->n)
-                    break;
+            const uint64_t number = span_list_within(&list, i, tile) * teams * each + team;
+            size_t first = (size_t)number * r.bucket;
+            uint8_t *codes = span->codes + number * bytes;
+            for (uint32_t k = 0; k < each && first < span->n; k++) {
                 const struct levels_bucket b = {span,
                                                 first,
                                                 (uint32_t)levels_codes_of(&r, span->n - first),
-                                                span->codes + number * bytes,
+                                                codes,
                                                 keep + (size_t)team * r.bucket,
                                                 team_shared};
                 if constexpr (BITS != 0) {
@@ -207,6 +207,7 @@ static __global__ void __launch_bounds__(THREADS, 4)
                     found.largest = max(found.largest, own);
                     bucket_put<TEAM>(&r, &b, max_all);
                 }
+                first += teams * r.bucket, codes += teams * bytes;
             }
         }
         if (!SUMS)
@@ -232,12 +233,12 @@ CAST_FN void bucket_decode(const struct levels_rule *r, const uint8_t *bucket, f
 }
 
 template <int TEAM, int BITS, bool EVEN>
-static __global__ void __launch_bounds__(THREADS, BITS ? 8 : 4)
+static __global__ void __launch_bounds__(THREADS, BITS ? 6 : 4)
     k_levels_decode(struct levels_rule r, const struct vec_out *outs, int n_outs, float divisor)
 {
     __shared__ struct span_list<struct vec_out> list;
     const uint32_t team = threadIdx.x / TEAM, teams = THREADS / TEAM, each = buckets_each(r.bucket);
-    const size_t bytes = levels_bytes(&r, r.bucket);
+    const uint32_t bytes = (uint32_t)levels_bytes(&r, r.bucket);
     for (int from = 0; from < n_outs; from += LIST_SPANS) {
         const int n = min(n_outs - from, (int)LIST_SPANS);
         const uint64_t tiles =
@@ -245,28 +246,26 @@ static __global__ void __launch_bounds__(THREADS, BITS ? 8 : 4)
         for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
             const int i = span_list_find(&list, n, tile);
             const struct vec_out *out = &list.span[i];
-            const uint64_t begin = span_list_within(&list, i, tile) * teams * each;
-            for (uint32_t k = 0; k < each; k++) {
-                const uint64_t number = begin + k * teams + team;
-                const size_t first = (size_t)number * r.bucket;
-                if (first >= out->n)
-                    break;
-                const uint8_t *codes = out->codes + number * bytes;
+            const uint64_t number = span_list_within(&list, i, tile) * teams * each + team;
+            size_t first = (size_t)number * r.bucket;
+            const uint8_t *codes = out->codes + number * bytes;
+            for (uint32_t k = 0; k < each && first < out->n; k++) {
                 void *x = (uint8_t *)out->x + first * vec_type_bytes(out->type);
                 const uint32_t n_here = span_count(out->n - first, r.bucket);
                 if constexpr (BITS != 0)
                     quads_decode<BITS, EVEN>(codes, divisor, n_here, x, out->type);
                 else
                     bucket_decode<TEAM>(&r, codes, divisor, n_here, x, out->type);
+                first += teams * r.bucket, codes += teams * bytes;
             }
         }
         __syncthreads();
     }
 }
 
-static unsigned grid_for(size_t tiles)
+static unsigned grid_for(size_t tiles, int per_sm)
 {
-    const size_t most = (size_t)cu_n_sms() * PER_SM;
+    const size_t most = (size_t)cu_n_sms() * (size_t)per_sm;
     return (unsigned)(tiles < most ? tiles : most);
 }
 
@@ -274,7 +273,8 @@ template <int TEAM, bool SUMS, int BITS, bool EVEN>
 static int launch(const struct levels_rule *r, struct vec_span *spans, int n_spans, size_t n_elems,
                   struct levels_parts p, struct dev_stream *s)
 {
-    const unsigned grid = grid_for(n_elems / tile_of(TEAM, r->bucket) + (size_t)n_spans);
+    const unsigned grid =
+        grid_for(n_elems / tile_of(TEAM, r->bucket) + (size_t)n_spans, ENCODE_PER_SM);
     const size_t keep =
         BITS == 0 || r->norm2 ? (size_t)(THREADS / TEAM) * r->bucket * sizeof(float) : 0;
     const size_t longest = TEAM == 32 ? (size_t)WARP_MAX : (size_t)LEVEL_BUCKET_MAX;
@@ -333,7 +333,8 @@ template <int TEAM, int BITS, bool EVEN>
 static int launch_decode(const struct levels_rule *r, float divisor, const struct vec_out *outs,
                          int n_outs, size_t n_elems, struct dev_stream *s)
 {
-    const unsigned grid = grid_for(n_elems / tile_of(TEAM, r->bucket) + (size_t)n_outs);
+    const unsigned grid =
+        grid_for(n_elems / tile_of(TEAM, r->bucket) + (size_t)n_outs, DECODE_PER_SM);
     k_levels_decode<TEAM, BITS, EVEN>
         <<<grid, THREADS, 0, cu_stream(s)>>>(*r, outs, n_outs, divisor);
     return cu_check("levels to floats");

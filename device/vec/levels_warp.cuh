@@ -44,27 +44,21 @@ CAST_FN void quads_get(const void *x, enum vec_type type, uint32_t n, float4 qua
     }
 }
 
-/* Return the largest magnitude's bits. */
+/* Return the largest magnitude's bits: that of the largest number in signed or unsigned order. */
 CAST_FN uint32_t quads_largest(const float4 quad[QUADS])
 {
-#ifdef __CUDA_ARCH__
-    float most = 0;
+    uint32_t above = 0;
+    int32_t under = INT32_MIN;
 #pragma unroll
     for (int i = 0; i < QUADS; i++) {
         const float v[4] = {quad[i].x, quad[i].y, quad[i].z, quad[i].w};
 #pragma unroll
-        for (int j = 0; j < 4; j++)
-            asm("max.NaN.f32 %0, %0, %1;" : "+f"(most) : "f"(fabsf(v[j])));
+        for (int j = 0; j < 4; j++) {
+            above = max(above, __float_as_uint(v[j]));
+            under = max(under, (int32_t)__float_as_uint(v[j]));
+        }
     }
-    if (most == most)
-        return __float_as_uint(most);
-        /* A nan's bits are lost: compare bits. */
-#endif
-    uint32_t largest = 0;
-#pragma unroll
-    for (int i = 0; i < QUADS; i++)
-        largest = max(largest, cast_largest(quad[i]));
-    return largest;
+    return max(above & 0x7fffffffu, (uint32_t)under & 0x7fffffffu);
 }
 
 CAST_FN void quads_times(float4 quad[QUADS], float factor)
@@ -73,6 +67,16 @@ CAST_FN void quads_times(float4 quad[QUADS], float factor)
     for (int i = 0; i < QUADS; i++) {
         quad[i].x = __fmul_rn(quad[i].x, factor), quad[i].y = __fmul_rn(quad[i].y, factor);
         quad[i].z = __fmul_rn(quad[i].z, factor), quad[i].w = __fmul_rn(quad[i].w, factor);
+    }
+}
+
+/* Leave only signs. */
+CAST_FN void quads_clear(float4 quad[QUADS])
+{
+#pragma unroll
+    for (int i = 0; i < QUADS; i++) {
+        quad[i].x = copysignf(0.0f, quad[i].x), quad[i].y = copysignf(0.0f, quad[i].y);
+        quad[i].z = copysignf(0.0f, quad[i].z), quad[i].w = copysignf(0.0f, quad[i].w);
     }
 }
 
@@ -91,15 +95,17 @@ CAST_FN uint32_t draw(float at, float above, float limit, uint32_t random)
     return __float_as_uint(low) - 0x4b000000u + up;
 }
 
-/* In scheme `sign` the slack is at * 2^-22. If that is inexact, `at` is so small that neither its
- * sum with the slack nor the limit decides anything. */
+/* v: times power.up. In scheme `sign` the slack is at * 2^-22. If that is inexact, `at` is so small
+ * that neither its sum with the slack nor the limit decides anything. Rounding lifts `at` above the
+ * top by less than the slack, so it need not be cut. */
 template <bool EVEN>
 CAST_FN uint32_t quad_draw(const struct level_grid &grid, float v, uint32_t random)
 {
-    const float at = EVEN ? level_at_even(grid, v) : level_at_sign(grid, fabsf(v));
-    if (!EVEN)
+    if (!EVEN) {
+        const float at = __fmul_rn(fabsf(v), grid.per);
         return draw(at, __fmul_rn(at, 1 + 0x1p-22f), __fmul_rn(at, 4), random);
-    const float slack = level_slack(grid.top);
+    }
+    const float at = level_at_even(grid, v), slack = level_slack(grid.top);
     return draw(at, __fadd_rn(at, slack), __fmul_rn(slack, 0x1p24f), random);
 }
 
@@ -137,23 +143,31 @@ CAST_FN void quads_put(float4 quad[QUADS], float scale, uint32_t n, uint32_t n_a
                        size_t at, uint8_t *codes)
 {
     const struct level_scheme scheme = {BITS, EVEN};
-    struct level_grid grid = level_grid_of(scheme, scale);
-    /* The scale is 0, inf or nan: so are all codes of scheme `sign`, 0. */
+    const struct level_grid grid = level_grid_of(scheme, scale);
     if (!EVEN && !(grid.per > 0))
-        grid.top = 0;
-    if (grid.power.up != 1)
+        quads_clear(quad); /* the scale is 0, inf or nan */
+    else if (grid.power.up != 1)
         quads_times(quad, grid.power.up);
     if (threadIdx.x % 32 == 0)
         word_put(codes, __float_as_uint(scale));
     const bool words = (uintptr_t)codes % sizeof(uint32_t) == 0;
     codes += codes_at(quad_first(0), BITS);
     at += quad_first(0);
+    uint2 code[QUADS];
 #pragma unroll
     for (int i = 0; i < QUADS; i++) {
-        uint2 code = quad_codes<BITS, EVEN>(grid, quad[i], words_at(key, at + 128 * i));
+        code[i] = quad_codes<BITS, EVEN>(grid, quad[i], words_at(key, at + 128 * i));
         if (EVEN)
-            code = quad_cut<BITS>(code, quad_first(i), n);
-        codes_store(codes + 16 * BITS * i, BITS, words, code, quad_first(i) < n_all);
+            code[i] = quad_cut<BITS>(code[i], quad_first(i), n);
+    }
+    if (words) {
+#pragma unroll
+        for (int i = 0; i < QUADS; i++)
+            codes_store(codes + 16 * BITS * i, BITS, true, code[i], quad_first(i) < n_all);
+    } else {
+#pragma unroll
+        for (int i = 0; i < QUADS; i++)
+            codes_store(codes + 16 * BITS * i, BITS, false, code[i], quad_first(i) < n_all);
     }
 }
 
