@@ -1,16 +1,15 @@
 /* levels.cu : encodes, sums and decodes a list of vectors as buckets of levels, with the bits of
  * level.h.
  *
- * A bucket's team is one warp up to 512 elements, else one block. Elements stay in shared memory
- * until the scale is known. 16 lanes compute level.h's 2-norm: slow, but rare.
- *
- * Counted, not measured: Philox takes 25 operations per element, rounding about 20, in all as long
- * as an H100 takes to read its 4 bytes. */
+ * A bucket's team is one warp up to 512 elements, else one block. Until the scale is known, elements
+ * stay in a warp's registers (levels_warp.cuh), or in shared memory if the team is a block or codes
+ * are summed. 16 lanes compute level.h's 2-norm: slow, but rare. */
 #include "device/vec/cast_list.cuh"
-#include "device/vec/levels_item.cuh"
+#include "device/vec/levels_warp.cuh"
 #include "device/vec/vec.cuh"
 
-enum { THREADS = 256, PER_SM = 4, WARP_MAX = 512 /* longest bucket of a warp */ };
+/* Blocks in a grid, per multiprocessor. Stores are faster in many short blocks. */
+enum { THREADS = 256, ENCODE_PER_SM = 16, DECODE_PER_SM = 64 };
 
 /* Codes to sum instead of x; `base` is that of levels_sum(). */
 struct levels_parts {
@@ -19,51 +18,14 @@ struct levels_parts {
     const uint8_t *base;
 };
 
+/* Buckets of a team in a tile. */
 static __host__ __device__ inline uint32_t buckets_each(uint32_t bucket)
 {
-    return bucket < WARP_MAX ? WARP_MAX / bucket : 1;
+    return bucket <= WARP_MAX ? 2 * WARP_MAX / bucket : 1;
 }
 static __host__ __device__ inline uint32_t tile_of(int team, uint32_t bucket)
 {
     return THREADS / (uint32_t)team * buckets_each(bucket) * bucket;
-}
-
-/* Up to 4 bits, each lane holds one value of a table. */
-struct levels_reader {
-    struct level_scheme scheme;
-    struct level_grid grid;
-    float divisor, in_lane;
-};
-
-CAST_FN float value_of(const struct levels_reader *r, uint32_t code)
-{
-    const float value = r->scheme.even ? level_value_even(r->grid, code)
-                                       : level_value_sign(r->scheme.bits, r->grid, code);
-    return r->divisor == 1 ? value : __fdiv_rn(value, r->divisor);
-}
-
-CAST_FN struct levels_reader reader_of(struct level_scheme scheme, const uint8_t *bucket,
-                                       float divisor)
-{
-    struct levels_reader r;
-    r.scheme = scheme;
-    r.grid = level_grid_of(scheme, __uint_as_float(word_get(bucket)));
-    r.divisor = divisor;
-    r.in_lane =
-        scheme.bits <= 4 ? value_of(&r, threadIdx.x % 32 & ((1u << scheme.bits) - 1)) : 0.0f;
-    return r;
-}
-
-/* Reads elements e to e + 3. The whole warp calls it. */
-CAST_FN void values_get(const struct levels_reader *r, const uint8_t *bucket, uint32_t e, bool in,
-                        float value[4])
-{
-    uint32_t code[4];
-    codes_get(bucket + sizeof(float), e, r->scheme.bits, in, code);
-#pragma unroll
-    for (int j = 0; j < 4; j++)
-        value[j] = r->scheme.bits <= 4 ? __shfl_sync(LEVELS_ALL, r->in_lane, (int)code[j])
-                                       : value_of(r, code[j]);
 }
 
 /* ---- a bucket; keep[bucket] holds its elements, padded with zeros ---- */
@@ -105,7 +67,7 @@ CAST_FN uint32_t bucket_add(const struct levels_rule *r, const struct levels_buc
             const uint32_t e = round + 4 * lane;
             const bool in = e < b->n_all;
             float value[4], sum[4] = {0, 0, 0, 0};
-            values_get(&reader, from, e, in, value);
+            values_of(&reader, r->scheme, codes_get(from, e, r->scheme.bits, in), value);
             if (!in)
                 continue;
             const float4 was = k > 0 ? *(float4 *)(b->keep + e) : make_float4(0, 0, 0, 0);
@@ -172,13 +134,41 @@ CAST_FN void bucket_put(const struct levels_rule *r, const struct levels_bucket 
                 code[j] = b->first + e + j < s->n ? c : 0;
             }
         }
-        codes_put(b->codes + sizeof(float), e, r->scheme.bits, code, in);
+        codes_put(b->codes, e, r->scheme.bits, code, in);
     }
     team_sync<TEAM>(); /* wait until keep is read */
 }
 
-/* SUMS: adds parts; their spans have neither x nor absmax. */
-template <int TEAM, bool SUMS>
+static __device__ inline uint32_t span_count(size_t n_left, uint32_t most)
+{
+    return n_left < most ? (uint32_t)n_left : most;
+}
+
+/* Encode a bucket of up to WARP_MAX elements of a span. Return its largest magnitude's bits. */
+template <int BITS, bool EVEN>
+CAST_FN uint32_t bucket_warp(const struct levels_rule *r, const struct levels_bucket *b)
+{
+    const struct vec_span *s = b->span;
+    const uint32_t n = span_count(s->n - b->first, b->n_all);
+    float4 quad[QUADS];
+    quads_get((const uint8_t *)s->x + b->first * vec_type_bytes(s->type), s->type, n, quad);
+    const uint32_t own = quads_largest(quad), max_all = team_max<32>(own, NULL);
+    float scale = __uint_as_float(max_all);
+    if (r->norm2) {
+#pragma unroll
+        for (int i = 0; i < QUADS; i++)
+            if (quad_first(i) < b->n_all)
+                *(float4 *)(b->keep + quad_first(i)) = quad[i];
+        scale = bucket_norm2<32>(b, scale);
+        __syncwarp();
+    }
+    quads_put<BITS, EVEN>(quad, scale, n, b->n_all, s->key, s->at + b->first, b->codes);
+    return own;
+}
+
+/* SUMS: adds parts; their spans have neither x nor absmax. BITS: 0 or, for buckets of a warp, the
+ * bits of their codes. */
+template <int TEAM, bool SUMS, int BITS, bool EVEN>
 static __global__ void __launch_bounds__(THREADS, 4)
     k_levels_encode(struct levels_rule r, struct vec_span *spans, int n_spans,
                     struct levels_parts p)
@@ -187,7 +177,7 @@ static __global__ void __launch_bounds__(THREADS, 4)
     __shared__ uint32_t warps[32], team_shared[THREADS / 32 + 1];
     CU_SHARED(float, keep);
     const uint32_t team = threadIdx.x / TEAM, teams = THREADS / TEAM, each = buckets_each(r.bucket);
-    const size_t bytes = levels_bytes(&r, r.bucket);
+    const uint32_t bytes = (uint32_t)levels_bytes(&r, r.bucket);
     for (int from = 0; from < n_spans; from += LIST_SPANS) {
         const int n = min(n_spans - from, (int)LIST_SPANS);
         const uint64_t tiles =
@@ -198,22 +188,26 @@ static __global__ void __launch_bounds__(THREADS, 4)
             if (!SUMS)
                 span_max_at(&found, i, spans + from, warps);
             const struct vec_span *span = &list.span[i];
-            const uint64_t begin = span_list_within(&list, i, tile) * teams * each;
-            for (uint32_t k = 0; k < each; k++) {
-                const uint64_t number = begin + k * teams + team;
-                const size_t first = (size_t)number * r.bucket;
-                if (first >= span->n)
-                    break;
+            const uint64_t number = span_list_within(&list, i, tile) * teams * each + team;
+            size_t first = (size_t)number * r.bucket;
+            uint8_t *codes = span->codes + number * bytes;
+            for (uint32_t k = 0; k < each && first < span->n; k++) {
                 const struct levels_bucket b = {span,
                                                 first,
                                                 (uint32_t)levels_codes_of(&r, span->n - first),
-                                                span->codes + number * bytes,
+                                                codes,
                                                 keep + (size_t)team * r.bucket,
                                                 team_shared};
-                const uint32_t own = SUMS ? bucket_add<TEAM>(&r, &b, &p) : bucket_load<TEAM>(&b);
-                const uint32_t max_all = team_max<TEAM>(own, team_shared);
-                found.largest = max(found.largest, own);
-                bucket_put<TEAM>(&r, &b, max_all);
+                if constexpr (BITS != 0) {
+                    found.largest = max(found.largest, bucket_warp<BITS, EVEN>(&r, &b));
+                } else {
+                    const uint32_t own =
+                        SUMS ? bucket_add<TEAM>(&r, &b, &p) : bucket_load<TEAM>(&b);
+                    const uint32_t max_all = team_max<TEAM>(own, team_shared);
+                    found.largest = max(found.largest, own);
+                    bucket_put<TEAM>(&r, &b, max_all);
+                }
+                first += teams * r.bucket, codes += teams * bytes;
             }
         }
         if (!SUMS)
@@ -222,13 +216,29 @@ static __global__ void __launch_bounds__(THREADS, 4)
     }
 }
 
+/* Decode a bucket of any length to x[n]; bucket: its codes. */
 template <int TEAM>
-static __global__ void __launch_bounds__(THREADS, 4)
+CAST_FN void bucket_decode(const struct levels_rule *r, const uint8_t *bucket, float divisor,
+                           uint32_t n, void *x, enum vec_type type)
+{
+    const bool whole = elements_whole(x, type);
+    const struct levels_reader reader = reader_of(r->scheme, bucket, divisor);
+    for (uint32_t round = 0; round < n; round += 4 * TEAM) {
+        const uint32_t e = round + 4 * (threadIdx.x % TEAM);
+        float v[4];
+        values_of(&reader, r->scheme, codes_get(bucket, e, r->scheme.bits, e < n), v);
+        if (e < n)
+            elements_put(x, type, e, n, whole, make_float4(v[0], v[1], v[2], v[3]));
+    }
+}
+
+template <int TEAM, int BITS, bool EVEN>
+static __global__ void __launch_bounds__(THREADS, BITS ? 6 : 4)
     k_levels_decode(struct levels_rule r, const struct vec_out *outs, int n_outs, float divisor)
 {
     __shared__ struct span_list<struct vec_out> list;
     const uint32_t team = threadIdx.x / TEAM, teams = THREADS / TEAM, each = buckets_each(r.bucket);
-    const size_t bytes = levels_bytes(&r, r.bucket);
+    const uint32_t bytes = (uint32_t)levels_bytes(&r, r.bucket);
     for (int from = 0; from < n_outs; from += LIST_SPANS) {
         const int n = min(n_outs - from, (int)LIST_SPANS);
         const uint64_t tiles =
@@ -236,49 +246,64 @@ static __global__ void __launch_bounds__(THREADS, 4)
         for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
             const int i = span_list_find(&list, n, tile);
             const struct vec_out *out = &list.span[i];
-            const bool whole = elements_whole(out->x, out->type);
-            const uint64_t begin = span_list_within(&list, i, tile) * teams * each;
-            for (uint32_t k = 0; k < each; k++) {
-                const uint64_t number = begin + k * teams + team;
-                const size_t first = (size_t)number * r.bucket;
-                if (first >= out->n)
-                    break;
-                const uint8_t *codes = out->codes + number * bytes;
-                const struct levels_reader reader = reader_of(r.scheme, codes, divisor);
-                for (uint32_t round = 0; round < r.bucket; round += 4 * TEAM) {
-                    const uint32_t e = round + 4 * (threadIdx.x % TEAM);
-                    const bool in = e < r.bucket && first + e < out->n;
-                    float v[4];
-                    values_get(&reader, codes, e, in, v);
-                    if (in)
-                        elements_put(out->x, out->type, first + e, out->n, whole,
-                                     make_float4(v[0], v[1], v[2], v[3]));
-                }
+            const uint64_t number = span_list_within(&list, i, tile) * teams * each + team;
+            size_t first = (size_t)number * r.bucket;
+            const uint8_t *codes = out->codes + number * bytes;
+            for (uint32_t k = 0; k < each && first < out->n; k++) {
+                void *x = (uint8_t *)out->x + first * vec_type_bytes(out->type);
+                const uint32_t n_here = span_count(out->n - first, r.bucket);
+                if constexpr (BITS != 0)
+                    quads_decode<BITS, EVEN>(codes, divisor, n_here, x, out->type);
+                else
+                    bucket_decode<TEAM>(&r, codes, divisor, n_here, x, out->type);
+                first += teams * r.bucket, codes += teams * bytes;
             }
         }
         __syncthreads();
     }
 }
 
-static unsigned grid_for(size_t tiles)
+static unsigned grid_for(size_t tiles, int per_sm)
 {
-    const size_t most = (size_t)cu_n_sms() * PER_SM;
+    const size_t most = (size_t)cu_n_sms() * (size_t)per_sm;
     return (unsigned)(tiles < most ? tiles : most);
 }
 
-template <int TEAM, bool SUMS>
+template <int TEAM, bool SUMS, int BITS, bool EVEN>
 static int launch(const struct levels_rule *r, struct vec_span *spans, int n_spans, size_t n_elems,
                   struct levels_parts p, struct dev_stream *s)
 {
-    const unsigned grid = grid_for(n_elems / tile_of(TEAM, r->bucket) + (size_t)n_spans);
-    const size_t keep = (size_t)(THREADS / TEAM) * r->bucket * sizeof(float);
+    const unsigned grid =
+        grid_for(n_elems / tile_of(TEAM, r->bucket) + (size_t)n_spans, ENCODE_PER_SM);
+    const size_t keep =
+        BITS == 0 || r->norm2 ? (size_t)(THREADS / TEAM) * r->bucket * sizeof(float) : 0;
     const size_t longest = TEAM == 32 ? (size_t)WARP_MAX : (size_t)LEVEL_BUCKET_MAX;
-    const int rc = cu_shared_most<k_levels_encode<TEAM, SUMS>>(
+    const int rc = cu_shared_most<k_levels_encode<TEAM, SUMS, BITS, EVEN>>(
         (size_t)(THREADS / TEAM) * longest * sizeof(float), "levels");
     if (rc < 0)
         return rc;
-    k_levels_encode<TEAM, SUMS><<<grid, THREADS, keep, cu_stream(s)>>>(*r, spans, n_spans, p);
+    k_levels_encode<TEAM, SUMS, BITS, EVEN>
+        <<<grid, THREADS, keep, cu_stream(s)>>>(*r, spans, n_spans, p);
     return cu_check("levels");
+}
+
+/* BY_SCHEME(f, scheme): f<BITS, EVEN> of a scheme. */
+#define BY_SCHEME(f, scheme)                                   \
+    ((scheme).even        ? (scheme).bits == 1   ? f<1, true>  \
+                            : (scheme).bits == 2 ? f<2, true>  \
+                            : (scheme).bits == 4 ? f<4, true>  \
+                            : (scheme).bits == 8 ? f<8, true>  \
+                                                 : f<16, true> \
+            : (scheme).bits == 2 ? f<2, false>                 \
+     : (scheme).bits == 4 ? f<4, false>                        \
+     : (scheme).bits == 8 ? f<8, false>                        \
+                          : f<16, false>)
+
+template <int BITS, bool EVEN>
+static int encode_warps(const struct levels_rule *r, struct vec_span *spans, int n_spans,
+                        size_t n_elems, struct levels_parts none, struct dev_stream *s)
+{
+    return launch<32, false, BITS, EVEN>(r, spans, n_spans, n_elems, none, s);
 }
 
 int vec_gpu_levels_encode(const struct levels_rule *r, struct vec_span *spans, int n_spans,
@@ -287,8 +312,9 @@ int vec_gpu_levels_encode(const struct levels_rule *r, struct vec_span *spans, i
     const struct levels_parts none = {NULL, 0, NULL};
     if (n_spans <= 0)
         return 0;
-    return r->bucket <= WARP_MAX ? launch<32, false>(r, spans, n_spans, n_elems, none, s)
-                                 : launch<THREADS, false>(r, spans, n_spans, n_elems, none, s);
+    if (r->bucket > WARP_MAX)
+        return launch<THREADS, false, 0, false>(r, spans, n_spans, n_elems, none, s);
+    return BY_SCHEME(encode_warps, r->scheme)(r, spans, n_spans, n_elems, none, s);
 }
 
 int vec_gpu_levels_sum(const struct levels_rule *r, const uint8_t *const *parts, int n_parts,
@@ -298,8 +324,27 @@ int vec_gpu_levels_sum(const struct levels_rule *r, const uint8_t *const *parts,
     const struct levels_parts p = {parts, n_parts, base};
     if (n_spans <= 0)
         return 0;
-    return r->bucket <= WARP_MAX ? launch<32, true>(r, spans, n_spans, n_elems, p, s)
-                                 : launch<THREADS, true>(r, spans, n_spans, n_elems, p, s);
+    return r->bucket <= WARP_MAX
+               ? launch<32, true, 0, false>(r, spans, n_spans, n_elems, p, s)
+               : launch<THREADS, true, 0, false>(r, spans, n_spans, n_elems, p, s);
+}
+
+template <int TEAM, int BITS, bool EVEN>
+static int launch_decode(const struct levels_rule *r, float divisor, const struct vec_out *outs,
+                         int n_outs, size_t n_elems, struct dev_stream *s)
+{
+    const unsigned grid =
+        grid_for(n_elems / tile_of(TEAM, r->bucket) + (size_t)n_outs, DECODE_PER_SM);
+    k_levels_decode<TEAM, BITS, EVEN>
+        <<<grid, THREADS, 0, cu_stream(s)>>>(*r, outs, n_outs, divisor);
+    return cu_check("levels to floats");
+}
+
+template <int BITS, bool EVEN>
+static int decode_warps(const struct levels_rule *r, float divisor, const struct vec_out *outs,
+                        int n_outs, size_t n_elems, struct dev_stream *s)
+{
+    return launch_decode<32, BITS, EVEN>(r, divisor, outs, n_outs, n_elems, s);
 }
 
 int vec_gpu_levels_decode(const struct levels_rule *r, float divisor, const struct vec_out *outs,
@@ -307,11 +352,7 @@ int vec_gpu_levels_decode(const struct levels_rule *r, float divisor, const stru
 {
     if (n_outs <= 0)
         return 0;
-    const int team = r->bucket <= WARP_MAX ? 32 : THREADS;
-    const unsigned grid = grid_for(n_elems / tile_of(team, r->bucket) + (size_t)n_outs);
-    if (team == 32)
-        k_levels_decode<32><<<grid, THREADS, 0, cu_stream(s)>>>(*r, outs, n_outs, divisor);
-    else
-        k_levels_decode<THREADS><<<grid, THREADS, 0, cu_stream(s)>>>(*r, outs, n_outs, divisor);
-    return cu_check("levels to floats");
+    if (r->bucket > WARP_MAX)
+        return launch_decode<THREADS, 0, false>(r, divisor, outs, n_outs, n_elems, s);
+    return BY_SCHEME(decode_warps, r->scheme)(r, divisor, outs, n_outs, n_elems, s);
 }

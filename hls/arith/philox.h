@@ -21,9 +21,10 @@ struct philox_block {
     uint32_t w[4];
 };
 
-PHILOX_FN uint64_t philox_times(uint32_t a, uint32_t b)
+PHILOX_FN uint64_t philox_product(uint32_t a, uint32_t b)
 {
-#ifdef __CUDA_ARCH__ /* one instruction; nvcc 13 makes two of the product below */
+#ifdef __CUDA_ARCH__
+    /* nvcc multiplies 64 bits if b has its top bit set. */
     uint64_t product;
     asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(a), "r"(b));
     return product;
@@ -40,7 +41,7 @@ PHILOX_FN struct philox_block philox_rounds(uint64_t key, struct philox_block c)
 {
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     for (int round = 0; round < 10; round++) {
-        uint64_t p0 = philox_times(c.w[0], 0xd2511f53u), p1 = philox_times(c.w[2], 0xcd9e8d57u);
+        uint64_t p0 = philox_product(c.w[0], 0xd2511f53u), p1 = philox_product(c.w[2], 0xcd9e8d57u);
         c.w[0] = (uint32_t)(p1 >> 32) ^ c.w[1] ^ k0;
         c.w[2] = (uint32_t)(p0 >> 32) ^ c.w[3] ^ k1;
         c.w[1] = (uint32_t)p1;
