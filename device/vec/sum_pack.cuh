@@ -1,9 +1,9 @@
-/* sum_pack.cuh : moves sixteen packed codes at a time between memory of any alignment and
+/* sum_pack.cuh : moves sixteen packed codes at a time, or C, between memory of any alignment and
  * registers.
  *
- * A chunk of 16 codes of w bits has 2w bytes, so it begins on a byte. Codes of common widths stay
- * in words as loaded (W = 4, 8, 16 or 32: 2, 4, 8 or 16 words). Others are read by pack_at() and
- * written by pack_writer, one at a time. */
+ * A chunk of 16 codes of w bits has 2w bytes, so it begins on a byte. C is 8 or 16. Codes of common
+ * widths stay in words as loaded (16 of W = 4, 8, 16 or 32: 2, 4, 8 or 16 words). Others are read
+ * by pack_at() and written by pack_writer, one at a time. */
 #ifndef SUM_PACK_CUH
 #define SUM_PACK_CUH
 #include "device/run/cu.cuh"
@@ -11,16 +11,17 @@
 
 enum { PACK_CODES = 16 };
 
-template <int W> struct pack_words {
-    enum { N = PACK_CODES * W / 32, PER = PACK_CODES / N, ALIGN = W == 4 ? 8 : 16 };
+template <int W, int C = PACK_CODES> struct pack_words {
+    enum { N = C * W / 32, PER = C / N, ALIGN = N == 2 ? 8 : 16 };
     uint32_t w[N];
 };
 
 /* Codes are sign-extended to 32 bits, as the adders expect. */
-template <int W> static __device__ inline uint32_t pack_code(const pack_words<W> &p, int k)
+template <int W, int C>
+static __device__ inline uint32_t pack_code(const pack_words<W, C> &p, int k)
 {
-    const uint32_t word = p.w[k / pack_words<W>::PER];
-    const int at = k % pack_words<W>::PER;
+    const uint32_t word = p.w[k / pack_words<W, C>::PER];
+    const int at = k % pack_words<W, C>::PER;
     if (W == 8)
         return (uint32_t)(int32_t)(int8_t)(word >> (8 * at));
     if (W == 16)
@@ -50,9 +51,9 @@ template <int W> static __device__ inline uint32_t pack_special(uint32_t word, u
 }
 
 /* left: codes to the vector's end, here and below. */
-static __device__ inline unsigned pack_bytes(unsigned w, size_t left)
+static __device__ inline unsigned pack_bytes(unsigned w, size_t left, unsigned c = PACK_CODES)
 {
-    return left >= PACK_CODES ? 2u * w : ((unsigned)left * w + 7u) / 8u;
+    return left >= c ? c / 8u * w : ((unsigned)left * w + 7u) / 8u;
 }
 
 static __device__ inline uint32_t pack_at(const uint8_t *bytes, unsigned n_bytes, unsigned w,
@@ -67,17 +68,18 @@ static __device__ inline uint32_t pack_at(const uint8_t *bytes, unsigned n_bytes
 }
 
 /* p: GPU memory, aligned to ALIGN. */
-template <int W> static __device__ inline void pack_fetch(const uint8_t *p, pack_words<W> *to)
+template <int W, int C>
+static __device__ inline void pack_fetch(const uint8_t *p, pack_words<W, C> *to)
 {
 #ifdef __CUDA_ARCH__
     __builtin_assume(__isGlobal(p));
 #endif
-    if (W == 4) {
+    if (pack_words<W, C>::N == 2) {
         const uint2 v = *(const uint2 *)p;
         to->w[0] = v.x, to->w[1] = v.y;
     } else {
 #pragma unroll
-        for (int q = 0; q < W / 8; q++) {
+        for (int q = 0; q < pack_words<W, C>::N / 4; q++) {
             const uint4 v = ((const uint4 *)p)[q];
             to->w[4 * q] = v.x, to->w[4 * q + 1] = v.y, to->w[4 * q + 2] = v.z,
                       to->w[4 * q + 3] = v.w;
@@ -86,20 +88,21 @@ template <int W> static __device__ inline void pack_fetch(const uint8_t *p, pack
 }
 
 /* Codes from `left` on are 0. */
-template <int W>
+template <int W, int C>
 static __device__ inline void pack_load(const uint8_t *p, unsigned w, size_t left,
-                                        pack_words<W> *to)
+                                        pack_words<W, C> *to)
 {
-    const unsigned n_bytes = pack_bytes(w, left), align = (unsigned)(uintptr_t)p & 15u;
-    if (left >= PACK_CODES && (align & (W == 4 ? 7u : 15u)) == 0u) {
+    typedef pack_words<W, C> words;
+    const unsigned n_bytes = pack_bytes(w, left, C), align = (unsigned)(uintptr_t)p & 15u;
+    if (left >= C && (align & (words::ALIGN - 1u)) == 0u) {
         pack_fetch(p, to);
-    } else if (left >= PACK_CODES && (align & 3u) == 0u) {
+    } else if (left >= C && (align & 3u) == 0u) {
 #pragma unroll
-        for (int i = 0; i < pack_words<W>::N; i++)
+        for (int i = 0; i < words::N; i++)
             to->w[i] = ((const uint32_t *)p)[i];
     } else {
 #pragma unroll
-        for (int i = 0; i < pack_words<W>::N; i++) {
+        for (int i = 0; i < words::N; i++) {
             uint32_t word = 0;
 #pragma unroll
             for (unsigned b = 0; b < 4; b++)
@@ -134,6 +137,8 @@ static __device__ inline void pack_put(uint8_t *p, const uint32_t *words, unsign
         for (int q = 0; q < N / 4; q++)
             ((uint4 *)p)[q] =
                 make_uint4(words[4 * q], words[4 * q + 1], words[4 * q + 2], words[4 * q + 3]);
+    } else if (N == 2 && n_bytes == 8 && (align & 7u) == 0u) {
+        *(uint2 *)p = make_uint2(words[0], words[N - 1]);
     } else if (n_bytes == 4 * N && (align & 3u) == 0u) {
 #pragma unroll
         for (int i = 0; i < N; i++)
@@ -149,39 +154,40 @@ static __device__ inline void pack_put(uint8_t *p, const uint32_t *words, unsign
 }
 
 /* Stores no bytes after code left - 1. Unused bits of its last byte become zero. */
-static __device__ inline void pack_store(uint8_t *p, unsigned w, size_t left, uint32_t *codes)
+template <int C>
+static __device__ inline void pack_store(uint8_t *p, unsigned w, size_t left, uint32_t (&codes)[C])
 {
-    const unsigned n_bytes = pack_bytes(w, left);
-    if (left < PACK_CODES)
+    const unsigned n_bytes = pack_bytes(w, left, C);
+    if (left < C)
 #pragma unroll
-        for (int k = 0; k < PACK_CODES; k++)
+        for (int k = 0; k < C; k++)
             codes[k] = (size_t)k < left ? codes[k] : 0u;
     if (w == 8) {
-        uint32_t words[4];
+        uint32_t words[C / 4];
 #pragma unroll
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < C / 4; i++)
             words[i] = codes[4 * i] | codes[4 * i + 1] << 8 | codes[4 * i + 2] << 16 |
                        codes[4 * i + 3] << 24;
-        pack_put<4>(p, words, n_bytes);
+        pack_put<C / 4>(p, words, n_bytes);
     } else if (w == 16) {
-        uint32_t words[8];
+        uint32_t words[C / 2];
 #pragma unroll
-        for (int i = 0; i < 8; i++)
+        for (int i = 0; i < C / 2; i++)
             words[i] = codes[2 * i] | codes[2 * i + 1] << 16;
-        pack_put<8>(p, words, n_bytes);
+        pack_put<C / 2>(p, words, n_bytes);
     } else if (w == 4) {
-        uint32_t words[2] = {0, 0};
+        uint32_t words[C / 8] = {};
 #pragma unroll
-        for (int k = 0; k < PACK_CODES; k++)
+        for (int k = 0; k < C; k++)
             words[k / 8] |= codes[k] << (4 * (k % 8));
-        pack_put<2>(p, words, n_bytes);
+        pack_put<C / 8>(p, words, n_bytes);
     } else if (w == 32) {
-        pack_put<PACK_CODES>(p, codes, n_bytes);
+        pack_put<C>(p, codes, n_bytes);
     } else {
         uint64_t word = 0;
         unsigned held = 0, at = 0;
 #pragma unroll
-        for (int k = 0; k < PACK_CODES; k++) {
+        for (int k = 0; k < C; k++) {
             word |= (uint64_t)codes[k] << held;
             for (held += w; held >= 8; held -= 8, word >>= 8)
                 if (at < n_bytes)

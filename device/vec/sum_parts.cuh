@@ -1,11 +1,12 @@
-/* sum_parts.cuh : walks over packed vectors in chunks of 16 elements, addresses in shared
+/* sum_parts.cuh : walks over packed vectors in chunks of 16 elements, or c, addresses in shared
  * memory. */
 #ifndef SUM_PARTS_CUH
 #define SUM_PARTS_CUH
 #include "device/vec/sum_pack.cuh"
 #include "device/vec/sum_round.cuh"
 
-/* PARTS_NEAR: most addresses in shared memory. PARTS_PER_SM: blocks per SM. */
+/* PARTS_NEAR: most addresses in shared memory, no more than a block's threads. PARTS_PER_SM: blocks
+ * per SM. */
 enum { PARTS_NEAR = 64, PARTS_PER_SM = 48 };
 
 struct sum_job {
@@ -25,8 +26,8 @@ static __device__ inline const uint8_t *const *parts_fetch(const struct sum_job 
 {
     if (job.n_parts > PARTS_NEAR)
         return job.parts;
-    for (int p = (int)threadIdx.x; p < job.n_parts; p += (int)blockDim.x)
-        near[p] = job.parts[p];
+    if ((int)threadIdx.x < job.n_parts)
+        near[threadIdx.x] = job.parts[threadIdx.x];
     __syncthreads();
     return near;
 }
@@ -46,17 +47,17 @@ int vec_gpu_sum_partial(const struct sum_job &job, const struct vec_sum *sum, cu
 int vec_gpu_accumulate_partial(const struct vec_sum *sum, uint32_t *acc, const uint8_t *codes,
                                size_t n, bool first, cudaStream_t s);
 
-static inline size_t parts_chunks(size_t n)
+static inline size_t parts_chunks(size_t n, unsigned c = PACK_CODES)
 {
-    return (n + PACK_CODES - 1) / PACK_CODES;
+    return (n + c - 1) / c;
 }
-static __device__ inline size_t parts_byte(size_t chunk, unsigned w)
+static __device__ inline size_t parts_byte(size_t chunk, unsigned w, unsigned c = PACK_CODES)
 {
-    return chunk * (2u * w);
+    return chunk * (c / 8u * w);
 }
-static __device__ inline size_t parts_left(size_t chunk, size_t n)
+static __device__ inline size_t parts_left(size_t chunk, size_t n, unsigned c = PACK_CODES)
 {
-    return n - chunk * PACK_CODES;
+    return n - chunk * c;
 }
 
 #endif

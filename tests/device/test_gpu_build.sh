@@ -83,7 +83,8 @@ while read -r name kernel; do
     holds "$file" "${kernel%%: *}" $numbers || bad=1
 done <<'END'
 sum_exact.cu k_sum_exact<8, exact_single>: 4 4 80
-sum_exact.cu k_sum_exact<8, exact_pair>: 4 4 128
+sum_exact.cu k_sum_exact<8, exact_e4m3>: 0 8 64
+sum_exact.cu k_sum_exact<8, exact_e5m2>: 0 8 64
 sum_exact.cu k_sum_exact<4, exact_single>: 0 4 80
 sum_exact.cu k_sum_exact<16, exact_double>: 4 4 128
 sum_add.cu k_add_e5m2<false>: 2 2 40
@@ -118,7 +119,7 @@ plant() {
     sed "$2" device/vec/sum_exact.cu >"$dir/device/vec/sum_exact.cu"
     cmp -s device/vec/sum_exact.cu "$dir/device/vec/sum_exact.cu" && { echo "FAIL nothing was planted: $1"; bad=1; }
     seen=$(cd "$dir" && look device/vec/sum_exact.cu) || { echo "FAIL $1: does not compile"; bad=1; }
-    if holds planted 'k_sum_exact<8, exact_pair>' 4 4 255 9999 >"$dir/planted"; then
+    if holds planted 'k_sum_exact<8, exact_e5m2>' 0 8 255 9999 >"$dir/planted"; then
         echo "FAIL $1: not seen: $(cat "$dir/planted")"
         bad=1
     elif ! grep -q 'loads of 16 bytes' "$dir/planted"; then
@@ -129,6 +130,6 @@ plant() {
 plant 'alignment is asked of each part' 's/pack_fetch(near\[i\] + at, &part\[i\])/pack_load(near[i] + at, W, PACK_CODES, \&part[i])/'
 plant 'pointers from the near list or the far one, as they once were' '
     s/exact_parts(const/exact_parts(const struct sum_job \&job, int p, const/
-    s/exact_parts<W, \([124]\)>(/exact_parts<W, \1>(job, p, /
+    s/exact_parts<W, \([124]\|ACC::PARTS\)>(/exact_parts<W, \1>(job, p, /
     s/pack_fetch(near\[i\] + at, &part\[i\])/pack_load((p + i < PARTS_NEAR ? near[i] : job.parts[p + i]) + at, W, PACK_CODES, \&part[i])/'
 exit $bad
