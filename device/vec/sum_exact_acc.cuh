@@ -132,7 +132,7 @@ static __device__ inline uint32_t exact_diagonal(uint32_t half)
 }
 
 #ifndef __CUDA_ARCH__
-static inline float exact_half(uint32_t bits)
+static __device__ inline float exact_half(uint32_t bits)
 {
     const float up = __uint_as_float(0x77800000u); /* 2^112 */
     return (bits & 0x7fffu) >= 0x7c00u
@@ -220,17 +220,17 @@ static __device__ inline float exact_taken(float joined, float large)
     return __fmaf_rn(large, -16384.0f, joined);
 }
 #else
-static inline void exact_split(uint32_t x, uint32_t *large, uint32_t *small)
+static __device__ inline void exact_split(uint32_t x, uint32_t *large, uint32_t *small)
 {
     *large = ((x & 0x7fffu) >= 0x3c00u ? x & 0xffffu : 0u) |
              ((x >> 16 & 0x7fffu) >= 0x3c00u ? x & 0xffff0000u : 0u);
     *small = x ^ *large;
 }
-static inline float exact_joined(float large, float small)
+static __device__ inline float exact_joined(float large, float small)
 {
     return __fadd_rz(large, small);
 }
-static inline float exact_taken(float joined, float large)
+static __device__ inline float exact_taken(float joined, float large)
 {
     return joined - large;
 }
