@@ -47,7 +47,7 @@ CAST_FN float add(float a, float b, float most = LEVEL_FLT_MAX)
     return at_most(at_least(a + b, -most), most);
 }
 
-/* Keeps the compiler from moving loads to their first uses, behind others' latency. */
+/* Keeps the compiler from moving loads to their first uses, where each would wait in turn. */
 template <int K> CAST_FN void loads_here(const float x[K], const float was[K])
 {
 #ifdef __CUDA_ARCH__
