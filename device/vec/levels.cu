@@ -1,9 +1,9 @@
 /* levels.cu : encodes, sums and decodes a list of vectors as buckets of levels, with the bits of
  * level.h.
  *
- * A bucket's team is one warp up to 512 elements, else one block. Until the scale is known, elements
- * stay in a warp's registers (levels_warp.cuh), or in shared memory if the team is a block or codes
- * are summed. 16 lanes compute level.h's 2-norm: slow, but rare. */
+ * A bucket's team is one warp up to 512 elements, else one block. Until the scale is known,
+ * elements stay in a warp's registers (levels_warp.cuh), or in shared memory if the team is a block
+ * or codes are summed. 16 lanes compute level.h's 2-norm: slow, but rare. */
 #include "device/vec/cast_list.cuh"
 #include "device/vec/levels_warp.cuh"
 #include "device/vec/vec.cuh"
