@@ -1,9 +1,9 @@
 /* levels.cu : encodes, sums and decodes a list of vectors as buckets of levels, with the bits of
  * level.h.
  *
- * A bucket's team is one warp up to 512 elements, else one block. Until the scale is known, elements
- * stay in a warp's registers (levels_warp.cuh), or in shared memory if the team is a block or codes
- * are summed. 16 lanes compute level.h's 2-norm: slow, but rare. */
+ * A bucket's team is one warp up to 512 elements, else one block. Until the scale is known,
+ * elements stay in a warp's registers (levels_warp.cuh), or in shared memory if the team is a block
+ * or codes are summed. 16 lanes compute level.h's 2-norm: slow, but rare. */
 #include "device/vec/cast_list.cuh"
 #include "device/vec/levels_warp.cuh"
 #include "device/vec/vec.cuh"
@@ -84,7 +84,9 @@ CAST_FN uint32_t bucket_add(const struct levels_rule *r, const struct levels_buc
     return largest;
 }
 
-template <int TEAM> CAST_FN float bucket_norm2(const struct levels_bucket *b, float max)
+/* keep: [n] elements, padded with zeros. shared: [THREADS / 32 + 1] of the team. */
+template <int TEAM>
+CAST_APART float bucket_norm2(const float *keep, uint32_t n, float max, uint32_t *shared)
 {
     const struct level_power p = level_power_of(max);
     float norm = 0;
@@ -92,25 +94,26 @@ template <int TEAM> CAST_FN float bucket_norm2(const struct levels_bucket *b, fl
     if (threadIdx.x % TEAM < 32) {
         float sum = 0;
 #pragma unroll 8
-        for (uint32_t e = threadIdx.x % LEVEL_LANES; e < b->n_all; e += LEVEL_LANES) {
-            const float y = level_times(b->keep[e], p.up);
+        for (uint32_t e = threadIdx.x % LEVEL_LANES; e < n; e += LEVEL_LANES) {
+            const float y = level_times(keep[e], p.up);
             sum += level_times(y, y);
         }
         norm = level_norm(half_join(sum), max, p);
         if (TEAM > 32 && threadIdx.x == 0)
-            b->shared[TEAM / 32] = __float_as_uint(norm);
+            shared[TEAM / 32] = __float_as_uint(norm);
     }
     if (TEAM == 32)
         return norm;
     __syncthreads();
-    return __uint_as_float(b->shared[TEAM / 32]);
+    return __uint_as_float(shared[TEAM / 32]);
 }
 
 template <int TEAM>
 CAST_FN void bucket_put(const struct levels_rule *r, const struct levels_bucket *b, uint32_t absmax)
 {
     const struct vec_span *s = b->span;
-    const float max = __uint_as_float(absmax), scale = r->norm2 ? bucket_norm2<TEAM>(b, max) : max;
+    const float max = __uint_as_float(absmax),
+                scale = r->norm2 ? bucket_norm2<TEAM>(b->keep, b->n_all, max, b->shared) : max;
     const struct level_grid grid = level_grid_of(r->scheme, scale);
     const uint32_t lane = threadIdx.x % TEAM;
     if (lane == 0)
@@ -159,7 +162,7 @@ CAST_FN uint32_t bucket_warp(const struct levels_rule *r, const struct levels_bu
         for (int i = 0; i < QUADS; i++)
             if (quad_first(i) < b->n_all)
                 *(float4 *)(b->keep + quad_first(i)) = quad[i];
-        scale = bucket_norm2<32>(b, scale);
+        scale = bucket_norm2<32>(b->keep, b->n_all, scale, NULL);
         __syncwarp();
     }
     quads_put<BITS, EVEN>(quad, scale, n, b->n_all, s->key, s->at + b->first, b->codes);

@@ -176,37 +176,27 @@ LEVEL_FN uint32_t level_draw(float at, float slack, uint32_t random)
     return (uint32_t)low + (uint32_t)((rest > slack) & (draw < rest));
 }
 
-/* Return the place in the grid, in steps, of a number times power.up. sign: its magnitude. */
-LEVEL_FN float level_at_sign(struct level_grid g, float size)
+/* Return the code in scheme `sign` of magnitude `size` (at most the grid's scale) and sign
+ * `negative` (0 or 1). random: 32 random bits. */
+LEVEL_FN uint32_t level_code_sign(uint32_t bits, struct level_grid g, float size, uint32_t negative,
+                                  uint32_t random)
 {
-    return level_at_most(level_times(size, g.per), g.top);
+    const float at = level_at_most(level_times(level_times(size, g.power.up), g.per), g.top);
+    return level_draw(at, level_times(at, 0x1p-22f), random) | negative << (bits - 1u);
 }
+
+/* Return the place of v * power.up among the values of scheme `even`, from 0 to g.top. */
 LEVEL_FN float level_at_even(struct level_grid g, float v)
 {
     const float at = level_at_most(level_times(v, g.per) + g.half, g.top);
     return at > 0.0f ? at : 0.0f;
 }
 
-/* Return the bound on rounding errors of places up to `at`. */
-LEVEL_FN float level_slack(float at)
-{
-    return level_times(at, 0x1p-22f);
-}
-
-/* Return the code in scheme `sign` of magnitude `size` (at most the grid's scale) and sign
- * `negative` (0 or 1). random: 32 random bits. */
-LEVEL_FN uint32_t level_code_sign(uint32_t bits, struct level_grid g, float size, uint32_t negative,
-                                  uint32_t random)
-{
-    const float at = level_at_sign(g, level_times(size, g.power.up));
-    return level_draw(at, level_slack(at), random) | negative << (bits - 1u);
-}
-
 /* Return v's code in scheme `even`. |v| is at most the grid's scale. random: 32 random bits. */
 LEVEL_FN uint32_t level_code_even(struct level_grid g, float v, uint32_t random)
 {
     const float at = level_at_even(g, level_times(v, g.power.up));
-    return level_draw(at, level_slack(g.top), random);
+    return level_draw(at, level_times(g.top, 0x1p-22f), random);
 }
 
 /* Return the value at `steps` grid steps from 0; |steps| is at most g.half. */
