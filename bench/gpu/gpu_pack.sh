@@ -22,8 +22,8 @@ to=$dir/gpu_pack
 mkdir -p "$to/build/tests" "$to/build/logs" "$to/lib" "$to/components" "$to/bin" "$to/device/run"
 
 cp "$B/narrowcast" "$library" "$B/bench_gpu" "$B/bench_train" "$to/build/"
-for file in "$B/narrowcast-sim" "$B/libnccl-net-narrowcast.so"; do # for part 8
-    [ ! -f "$file" ] || cp "$file" "$to/build/"
+for file in "$B/narrowcast-sim" "$B/libnccl-net-narrowcast.so" "$B/libnarrowcast.so.0"; do # for parts 8 and 9
+    [ ! -f "$file" ] || cp -L "$file" "$to/build/"
 done
 cp "$B"/tests/test_gpu_* "$B/tests/test_gemm_low_gpu" "$to/build/tests/"
 rm -f "$to"/build/tests/*.*

@@ -77,7 +77,8 @@ static __device__ inline uint64_t span_list_load(struct span_list<SPAN> *list, c
     uint64_t tiles = 0;
     if (i < n_spans) {
         span_copy(&list->span[i], &spans[i]);
-        tiles = (span_length(&list->span[i], padded) + tile - 1) / tile;
+        const uint64_t up = span_length(&list->span[i], padded) + tile - 1;
+        tiles = up >> 32 == 0 ? (uint32_t)up / tile : up / tile;
     }
     for (int by = 1; by < 32; by *= 2) {
         const uint64_t before = __shfl_up_sync(0xffffffffu, tiles, by);

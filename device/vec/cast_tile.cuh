@@ -9,7 +9,7 @@
 #include "device/vec/cast_list.cuh"
 
 enum { CAST_THREADS = 256, CAST_LOADS = 4, CAST_TILE = CAST_THREADS * 4 * CAST_LOADS };
-enum { DRAWS_PER_SM = 3, DRAW_LOADS = 4 }; /* FROM::PER_SM of random rounding */
+enum { DRAWS_PER_SM = 3 }; /* FROM::PER_SM of random rounding */
 
 template <class FROM> struct cast_job {
     struct cast_way way;
@@ -43,15 +43,14 @@ static __device__ void job_open(struct cast_job<FROM> *job, const struct vec_cas
     job->from = from->of(span, i);
 }
 
-/* Casts n items of this thread slowly, the first from element `first` on. Returns the largest
+/* Casts this thread's items of a tile slowly, the first from element `first` on. Returns the largest
  * magnitude. W = 0: as for cast_put_any(). */
 template <int W, class FROM>
-CAST_APART uint32_t cast_again(const struct cast_job<FROM> *job, size_t first, int n,
-                               uint32_t *words)
+CAST_APART uint32_t cast_again(const struct cast_job<FROM> *job, size_t first, uint32_t *words)
 {
     uint32_t largest = 0;
 #pragma unroll 1
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < CAST_LOADS; i++) {
         const size_t element = first + (size_t)i * 4 * CAST_THREADS;
         float4 x = elements_get(job->x, job->type, element, job->n, job->whole);
         largest = max(largest, cast_largest(x));
@@ -67,8 +66,8 @@ CAST_APART uint32_t cast_again(const struct cast_job<FROM> *job, size_t first, i
     return largest;
 }
 
-/* Returns the largest magnitude of this thread's items if `scan`. */
-template <int W, enum way WAY, int LOADS_, class FROM>
+/* Casts this thread's items of a tile by a fast way. Returns their largest magnitude if `scan`. */
+template <int W, enum way WAY, class FROM>
 CAST_FN uint32_t cast_items(const struct cast_job<FROM> *job, uint64_t tile, bool scan,
                             uint32_t *words)
 {
@@ -76,48 +75,44 @@ CAST_FN uint32_t cast_items(const struct cast_job<FROM> *job, uint64_t tile, boo
     const struct cast_out o = job->out;
     const typename FROM::span &from = job->from; /* a copy would take registers */
     const bool all = job->type == VEC_FLOAT && job->whole && (tile + 1) * CAST_TILE <= job->n;
+    const size_t first = tile * CAST_TILE + 4 * threadIdx.x;
     uint32_t largest = 0;
-#pragma unroll 1
-    for (int k = 0; k < CAST_LOADS; k += LOADS_) {
-        const size_t first = tile * CAST_TILE + 4 * threadIdx.x + (size_t)k * 4 * CAST_THREADS;
-        float4 x[LOADS_];
-        if (all) {
+    float4 x[CAST_LOADS];
+    if (all) {
 #pragma unroll
-            for (int i = 0; i < LOADS_; i++)
-                x[i] = ((const float4 *)((const float *)job->x + first))[i * CAST_THREADS];
-        } else {
+        for (int i = 0; i < CAST_LOADS; i++)
+            x[i] = ((const float4 *)((const float *)job->x + first))[i * CAST_THREADS];
+    } else {
 #pragma unroll
-            for (int i = 0; i < LOADS_; i++)
-                x[i] = elements_get(job->x, job->type, first + (size_t)i * 4 * CAST_THREADS, job->n,
-                                    job->whole);
-        }
-        if (scan) {
-#pragma unroll
-            for (int i = 0; i < LOADS_; i++)
-                largest = max(largest, cast_largest(x[i]));
-        }
-#pragma unroll
-        for (int i = 0; i < LOADS_; i++)
-            x[i] = from.made(first + (size_t)i * 4 * CAST_THREADS, x[i]);
-        uint64_t key = o.key;
-#ifdef __CUDA_ARCH__
-        if (WAY == WAY_DRAW) /* or the keys of all ten rounds would stay in registers */
-            asm volatile("" : "+l"(key));
-#endif
-        uint32_t not_random[2][4];
-        bool right = true;
-#pragma unroll
-        for (int i = 0; i < LOADS_; i++) {
-            const size_t element = first + (size_t)i * 4 * CAST_THREADS;
-            const uint64_t at[2] = {o.at + element, o.at + element + 4 * CAST_THREADS};
-            if (WAY == WAY_DRAW && i % 2 == 0)
-                cast_draw_pair(key, at, not_random);
-            right &=
-                cast_item<W, WAY>(&w, &job->way, &o, element, all, x[i], not_random[i % 2], words);
-        }
-        if (!right)
-            (void)cast_again<W>(job, first, LOADS_, words);
+        for (int i = 0; i < CAST_LOADS; i++)
+            x[i] = elements_get(job->x, job->type, first + (size_t)i * 4 * CAST_THREADS, job->n,
+                                job->whole);
     }
+    if (scan) {
+#pragma unroll
+        for (int i = 0; i < CAST_LOADS; i++)
+            largest = max(largest, cast_largest(x[i]));
+    }
+#pragma unroll
+    for (int i = 0; i < CAST_LOADS; i++)
+        x[i] = from.made(first + (size_t)i * 4 * CAST_THREADS, x[i]);
+    uint64_t key = o.key;
+#ifdef __CUDA_ARCH__
+    if (WAY == WAY_DRAW) /* or the keys of all ten rounds would stay in registers */
+        asm volatile("" : "+l"(key));
+#endif
+    uint32_t not_random[2][4];
+    bool right = true;
+#pragma unroll
+    for (int i = 0; i < CAST_LOADS; i++) {
+        const size_t element = first + (size_t)i * 4 * CAST_THREADS;
+        const uint64_t at[2] = {o.at + element, o.at + element + 4 * CAST_THREADS};
+        if (WAY == WAY_DRAW && i % 2 == 0)
+            cast_draw_pair(key, at, not_random);
+        right &= cast_item<W, WAY>(&w, &job->way, &o, element, all, x[i], not_random[i % 2], words);
+    }
+    if (!right)
+        (void)cast_again<W>(job, first, words);
     return largest;
 }
 
@@ -127,16 +122,15 @@ CAST_FN uint32_t cast_tile(const struct cast_job<FROM> *job, uint64_t tile, bool
                            uint32_t *words)
 {
     if (DRAWS && job->way.way == WAY_DRAW)
-        return cast_items<W, WAY_DRAW, DRAW_LOADS>(job, tile, scan, words);
+        return cast_items<W, WAY_DRAW>(job, tile, scan, words);
     if (!DRAWS && job->way.way == WAY_ADD)
-        return cast_items<W, WAY_ADD, CAST_LOADS>(job, tile, scan, words);
+        return cast_items<W, WAY_ADD>(job, tile, scan, words);
     if (!DRAWS && job->way.way == WAY_HARD && W == 8)
-        return cast_items<W, WAY_HARD, CAST_LOADS>(job, tile, scan, words);
+        return cast_items<W, WAY_HARD>(job, tile, scan, words);
     /* e = 8: codes of more than 8 bits */
     if (!DRAWS && job->way.way == WAY_CUT && (W == 0 || W == 16))
-        return cast_items<W, WAY_CUT, CAST_LOADS>(job, tile, scan, words);
-    const uint32_t largest =
-        cast_again<W>(job, tile * CAST_TILE + 4 * threadIdx.x, CAST_LOADS, words);
+        return cast_items<W, WAY_CUT>(job, tile, scan, words);
+    const uint32_t largest = cast_again<W>(job, tile * CAST_TILE + 4 * threadIdx.x, words);
     return scan ? largest : 0;
 }
 

@@ -105,7 +105,9 @@ CAST_FN uint32_t quad_draw(const struct level_grid &grid, float v, uint32_t rand
         const float at = __fmul_rn(fabsf(v), grid.per);
         return draw(at, __fmul_rn(at, 1 + 0x1p-22f), __fmul_rn(at, 4), random);
     }
-    const float at = level_at_even(grid, v), slack = __fmul_rn(grid.top, 0x1p-22f);
+    /* nan has the top. If the top is 1, ptxas 13 cuts by FADD.SAT, which makes 0 of nan. */
+    const bool nan = isnan(__fmul_rn(v, grid.per));
+    const float at = nan ? grid.top : level_at_even(grid, v), slack = __fmul_rn(grid.top, 0x1p-22f);
     return draw(at, __fadd_rn(at, slack), __fmul_rn(slack, 0x1p24f), random);
 }
 

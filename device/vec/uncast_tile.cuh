@@ -165,23 +165,38 @@ template <int W> UNCAST_FN uint64_t uncast_load(const uint8_t *codes, size_t ele
     return v;
 }
 
-/* first: a multiple of 128. words: [129] of the warp. */
+enum { UNCAST_HELD = 4 }; /* words per lane of 128 codes of up to 32 bits */
+
+/* Loads this lane's words of 128 codes. first: a multiple of 128. */
 UNCAST_FN void uncast_load_any(const struct uncast *u, const uint8_t *codes, size_t first, size_t n,
-                               uint32_t *words)
+                               uint32_t held[UNCAST_HELD])
 {
     const size_t end = (n * u->width + 7) / 8, begin = first / 8 * u->width;
-    /* Wait until the previous round's words are read. */
-    __syncwarp();
-    for (uint32_t q = threadIdx.x % 32; q < 4 * u->width; q += 32) {
+    const bool words = (uintptr_t)codes % 4 == 0;
+#pragma unroll
+    for (uint32_t k = 0; k < UNCAST_HELD; k++) {
+        const uint32_t q = threadIdx.x % 32 + 32 * k;
         const size_t at = begin + 4 * q;
-        uint32_t v = 0;
-        if (at + 4 <= end && (uintptr_t)(codes + at) % 4 == 0)
-            v = *(const uint32_t *)(codes + at);
+        held[k] = 0;
+        if (q >= 4 * u->width)
+            continue;
+        if (at + 4 <= end && words)
+            held[k] = *(const uint32_t *)(codes + at);
         else
             for (size_t i = 0; i < 4 && at + i < end; i++)
-                v |= (uint32_t)codes[at + i] << 8 * i;
-        words[q] = v;
+                held[k] |= (uint32_t)codes[at + i] << 8 * i;
     }
+}
+/* Gives them to the warp. words: [129]. */
+UNCAST_FN void uncast_share(const struct uncast *u, const uint32_t held[UNCAST_HELD],
+                            uint32_t *words)
+{
+    /* Wait until the previous round's words are read. */
+    __syncwarp();
+#pragma unroll
+    for (uint32_t k = 0; k < UNCAST_HELD; k++)
+        if (threadIdx.x % 32 + 32 * k < 4 * u->width)
+            words[threadIdx.x % 32 + 32 * k] = held[k];
     __syncwarp();
 }
 /* Returns code k in the highest bits. */
@@ -214,16 +229,21 @@ UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by
     const size_t first = tile * UNCAST_TILE + 4 * threadIdx.x;
     const uint32_t lane = threadIdx.x % 32;
     uint64_t packed[UNCAST_LOADS];
+    uint32_t held[UNCAST_LOADS][UNCAST_HELD];
 #pragma unroll
-    for (int i = 0; i < UNCAST_LOADS && W != 0; i++)
-        packed[i] =
-            uncast_load < W == 0 ? 8 : W > (codes, first + (size_t)i * 4 * UNCAST_THREADS, n);
+    for (int i = 0; i < UNCAST_LOADS; i++) {
+        const size_t element = first + (size_t)i * 4 * UNCAST_THREADS;
+        if (W == 0)
+            uncast_load_any(u, codes, element - 4 * lane, n, held[i]);
+        else
+            packed[i] = uncast_load < W == 0 ? 8 : W > (codes, element, n);
+    }
 #pragma unroll
     for (int i = 0; i < UNCAST_LOADS; i++) {
         const size_t element = first + (size_t)i * 4 * UNCAST_THREADS;
         uint32_t top[4];
         if (W == 0)
-            uncast_load_any(u, codes, element - 4 * lane, n, words);
+            uncast_share(u, held[i], words);
 #pragma unroll
         for (int j = 0; j < 4; j++)
             top[j] = W == 0 ? uncast_pick(u, words, 4 * lane + j)

@@ -159,11 +159,7 @@ LEVEL_FN struct level_grid level_grid_of(struct level_scheme scheme, float scale
 /* Return min(at, top); top if `at` is nan. */
 LEVEL_FN float level_at_most(float at, float top)
 {
-#ifdef __CUDA_ARCH__
-    return fminf(at, top);
-#else
     return at < top ? at : top;
-#endif
 }
 
 /* Round `at` at random to the integer below or above; if one is within `slack` (the bound on
