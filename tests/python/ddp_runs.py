@@ -109,6 +109,7 @@ def train_all(rank, folder, n_ranks, data):
 
 
 SHAPES = [(7, 33), (33,), (5, 3, 3, 3), (1,), (300, 21)]
+DEVICE = os.environ.get("DEVICE", "cpu")  # of the means: cuda on a machine with a GPU
 
 
 class Known(torch.nn.Module):
@@ -124,7 +125,7 @@ class Known(torch.nn.Module):
 
 def known_grads(rank, step):
     g = torch.Generator().manual_seed(SEED + 1000 * step + rank)
-    return [torch.randn(s, generator=g) * 2.0 ** -(step + i) for i, s in enumerate(SHAPES)]
+    return [(torch.randn(s, generator=g) * 2.0 ** -(step + i)).to(DEVICE) for i, s in enumerate(SHAPES)]
 
 
 OPTIONS = {"format": "e4m3", "scale": "aps", "round": "stochastic", "bucket_bytes": 600}
@@ -136,8 +137,9 @@ def crc_of(tensors, crc):
 
 def mean(rank, folder, n_ranks, n_blocks=0):
     join(rank, folder, n_ranks, "mean")
-    model = torch.nn.parallel.DistributedDataParallel(Known(), bucket_cap_mb=0.002)
+    model = torch.nn.parallel.DistributedDataParallel(Known().to(DEVICE), bucket_cap_mb=0.002)
     state = nd.State(model, **OPTIONS, blocks=n_blocks)
+    check(state.place.type == DEVICE or DEVICE == "cpu", f"gradients are averaged on {state.place}")
     model.register_comm_hook(state, nd.hook)
     crc = 0
     for step in range(3):
@@ -147,7 +149,7 @@ def mean(rank, folder, n_ranks, n_blocks=0):
                 model(known_grads(block, step)).backward()
             state.next_block()
         model(known_grads(state.blocks[-1], step)).backward()
-        crc = crc_of([p.grad for p in model.parameters()], crc)
+        crc = crc_of([p.grad.cpu() for p in model.parameters()], crc)
     if n_blocks:
         blocks_refused(model, state)
     state.close()
@@ -159,6 +161,8 @@ def use_emulator(rank):
     emulator, on_gpu = ctypes.CDLL(os.environ["NARROWCAST_CUDA"]), types.SimpleNamespace(type="cuda")
     check(emulator["_Z13cudaSetDevicei"](rank) == 0, "cudaSetDevice")
     choose, empty, fp32 = _place.choose, _place.empty, _place.fp32
+    gpus = {torch.device("cuda", 1)}
+    check(choose(gpus, "") == torch.device("cuda", 1) and len(gpus) == 1, "the place of parameters on a GPU")
 
     def empty_there(n, place):
         at = ctypes.c_void_p()

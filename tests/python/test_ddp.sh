@@ -36,6 +36,14 @@ for transport in nccl ipc pinned; do
     cmp -s "$dir/one" "$dir/other" || fail "the hook's means over $transport are others: $(cat "$dir/one" "$dir/other")"
 done
 
+if "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' && [ -e "$B/libnarrowcast_cuda.so" ]; then
+    rm -f "$dir/mean"
+    NARROWCAST_CUDA=$B/libnarrowcast_cuda.so DEVICE=cuda timeout 120 "$python" "$here/python/ddp_runs.py" mean "$dir" 3 >"$dir/gpu" 2>&1 ||
+        fail "a GPU: $(tail -n 5 "$dir/gpu")"
+    grep '^means' "$dir/gpu" | sort -u >"$dir/other"
+    cmp -s "$dir/one" "$dir/other" || fail "the hook's means of gradients on a GPU are others: $(cat "$dir/one" "$dir/other")"
+fi
+
 for ranks in 1 2 3; do
     rm -f "$dir/mean"
     timeout 120 "$python" "$here/python/ddp_runs.py" mean "$dir" $ranks 3 >"$dir/blocks" 2>&1 || fail "3 blocks, $ranks ranks: $(tail -n 5 "$dir/blocks")"
