@@ -3,6 +3,7 @@
 #
 #     fsdp_checks.py FOLDER
 #     fsdp_checks.py FOLDER gpu    the means and weights in memory of the GPUs' emulator, $NARROWCAST_CUDA
+#     fsdp_checks.py FOLDER cuda   the same on this machine's GPUs, which the ranks may share
 import os
 import signal
 import sys
@@ -253,22 +254,25 @@ def faults(rank):
     state.close()
 
 
-def run(rank, folder, on_gpu):
+def run(rank, folder, where):
     torch.set_num_threads(1)
-    if on_gpu:
+    if where == "gpu":
         use_emulator(rank)
+    if where == "cuda":
+        torch.cuda.set_device(rank % torch.cuda.device_count())
+        torch.set_default_device("cuda")
     dist.init_process_group("gloo", init_method=f"file://{folder}/fsdp", rank=rank, world_size=RANKS)
-    for part in (means, special, weights) if on_gpu else (means, kinds, special, weights, faults):
+    for part in (means, special, weights) if where else (means, kinds, special, weights, faults):
         part(rank)
     print("fsdp is checked\n", end="", flush=True)
     os._exit(0)  # gloo's threads still wait for messages of failed states
 
 
 if __name__ == "__main__":
-    on_gpu = sys.argv[2:] == ["gpu"]
-    processes = [mp.get_context("fork").Process(target=run, args=(r, sys.argv[1], on_gpu)) for r in range(RANKS)]
+    where = sys.argv[2] if len(sys.argv) > 2 else ""
+    processes = [mp.get_context("fork").Process(target=run, args=(r, sys.argv[1], where)) for r in range(RANKS)]
     for p in processes:  # forked: PyTorch is imported once
         p.start()
     for p in processes:
         p.join()
-    sys.exit([p.exitcode for p in processes] != [0, 0, 0 if on_gpu else -signal.SIGKILL])
+    sys.exit([p.exitcode for p in processes] != [0, 0, 0 if where else -signal.SIGKILL])

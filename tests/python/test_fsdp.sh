@@ -20,6 +20,13 @@ for transport in nccl ipc; do
     [ "$(grep -c '^fsdp is checked' "$dir/said")" = 3 ] || fail "$transport: $(tail -n 20 "$dir/said")"
 done
 
+if "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' && [ -e "$B/libnarrowcast_cuda.so" ]; then
+    rm -f "$dir/fsdp"
+    NARROWCAST_CUDA=$B/libnarrowcast_cuda.so timeout 120 "$python" "$here/python/fsdp_checks.py" "$dir" cuda >"$dir/said" 2>&1 ||
+        fail "a GPU: $(tail -n 20 "$dir/said")"
+    [ "$(grep -c '^fsdp is checked' "$dir/said")" = 3 ] || fail "a GPU: $(tail -n 20 "$dir/said")"
+fi
+
 timeout 120 "$python" "$here/python/torch_features.py" fsdp "$dir" >"$dir/said" 2>&1 || fail "features: $(tail -n 20 "$dir/said")"
 [ "$(grep -c '^ok fsdp ' "$dir/said")" = 11 ] || fail "features: $(tail -n 20 "$dir/said")"
 
