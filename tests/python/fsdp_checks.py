@@ -19,6 +19,7 @@ from ddp_runs import check, use_emulator  # noqa: E402
 
 RANKS = 3
 EXACT = {"format": "fp16", "scale": "none", "quantise": "all"}  # holds the numbers below and their sums
+DEVICE = "cuda" if sys.argv[2:] == ["cuda"] else "cpu"
 SHAPES = [(7, 5), (3,), (2, 3, 2), (6, 4), (1, 1)]  # of rows that 3 ranks do not divide, and fewer than ranks
 
 
@@ -27,7 +28,7 @@ class Unit(torch.nn.Module):
 
     def __init__(self, *shapes):
         super().__init__()
-        self.all = torch.nn.ParameterList([torch.nn.Parameter(torch.zeros(s)) for s in shapes])
+        self.all = torch.nn.ParameterList([torch.nn.Parameter(torch.zeros(s, device=DEVICE)) for s in shapes])
 
     def forward(self, grads):
         return sum((p * g.to(p.dtype)).sum() for p, g in zip(self.all, grads) if g is not None)
@@ -54,7 +55,7 @@ def sharded(model=None, **options):
 
 
 def numbers(p, rank, i):
-    n = torch.arange(p.numel(), dtype=torch.float64).reshape(p.shape)
+    n = torch.arange(p.numel(), dtype=torch.float64, device=p.device).reshape(p.shape)
     return (((n + i) * (rank + 3) + rank) % 61 / 32).to(torch.float32)
 
 
@@ -172,8 +173,8 @@ class Seen(torch.nn.Module):
     def __init__(self):
         super().__init__()
         g = torch.Generator().manual_seed(1)
-        self.weight = torch.nn.Parameter(torch.randn(7, 50, generator=g))
-        self.bias = torch.nn.Parameter(torch.randn(5, generator=g))
+        self.weight = torch.nn.Parameter(torch.randn(7, 50, generator=g).to(DEVICE))
+        self.bias = torch.nn.Parameter(torch.randn(5, generator=g).to(DEVICE))
 
     def forward(self):
         return torch.cat([self.weight.reshape(-1), self.bias])
@@ -260,7 +261,6 @@ def run(rank, folder, where):
         use_emulator(rank)
     if where == "cuda":
         torch.cuda.set_device(rank % torch.cuda.device_count())
-        torch.set_default_device("cuda")
     dist.init_process_group("gloo", init_method=f"file://{folder}/fsdp", rank=rank, world_size=RANKS)
     for part in (means, special, weights) if where else (means, kinds, special, weights, faults):
         part(rank)
@@ -270,9 +270,12 @@ def run(rank, folder, where):
 
 if __name__ == "__main__":
     where = sys.argv[2] if len(sys.argv) > 2 else ""
-    processes = [mp.get_context("fork").Process(target=run, args=(r, sys.argv[1], where)) for r in range(RANKS)]
-    for p in processes:  # forked: PyTorch is imported once
+    # forked, so that PyTorch is imported once; CUDA does not survive that
+    start = mp.get_context("spawn" if where == "cuda" else "fork")
+    processes = [start.Process(target=run, args=(r, sys.argv[1], where)) for r in range(RANKS)]
+    for p in processes:
         p.start()
     for p in processes:
         p.join()
-    sys.exit([p.exitcode for p in processes] != [0, 0, 0 if where else -signal.SIGKILL])
+    ends = [p.exitcode for p in processes]
+    check(ends == [0, 0, 0 if where else -signal.SIGKILL], f"the ranks end with {ends}")
