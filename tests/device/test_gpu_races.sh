@@ -1,6 +1,7 @@
 #!/bin/bash
 # test_gpu_races.sh : an emulator that sees each access of kernels (tests/emu/emu_races.cpp) finds two
-# planted races, and with `long` none in all tests of the GPU. TESTS='test_gpu_vec ...': in these.
+# planted races, and with `long` none in all tests of the GPU, nor a host that touches device memory
+# (EMU_STRICT). TESTS='test_gpu_vec ...': in these.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build} cxx=${CXX:-g++}
@@ -30,5 +31,5 @@ if [ "${1-}" = long ] && [ ${#tests[@]} = 0 ]; then
 fi
 [ ${#tests[@]} -gt 0 ] || exit $bad
 tests/emu/build.sh "$folder/libnarrowcast_cuda.so" device/*/*.cu || exit 1
-JOBS=2 TEST_TIMEOUT=3600 NARROWCAST_CUDA=$folder/libnarrowcast_cuda.so tests/run.sh "${tests[@]/#/$B/tests/}" || bad=1
+JOBS=2 TEST_TIMEOUT=3600 EMU_STRICT=1 NARROWCAST_CUDA=$folder/libnarrowcast_cuda.so tests/run.sh "${tests[@]/#/$B/tests/}" || bad=1
 exit $bad
