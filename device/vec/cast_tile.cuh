@@ -43,8 +43,8 @@ static __device__ void job_open(struct cast_job<FROM> *job, const struct vec_cas
     job->from = from->of(span, i);
 }
 
-/* Casts this thread's items of a tile slowly, the first from element `first` on. Returns the largest
- * magnitude. W = 0: as for cast_put_any(). */
+/* Casts this thread's items of a tile slowly, the first from element `first` on. Returns their
+ * largest magnitude. W = 0: as for cast_put_any(). */
 template <int W, class FROM>
 CAST_APART uint32_t cast_again(const struct cast_job<FROM> *job, size_t first, uint32_t *words)
 {

@@ -13,9 +13,9 @@
  *   WAY_HARD   nearest, saturating, e5m2 or e4m3fn, where the chip has the instruction. An
  *              fp32-subnormal x * 2^shift is rounded twice, but has code 0.
  *   WAY_DRAW   stochastic; the formats of WAY_ADD, with half of the random bits:
- *                x + lowest, if below `lowest`                    rounded to zero: subnormals in place
- *                code = (bits of x + ~random >> (9+m)) >> (23-m)  carries if the part that is cut off
- *                                                                 exceeds the random bits
+ *                x + lowest, if x < lowest, rounded to zero       subnormals in place
+ *                code = (bits of x + ~random >> (9+m)) >> (23-m)  carries if the bits cut off exceed
+ *                                                                 the random bits
  *              An item goes to WAY_ANY if bits decide that are not in this sum.
  *   WAY_ANY    everything else, in integers: significand >> (23 - m + distance below the normals)
  *

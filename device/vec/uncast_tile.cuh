@@ -27,7 +27,8 @@ enum { SHIFT_MAX = 1000 };
 
 struct uncast {
     struct mf_fmt fmt;
-    /* bits of a code; mask without the sign; first code that is not a number; last that is not nan */
+    /* bits of a code; mask without the sign; first code that is not a number, last that is not
+     * nan */
     uint32_t width, nan, special, last;
     uint32_t special_bits;  /* fp32 bits of the code `special` */
     uint32_t up, sign_left; /* 23 - m; left shift of a code that makes the sign the highest bit */

@@ -26,8 +26,8 @@ static double sum_bound(const struct passes *t, size_t n, double magnitude)
 }
 
 /* n: products in a sum; magnitude [count]: sums of magnitudes; halves: number of roundings to the
- * type, of values up to |want| + 1 (a bias and an old dx are at most 1). Divides got by scale and frees
- * it. */
+ * type, of values up to |want| + 1, as a bias and an old dx are at most 1. Divides got by scale and
+ * frees it. */
 static void check_close(const struct passes *t, const char *name, const char *what, float *got,
                         const float *want, const float *magnitude, size_t count, size_t n,
                         int halves, double scale)
