@@ -14,7 +14,7 @@
  *              fp32-subnormal x * 2^shift is rounded twice, but has code 0.
  *   WAY_DRAW   stochastic; the formats of WAY_ADD, with half of the random bits:
  *                x + lowest, if x < lowest, rounded to zero       subnormals in place
- *                code = (bits of x + ~random >> (9+m)) >> (23-m)  carries if the bits cut off exceed
+ *                code = (bits of x + ~random >> (9+m)) >> (23-m)  carries if the cut part exceeds
  *                                                                 the random bits
  *              An item goes to WAY_ANY if bits decide that are not in this sum.
  *   WAY_ANY    everything else, in integers: significand >> (23 - m + distance below the normals)
