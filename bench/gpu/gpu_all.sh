@@ -26,6 +26,7 @@ OUT=${OUT:-$B/gpu_all}
 PYTHON=${PYTHON:-python3}
 PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin # ncu, nsys
 limits=(0 480 440 240 540 540 540 540 300 540)
+jobs=$((($(nproc) + 1) / 2))
 
 have() { command -v "$1" || { echo "skip  no $1" && return 1; }; }
 # figure NAME VALUE [WHY]: print a JSON line; VALUE null: no figure, because WHY
@@ -97,7 +98,7 @@ part_4() {
         esac
     done
     verdict "tests of GPU memory that fail" env JOBS=1 TEST_TIMEOUT=200 tests/run.sh "${alone[@]}"
-    verdict "tests of the GPU that fail" env JOBS=4 TEST_TIMEOUT=400 tests/run.sh "${list[@]}"
+    verdict "tests of the GPU that fail" env JOBS=$jobs TEST_TIMEOUT=400 tests/run.sh "${list[@]}"
 }
 
 # hidden NAME RANKS: record the share of the all-reduce that runs during the backward pass
@@ -130,7 +131,7 @@ part_6() {
 part_7() {
     local tool
     for tool in memcheck racecheck synccheck initcheck; do
-        verdict "$tool: findings" env TOOLS=$tool ENDS_IN=130 tests/device/test_gpu_sanitizer.sh
+        verdict "$tool: findings" env TOOLS=$tool JOBS=$((2 * jobs)) ENDS_IN=130 tests/device/test_gpu_sanitizer.sh
     done
 }
 

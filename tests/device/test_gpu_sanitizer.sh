@@ -1,10 +1,11 @@
 #!/bin/bash
-# test_gpu_sanitizer.sh : runs GPU tests under compute-sanitizer's memcheck, four at a time; `long`
-# adds racecheck, initcheck and synccheck. Needs a real GPU; the emulator traps most of these errors
+# test_gpu_sanitizer.sh : runs GPU tests under compute-sanitizer's memcheck; `long` adds racecheck,
+# initcheck and synccheck. Needs a real GPU; the emulator traps most of these errors
 # itself (tests/emu/README.md).
 # environment: NVIDIA   a file that exists if there is a GPU (/dev/nvidiactl)
 #              TOOLS    of compute-sanitizer (memcheck, with `long` all four)
 #              LIMIT    seconds for one test (300)
+#              JOBS     tests at a time (4)
 #              ENDS_IN  seconds for all tests (no limit)
 # Exit 1: a finding; 124: no finding, but not all tests have run.
 set -u
@@ -45,7 +46,7 @@ for check in $tools; do
         # cuDNN reads padding
         [ "$check" = initcheck ] && case $t in *test_gpu_conv | *test_gpu_model | *test_gpu_step) continue ;; esac
         printf '%s\0' "$t"
-    done | xargs -0 -P 4 -I{} "$0" --one "$check" {}
+    done | xargs -0 -P "${JOBS:-4}" -I{} "$0" --one "$check" {}
 done
 [ ! -e "$LOGS/bad" ] || exit 1
 [ ! -e "$LOGS/late" ] || exit 124
