@@ -111,6 +111,13 @@ int elastic_begin(struct elastic *e, struct train_options *run)
     int rc = find_apart(e);
     if (rc == 0)
         rc = comm_all_gather(e->comm, &mine, sizeof mine, all, offers);
+    for (int r = 0; r < n && rc == 0; r++) {
+        struct elastic_offer o;
+        memcpy(&o, offers[r], sizeof o);
+        e->ended |= o.ended != 0;
+    }
+    if (rc == 0 && e->ended)
+        rc = ELASTIC_ENDED;
     if (rc == 0)
         elastic_choose(e, offers);
     if (rc == 0 && e->tries > TRIES)
@@ -186,7 +193,9 @@ static int grow(struct elastic *e)
 
 bool elastic_end(struct elastic *e, int *rc)
 {
+    e->ended |= *rc == 0; /* all have passed train_agree(): states, files and table are written */
     const bool fine = comm_all_fine(e->comm, true);
+    *rc = *rc == ELASTIC_ENDED ? 0 : *rc;
     if (fine && *rc != ELASTIC_GROWS)
         return false;
     err_release(false);

@@ -15,8 +15,8 @@
 struct train;
 struct elastic;
 
-/* Result of a run that ends to take in a new process. */
-enum { ELASTIC_GROWS = 1 << 16 };
+/* Results of an attempt: it ends to take in a new process; nothing is left to do. */
+enum { ELASTIC_GROWS = 1 << 16, ELASTIC_ENDED };
 
 /* Makes SIGUSR2 a request for one more process. Call it as early as possible. */
 void elastic_listen(void);
@@ -35,7 +35,7 @@ struct elastic *elastic_open(const struct train_options *o, struct comm *comm, b
 void elastic_close(struct elastic *e);
 
 /* Sets *run to the options of the next attempt: those of elastic_open(), and a file to resume. All
- * processes call it. */
+ * processes call it. Returns ELASTIC_ENDED if an attempt ended the run, and then a process died. */
 int elastic_begin(struct elastic *e, struct train_options *run);
 
 /* Copies this block's state after t->state.step steps to memory, and to the next process. Does
@@ -64,7 +64,7 @@ struct elastic_slot {
 struct elastic_offer {
     uint64_t last;
     uint64_t from; /* of the attempt before */
-    int32_t tries;
+    int32_t tries, ended;
     struct {
         uint64_t steps_1;
         int32_t first[ELASTIC_KINDS], n[ELASTIC_KINDS];
@@ -74,11 +74,11 @@ struct elastic_offer {
 struct elastic {
     const struct train_options *o;
     struct comm *comm;
-    char **args; /* of new processes */
-    bool joins;
-    double lost_s; /* when a loss was noticed, or 0 */
-    int apart;     /* processes from one to that with its copies */
-    uint64_t from; /* steps_1 of this attempt */
+    char **args;       /* of new processes */
+    bool joins, ended; /* ended: an attempt ended the run, also for the others */
+    double lost_s;     /* when a loss was noticed, or 0 */
+    int apart;         /* processes from one to that with its copies */
+    uint64_t from;     /* steps_1 of this attempt */
     int tries;
 
     struct checkpoint_plan plan;

@@ -145,7 +145,7 @@ int elastic_keep(struct train *t)
 struct elastic_offer elastic_offer(const struct elastic *e)
 {
     struct elastic_offer mine = {
-        .last = e->joins ? ELASTIC_NEW : 0, .from = e->from, .tries = e->tries};
+        .last = e->joins ? ELASTIC_NEW : 0, .from = e->from, .tries = e->tries, .ended = e->ended};
     for (int i = 0; i < 2; i++) {
         const struct elastic_slot *s = &e->slots[i];
         if (s->steps_1 > mine.last)
