@@ -163,6 +163,7 @@ def use_emulator(rank):
     choose, empty, fp32 = _place.choose, _place.empty, _place.fp32
     gpus = {torch.device("cuda", 1)}
     check(choose(gpus, "") == torch.device("cuda", 1) and len(gpus) == 1, "the place of parameters on a GPU")
+    check(choose(set(), "") == torch.device("cpu"), "the place of no parameters")
 
     def empty_there(n, place):
         at = ctypes.c_void_p()

@@ -13,11 +13,11 @@ import torch
 
 def choose(devices: Set[torch.device], word: str) -> torch.device:
     """Return the GPU if it is the only device, else the CPU, as for the word cpu. Raise ValueError if the word is cuda and that fails."""
-    first = next(iter(devices))
-    on_gpu = len(devices) == 1 and first.type == "cuda"
+    only = next(iter(devices)) if len(devices) == 1 else None
+    on_gpu = only is not None and only.type == "cuda"
     if word == "cuda" and not on_gpu:
         raise ValueError(f"narrowcast: device='cuda' needs all gradients on one GPU: they are on {', '.join(sorted(map(str, devices)))}")
-    return first if on_gpu and word != "cpu" else torch.device("cpu")
+    return only if on_gpu and word != "cpu" else torch.device("cpu")
 
 
 def empty(n: int, place: torch.device) -> torch.Tensor:
