@@ -111,16 +111,11 @@ int elastic_begin(struct elastic *e, struct train_options *run)
     int rc = find_apart(e);
     if (rc == 0)
         rc = comm_all_gather(e->comm, &mine, sizeof mine, all, offers);
-    for (int r = 0; r < n && rc == 0; r++) {
-        struct elastic_offer o;
-        memcpy(&o, offers[r], sizeof o);
-        e->ended |= o.ended != 0;
-    }
-    if (rc == 0 && e->ended)
-        rc = ELASTIC_ENDED;
     if (rc == 0)
         elastic_choose(e, offers);
-    if (rc == 0 && e->tries > TRIES)
+    if (rc == 0 && e->ended)
+        rc = ELASTIC_ENDED;
+    else if (rc == 0 && e->tries > TRIES)
         rc = comm_rank(e->comm) > 0
                  ? -EIO
                  : ERR(-EIO, "%d attempts from step %llu failed although no process died", TRIES,

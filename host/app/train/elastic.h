@@ -95,8 +95,9 @@ void elastic_drop_file(struct elastic *e);
 
 /* Returns the states that this process can give. */
 struct elastic_offer elastic_offer(const struct elastic *e);
-/* Sets e->from to the last state that all processes have, or 0 if none is complete. offers:
- * [processes] each a struct elastic_offer, perhaps not aligned. */
+/* Sets e->from to the last state that all processes have, or 0 if none is complete, and e->ended if
+ * any process has ended the run. offers: [processes] each a struct elastic_offer, perhaps not
+ * aligned. */
 void elastic_choose(struct elastic *e, const uint8_t *const *offers);
 /* Writes the state e->from to a file of process 0, whose name all learn. All processes call it. */
 int elastic_restore(struct elastic *e, const uint8_t *const *offers);

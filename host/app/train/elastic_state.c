@@ -284,6 +284,7 @@ void elastic_choose(struct elastic *e, const uint8_t *const *offers)
         memcpy(&o, offers[p], sizeof o);
         if (o.last < e->from)
             e->from = o.last;
+        e->ended |= o.ended != 0;
     }
     e->from = e->from == ELASTIC_NEW ? 0 : e->from;
     if (e->from > 0 && !is_complete(e, offers))
