@@ -2,8 +2,9 @@
  * division: tiles of a vector, or all spans of a list in one launch.
  *
  * A code | s | field | frac |, moved up by 23-m bits, is an fp32 that is too small by a factor of
- * 2^(127-bias), also for subnormals. One multiplication corrects that and applies the shift. Of odd
- * widths a warp reads the 4 * width words of 128 codes, and each lane picks its four.
+ * 2^(127-bias), also for subnormals. One multiplication corrects that and applies the shift. If the
+ * width is not 4, 8 or 16, a warp reads the 4 * width words of 128 codes, and each lane picks its
+ * four.
  *
  * A transformation of the values is a launch argument of type TO. TO::PER_SM blocks
  * (TO::PER_SM_ANY for any width) fit a multiprocessor's registers. TO::span is its state for one
