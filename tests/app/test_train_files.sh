@@ -76,7 +76,7 @@ done
 
 for schedule in linear cosine step; do
     on --steps 5 --schedule $schedule --save scheduled.ck >/dev/null 2>said || fail "$schedule: $(cat said)"
-    refused "its schedule is for 5 steps in all, this run has 9: pass --steps 5; only a run started with --schedule const can be made longer" on --steps 3 \
+    refused "its schedule is for 5 steps in all, this run has 9: pass --steps 5; only runs with --schedule const or exp can be made longer" on --steps 3 \
         --steps 9 --schedule $schedule --resume scheduled.ck
     on --steps 5 --schedule $schedule --resume scheduled.ck >/dev/null 2>said || fail "$schedule, as the message says: $(cat said)"
 done

@@ -143,7 +143,7 @@ static int check_text(struct file_in *in, uint32_t text_bytes, const char *mine)
     if (differs && *differ.mine && *differ.theirs && !strcmp(differ.name, CHECKPOINT_STEPS))
         rc = ERR(-EINVAL,
                  "cannot resume '%s': its schedule is for %s steps in all, this run has %s: pass "
-                 "--steps %s; only a run started with --schedule const can be made longer",
+                 "--steps %s; only runs with --schedule const or exp can be made longer",
                  in->path, differ.theirs, differ.mine, differ.theirs);
     else if (differs)
         rc = ERR(-EINVAL, "cannot resume '%s': it was made with %s '%s', this run has '%s'",

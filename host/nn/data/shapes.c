@@ -6,7 +6,6 @@
  * another class are borders and do not count. Integer arithmetic gives equal bytes everywhere. */
 #include "base/err.h"
 #include "hls/arith/draw.h"
-#include "nn/data/source_spec.h"
 #include "nn/data/sources.h"
 #include <stdlib.h>
 

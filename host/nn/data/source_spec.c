@@ -1,5 +1,5 @@
 /* source_spec.c : parses "n,seed" in the spec of generated samples. */
-#include "nn/data/source_spec.h"
+#include "nn/data/sources.h"
 #include "base/err.h"
 #include <stdlib.h>
 

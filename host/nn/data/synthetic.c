@@ -8,7 +8,6 @@
  * best. */
 #include "base/err.h"
 #include "hls/arith/draw.h"
-#include "nn/data/source_spec.h"
 #include "nn/data/sources.h"
 #include <stdlib.h>
 
