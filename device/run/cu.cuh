@@ -38,12 +38,15 @@ static inline unsigned cu_blocks(size_t n)
 {
     return (unsigned)((n + CU_THREADS - 1) / CU_THREADS);
 }
-/* For kernels that stride. */
+/* For kernels that stride: `blocks`, but at most per_sm for each multiprocessor. */
+static inline unsigned cu_grid(size_t blocks, int per_sm)
+{
+    const size_t most = (size_t)cu_n_sms() * (size_t)per_sm;
+    return (unsigned)(blocks < most ? blocks : most);
+}
 static inline unsigned cu_blocks_most(size_t n, int per_sm)
 {
-    const size_t most = (size_t)cu_n_sms() * (size_t)per_sm,
-                 want = (n + CU_THREADS - 1) / CU_THREADS;
-    return (unsigned)(want < most ? want : most);
+    return cu_grid((n + CU_THREADS - 1) / CU_THREADS, per_sm);
 }
 
 /* Allow every launch of KERNEL up to `most` bytes of dynamic shared memory. `most` must be the

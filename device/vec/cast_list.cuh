@@ -17,8 +17,7 @@ enum { LIST_SPANS = 256, LIST_SHORT = 4 };
  * takes longer than that saves. */
 static inline unsigned span_list_grid(size_t tiles, int per_sm, int n_spans)
 {
-    const size_t most = (size_t)(cu_n_sms() * per_sm) * (n_spans <= LIST_SHORT ? 16 : 1);
-    return (unsigned)(tiles < most ? tiles : most);
+    return cu_grid(tiles, per_sm * (n_spans <= LIST_SHORT ? 16 : 1));
 }
 
 /* SPAN: struct vec_span or struct vec_out. */

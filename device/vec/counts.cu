@@ -113,8 +113,7 @@ static __global__ void __launch_bounds__(THREADS) k_draw(const struct draw_span 
 
 static unsigned grid_for(size_t n_elems, int n_spans)
 {
-    const size_t most = (size_t)cu_n_sms() * PER_SM, want = n_elems / TILE + (size_t)n_spans;
-    return (unsigned)(want < most ? want : most);
+    return cu_grid(n_elems / TILE + (size_t)n_spans, PER_SM);
 }
 
 int vec_gpu_draw(const struct draw_span *spans, int n_spans, size_t n_elems, struct dev_stream *s)

@@ -266,18 +266,12 @@ static __global__ void __launch_bounds__(THREADS, BITS ? 6 : 4)
     }
 }
 
-static unsigned grid_for(size_t tiles, int per_sm)
-{
-    const size_t most = (size_t)cu_n_sms() * (size_t)per_sm;
-    return (unsigned)(tiles < most ? tiles : most);
-}
-
 template <int TEAM, bool SUMS, int BITS, bool EVEN>
 static int launch(const struct levels_rule *r, struct vec_span *spans, int n_spans, size_t n_elems,
                   struct levels_parts p, struct dev_stream *s)
 {
     const unsigned grid =
-        grid_for(n_elems / tile_of(TEAM, r->bucket) + (size_t)n_spans, ENCODE_PER_SM);
+        cu_grid(n_elems / tile_of(TEAM, r->bucket) + (size_t)n_spans, ENCODE_PER_SM);
     const size_t keep =
         BITS == 0 || r->norm2 ? (size_t)(THREADS / TEAM) * r->bucket * sizeof(float) : 0;
     const size_t longest = TEAM == 32 ? (size_t)WARP_MAX : (size_t)LEVEL_BUCKET_MAX;
@@ -337,7 +331,7 @@ static int launch_decode(const struct levels_rule *r, float divisor, const struc
                          int n_outs, size_t n_elems, struct dev_stream *s)
 {
     const unsigned grid =
-        grid_for(n_elems / tile_of(TEAM, r->bucket) + (size_t)n_outs, DECODE_PER_SM);
+        cu_grid(n_elems / tile_of(TEAM, r->bucket) + (size_t)n_outs, DECODE_PER_SM);
     k_levels_decode<TEAM, BITS, EVEN>
         <<<grid, THREADS, 0, cu_stream(s)>>>(*r, outs, n_outs, divisor);
     return cu_check("levels to floats");

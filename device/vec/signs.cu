@@ -206,8 +206,7 @@ static __global__ void __launch_bounds__(THREADS)
 /* tile: elements of a typical tile. */
 static unsigned grid_for(size_t n_elems, int n_spans, size_t tile)
 {
-    const size_t most = (size_t)cu_n_sms() * PER_SM, want = n_elems / tile + (size_t)n_spans;
-    return (unsigned)(want < most ? want : most);
+    return cu_grid(n_elems / tile + (size_t)n_spans, PER_SM);
 }
 
 int vec_gpu_signs_encode(struct signs_span *spans, int n_spans, size_t n_elems,
