@@ -29,6 +29,16 @@ for readme in $readmes; do
         grep -qxF -- "${name##*/}" <<<"$all" || say "$readme: there is no '$name'"
     done < <(grep -oE '`[a-z0-9_./-]*[a-z]\.(c|h|cu|cuh|cpp|def|sv|sh)`' "$readme" | tr -d '`' | grep -vE '^(build/|\.)')
 done
+# commands in the map of the papers' tables and figures
+if [ -f bench/papers/README.md ]; then
+    n=0
+    while read -r script what _; do
+        n=$((n + 1))
+        [ "$script" != papers.sh ] || grep -qE "^[a-z0-9 |]*\\b$what\\b[a-z0-9 |]*\\) part=" bench/papers/papers.sh || say "bench/papers/README.md: papers.sh takes no '$what'"
+        [ -x "bench/papers/$script" ] || [ -x "bench/$script" ] || say "bench/papers/README.md: there is no bench/$script"
+    done < <(grep -E '^\| (Table|Fig)' bench/papers/README.md | grep -oE '`[^`]*\.sh[^`]*`' | tr -d '`' | sed -E 's/^ROWS="[^"]*" //')
+    [ $n -ge 20 ] || say "bench/papers/README.md: its map has only $n commands"
+fi
 # paths in scripts, comments and the Makefile; the build makes rtl/nc_pkg.sv
 while IFS=: read -r file name; do
     [ -e "$name" ] || say "$file: there is no '$name'"
