@@ -49,28 +49,12 @@
 #include <stdint.h>
 
 enum {
-    SIMLINK_VERSION = 3,
-    SIMLINK_FULL = 1,       /* status of HELLO */
-    SIMLINK_BYTES = 40,     /* of a header */
-    SIMLINK_MAX = 1 << 16,  /* bytes of the largest body */
-    SIMLINK_BATCH_MAX = 512 /* operations */
+#define SIMLINK_CONST(NAME, value, what) SIMLINK_##NAME = value,
+#include "hls/card/simlink.def"
 };
 enum simlink_kind {
-    SIMLINK_HELLO = 1,
-    SIMLINK_WRITE,
-    SIMLINK_READ,
-    SIMLINK_FRAME,
-    SIMLINK_RUN,
-    SIMLINK_QUIT,
-    SIMLINK_DONE,
-    SIMLINK_BATCH,
-    SIMLINK_ADDRESS,
-    SIMLINK_TIME,
-    SIMLINK_WIRE,
-    SIMLINK_BUS_WRITE,
-    SIMLINK_BUS_READ,
-    SIMLINK_MEM_WRITE,
-    SIMLINK_MEM_READ
+#define SIMLINK_KIND(NAME, value) SIMLINK_##NAME = value,
+#include "hls/card/simlink.def"
 };
 
 struct simlink {
