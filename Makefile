@@ -141,7 +141,7 @@ XRT_NOOP := $(if $(HAVE_CXX),$(if $(XRT),$(shell echo 'int main(void){return 0;}
 XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt/hwemu)
 
 # With a GPU, tests need the GPU library; elsewhere tests/device/test_gpu_build.sh compiles it.
-HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/narrowcast.lua $(B)/libnarrowcast.so $(B)/libnarrowcast_mpi.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XDP_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
+HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/narrowcast.lua $(B)/_card_layout.py $(B)/libnarrowcast.so $(B)/libnarrowcast_mpi.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XDP_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
             $(BENCH_BIN) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
 .PHONY: all run check test test-long install deb wheel dist bench bench-gpu tools sim dissector shell cocotb bitstream formal synth lint fmt clean hooks map help skips force
@@ -167,14 +167,14 @@ test: $(HERE) skips                     ## all tests except the long ones; 20 mi
 	$(Q)B=$(B) CC=$(CC) tests/run.sh $(SCRIPTS) $(TEST_BIN)
 test-long: $(HERE) skips                ## also the exhaustive tests: 2^32 floats, all sanitizers; one to two hours
 	$(Q)B=$(B) CC=$(CC) tests/run.sh --long $(SCRIPTS) $(TEST_BIN)
-placed   := $(B)/narrowcast $(B)/narrowcast-sim $(B)/libnarrowcast.so $(B)/libnarrowcast_mpi.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(B)/pic/libnarrowcast.a $(B)/man/narrowcast.1 $(B)/narrowcast.lua \
+placed   := $(B)/narrowcast $(B)/narrowcast-sim $(B)/libnarrowcast.so $(B)/libnarrowcast_mpi.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(B)/pic/libnarrowcast.a $(B)/man/narrowcast.1 $(B)/narrowcast.lua $(B)/_card_layout.py \
             $(FABRIC_LIB) $(XDP_LIB) $(XRT_LIB) $(GPU_LIB)
 mpi_link  = $(shell $(MPICC) --showme:link 2>/dev/null || $(MPICC) -link_info 2>/dev/null)
 install: $(placed)                      ## install programs, libraries, header, manual pages (PREFIX=/usr/local DESTDIR=)
 	$(Q)host/install_files.sh $(B) '$(PREFIX)' '$(DESTDIR)' '$(VERSION)' '$(mpi_link)'
 deb: $(placed)                          ## make a Debian package, $(B)/narrowcast_*.deb
 	$(Q)rm -rf $(B)/deb && host/install_files.sh $(B) /usr $(B)/deb '$(VERSION)' '$(mpi_link)' && host/deb.sh $(B) '$(VERSION)'
-wheel: $(B)/libnarrowcast.so            ## make a wheel for pip, with the library inside, $(B)/python/*.whl (downloads 2 MB of tools)
+wheel: $(B)/libnarrowcast.so $(B)/_card_layout.py ## make a wheel for pip, with the library inside, $(B)/python/*.whl (downloads 2 MB of tools)
 	$(Q)host/python/wheel.sh $(B)
 dist:                                   ## make $(B)/narrowcast-VERSION.tar.gz from the last commit, without bench/data
 	$(Q)mkdir -p $(B); umask 022; git -c tar.umask=022 archive --prefix=narrowcast-$(VERSION)/ -o $(B)/narrowcast-$(VERSION).tar.gz HEAD -- . ':(exclude)bench/data' && echo 'dist  $(B)/narrowcast-$(VERSION).tar.gz'
@@ -349,6 +349,9 @@ $(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sh $(addprefix hls/card/,nc_pkg.sv.in card.def pa
 # cpp separates strings by a blank, where Lua has no way to join them.
 $(B)/narrowcast.lua: hls/card/narrowcast.lua.in hls/card/packet.def
 	$(Q)mkdir -p $(@D); $(CC) -E -P -undef -x c -I. $< | sed 's/" "//g; /^$$/d' >$@
+# Python takes neighbouring strings as one. narrowcast.card reads the file.
+$(B)/_card_layout.py: $(addprefix hls/card/,card_layout.py.in packet.def regs.def simlink.def)
+	$(Q)mkdir -p $(@D); $(CC) -E -P -undef -x c -I. $< | sed '/^$$/d' >$@
 # LiteEth in a Python virtual environment, and its Verilog.
 $(B)/shell/venv/done: rtl/shell/venv.sh rtl/shell/requirements.txt
 	$(Q)rtl/shell/venv.sh $(B)/shell

@@ -27,7 +27,7 @@ for plugin in mpi cuda xrt fabric xdp; do # loaded on demand
     [ ! -f "$build/libnarrowcast_$plugin.so" ] || put 755 lib "$build/libnarrowcast_$plugin.so"
 done
 put 644 share/doc/narrowcast LICENSE
-put 644 share/narrowcast/python/narrowcast host/python/narrowcast/*.py host/python/narrowcast/py.typed
+put 644 share/narrowcast/python/narrowcast host/python/narrowcast/*.py host/python/narrowcast/py.typed "$build/_card_layout.py"
 put 644 share/narrowcast/vectors tests/conformance/vectors/*.jsonl # of `narrowcast conform` and Python's self-test
 put 644 "lib/$(uname -m)-linux-gnu/wireshark/plugins" "$build/narrowcast.lua" # Debian's place
 put 644 share/man/man1 "$build"/man/*.1

@@ -14,7 +14,7 @@ esac
 find ${in:-bench device hls host rtl sim tests} -type f -printf '%h\t%f\n' 2>/dev/null | LC_ALL=C sort |
     while IFS=$'\t' read -r folder name; do
         case $name in
-        README.md | *.c | *.h | *.cu | *.cuh | *.cpp | *.def | *.sv | *.sv.in | *.lua.in | *.sh | *.py | *.gp | *.list) echo "$folder/$name" ;;
+        README.md | *.c | *.h | *.cu | *.cuh | *.cpp | *.def | *.sv | *.sv.in | *.lua.in | *.py.in | *.sh | *.py | *.gp | *.list) echo "$folder/$name" ;;
         esac
     done | xargs -d '\n' awk '
     function idea(text) {

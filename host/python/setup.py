@@ -1,5 +1,6 @@
-"""setup.py : puts libnarrowcast.so.0 and the self-test's vectors into the package. The library is the file $NARROWCAST_LIBRARY, or that
-of this tree's build folder. Without one the package finds the library of `make install` on the loader's path."""
+"""setup.py : puts libnarrowcast.so.0, the layouts of cards (_card_layout.py) and the self-test's vectors into the package. The library is
+the file $NARROWCAST_LIBRARY, or that of this tree's build folder; the layouts are beside it. Without a library the package finds that of
+`make install` on the loader's path; without layouts it has no narrowcast.card."""
 
 import os
 import shutil
@@ -24,6 +25,9 @@ class WithLibrary(build_py):
         os.makedirs(os.path.join(package, "vectors"), exist_ok=True)
         for name in ("casts.jsonl", "uncasts.jsonl"):
             shutil.copyfile(os.path.join(TREE, "tests", "conformance", "vectors", name), os.path.join(package, "vectors", name))
+        layouts = os.path.join(os.path.dirname(LIBRARY), "_card_layout.py")
+        if os.path.exists(layouts):
+            shutil.copyfile(layouts, os.path.join(package, "_card_layout.py"))
         if HAS_LIBRARY:
             to = os.path.join(package, "libnarrowcast.so.0")
             shutil.copyfile(LIBRARY, to)

@@ -27,6 +27,7 @@ END
 alone() { env -i PATH=/usr/bin:/bin "$@" >said 2>&1; }
 alone venv/bin/python without_mpi.py narrowcast.selftest || fail "the self-test: $(tail -n 3 said)"
 [ "$(grep -c '^ok ' said)" = 6 ] || fail "the self-test says $(cat said)"
+cmp "$B/_card_layout.py" venv/lib/python3*/site-packages/narrowcast/_card_layout.py || fail 'the wheel has no layouts of cards'
 alone NARROWCAST_LIBRARY=/no/such.so venv/bin/python -m narrowcast.selftest && fail 'the self-test passes without a library'
 grep -q '^FAIL  library: narrowcast: cannot load libnarrowcast.so.0 (/no/such.so: ' said || fail "without a library: $(cat said)"
 

@@ -1,0 +1,226 @@
+"""card_checks.py : a part of test_card.sh: narrowcast.card against a card, and against the Python of tests/conformance.
+
+usage: card_checks.py PART ADDRESS     PART: rules (needs no card), sums, narrow, errors, losses"""
+
+import itertools
+import random
+import socket
+import sys
+import threading
+
+import numpy as np
+
+import narrowcast_card
+import narrowcast_format as nf
+import narrowcast_packets as pk
+import narrowcast_sums as ns
+from narrowcast import _packet, card as nc
+from narrowcast._packet import Packet, card_format, layout
+
+SEED = 7
+FORMATS = [f"e{e}m{w - 1 - e}{kind}" for w in (4, 8) for e in range(1, 6) for kind in ("", "f", "fn") if w - 1 - e >= 0] + ["fp16"]
+
+
+def rules():
+    """Formats, packets and the judgement of PONGs are those of FORMAT.md."""
+    known = 0
+    for name in FORMATS + ["e6m1", "e5m9", "e4m3x", "fp32", "bf16", ""]:
+        try:
+            byte, width = card_format(name)
+        except ValueError:
+            byte = None
+        try:
+            fmt = nf.parse_format(name)
+            wanted = pk.format_byte(fmt) if pk.card_format(pk.format_byte(fmt)) == fmt else None
+        except ValueError:
+            wanted = None
+        assert byte == wanted and (byte is None or width == fmt.width), (name, byte, wanted)
+        known += byte is not None
+    assert known == 16, known
+    assert _packet._HEADER.format == pk.HEADER.format and list(layout.COUNTERS) == list(narrowcast_card.COUNTERS)
+    assert nc._MESSAGE.format == narrowcast_card.MESSAGE.format
+    data = bytes(range(256)) * 3
+    assert _packet.crc32c(data) == pk.crc(0, data)
+    fields = dict(rank=3, key=2**63 + 5, job=2, slot=17, chunk=2**32 - 1, op=1, flags=1, beats=2, in_fmt=0x43, out_fmt=0x30, out_shift=6,
+                  tag=2**31, status=4, echo=9, count=99, payload=data[:128])
+    frame = Packet(**fields).frame()
+    assert frame == pk.Packet(**fields).frame() and pk.frame_error(frame) is None
+    read = Packet.parse(frame)
+    assert all(getattr(read, name) == value for name, value in fields.items())
+    for at in (0, 4, 40, 59, 60, 64, 191):
+        fails(ValueError, "damaged", Packet.parse, frame[:at] + bytes([frame[at] ^ 1]) + frame[at + 1:])
+    fails(ValueError, "must be beats", Packet.parse, frame[:-1])
+    fails(ValueError, "no field of a packet 'chunks'", Packet, chunks=1)
+
+    job = nc.Job.__new__(nc.Job)
+    job.card = type("AnyCard", (), {"name": "any"})
+    for c, move, state, is_in in itertools.product((0, 1, 2**32 - 1), (-2, -1, 0, 1, 2), layout.SLOT_STATES, (False, True)):
+        chunk = (c + move) % 2**32
+        wanted = pk.pong_action(c, c == 0, state, chunk, is_in)
+        pong = Packet(op=layout.OPS["PONG"], status=state, chunk=chunk, tag=2 * is_in)
+        try:
+            action = "send again" if job.should_repeat(Packet(rank=1, chunk=c), pong) else "wait"
+        except nc.CardError:
+            action = "abandon"
+        assert action == wanted, (c, move, state, is_in, action, wanted)
+
+
+    # datagrams that are not the job's
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    job._sockets, job.key, job.index, job.slot_base, job.slots, job.ignored, job.timeout = [None, ours], 77, 2, 16, 8, 0, 5
+    right = dict(rank=1, key=77, job=2, slot=16, op=layout.OPS["RESULT"], tag=6, count=1, payload=bytes(64))
+    for other in (dict(rank=0), dict(key=78), dict(job=1), dict(slot=15), dict(slot=24)):
+        theirs.send(Packet(**{**right, **other}).frame())
+    theirs.send(Packet(**right).frame()[:-1] + b"x")
+    theirs.send(Packet(**right).frame())
+    assert job.receive(1, 1).frame() == Packet(**right).frame() and job.ignored == 6, job.ignored
+    for other in (dict(tag=7), dict(count=2), dict(chunk=1), {}):
+        theirs.send(Packet(**{**right, **other}).frame())
+    waiting = {(1, 16, 0): Packet(**{**right, "op": layout.OPS["SUM"]})}
+    assert list(job._collect(waiting)) == [(1, 16, 0)] and not waiting and job.ignored == 9, job.ignored
+
+
+def fails(kind, text, function, *args, **kwargs):
+    """function must raise kind with text, in one line."""
+    try:
+        function(*args, **kwargs)
+    except kind as e:
+        assert text in str(e) and "\n" not in str(e), f"'{e}' does not say '{text}'"
+    else:
+        raise AssertionError(f"no {kind.__name__} '{text}'")
+
+
+def reference(fmt, out, codes, shift, saturate):
+    """Codes and status bits of the sum, by chapter 7."""
+    pairs = [ns.sum_exact(fmt, out, [int(c) for c in column], shift, "saturate" if saturate else "inf") for column in zip(*codes)]
+    return [code for code, _ in pairs], {name for name, bit in layout.STATUS_BITS.items() if any(s >> bit & 1 for _, s in pairs)}
+
+
+def sums(address):
+    """Jobs of two and three ranks in several formats: sums, flags and frames are those of the reference."""
+    rng = random.Random(SEED)
+    with nc.Card(address) as card:
+        assert card.read("ID") == layout.REGISTER_CONST["ID_VALUE"] and card.read("CAP_SLOTS") == card.slots
+        before = card.counters()
+        for ranks, name, out_name, shift, saturate, n in ((2, "e4m3", "e4m3", 0, True, 300), (2, "e5m2", "e4m3", 1, False, 70),
+                                                        (3, "e3m0", "e3m0", 0, True, 513), (2, "fp16", "e4m3fn", 0, True, 33),
+                                                        (2, "e2m1f", "fp16", 0, True, 200), (2, "e2m5f", "e2m5f", 1, True, 64)):
+            fmt, out = nf.parse_format(name), nf.parse_format(out_name)
+            codes = [np.array([rng.randrange(2**fmt.width) for _ in range(n)], np.uint16) for _ in range(ranks)]
+            with card.job(ranks, name, out_name, slots=2, beats=4) as job:
+                total = job.sum(codes, shift, saturate)
+                wanted, status = reference(fmt, out, codes, shift, saturate)
+                assert total.codes.tolist() == wanted, (name, out_name)
+                assert total.status == status, (name, total.status, status)
+                assert job.ignored == 0, job.ignored
+        with card.job(2) as job:
+            x = [np.linspace(-3, 3, 100, dtype=np.float32), np.ones(100)]
+            codes = [nc.cast.encode(v, format="e4m3").data for v in x]
+            total = job.sum(x)
+            wanted, _ = reference(nf.parse_format("e4m3"), nf.parse_format("e4m3"), codes, 0, True)
+            assert total.codes.tolist() == wanted and total.values.dtype == np.float32
+            assert total.values.tolist() == [float(nf.f32(nf.uncast(nf.parse_format("e4m3"), c))) for c in wanted]
+            assert job.sum([[], []]).codes.size == 0
+            lost(job)
+        after = card.counters()
+        assert after["IN_RESENT"] - before["IN_RESENT"] == 1 and after["DROP_DUPLICATE"] == before["DROP_DUPLICATE"]
+        assert after["OUT_RESULT"] - before["OUT_RESULT"] == after["IN_ADDED"] - before["IN_ADDED"] + 1 > 20
+
+
+def narrow(address):
+    """A card with Narrow=1."""
+    with nc.Card(address) as card:
+        fails(nc.CardError, "take format e1m6f or e2m5f", card.job, 2)
+        with card.job(2, "e2m5f", "e4m3") as job:
+            assert job.sum([[1.5], [2.25]]).values.tolist() == [3.75]
+
+
+def lost(job):
+    """A contribution is lost, then a result; both are sent again."""
+    codes = [np.arange(64, dtype=np.uint8), np.full(64, 0x38, np.uint8)]
+    first, second = (own[0] for own in job.cut(codes))
+    waiting = pk.Waiting(0, job.index, job.key, job.slot_base, job.slots)
+    waiting.sent(pk.parse(first.frame()))
+    job.send(first)
+    pongs = []
+    for rank in (0, 1):  # rank 1's packet is lost
+        job.ping(rank, first.slot, echo=rank + 10)
+        pongs.append(job.receive(rank))
+        assert (pongs[rank].op_name, pongs[rank].ranks_in, pongs[rank].echo) == ("PONG", [0], rank + 10), pongs[rank]
+    assert not job.should_repeat(first, pongs[0]) and job.should_repeat(second, pongs[1])
+    job.send(second)
+    result = job.receive(0)  # lost
+    assert waiting.judge(result.frame()) == "accepted"
+    assert job.receive(1).payload == result.payload
+    job.ping(0, first.slot)
+    pong = job.receive(0)
+    assert layout.SLOT_STATES[pong.status] == "KEPT" and job.should_repeat(first, pong)
+    job.send(first)
+    assert job.receive(0).frame() == result.frame()
+    fmt = nf.parse_format("e4m3")
+    assert list(result.payload) == reference(fmt, fmt, codes, 0, True)[0]
+
+
+def losses(address):
+    """A network that loses, repeats and reorders: the sum stays."""
+    fmt, rng = nf.parse_format("e4m3"), np.random.default_rng(SEED)
+    codes = [rng.integers(0, 0x70, 8000, dtype=np.uint8) for _ in range(2)]
+    with nc.Card(address) as card, card.job(2, beats=8) as job:
+        total = job.sum(codes)
+        table = {pair: ns.sum_exact(fmt, fmt, pair)[0] for pair in set(zip(*(c.tolist() for c in codes)))}
+        assert total.codes.tolist() == [table[pair] for pair in zip(*(c.tolist() for c in codes))]
+        counters = card.counters()
+        assert counters["IN_PING"] > 0 and counters["IN_RESENT"] + counters["DROP_DUPLICATE"] > 0, counters
+
+
+def errors(address):
+    """Each mistake raises one line that has the remedy."""
+    fails(ValueError, "must be HOST:PORT", nc.Card, "127.0.0.1")
+    fails(nc.CardError, "start one with `narrowcast sim --listen 127.0.0.1:1`", nc.Card, "127.0.0.1:1")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=lambda: server.accept()[0].sendall(bytes(40)), daemon=True).start()
+        fails(nc.CardError, "no card of this version", nc.Card, "127.0.0.1:%d" % server.getsockname()[1])
+    with nc.Card(address) as card:
+        fails(ValueError, "did you mean 'CAP_SLOTS'?", card.read, "CAP_SLOT")
+        fails(ValueError, "register STATUS is RO", card.write, "STATUS", 1)
+        fails(ValueError, "register JOB_KEY_LO is WO", card.read, "JOB_KEY_LO")
+        fails(nc.CardError, "refuses register DROP_IN", card.write, "DROP_IN", 1)
+        fails(ValueError, "at most 512", card.batch, [("ID", None)] * 513)
+        fails(ValueError, "takes 1 to 64", card.job, 65)
+        fails(ValueError, f"has {card.slots}", card.job, 2, slots=card.slots + 1)
+        fails(ValueError, "e4m3fn", card.job, 2, "e4m4")
+        fails(ValueError, "takes 2 to", card.job, 2, "e3m0", "e4m3", beats=1)
+        fails(nc.CardError, "more than half", card.job, 2, slots=card.slots)
+        jobs = [card.job(1, slots=1) for _ in range(card.jobs)]
+        fails(nc.CardError, "no free job", card.job, 1, slots=1)
+        jobs.pop().close()
+        job = card.job(2, slots=1, timeout=0.3)
+        fails(ValueError, "need 2 of equal size", job.sum, [[1.0], [1.0, 2.0]])
+        fails(ValueError, "need 2 of equal size", job.sum, [[1.0]])
+        fails(ValueError, "more than 8 bits", job.sum, [np.array([256]), np.array([1])])
+        fails(TypeError, "must be floats", job.sum, [["a"], ["b"]])
+        fails(nc.CardError, "BAD_FORMAT", job.sum, [[1.0], [1.0]], 7)
+        job.close()
+        fails(nc.CardError, "the job is closed", job.sum, [[1.0], [1.0]])
+        job = card.job(2, slots=1, timeout=0.3)
+        fails(nc.CardError, "the card has those of ranks [0]", job.exchange, [job.cut([[1.0], [1.0]])[0]])
+        fails(nc.CardError, "rank 1 got no answer", job.receive, 1, 0.1)
+        card._socket.shutdown(socket.SHUT_RDWR)
+        fails(nc.CardError, "its jobs have ended: open a new Card", card.read, "ID")
+    fails(nc.CardError, "is closed: open a new Card", card.read, "ID")
+    card = nc.Card(address)
+    card._socket.shutdown(socket.SHUT_RDWR)  # as the card does after 10 s without a job
+    assert card.read("VERSION") == 1
+    opened = [card]
+    try:
+        while len(opened) < 100:
+            opened.append(nc.Card(address))
+    except nc.CardError as e:
+        assert "close another Card" in str(e), e
+    else:
+        raise AssertionError("100 control connections")
+    for each in opened:
+        each.close()
+
+
+{"rules": lambda _: rules(), "sums": sums, "narrow": narrow, "losses": losses, "errors": errors}[sys.argv[1]](sys.argv[2])
