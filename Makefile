@@ -350,7 +350,7 @@ $(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sh $(addprefix hls/card/,nc_pkg.sv.in card.def pa
 $(B)/narrowcast.lua: hls/card/narrowcast.lua.in hls/card/packet.def
 	$(Q)mkdir -p $(@D); $(CC) -E -P -undef -x c -I. $< | sed 's/" "//g; /^$$/d' >$@
 # Python takes neighbouring strings as one. narrowcast.card reads the file.
-$(B)/_card_layout.py: $(addprefix hls/card/,card_layout.py.in packet.def regs.def simlink.def)
+$(B)/_card_layout.py: $(addprefix hls/card/,card_layout.py.in packet.def regs.def shell.def lease.def simlink.def)
 	$(Q)mkdir -p $(@D); $(CC) -E -P -undef -x c -I. $< | sed '/^$$/d' >$@
 # LiteEth in a Python virtual environment, and its Verilog.
 $(B)/shell/venv/done: rtl/shell/venv.sh rtl/shell/requirements.txt

@@ -1,12 +1,14 @@
 """card_checks.py : a part of test_card.sh: narrowcast.card against a card, and against the Python of tests/conformance.
 
-usage: card_checks.py PART ADDRESS     PART: rules (needs no card), sums, narrow, errors, losses"""
+usage: card_checks.py PART [ADDRESS]     PART: rules (needs no card), sums, narrow, errors, losses, lease, renewal"""
 
 import itertools
 import random
 import socket
+import struct
 import sys
 import threading
+import time
 
 import numpy as np
 
@@ -14,7 +16,7 @@ import narrowcast_card
 import narrowcast_format as nf
 import narrowcast_packets as pk
 import narrowcast_sums as ns
-from narrowcast import _packet, card as nc
+from narrowcast import _link, _packet, card as nc
 from narrowcast._packet import Packet, card_format, layout
 
 SEED = 7
@@ -38,7 +40,7 @@ def rules():
         known += byte is not None
     assert known == 16, known
     assert _packet._HEADER.format == pk.HEADER.format and list(layout.COUNTERS) == list(narrowcast_card.COUNTERS)
-    assert nc._MESSAGE.format == narrowcast_card.MESSAGE.format
+    assert _link._MESSAGE.format == narrowcast_card.MESSAGE.format
     data = bytes(range(256)) * 3
     assert _packet.crc32c(data) == pk.crc(0, data)
     fields = dict(rank=3, key=2**63 + 5, job=2, slot=17, chunk=2**32 - 1, op=1, flags=1, beats=2, in_fmt=0x43, out_fmt=0x30, out_shift=6,
@@ -78,6 +80,67 @@ def rules():
         theirs.send(Packet(**{**right, **other}).frame())
     waiting = {(1, 16, 0): Packet(**{**right, "op": layout.OPS["SUM"]})}
     assert list(job._collect(waiting)) == [(1, 16, 0)] and not waiting and job.ignored == 9, job.ignored
+
+
+    leases()
+    late_answer()
+
+
+def late_answer():
+    """The answer to a request that was given up is not taken for the next one's."""
+    model = narrowcast_card.Card()
+
+    def serve(server):
+        for late in (True, False):
+            stream, host = narrowcast_card.Stream(model), server.accept()[0]
+            host.sendall(stream.hello())
+            n = 0
+            while data := host.recv(1 << 12):
+                n += 1
+                if late and n == 2:
+                    time.sleep(0.4)
+                try:
+                    host.sendall(stream.feed(data))
+                except OSError:
+                    break
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=serve, args=(server,), daemon=True).start()
+        with nc.Card("127.0.0.1:%d" % server.getsockname()[1], timeout=20) as card:
+            card.link._socket.settimeout(0.2)
+            fails(nc.CardError, "does not answer within", card.read, "CAP_SLOTS")
+            time.sleep(0.4)
+            assert card.read("VERSION") == 1
+
+
+def leases():
+    """The card of the reference takes requests; wrong answers before each right one are ignored."""
+    model = narrowcast_card.Leases(narrowcast_card.Card())
+    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    server.bind(("127.0.0.1", 0))
+
+    def serve():
+        while True:
+            request, host = server.recvfrom(1 << 12)
+            if request == b"end":
+                return
+            answer = model.receive(request)
+            words = list(struct.unpack(f"<{len(answer) // 4}I", answer))[:-1]
+            for at in (1, 2, 3, 4):  # kind, sequence number, secret
+                other = struct.pack(f"<{len(words)}I", *words[:at], words[at] ^ 1, *words[at + 1:])
+                server.sendto(other + struct.pack("<I", pk.crc(0, other)), host)
+            server.sendto(answer[:-8] + bytes([answer[-8] ^ 1]) + answer[-7:], host)  # a value
+            server.sendto(answer[:8], host)
+            server.sendto(answer, host)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    with nc.Card("eth://127.0.0.1:%d" % server.getsockname()[1]) as card:
+        assert card.slots == len(model.card.slots) and card.read("ID") == model.card.read(0) and len(model.leases) == 1
+        assert model.dropped == 0 and card.counters() == dict.fromkeys(narrowcast_card.COUNTERS, 0)
+    assert not model.leases
+    server.sendto(b"end", server.getsockname())
+    thread.join()
 
 
 def fails(kind, text, function, *args, **kwargs):
@@ -133,6 +196,38 @@ def narrow(address):
         fails(nc.CardError, "take format e1m6f or e2m5f", card.job, 2)
         with card.job(2, "e2m5f", "e4m3") as job:
             assert job.sum([[1.5], [2.25]]).values.tolist() == [3.75]
+
+
+def lease(address):
+    """Control by a lease."""
+    fails(nc.CardError, "--control 1`", nc.Card, "eth://127.0.0.1:1")
+    with nc.Card(address) as card:
+        fails(ValueError, "at most 28", card.batch, [("ID", None)] * 29)
+        fails(nc.CardError, "do not tell clocks", card.clocks)
+        with card.job(20) as job:  # more ranks than a request has room for
+            assert job.sum([[1.0]] * 20).values.tolist() == [20]
+            card.link._request("CLOSE")
+            fails(nc.CardError, "has ended, as after 5 s of silence", card.read, "ID")
+        assert card.read("ID") == layout.REGISTER_CONST["ID_VALUE"]  # by a new lease
+        with card.job(2) as job:
+            card.link._sequence += 1
+            fails(nc.CardError, "missed a request", card.read, "ID")
+    opened = []
+    try:
+        while len(opened) < 20:
+            opened.append(nc.Card(address))
+    except nc.CardError as e:
+        assert "no free lease: close another Card" in str(e), e
+    assert len(opened) == layout.LEASE["MAX"], len(opened)
+    for each in opened:
+        each.close()
+
+
+def renewal(address):
+    """A lease outlives a pause."""
+    with nc.Card(address) as card, card.job(1) as job:
+        time.sleep(6.5)
+        assert job.sum([[1.0]]).values.tolist() == [1] and card.read("ID")
 
 
 def lost(job):
@@ -194,7 +289,7 @@ def errors(address):
         jobs = [card.job(1, slots=1) for _ in range(card.jobs)]
         fails(nc.CardError, "no free job", card.job, 1, slots=1)
         jobs.pop().close()
-        job = card.job(2, slots=1, timeout=0.3)
+        job = card.job(2, slots=1)
         fails(ValueError, "need 2 of equal size", job.sum, [[1.0], [1.0, 2.0]])
         fails(ValueError, "need 2 of equal size", job.sum, [[1.0]])
         fails(ValueError, "more than 8 bits", job.sum, [np.array([256]), np.array([1])])
@@ -202,14 +297,14 @@ def errors(address):
         fails(nc.CardError, "BAD_FORMAT", job.sum, [[1.0], [1.0]], 7)
         job.close()
         fails(nc.CardError, "the job is closed", job.sum, [[1.0], [1.0]])
-        job = card.job(2, slots=1, timeout=0.3)
+        job = card.job(2, slots=1, timeout=1)
         fails(nc.CardError, "the card has those of ranks [0]", job.exchange, [job.cut([[1.0], [1.0]])[0]])
         fails(nc.CardError, "rank 1 got no answer", job.receive, 1, 0.1)
-        card._socket.shutdown(socket.SHUT_RDWR)
+        card.link._socket.shutdown(socket.SHUT_RDWR)
         fails(nc.CardError, "its jobs have ended: open a new Card", card.read, "ID")
     fails(nc.CardError, "is closed: open a new Card", card.read, "ID")
     card = nc.Card(address)
-    card._socket.shutdown(socket.SHUT_RDWR)  # as the card does after 10 s without a job
+    card.link._socket.shutdown(socket.SHUT_RDWR)  # as the card does after 10 s without a job
     assert card.read("VERSION") == 1
     opened = [card]
     try:
@@ -223,4 +318,5 @@ def errors(address):
         each.close()
 
 
-{"rules": lambda _: rules(), "sums": sums, "narrow": narrow, "losses": losses, "errors": errors}[sys.argv[1]](sys.argv[2])
+PARTS = {"rules": rules, "sums": sums, "narrow": narrow, "errors": errors, "losses": losses, "lease": lease, "renewal": renewal}
+PARTS[sys.argv[1]](*sys.argv[2:])

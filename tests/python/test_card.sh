@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_card.sh : narrowcast.card drives simulated cards, in C and Verilated. Sums, packets and rules are those of the Python of
-# tests/conformance. Runs the example of host/python/README.md.
+# test_card.sh : narrowcast.card drives simulated cards, in C and Verilated, over TCP and by leases. Sums,
+# packets and rules are those of the Python of tests/conformance. Runs the example of host/python/README.md.
 set -u
 . "$(dirname "$0")/../lib/in_folder.sh"
 tree=$(dirname "$here")
@@ -25,7 +25,7 @@ end_card() {
 }
 checks() { timeout 60 "$python" "$tree/tests/python/card_checks.py" "$@" >said 2>&1 || fail "$*: $(tail -n 4 said)"; }
 
-checks rules -
+checks rules
 card --engine c
 for part in sums errors; do checks $part "$at"; done
 # the example prints what its remarks say
@@ -43,11 +43,12 @@ diff wanted printed >said || fail "the example: $(cat said)"
 "$python" - "$at" $card >said 2>&1 <<'END' || fail "a card that ended: $(tail -n 3 said)"
 import os, sys, time
 import narrowcast.card as nc
-job = nc.Card(sys.argv[1]).job(1, timeout=1)
+job = nc.Card(sys.argv[1]).job(1)
 os.kill(int(sys.argv[2]), 15)
-time.sleep(0.2)
 try:
-    job.sum([[1.0]])
+    for _ in range(100):
+        job.sum([[1.0]])
+        time.sleep(0.1)
 except nc.CardError as e:
     assert "its process has ended" in str(e), e
 else:
@@ -66,6 +67,21 @@ else
     card --engine narrow
     checks narrow "$at"
     end_card
+    for network in '' '--drop 0.1 --dup 0.1 --seed 5'; do
+        # shellcheck disable=SC2086 # words
+        card --engine c --control 0 $network
+        at=eth://$(sed -n 's/^listening on .*, controlled at //p' out)
+        if [ "$network" ]; then
+            timeout 60 "$python" "$tree/tests/python/card_checks.py" renewal "$at" >renewed 2>&1 &
+            renewal=$!
+            checks losses "$at"
+            wait $renewal || fail "renewal: $(tail -n 4 renewed)"
+        else
+            checks sums "$at"
+            checks lease "$at"
+        fi
+        end_card
+    done
 fi
 # without the generated file
 cp "$NARROWCAST_LIBRARY" .

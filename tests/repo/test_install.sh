@@ -31,7 +31,7 @@ all_read "$dir/listing"
 {
     echo ./opt/nc/bin/narrowcast ./opt/nc/bin/narrowcast-sim ./opt/nc/include/narrowcast.h ./opt/nc/lib/libnarrowcast-pmpi.so ./opt/nc/lib/libnccl-net-narrowcast.so ./opt/nc/lib/libnarrowcast.{a,so,so.0} \
         "./opt/nc/lib/libnarrowcast.so.$version" ./opt/nc/lib/pkgconfig/narrowcast.pc ./opt/nc/share/bash-completion/completions/narrowcast \
-        ./opt/nc/share/doc/narrowcast/LICENSE ./opt/nc/share/man/man1/narrowcast.1 ./opt/nc/share/man/man3/narrowcast.3 ./opt/nc/share/narrowcast/python/narrowcast/{__init__.py,_card_layout.py,_gloo.py,_library.py,_packet.py,_place.py,card.py,cast.py,ddp.py,fsdp.py,py.typed,selftest.py} \
+        ./opt/nc/share/doc/narrowcast/LICENSE ./opt/nc/share/man/man1/narrowcast.1 ./opt/nc/share/man/man3/narrowcast.3 ./opt/nc/share/narrowcast/python/narrowcast/{__init__.py,_card_layout.py,_gloo.py,_library.py,_link.py,_packet.py,_place.py,card.py,cast.py,ddp.py,fsdp.py,py.typed,selftest.py} \
         "./opt/nc/lib/$(uname -m)-linux-gnu/wireshark/plugins/narrowcast.lua"
     (cd "$tree/tests/conformance/vectors" && printf './opt/nc/share/narrowcast/vectors/%s\n' *.jsonl)
     "$n" --help | awk '/^  [a-z]+ +[^ ]/ && !/narrowcast/ { print "./opt/nc/share/man/man1/narrowcast-" $1 ".1" }'

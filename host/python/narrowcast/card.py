@@ -5,8 +5,8 @@
             total = job.sum([x0, x1])                                 # numpy arrays of floats, or of codes
         print(total.values, card.counters()["IN_ADDED"])
 
-Needs numpy. Floats are cast by libnarrowcast.so.0; codes need no library. Control messages: hls/card/simlink.h. Rules for ranks:
-tests/conformance/FORMAT.md, chapters 14 and 17."""
+Needs numpy. Floats are cast by libnarrowcast.so.0; codes need no library. Rules for ranks: tests/conformance/FORMAT.md, chapters 14
+and 17."""
 
 from __future__ import annotations
 
@@ -21,16 +21,10 @@ from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import cast
+from ._link import READ, CardError, Lease, Stream
 from ._packet import BEAT, Packet, card_format, crc32c, find, layout, pack, unpack
 
-
-_MESSAGE = struct.Struct("<4I3Q")  # struct simlink: kind, status, bytes, zero, a, b, c
-_READ = 1 << 31  # of an operation in a BATCH
-assert _MESSAGE.size == layout.LINK_CONST["BYTES"]
-
-
-class CardError(RuntimeError):
-    """A card that cannot be reached, refuses, or does not answer. The text has the remedy."""
+Operation = Tuple[str, Optional[int]]  # a register, and the value to write; None: read it
 
 
 @dataclass
@@ -53,81 +47,58 @@ class Sum:
 # ---- control
 
 class Card:
-    """A card that a process such as `narrowcast sim --listen HOST:PORT` owns. Its jobs end with this object's connection.
+    """A card and control of it. Jobs end with this object.
 
-    address   "HOST:PORT", of frames and control
+    address   "HOST:PORT": a card that a process such as `narrowcast sim --listen HOST:PORT` owns
+              "eth://HOST:PORT": a card with a control port of its own (`narrowcast sim --control PORT`), by a lease
     timeout   seconds that the card has for an answer
 
-    Raises CardError. The card closes a connection without a job after 10 s; the next call connects again."""
+    Raises CardError."""
 
     def __init__(self, address: str, timeout: float = 3.0) -> None:
-        self.name, self.timeout, self._socket = address.split("://")[-1], timeout, None
+        scheme, _, place = address.rpartition("://")
+        host, _, port = place.rpartition(":")
+        if scheme not in ("", "udp", "eth") or not host or not port.isdigit() or not 0 < int(port) < 65536:
+            raise ValueError(f"a card at '{address}': must be HOST:PORT or eth://HOST:PORT, as 127.0.0.1:4711")
+        self.name = address if scheme == "eth" else place
         self._jobs: List[Job] = []
-        host, _, port = self.name.rpartition(":")
-        if not host or not port.isdigit() or not 0 < int(port) < 65536:
-            raise ValueError(f"a card at '{address}': must be HOST:PORT, as 127.0.0.1:4711")
-        self._place = host, int(port)
-        self._connect()
+        self._link: Union[Stream, Lease, None] = (Lease if scheme == "eth" else Stream)(self.name, (host, int(port)), timeout)
         read = self.batch([(name, None) for name in ("ID", "VERSION", "CAP_SLOTS", "CAP_JOBS", "CAP_BEATS", "CAP_FORMATS")])
         if read[:2] != [layout.REGISTER_CONST["ID_VALUE"], layout.REGISTER_CONST["VERSION_VALUE"]]:
             raise CardError(f"card {self.name} has id {read[0]:#x}, version {read[1]}: use this package with a card of its version")
         self.slots, self.jobs, self.most_ranks, self.beats = read[2], read[3] & 0xFFFF, read[3] >> 16, read[4]
         self._formats = read[5]
 
-    def _connect(self) -> None:
-        try:
-            self._socket = socket.create_connection(self._place, self.timeout)
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            kind, status, _, _, version, _, _ = _MESSAGE.unpack(self._take(_MESSAGE.size))
-        except OSError as e:
-            raise CardError(f"no card answers at {self.name} ({e.strerror or e}): start one with "
-                            f"`narrowcast sim --listen {self.name}`") from None
-        if (kind, version) != (layout.LINK_KINDS["HELLO"], layout.LINK_CONST["VERSION"]):
-            raise CardError(f"what answers at {self.name} is no card of this version: use the narrowcast sim of this package's version")
-        if status == layout.LINK_CONST["FULL"]:
-            raise CardError(f"card {self.name} has as many control connections as it takes: close another Card or program")
-
-    def _take(self, n: int) -> bytes:
-        data = b""
-        while len(data) < n:
-            part = self._socket.recv(n - len(data))
-            if not part:
-                raise ConnectionResetError(0, "the connection was closed")
-            data += part
-        return data
-
-    def _ask(self, kind: str, body: bytes = b"", again: bool = True) -> Tuple[int, Tuple[int, int, int], bytes]:
-        """Return status, a to c, and the body of the answer."""
-        if self._socket is None:
+    @property
+    def link(self) -> Union[Stream, Lease]:
+        if self._link is None:
             raise CardError(f"card {self.name} is closed: open a new Card")
-        try:
-            self._socket.sendall(_MESSAGE.pack(layout.LINK_KINDS[kind], 0, len(body), 0, 0, 0, 0) + body)
-            _, status, n, _, a, b, c = _MESSAGE.unpack(self._take(_MESSAGE.size))
-            return status, (a, b, c), self._take(n)
-        except socket.timeout:
-            raise CardError(f"card {self.name} does not answer within {self.timeout} s: look at its process, or raise timeout=") from None
-        except OSError as e:
-            if self._jobs or not again:
-                raise CardError(f"card {self.name} has closed its control connection ({e.strerror}), and its jobs have ended: "
-                                "open a new Card") from None
-        self._socket.close()
-        self._connect()  # closed because it was idle
-        return self._ask(kind, body, again=False)
+        return self._link
 
-    def _operations(self, operations: Sequence[Tuple[str, Optional[int]]]) -> List[int]:
+    def _operations(self, operations: Sequence[Operation]) -> List[int]:
         """Do operations in turn. Return those done: values read, 0 for writes; fewer if the card refuses one."""
         words = []
         for name, value in operations:
             at, access, _ = find("register", name, layout.REGISTERS)
             if access == ("WO" if value is None else "RO"):
                 raise ValueError(f"register {name} is {access}: it cannot be {'read' if value is None else 'written'}")
-            words += [at | _READ, 0] if value is None else [at, value & 0xFFFFFFFF]
-        if len(operations) > layout.LINK_CONST["BATCH_MAX"]:
-            raise ValueError(f"{len(operations)} operations: at most {layout.LINK_CONST['BATCH_MAX']} at once")
-        _, (done, _, _), body = self._ask("BATCH", struct.pack(f"<{len(words)}I", *words))
-        return list(struct.unpack(f"<{done}I", body[:4 * done]))
+            words += [at | READ, 0] if value is None else [at, value & 0xFFFFFFFF]
+        if len(operations) > self.link.most:
+            raise ValueError(f"{len(operations)} operations: at most {self.link.most} at once")
+        return self.link.operate(words, again=not self._jobs)
 
-    def batch(self, operations: Sequence[Tuple[str, Optional[int]]]) -> List[int]:
+    def _batches(self, groups: Sequence[Sequence[Operation]], first: Sequence[Operation] = ()) -> List[int]:
+        """Do groups of operations, as many at once as the link takes, each time after `first`. Return the values of the groups."""
+        values: List[int] = []
+        now: List[Operation] = []
+        for i, group in enumerate(groups):
+            now += group
+            if i + 1 == len(groups) or len(first) + len(now) + len(groups[i + 1]) > self.link.most:
+                values += self.batch([*first, *now])[len(first):]
+                now = []
+        return values
+
+    def batch(self, operations: Sequence[Operation]) -> List[int]:
         """Read (name, None) and write (name, value) registers in turn, without another program's operations in between.
 
         Return a value for each, 0 for writes. Raises CardError if the card refuses one, ValueError for a wrong name."""
@@ -152,15 +123,13 @@ class Card:
     def counters(self) -> Dict[str, int]:
         """Return all counters by name, latched together."""
         bits = layout.REGISTER_BITS
-        words = [("CTRL", 1 << bits["CTRL", "ENABLE"] | 1 << bits["CTRL", "LATCH"])]  # type: List[Tuple[str, Optional[int]]]
-        for index, _ in layout.COUNTERS.values():
-            words += [("COUNTER_INDEX", index), ("COUNTER_LO", None), ("COUNTER_HI", None)]
-        got = self.batch(words)
-        return {name: got[3 * i + 2] | got[3 * i + 3] << 32 for i, name in enumerate(layout.COUNTERS)}
+        self.write("CTRL", 1 << bits["CTRL", "ENABLE"] | 1 << bits["CTRL", "LATCH"])
+        got = self._batches([[("COUNTER_INDEX", i), ("COUNTER_LO", None), ("COUNTER_HI", None)] for i, _ in layout.COUNTERS.values()])
+        return {name: got[3 * i + 1] | got[3 * i + 2] << 32 for i, name in enumerate(layout.COUNTERS)}
 
     def clocks(self) -> int:
         """Return the clocks in which a Verilated card was busy; 0 of one in C."""
-        return self._ask("TIME")[1][0]
+        return self.link.clocks()
 
     def job(self, ranks: int, format: str = "e4m3", out_format: Optional[str] = None, slots: int = 16,
             beats: Optional[int] = None, timeout: float = 5.0) -> "Job":
@@ -175,12 +144,12 @@ class Card:
         return Job(self, ranks, format, out_format or format, slots, beats, timeout)
 
     def close(self) -> None:
-        """Stop all jobs and close the connection."""
+        """Stop all jobs and end control."""
         for job in list(self._jobs):
             job.close()
-        if self._socket is not None:
-            self._socket.close()
-        self._socket = None
+        if self._link is not None:
+            self._link.close()
+        self._link = None
 
     def __enter__(self) -> "Card":
         return self
@@ -239,19 +208,18 @@ class Job:
                         f"close another job, or ask for fewer than slots={self.slots}")
 
     def _open_ranks(self) -> None:
-        _, (ip, port, _), _ = self.card._ask("ADDRESS")
+        host, port = self.card.link.frames_at()
         if not port:
             raise CardError(f"card {self.card.name} takes no frames from a network: start it with `narrowcast sim --listen HOST:PORT`")
-        host = socket.inet_ntoa(struct.pack(">I", ip)) if ip else self.card._socket.getpeername()[0]
-        words: List[Tuple[str, Optional[int]]] = [("JOB_INDEX", self.index)]
+        groups: List[List[Operation]] = []
         for rank in range(self.ranks):
             rank_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             self._sockets.append(rank_socket)
             rank_socket.connect((host, port))
             own, own_port = rank_socket.getsockname()
-            words += [("RANK_INDEX", rank), ("RANK_IP", int.from_bytes(socket.inet_aton(own), "big")), ("RANK_PORT", own_port),
-                      ("RANK_COMMIT", 1)]
-        self.card.batch(words)
+            groups.append([("RANK_INDEX", rank), ("RANK_IP", int.from_bytes(socket.inet_aton(own), "big")), ("RANK_PORT", own_port),
+                           ("RANK_COMMIT", 1)])
+        self.card._batches(groups, [("JOB_INDEX", self.index)])
 
     def _codes(self, contribution: Any) -> np.ndarray:
         x = np.asarray(contribution)
