@@ -29,7 +29,7 @@
 enum { LAYERS_MAX = 512, LOOKS_MAX = 1024 };
 
 struct options {
-    const char *data, *model, *format, *adaptive, *layers;
+    const char *data, *model, *format, *act, *adaptive, *layers;
     int64_t batch, steps, look, warmup;
     double lr;
 };
@@ -38,8 +38,9 @@ struct options {
 static const struct opt opts[] = {
     {"data", "SPEC", "synthetic", dataset_help, TEXT_AT(data)},
     {"model", "NAME", "resnet110", "A network of `narrowcast train`.", TEXT_AT(model)},
-    {"format", "F", "e5m10", "Format of activations, weights and activation gradients.",
-     TEXT_AT(format)},
+    {"format", "F", "e5m10", "Format of activation gradients.", TEXT_AT(format)},
+    {"act", "F", NULL, "Format of activations and weights; fp32: exact. Without it, --format's.",
+     TEXT_AT(act)},
     {"adaptive", "WORD", "adaptive", "Scales of layers: adaptive[:T,every,A,max].",
      TEXT_AT(adaptive)},
     {"batch", "N", "32", "Images in a step.", INT_AT(batch, 1, 65536)},
@@ -80,7 +81,8 @@ struct bench {
     struct optim *optim;
     real *w, *grads[2]; /* grads: of the two references */
     size_t n;
-    double moving; /* the dynamic scheme's scale */
+    struct mf_fmt errors; /* of activation gradients */
+    double moving;        /* the dynamic scheme's scale */
     struct scale_tally fp32[LAYERS_MAX];
     struct sums sums[SCHEMES];
     FILE *layers;
@@ -91,22 +93,28 @@ static int open_scheme(const struct bench *b, int scheme, struct nn_model **out)
     static struct round_setup rounds; /* of the last scheme; copied on open */
     struct scale_choice scale;
     char word[160];
-    snprintf(word, sizeof word, "act=%s,weight=%s%s%s,overflow=inf", b->o.format, b->o.format,
-             scheme == FP32_ERRORS ? "" : ",error=", scheme == FP32_ERRORS ? "" : b->o.format);
+    const char *act = b->o.act ? b->o.act : b->o.format;
+    const bool act_exact = !strcmp(act, "fp32");
+    const bool exact = scheme == FP32 || (scheme == FP32_ERRORS && act_exact);
+    if (act_exact)
+        snprintf(word, sizeof word, "error=%s,overflow=inf", b->o.format);
+    else
+        snprintf(word, sizeof word, "act=%s,weight=%s%s%s,overflow=inf", act, act,
+                 scheme == FP32_ERRORS ? "" : ",error=", scheme == FP32_ERRORS ? "" : b->o.format);
     TRY(round_spec(word, &rounds));
     TRY(scale_spec(b->o.adaptive, &scale));
     if (scale.kind != SCALE_ADAPTIVE)
         return ERR(-EINVAL, "--adaptive %s: want adaptive[:T,every,A,max]", b->o.adaptive);
-    scale_format(&scale.adaptive.rule, rounds.of[ROUND_WEIGHT].rule.fmt);
+    scale_format(&scale.adaptive.rule, b->errors);
     rounds.below = &nn_cpu;
     const double fixed = scheme == K16 ? 16 : scheme == K128 ? 128 : 0;
     const struct nn_setup setup = {.watched = true,
                                    .scaled = fixed > 0 || scheme >= DYNAMIC,
                                    .loss_scale = fixed,
                                    .adaptive = scheme == ADAPTIVE ? &scale.adaptive : NULL,
-                                   .round = scheme == FP32 ? NULL : &rounds};
-    TRY(nn_model_open(scheme == FP32 ? &nn_cpu : &nn_round, &setup, b->o.model,
-                      dataset_shape(b->data), b->data->n_classes, (int)b->o.batch, 1, out));
+                                   .round = exact ? NULL : &rounds};
+    TRY(nn_model_open(exact ? &nn_cpu : &nn_round, &setup, b->o.model, dataset_shape(b->data),
+                      b->data->n_classes, (int)b->o.batch, 1, out));
     nn_model_watch(*out, true);
     return 0;
 }
@@ -197,13 +205,9 @@ static int train(struct bench *b)
 {
     const size_t batch = (size_t)b->o.batch, per_epoch = b->data->n_train / batch;
     struct scale_choice any;
-    struct round_setup rounds;
     struct progress progress;
-    char word[64];
-    snprintf(word, sizeof word, "error=%s", b->o.format);
-    TRY(round_spec(word, &rounds));
     TRY(scale_spec("adaptive", &any));
-    scale_format(&any.adaptive.rule, rounds.of[ROUND_ACT_GRAD].rule.fmt);
+    scale_format(&any.adaptive.rule, b->errors);
     const int least_bin = ilogb(any.adaptive.rule.least) + TALLY_BIAS;
     progress_init(&progress, true);
     for (int step = 0; step < (int)b->o.steps; step++) {
@@ -241,8 +245,10 @@ static int train(struct bench *b)
 
 static void show(const struct bench *b)
 {
-    printf("%s in %s, %d steps of %d images, %s; a look every %d; underflow in %%\n", b->o.model,
-           b->o.format, (int)b->o.steps, (int)b->o.batch, b->o.adaptive, (int)b->o.look);
+    printf("%s in %s, activations in %s, %d steps of %d images, %s; a look every %d; underflow in "
+           "%%\n",
+           b->o.model, b->o.format, b->o.act ? b->o.act : b->o.format, (int)b->o.steps,
+           (int)b->o.batch, b->o.adaptive, (int)b->o.look);
     printf("| scheme | layer with most | median layer | layers above 1 %% | most lost to fp32 | L2 "
            "to fp32, "
            "%% | to fp32 errors, %% | overflowed |\n|---|---|---|---|---|---|---|---|\n");
@@ -257,6 +263,11 @@ static void show(const struct bench *b)
 static int open_bench(struct bench *b)
 {
     const struct optim_options sgd = {.momentum = 0.9, .weight_decay = 1e-4, .bias_rate = 1};
+    struct round_setup rounds;
+    char word[64];
+    snprintf(word, sizeof word, "error=%s", b->o.format);
+    TRY(round_spec(word, &rounds));
+    b->errors = rounds.of[ROUND_ACT_GRAD].rule.fmt;
     TRY(dataset_open(b->o.data, 0, &b->data));
     if ((size_t)b->o.batch > b->data->n_train)
         return ERR(-EINVAL, "--batch %d is more than the %zu training images", (int)b->o.batch,

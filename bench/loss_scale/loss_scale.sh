@@ -1,15 +1,17 @@
 #!/bin/bash
 # loss_scale.sh : measures the effect of scaling activation gradients on gradients and accuracy in
 # e5m10 on CIFAR-10.
-# usage: NARROWCAST_DATA=DIR bench/loss_scale/loss_scale.sh layers
-#        NARROWCAST_DATA=DIR bench/loss_scale/loss_scale.sh sweep [resnet20|resnet110 [SEEDS]]
-#        bench/loss_scale/loss_scale.sh --table [resnet20|resnet110]
+# usage: NARROWCAST_DATA=DIR bench/loss_scale/loss_scale.sh layers [resnet110|resnet8|resnet20]
+#        NARROWCAST_DATA=DIR bench/loss_scale/loss_scale.sh sweep [resnet20|resnet110|resnet8 [SEEDS]]
+#        bench/loss_scale/loss_scale.sh --table [resnet20|resnet110|resnet8]
 # DIR/cifar10 holds the binary batches.
 #   layers   200 steps of resnet110 (bench_loss_scale); one line per layer in
-#            $B/loss_scale/layers.tsv
+#            $B/loss_scale/layers.tsv. resnet8, resnet20: one table for each of e5m2, e4m3 and e3m4,
+#            in which only activation gradients are; a line per layer in layers-MODEL-FORMAT.tsv
 #   sweep    fp32, constant scales 1, 2, 4 ... 8192, dynamic, adaptive; 5 passes over 10,000 images
-#            (resnet110: fp32, none and adaptive, 3 over 5,000), SEEDS "1 2 3"; appends to
-#            $TABLES/scale-MODEL.tsv (bench/data)
+#            (resnet110: fp32, none and adaptive, 3 over 5,000; resnet8: 10 passes, with activation
+#            gradients in e5m2, e4m3 and e3m4), SEEDS "1 2 3"; appends to $TABLES/scale-MODEL.tsv
+#            (bench/data)
 #   --table  prints the results, and draws $B/loss_scale.svg for resnet20
 # With TABLES, another folder: SAMPLES, EPOCHS, RATE.
 set -eu
@@ -20,7 +22,19 @@ case ${1-} in
 layers)
     need_data 'cifar10/'
     mkdir -p "$B/loss_scale"
-    exec "$B/bench_loss_scale" --data "cifar10:$NARROWCAST_DATA/cifar10" --layers "$B/loss_scale/layers.tsv"
+    data=(--data "cifar10:$NARROWCAST_DATA/cifar10")
+    case ${2:-resnet110} in
+    resnet110) exec "$B/bench_loss_scale" "${data[@]}" --layers "$B/loss_scale/layers.tsv" ;;
+    resnet8 | resnet20) ;;
+    *)
+        echo "loss_scale.sh: '$2': must be resnet110, resnet8 or resnet20" >&2
+        exit 2
+        ;;
+    esac
+    for format in e5m2 e4m3 e3m4; do
+        "$B/bench_loss_scale" "${data[@]}" --model "$2" --act fp32 --format $format --layers "$B/loss_scale/layers-$2-$format.tsv"
+    done
+    exit
     ;;
 --table) only=1 ;;
 sweep) ;;
@@ -41,8 +55,12 @@ resnet110) # at 0.1 the first steps are chaotic, also in fp32
     samples=5000 epochs=3 rate=0.02
     scales=$(printf '%s\n' none adaptive)
     ;;
+resnet8)
+    samples=10000 epochs=10 rate=0.1
+    scales=$(for format in e5m2 e4m3 e3m4; do printf "$format %s\n" none 128 dynamic adaptive; done)
+    ;;
 *)
-    echo "loss_scale.sh: '$model': must be resnet20 or resnet110" >&2
+    echo "loss_scale.sh: '$model': must be resnet20, resnet110 or resnet8" >&2
     exit 2
     ;;
 esac
@@ -67,10 +85,12 @@ common="--model $model --format fp32 --scale none --batch 128 --train-samples ${
 for seed in $seeds; do
     # shellcheck disable=SC2086
     launch fp32 "$seed" 1 "${data[@]}" $common
-    for scale in $scales; do
+    while read -r scale; do
+        quant=act=e5m10,weight=e5m10,error=e5m10
+        [ "$model" != resnet8 ] || quant=error=${scale% *}
         # shellcheck disable=SC2086
-        launch "$scale" "$seed" 1 "${data[@]}" $common --quant act=e5m10,weight=e5m10,error=e5m10,overflow=inf --loss-scale "$scale"
-    done
+        launch "$scale" "$seed" 1 "${data[@]}" $common --quant "$quant,overflow=inf" --loss-scale "${scale#* }"
+    done <<<"$scales"
 done
 settle 1
 table

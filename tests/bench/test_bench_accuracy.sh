@@ -164,6 +164,8 @@ fi
 [ "$(grep -c '| 2 | 91.50 | 91.00 .. 92.00 |' "$dir/table")" -eq 17 ] || fail "loss_scale.sh: $(cat "$dir/table")"
 NARROWCAST_DATA="$dir/a b" bench/loss_scale/loss_scale.sh sweep resnet110 1 >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
 [ "$(grep -c resnet110 "$B/ran")" = 3 ] || fail "loss_scale.sh resnet110 ran $(grep -c resnet110 "$B/ran") trainings"
+NARROWCAST_DATA="$dir/a b" bench/loss_scale/loss_scale.sh sweep resnet8 1 >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
+[ "$(grep -c resnet8 "$B/ran") $(grep -c -- '--quant error=e4m3,overflow=inf --loss-scale adaptive ' "$B/ran")" = '13 1' ] || fail "loss_scale.sh resnet8 ran $(grep resnet8 "$B/ran")"
 grep -qx "cifar10:$dir/a b/cifar10" "$B/data" || fail "loss_scale.sh: a folder with a blank: $(tail -n 1 "$B/data")"
 
 # tables of 7, 5, 6, 4 and 4 rows, 3 of them twice; gradients are counted once for each format

@@ -112,8 +112,10 @@ static void test_mpi_error_in_wait(struct comm *c)
         rc = comm_wait(c);
     capture_end(&cap);
     CHECK(rc == (c->rank == 1 ? -EIO : 0), "%d", rc);
-    CHECK(c->rank != 1 ||
-              strncmp(cap.text, "narrowcast: cannot exchange messages: MPI_ERR_TRUNCATE", 54) == 0,
+    const char *start = "narrowcast: cannot exchange messages: ", *why = cap.text + strlen(start);
+    CHECK(c->rank != 1 || (strncmp(cap.text, start, strlen(start)) == 0 &&
+                           (strncmp(why, "MPI_ERR_TRUNCATE", 16) == 0 ||
+                            strncmp(why, "Message truncated", 17) == 0)), /* MPICH */
           "\"%s\"", cap.text);
 }
 
@@ -142,6 +144,7 @@ static int test_all(void)
 {
     struct comm *c = NULL;
     MPI_Init(NULL, NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* MPICH asks this one in waits */
     if (comm_open(60, &c) < 0)
         return 1;
     CHECK(c->n_ranks <= MAX_RANKS, "%d ranks", c->n_ranks);

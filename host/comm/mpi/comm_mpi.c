@@ -266,6 +266,8 @@ static int begin_mpi(bool many, int *level)
         mpilib->Init_thread(NULL, NULL, many ? MPI_THREAD_MULTIPLE : MPI_THREAD_SERIALIZED, level),
         "start MPI"));
     mpi_here.begun = true;
+    /* MPICH asks this one when a wait for several messages fails, not the messages' own. */
+    mpilib->Comm_set_errhandler(mpilib->world, mpilib->errors_return);
     atexit(comm_mpi_end);
     if (*level < MPI_THREAD_FUNNELED)
         return ERR(-ENOTSUP,
