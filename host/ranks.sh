@@ -82,7 +82,7 @@ ranks.sh)
             rc=0
         fi
         case $rc in
-        5 | 104 | 110 | 13[4-79]) ;; # lost another rank, did not answer, was killed
+        5 | 9 | 104 | 110 | 13[4-79]) ;; # lost another rank, did not answer, was killed (9: MPICH)
         *) break ;;
         esac
         { [ "$restarts" -gt 0 ] && [ -z "$asked" ]; } || break
