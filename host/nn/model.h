@@ -18,6 +18,7 @@ struct nn_param {
     size_t offset, n; /* in elements */
     bool decay;       /* weight decay and LARS apply; false for norms and biases */
     bool bias;        /* of a convolution or linear layer */
+    bool kernel;      /* a convolution's weights */
     bool last;        /* of the classifier */
     /* Columns, which the codec onebit quantises separately: a row of a convolution kernel, the
      * weights from one input to all outputs, or a whole bias. A column has `column` elements,

@@ -75,7 +75,8 @@ void graph_param(struct nn_model *m, struct node *node, const char *name, const 
     struct nn_param *p = &list[m->n_params++];
     *p = (struct nn_param){.offset = m->n_weights,
                            .n = n,
-                           .decay = role == GRAPH_WEIGHT,
+                           .decay = role == GRAPH_WEIGHT || role == GRAPH_KERNEL,
+                           .kernel = role == GRAPH_KERNEL,
                            .bias = role == GRAPH_BIAS,
                            .column = n,
                            .stride = 1};

@@ -176,7 +176,7 @@ void graph_reads(struct nn_model *m, enum nn_form form);
 struct node *graph_append(struct nn_model *m, const struct layer_kind *kind, int in);
 int graph_index(const struct nn_model *m, const struct node *node);
 /* Append a param "name.part" of n weights. */
-enum graph_role { GRAPH_WEIGHT, GRAPH_BIAS, GRAPH_NORM };
+enum graph_role { GRAPH_WEIGHT, GRAPH_KERNEL, GRAPH_BIAS, GRAPH_NORM };
 void graph_param(struct nn_model *m, struct node *node, const char *name, const char *part,
                  size_t n, enum graph_role role);
 /* Set the last param's columns (struct nn_param). Default: one column. */

@@ -31,6 +31,17 @@ on 2 --codec qsgd:4 >auto.txt
 [ "$(grep checksum auto.txt)" = "$(grep checksum large.txt)" ] || fail "--quantise auto is not large"
 [ "$(grep checksum all.txt)" != "$(grep checksum large.txt)" ] || fail "--quantise all changes nothing"
 
+# with conv, all and only the kernels of convolutions are cast
+on 2 --format e4m3 --quantise conv --stats conv.stats --log conv.jsonl >conv.txt || fail "--quantise conv"
+grep -q '"used_quantise":"conv"' conv.jsonl || fail "--quantise conv is not logged"
+sed -n 's/.*"kind":"stats",.*"layer":"\([^"]*\)".*/\1 &/p' conv.stats | awk '{ kernel = $1 ~ /conv[0-9]*\.weight$/; cast = /"format":"e4m3"/; n[kernel]++ }
+    kernel != cast { print $1; bad = 1 }
+    END { exit bad || !n[0] || !n[1] }' >odd || fail "--quantise conv: cast or not against its kind: $(cat odd)"
+on 2 --codec qsgd:4 --quantise conv >conv.txt || fail "qsgd --quantise conv"
+for which in large all; do
+    [ "$(grep checksum $which.txt)" != "$(grep checksum conv.txt)" ] || fail "--quantise conv is $which"
+done
+
 # by columns, a 3x3 convolution takes fp32's bytes: two means and a word for three weights
 on 2 --codec onebit:column --model resnet20 --steps 1 --log column.jsonl >/dev/null || fail "columns of resnet20"
 on 2 --codec onebit --model resnet20 --steps 1 --log bucket.jsonl >/dev/null || fail "buckets of resnet20"
@@ -40,5 +51,6 @@ share() { sed -n 's/.*"kind":"step".*"code_bytes":\([0-9]*\).*"fp32_bytes":\([0-
 
 refused 'algorithm "ring" cannot add codec "nvfp4": need one of self direct gather gather-sum' trains 2 --codec nvfp4 --algo ring
 refused 'cannot add codec "mx:e5m2" of 2 ranks, whose blocks have scales of their own: need --format e5m2 --scale aps-tight:32' trains 2 --codec mx:e5m2
-refused "--quantise 'small': must be one of auto|large|all" trains 2 --quantise small
+refused "--quantise 'small': must be one of auto|large|all|conv" trains 2 --quantise small
+refused "--quantise conv leaves nothing to quantise: model 'mlp' has no convolutions" trains 2 --model mlp --data synthetic:240,3 --quantise conv
 exit $bad

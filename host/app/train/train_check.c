@@ -10,6 +10,11 @@ bool train_is_pure(const struct train_options *o)
     return !strcmp(o->precision, "fp16-pure");
 }
 
+bool train_only_kernels(const struct train_options *o)
+{
+    return !strcmp(o->quantise, "conv");
+}
+
 bool train_is_sharded(const struct train_options *o)
 {
     return strcmp(o->shard, "no") != 0;

@@ -71,7 +71,7 @@ static int settle_job(struct train *t)
                                             .rescale = o->rescale,
                                             .overflow = o->overflow,
                                             .round = o->round},
-                                  .quantise = o->quantise,
+                                  .quantise = train_only_kernels(o) ? "all" : o->quantise,
                                   .seed = o->seed,
                                   .algo = o->algo,
                                   .gpu = train_needs_cpu(o) ? JOB_NO : job_if(o->device, "cuda"),
@@ -122,6 +122,17 @@ static int same_data(struct train *t)
     return comm_check_equal(t->comm, &crc, sizeof crc, "what --data holds");
 }
 
+static int check_kernels(const struct train *t)
+{
+    bool some = !train_only_kernels(t->o);
+    for (int i = 0; i < t->n_params; i++)
+        some = some || t->params[i].kernel;
+    return some ? 0
+                : ERR(-EINVAL,
+                      "--quantise conv leaves nothing to quantise: model '%s' has no convolutions",
+                      t->o->model);
+}
+
 static int open_model(struct train *t)
 {
     const struct train_options *o = t->o;
@@ -133,6 +144,7 @@ static int open_model(struct train *t)
     TRY(nn_model_open(t->nn, &t->setup, o->model, dataset_shape(d), d->n_classes, t->eval_batch,
                       o->seed, &t->model));
     t->params = nn_model_params(t->model, &t->n_params);
+    TRY(check_kernels(t));
     t->weights = nn_model_weights(t->model, &t->n_weights);
     t->grads = nn_model_grads(t->model);
     t->stats = nn_model_stats(t->model, &t->n_stats);
@@ -171,13 +183,15 @@ static int open_own(struct train *t)
 /* The caller frees the layers. */
 static struct reducer_layer *layers_of(const struct train *t)
 {
+    const bool kernels = train_only_kernels(t->o);
     struct reducer_layer *layers = buf_alloc((size_t)t->n_params * sizeof *layers);
     for (int i = 0; i < t->n_params && layers; i++)
         layers[i] = (struct reducer_layer){.name = t->params[i].name,
                                            .n = t->params[i].n,
                                            .column = t->params[i].column,
                                            .stride = t->params[i].stride,
-                                           .fp32 = t->o->fp32_last_layer && t->params[i].last};
+                                           .fp32 = (t->o->fp32_last_layer && t->params[i].last) ||
+                                                   (kernels && !t->params[i].kernel)};
     return layers;
 }
 

@@ -87,9 +87,10 @@ static const struct opt opts[] = {
     {GROUP("gradients on the wire")},
     {TEXT("codec", "C", "minifloat", codec, TRAIN_BITS,
           "Codec with its parameters after a colon; see the list below.")},
-    {CHOICE("quantise", "auto|large|all", "auto", quantise, TRAIN_BITS,
+    {CHOICE("quantise", "auto|large|all|conv", "auto", quantise, TRAIN_BITS,
             "Layers to quantise. large: send the smallest layers, which hold less than 1 % of all "
-            "weights together, in fp32. auto: all for minifloat, else large.")},
+            "weights together, in fp32. conv: send all but the kernels of convolutions in fp32. "
+            "auto: all for minifloat, else large.")},
     {TEXT("format", "F", "e4m3", format, TRAIN_BITS,
           "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23), packed to "
           "1+X+Y bits. eXmYfn has no inf, and eXmYf neither inf nor nan; both use these codes for "

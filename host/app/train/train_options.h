@@ -44,6 +44,8 @@ struct train_options {
     const struct receipts_wanted *wanted; /* of `narrowcast verify`, or NULL; no option */
 };
 
+/* --quantise conv */
+bool train_only_kernels(const struct train_options *o);
 bool train_is_sharded(const struct train_options *o);
 /* Whole layers' norms cannot be sharded. */
 bool train_can_shard(enum optim_kind kind);

@@ -95,7 +95,10 @@ static void put_used(const struct train *t, struct jsonl *log)
     jsonl_text(log, "used_offload", by_cards ? offload_describe(job->offload) : "off");
     jsonl_text(log, "used_codec", codec_describe(&job->codec, codec));
     put_used_sum(log, &job->codec);
-    jsonl_text(log, "used_quantise", job->leaves_small ? "large" : "all");
+    jsonl_text(log, "used_quantise",
+               train_only_kernels(t->o) ? "conv"
+               : job->leaves_small      ? "large"
+                                        : "all");
     jsonl_uint(log, "used_bucket_bytes", job->bucket_bytes);
     jsonl_text(log, "used_overlap", reducer_overlaps(job->reducer) ? "on" : "off");
     put_used_math(t, log);

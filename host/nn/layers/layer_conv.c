@@ -12,7 +12,7 @@ static int conv(struct nn_model *m, int in, const char *name, int out_c, struct 
     node->window.groups = g.groups;
     node->window.dilation = g.dilation;
     graph_window(m, node, out_c, k, g.stride, g.pad, REST_OUT);
-    graph_param(m, node, name, "weight", (size_t)(out_c * k * k) * (size_t)in_c, GRAPH_WEIGHT);
+    graph_param(m, node, name, "weight", (size_t)(out_c * k * k) * (size_t)in_c, GRAPH_KERNEL);
     graph_columns(m, (size_t)k, (size_t)in_c);
     if (bias)
         graph_param(m, node, name, "bias", (size_t)out_c, GRAPH_BIAS);
