@@ -271,6 +271,26 @@ int nn_model_largest(struct nn_model *m, int i, int batch, float *scratch, size_
     return m->ops->wait(m->ctx);
 }
 
+size_t nn_model_logits(const struct nn_model *m)
+{
+    return graph_elements(m->nodes[m->heads[0].node].window.out, 1);
+}
+
+int nn_model_classes(struct nn_model *m, int i, real *scratch, uint8_t *labels)
+{
+    const struct node *node = &m->nodes[m->heads[0].node];
+    const size_t n = nn_model_logits(m), classes = (size_t)node->window.out.c;
+    fetch(m, node->y, (size_t)i * n, scratch, n);
+    TRY(m->ops->wait(m->ctx));
+    for (size_t at = 0; at < n; at += classes) {
+        size_t best = 0;
+        for (size_t k = 1; k < classes; k++)
+            best = scratch[at + k] > scratch[at + best] ? k : best;
+        labels[at / classes] = (uint8_t)best;
+    }
+    return 0;
+}
+
 static void head_pass(struct nn_model *m, int h, int batch, bool train)
 {
     const struct graph_head *head = &m->heads[h];

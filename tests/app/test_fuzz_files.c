@@ -66,10 +66,11 @@ static void seed_text(int which)
 enum { TEXTS = 8 };
 
 /* Bad sections: unknown, missing, too many, reordered, unterminated, or with sizes that only add
- * up correctly; an invalid run id. */
+ * up correctly; an invalid run id; missing or other layers. */
 static void seed_sections(int which)
 {
     static const char *const names[] = {"momenta", "weights\001", "12345678901234567890"};
+    static struct checkpoint_layer others[] = {{.name = "fc.weight", .n = 40, .column = 40}};
     struct checkpoint_plan plan = fuzz_plan;
     if (which < 3) {
         memset(plan.entries[1].name, 0, sizeof plan.entries[1].name);
@@ -85,13 +86,18 @@ static void seed_sections(int which)
         plan.run[0] = '\033';
     } else if (which == 7) {
         plan.run[15] = 0;
+    } else if (which == 8) {
+        plan.n_layers = 1;
+    } else if (which == 9) {
+        plan.layers = others;
+        plan.n_layers = 1;
     } else {
         plan.entries[1].n_parts = 1u << 31;
         plan.entries[1].bytes = (1ull << 33) + 40;
     }
     seed_plan(&plan, (uint32_t)strlen(fuzz_text));
 }
-enum { SECTIONS = 9, CHECKPOINTS = TEXTS + SECTIONS };
+enum { SECTIONS = 11, CHECKPOINTS = TEXTS + SECTIONS };
 
 static void seed_codes(bool counted)
 {
@@ -215,7 +221,7 @@ int main(int argc, char **argv)
         mutate(&draw);
         (void)LLVMFuzzerTestOneInput(input, input_n);
     }
-    for (int i = 0; i < FUZZ_KINDS; i++) {
+    for (int i = 0; i < FUZZ_READERS; i++) {
         printf("kind %d: %llu taken, %llu refused\n", i, (unsigned long long)fuzz.taken[i],
                (unsigned long long)fuzz.refused[i]);
         CHECK(fuzz.taken[i] > 50 && fuzz.refused[i] > 200, "the mutants are too tame or too wild");

@@ -35,6 +35,39 @@ refused "longer than 8192 bytes" on --steps 3 --data "synthetic:$(printf '%09000
 on --steps 1 --save "${long#?}" --trace "t${long#??}" >/dev/null 2>said || fail "names of 255 bytes: $(cat said)"
 if [ ! -s "${long#?}" ] || [ ! -s "t${long#??}" ]; then fail "names of 255 bytes: nothing is there"; fi
 
+# --- --init: the weights of any run, by name and shape; all kinds of runs start with them ---
+on --steps 5 --save from.ck >from.out 2>said || fail "a run to start from: $(cat said)"
+still=(--steps 1 --lr 0 --weight-decay 0 --init from.ck)
+want=$(grep ^weights from.out)
+many() { "$here/../host/ranks.sh" "$@"; }
+starts() {
+    "$@" "${still[@]}" >out 2>said || fail "$*: $(cat said)"
+    [ "$(grep ^weights out)" = "$want" ] || fail "$*: $(grep ^weights out), the file has $want"
+    [ "$(grep -c '^init: ' said)" = 1 ] || fail "$* says $(cat said)"
+}
+common=(--data "synthetic:240,3" --batch 24 --model mlp)
+starts "$n" train "${common[@]}"
+starts many 2 "$n" train "${common[@]}" --codec onebit
+starts many 2 "$n" train "${common[@]}" --blocks 3
+starts many 2 "$n" train "${common[@]}" --shard optimizer
+starts many 2 "$n" train "${common[@]}" --shard optimizer --gather delta:e4m3
+starts "$n" emulate --ranks 3 "${common[@]}"
+still+=(--seed 7)
+starts "$n" train "${common[@]}"
+on --steps 5 --init from.ck --save more.ck >out 2>said || fail "5 steps more: $(cat said)"
+on --steps 5 --init from.ck --save half.ck --save-every 3 >again 2>said || fail "the same: $(cat said)"
+[ "$(grep ^weights out)" = "$(grep ^weights again)" ] || fail "two runs from equal weights end in others"
+[ "$(grep ^weights out)" != "$want" ] || fail "nothing is learned after --init"
+on --steps 6 --resume half.ck >again 2>said || fail "a run with --init, resumed: $(cat said)"
+refused "cannot open 'none.ck'" on --steps 1 --init none.ck
+refused "cannot use 'said': it is" on --steps 1 --init said
+refused "--init '': need the name of a file" on --steps 1 --init=
+refused "--init does not work with --resume: leave one of them out" on --steps 1 --init from.ck --resume from.ck
+refused "--init does not work with --receipts: leave one of them out" on --steps 1 --init from.ck --receipts receipts
+refused "cannot start from 'from.ck': no layer has the name and shape of one of model 'fcn'" "$n" train --data shapes:40,1 --model fcn --width 0.06 --device cpu --batch 8 --steps 1 --init from.ck
+head -c 3000 from.ck >cut.ck
+refused "cannot use 'cut.ck': it is damaged or truncated: its checksum is wrong" on --steps 1 --init cut.ck
+
 zeros=$(printf '%04000d' 0)
 on --steps 1 --data "synthetic:${zeros}240,3" --save long.ck >/dev/null 2>said || fail "long options: $(cat said)"
 on --steps 2 --data "synthetic:${zeros}240,3" --resume long.ck >/dev/null 2>said || fail "long options resumed: $(cat said)"
@@ -137,8 +170,7 @@ of_another() { echo "it belongs to run $(sed -n '1s/.*"run_id":"\([0-9a-f]*\)".*
 for file in other.log other.stats twin.log; do kept "$(of_another $file seven.ck)" $file --resume seven.ck; done
 # logs of an older version, without an id
 sed '1s/"run_id":"[0-9a-f]*",//' log >old.log
-head -c -4 seven.ck | { head -c 8; printf '\3'; tail -c +2 | { head -c 15; tail -c +17; }; } >unsigned
-{ cat unsigned; gzip -c unsigned | tail -c 8 | head -c 4; } >old.ck
+older 3 seven.ck | signed old.ck
 kept 'its first line has no run_id' old.log --resume seven.ck
 kept 'its first line has no run_id' old.log --resume old.ck
 kept "$(of_another log old.ck)" log --resume old.ck

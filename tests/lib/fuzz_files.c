@@ -1,6 +1,6 @@
-/* fuzz_files.c : reads any bytes as files: checkpoints, PNG, PGM, PPM, sounds, packed codes. Each
- * must be accepted whole or refused in exactly one line. First corrects checksums of checkpoints
- * and PNG.
+/* fuzz_files.c : reads any bytes as files: checkpoints (to resume, and for their weights), PNG,
+ * PGM, PPM, sounds, packed codes. Each must be accepted whole or refused in exactly one line. First
+ * corrects checksums of checkpoints and PNG.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. -Ihost -Itests/lib
  *         tests/lib/fuzz_files.c host/app/{train/checkpoint_file,files/codes_in}.c
@@ -31,13 +31,13 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { CHECKPOINT, CODES, PICTURE, SOUND, FUZZ_KINDS };
+enum { CHECKPOINT, CODES, PICTURE, SOUND, FUZZ_KINDS, WEIGHTS = FUZZ_KINDS, FUZZ_READERS };
 enum { INPUT_MAX = 20000 };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct {
     char folder[64];
-    uint64_t taken[FUZZ_KINDS], refused[FUZZ_KINDS];
+    uint64_t taken[FUZZ_READERS], refused[FUZZ_READERS];
     int said;
 } fuzz;
 
@@ -85,13 +85,19 @@ static const char fuzz_text[] =
     "data=synthetic:240,3\nlr=0.05\nmodel=mlp\nlong="
     "0123456789012345678901234567890123456789012345678901234567890123456789\n";
 
+static struct checkpoint_layer fuzz_layers[] = {
+    {.name = "fc.weight", .at = 0, .n = 32, .column = 8, .stride = 4},
+    {.name = "fc.bias", .at = 32, .n = 8, .column = 8, .stride = 1}};
+
 static const struct checkpoint_plan fuzz_plan = {
     .run = {'0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'},
     .text = fuzz_text,
     .n_ranks = 2,
     .n_entries = 2,
     .entries = {{.name = "weights", .n_parts = 1, .bytes = 160},
-                {.name = "statistics", .n_parts = 2, .bytes = 40}}};
+                {.name = "statistics", .n_parts = 2, .bytes = 40}},
+    .layers = fuzz_layers,
+    .n_layers = 2};
 enum { FUZZ_SECTIONS_BYTES = 160 + 2 * 40 };
 
 static int fuzz_plan_write(const char *path, const struct checkpoint_plan *plan,
@@ -101,6 +107,26 @@ static int fuzz_plan_write(const char *path, const struct checkpoint_plan *plan,
     TRY(checkpoint_out_open(&out, path, plan));
     TRY(checkpoint_out_put(&out, sections, FUZZ_SECTIONS_BYTES));
     return checkpoint_out_commit(&out);
+}
+
+/* Reads the file "checkpoint" for its weights. */
+static void fuzz_weights(size_t n)
+{
+    struct checkpoint_weights w;
+    uint64_t sum = 0;
+    err_hold();
+    const int rc = checkpoint_weights_read("checkpoint", &w);
+    for (uint32_t i = 0; !rc && i < w.n_layers; i++) {
+        MUST(w.layers[i].n <= n / sizeof *w.values && strlen(w.layers[i].name) < 32);
+        for (uint64_t k = 0; k < w.layers[i].n; k++) {
+            uint32_t bits;
+            memcpy(&bits, &w.values[w.layers[i].at + k], sizeof bits);
+            sum += bits;
+        }
+    }
+    MUST(sum <= UINT32_MAX * (uint64_t)n * n);
+    checkpoint_weights_free(&w);
+    fuzz_end(WEIGHTS, rc);
 }
 
 static void fuzz_checkpoint(const uint8_t *data, size_t n)
@@ -113,7 +139,7 @@ static void fuzz_checkpoint(const uint8_t *data, size_t n)
     fuzz_put("checkpoint", file, n + 4);
     struct checkpoint_plan plan = fuzz_plan;
     const int rc = checkpoint_in_open(&in, "checkpoint", &fuzz_plan, plan.run);
-    if (!rc && file[8] == 3) { /* has no run id, so it would be written as version 4 */
+    if (!rc && file[8] < 5) { /* would be written with layers, and perhaps a run id */
         file_in_close(&in);
     } else if (!rc) {
         uint8_t sections[FUZZ_SECTIONS_BYTES];
@@ -126,6 +152,7 @@ static void fuzz_checkpoint(const uint8_t *data, size_t n)
         MUST(got == n + 4 && !memcmp(file, again, got));
     }
     fuzz_end(CHECKPOINT, rc);
+    fuzz_weights(n);
 }
 
 static void fuzz_codes(const uint8_t *data, size_t n)

@@ -7,5 +7,27 @@ same_state() {
     cmp -n 24 "$1" "$2" && cmp -i 40 -n $(($(wc -c <"$1") - 44)) "$1" "$2" && [ "$(wc -c <"$1")" -eq "$(wc -c <"$2")" ]
 }
 
+# word FILE AT: prints 32 bits; part FILE FIRST END: prints bytes
+word() { od -An -tu4 -j "$2" -N 4 "$1" | tr -d ' '; }
+part() { tail -c +$(($2 + 1)) "$1" | head -c $(($3 - $2)); }
+# signed FILE: writes stdin and its CRC, from gzip's trailer
+signed() { cat >unsigned; { cat unsigned; gzip -c unsigned | tail -c 8 | head -c 4; } >"$1"; }
+# at_layers CHECKPOINT: prints where its list of layers begins and ends
+at_layers() {
+    list=$((40 + $(word "$1" 12) + 32 * $(word "$1" 20)))
+    echo $list $((list + 4 + 64 * $(word "$1" $list)))
+}
+# older VERSION CHECKPOINT: prints it as an older version wrote it, without its CRC. Version 4 has no
+# list of layers, version 3 no id either
+older() {
+    # shellcheck disable=SC2046 # two numbers
+    set -- "$1" "$2" $(at_layers "$2")
+    part "$2" 0 8
+    # shellcheck disable=SC2059 # an octal number
+    printf "\\$1"
+    if [ "$1" = 3 ]; then part "$2" 9 24 && part "$2" 40 "$3"; else part "$2" 9 "$3"; fi
+    part "$2" "$4" $(($(wc -c <"$2") - 4))
+}
+
 # timeless LOG: its steps and epochs
 timeless() { grep -E '"kind":"(step|epoch)"' "$1" | sed -E 's/,"([a-z_]*_s|offload|redone|sent_bytes|train_bytes|samples_per_s|peak_rss_bytes)":[^,}]*//g'; }

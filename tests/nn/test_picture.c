@@ -179,6 +179,36 @@ static void check_pnm(void)
         check_refused(bad[i].text, (const uint8_t *)bad[i].text, strlen(bad[i].text), bad[i].said);
 }
 
+/* Values above 127 show that no sign is lost; the palette's first colours are Pascal VOC's. */
+static void check_labels(void)
+{
+    static const uint8_t voc[][3] = {{0, 0, 0},   {128, 0, 0},   {0, 128, 0},   {128, 128, 0},
+                                     {0, 0, 128}, {128, 0, 128}, {0, 128, 128}, {128, 128, 128},
+                                     {64, 0, 0},  {192, 0, 0},   {64, 128, 0}};
+    uint8_t labels[H * W];
+    char path[80];
+    struct picture p = {.pixels = NULL};
+    struct capture said;
+    for (int i = 0; i < H * W; i++)
+        labels[i] = (uint8_t)(i % 11);
+    snprintf(path, sizeof path, "%s/picture", folder);
+    CHECK(png_write_labels(path, H, W, labels) == 0, "labels are not written");
+    CHECK(picture_read(folder, "picture", &p) == 0 && p.h == H && p.w == W && p.c == 3,
+          "written labels are not read");
+    for (int i = 0; p.pixels && i < H * W; i++)
+        CHECK(!memcmp(p.pixels + 3 * i, voc[labels[i]], 3), "pixel %d has another colour", i);
+    free(p.pixels);
+    snprintf(path, sizeof path, "%s/nowhere/picture", folder);
+    capture_begin(&said);
+    const int rc = png_write_labels(path, H, W, labels);
+    capture_end(&said);
+    CHECK(rc == -ENOENT && capture_lines(said.text) == 1, "no folder: %d, %s", rc, said.text);
+    capture_begin(&said);
+    const int full = png_write_labels("/dev/full", H, W, labels);
+    capture_end(&said);
+    CHECK(full < 0 && capture_lines(said.text) == 1, "a full disk: %d, %s", full, said.text);
+}
+
 int main(void)
 {
     const char *tmp = getenv("TMPDIR");
@@ -186,6 +216,7 @@ int main(void)
     snprintf(folder, sizeof folder, "%.40s/picture.XXXXXX", tmp ? tmp : "/tmp");
     CHECK(mkdtemp(folder), "no folder");
     check_png();
+    check_labels();
     check_damage();
     check_headers();
     check_chunks();

@@ -6,6 +6,7 @@
 #include "app/train/train.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "vec/vec.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +39,15 @@ void checkpoint_text(const struct train *t, struct text *to)
         text_add(to, CHECKPOINT_STEPS "=%llu\n", (unsigned long long)t->n_steps);
 }
 
-void checkpoint_plan(const struct train *t, struct checkpoint_plan *plan,
-                     char text[CHECKPOINT_TEXT])
+static struct checkpoint_layer layer_of(const struct nn_param *p)
+{
+    struct checkpoint_layer l = {
+        .at = p->offset, .n = p->n, .column = p->column, .stride = p->stride};
+    snprintf(l.name, sizeof l.name, "%s", p->name);
+    return l;
+}
+
+int checkpoint_plan(const struct train *t, struct checkpoint_plan *plan, char text[CHECKPOINT_TEXT])
 {
     struct text lines = text_in(text, CHECKPOINT_TEXT);
     assert(checkpoint_n_sections <= CHECKPOINT_ENTRIES_MAX);
@@ -58,13 +66,21 @@ void checkpoint_plan(const struct train *t, struct checkpoint_plan *plan,
         to->n_parts = s->per_rank ? (uint32_t)t->n_ranks : 1;
         to->bytes = s->bytes(t) * (size_t)checkpoint_pieces(t, s);
     }
+    plan->layers = buf_alloc((size_t)t->n_params * sizeof *plan->layers);
+    if (!plan->layers)
+        return -ENOMEM;
+    plan->n_layers = (uint32_t)t->n_params;
+    for (int i = 0; i < t->n_params; i++)
+        plan->layers[i] = layer_of(&t->params[i]);
+    return 0;
 }
 
 /* saves: ranks other than 0 need room only for their own pieces. */
 static int kit_init(struct kit *k, const struct train *t, bool saves)
 {
     size_t most = 0;
-    checkpoint_plan(t, &k->plan, k->text);
+    k->piece = NULL;
+    TRY(checkpoint_plan(t, &k->plan, k->text));
     for (int i = 0; i < checkpoint_n_sections; i++) {
         const struct checkpoint_section *s = &checkpoint_sections[i];
         const size_t bytes = s->bytes(t);
@@ -78,6 +94,7 @@ static int kit_init(struct kit *k, const struct train *t, bool saves)
 static void kit_fini(struct kit *k)
 {
     free(k->piece);
+    free(k->plan.layers);
 }
 
 int checkpoint_check(struct train *t)
@@ -140,23 +157,34 @@ int checkpoint_save(struct train *t, int *file_rc)
     return rc;
 }
 
+/* Copies rank 0's bytes to the other owners of a network. All owners call it. */
+static int share_common(struct train *t, void *piece, size_t bytes)
+{
+    if (!train_is_emulated(t))
+        return comm_bcast(t->comm, piece, bytes, 0);
+    if (t->rank > 0)
+        return comm_pass(t->comm, 0, t->rank, piece, bytes);
+    for (int r = 1; r < t->n_ranks; r++)
+        if (comm_lowest_here(t->comm, r) == r)
+            TRY(comm_pass(t->comm, 0, r, piece, bytes));
+    return 0;
+}
+
 /* After an error, rc, rank 0 still sends bytes; ranks learn of the error after the section. */
 static int load_piece(struct train *t, const struct checkpoint_section *s, int i, uint8_t *piece,
                       struct file_in *in, int rc)
 {
     const size_t bytes = s->bytes(t);
-    const bool by_owner = !s->per_rank && s->in_common && train_is_emulated(t);
     if (rc == 0 && t->rank == 0)
         rc = checkpoint_in_get(in, piece, bytes);
-    if (!s->per_rank && !by_owner)
+    if (s->in_common)
+        TRY(share_common(t, piece, bytes));
+    else if (!s->per_rank)
         TRY(comm_bcast(t->comm, piece, bytes, 0));
     else if (t->rank > 0)
         TRY(comm_pass(t->comm, 0, t->rank, piece, bytes));
     if (rc == 0)
         rc = s->put(t, i, piece);
-    for (int r = 1; r < t->n_ranks && by_owner && t->rank == 0; r++)
-        if (comm_lowest_here(t->comm, r) == r)
-            TRY(comm_pass(t->comm, 0, r, piece, bytes));
     for (int r = 1; r < t->n_ranks && s->per_rank && t->rank == 0; r++) {
         if (rc == 0)
             rc = checkpoint_in_get(in, piece, bytes);
@@ -187,4 +215,94 @@ int checkpoint_load(struct train *t)
     file_in_close(&in);
     kit_fini(&k);
     return rc;
+}
+
+static const struct checkpoint_layer *same_layer(const struct checkpoint_weights *from,
+                                                 const struct nn_param *p)
+{
+    struct checkpoint_layer mine = layer_of(p);
+    for (uint32_t i = 0; i < from->n_layers; i++) {
+        mine.at = from->layers[i].at;
+        if (!memcmp(&mine, &from->layers[i], sizeof mine))
+            return &from->layers[i];
+    }
+    return NULL;
+}
+
+/* Names the layers that are taken or those that are not, whichever are fewer. */
+static void say_taken(const struct train *t, const bool *taken, int n_taken)
+{
+    enum { LINE = 2048 };
+    char names[LINE];
+    struct text list = text_in(names, sizeof names);
+    const bool named = 2 * n_taken <= t->n_params;
+    const char *between = "";
+    for (int i = 0; i < t->n_params; i++)
+        if (taken[i] == named) {
+            text_add(&list, "%s%s", between, t->params[i].name);
+            between = ", ";
+        }
+    err_note("init: %d of %d layers from '%s'%s%s%s", n_taken, t->n_params, t->o->init,
+             n_taken == t->n_params ? ""
+             : named                ? ": "
+                                    : ", all but ",
+             names, list.full ? " ..." : "");
+}
+
+/* weights: [n_weights] in host memory; layers that the file has are replaced. */
+static int take_layers(const struct train *t, const struct checkpoint_weights *from, float *weights,
+                       bool *taken)
+{
+    int n_taken = 0;
+    for (int i = 0; i < t->n_params; i++) {
+        const struct nn_param *p = &t->params[i];
+        const struct checkpoint_layer *l = same_layer(from, p);
+        taken[i] = l != NULL;
+        if (!l)
+            continue;
+        if (vec_best()->absmax(from->values + l->at, l->n) >= 0x7f800000)
+            return ERR(-EINVAL,
+                       "cannot start from '%s': the weights of layer \"%s\" hold inf or nan",
+                       t->o->init, p->name);
+        memcpy(weights + p->offset, from->values + l->at, p->n * sizeof *weights);
+        n_taken++;
+    }
+    if (!n_taken)
+        return ERR(-EINVAL,
+                   "cannot start from '%s': no layer has the name and shape of one of model '%s'",
+                   t->o->init, t->o->model);
+    if (!t->o->wanted)
+        say_taken(t, taken, n_taken);
+    return 0;
+}
+
+static int read_init(const struct train *t, float *weights)
+{
+    struct checkpoint_weights from;
+    bool *taken = buf_alloc((size_t)t->n_params * sizeof *taken);
+    int rc = taken ? checkpoint_weights_read(t->o->init, &from) : -ENOMEM;
+    if (rc == 0) {
+        rc = take_layers(t, &from, weights, taken);
+        checkpoint_weights_free(&from);
+    }
+    free(taken);
+    return rc;
+}
+
+int checkpoint_init(struct train *t)
+{
+    const size_t bytes = t->n_weights * sizeof(float);
+    float *weights = t->owner ? NULL : buf_alloc(bytes);
+    int rc = t->owner || weights ? 0 : -ENOMEM;
+    if (rc == 0 && t->rank == 0)
+        rc = nn_model_get(t->model, weights, t->weights, t->n_weights);
+    if (rc == 0 && t->rank == 0)
+        rc = read_init(t, weights);
+    rc = train_agree(t, rc);
+    if (rc == 0 && !t->owner)
+        rc = share_common(t, weights, bytes);
+    if (rc == 0 && !t->owner)
+        rc = nn_model_put(t->model, t->weights, weights, t->n_weights);
+    free(weights);
+    return train_agree(t, rc);
 }

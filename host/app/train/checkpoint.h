@@ -13,9 +13,9 @@ struct train;
 enum { CHECKPOINT_TEXT = TRAIN_LINES_MAX + 64 };
 void checkpoint_text(const struct train *t, struct text *to);
 
-/* Describes this run's checkpoints. plan->text: `text`. */
-void checkpoint_plan(const struct train *t, struct checkpoint_plan *plan,
-                     char text[CHECKPOINT_TEXT]);
+/* Describes this run's checkpoints. plan->text: `text`. The caller frees plan->layers. */
+int checkpoint_plan(const struct train *t, struct checkpoint_plan *plan,
+                    char text[CHECKPOINT_TEXT]);
 
 /* Checks before the first step that the file of --save can be written. */
 int checkpoint_check(struct train *t);
@@ -28,5 +28,10 @@ int checkpoint_save(struct train *t, int *file_rc);
 /* Loads the state; all ranks call it and agree on the result. Refuses foreign, damaged and
  * truncated files, and those of other options. */
 int checkpoint_load(struct train *t);
+
+/* Replaces the weights of layers that the file of --init has with the same name and shape; rank 0
+ * prints which. All ranks call it before the optimiser is open, and agree on the result. Reports
+ * -EINVAL if there is no such layer. */
+int checkpoint_init(struct train *t);
 
 #endif

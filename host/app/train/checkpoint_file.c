@@ -13,7 +13,8 @@
 #include <zlib.h>
 
 static const char magic[8] = "nc-ckpt\n";
-enum { VERSION = 4, VERSION_WITHOUT_RUN = 3, CRC_BLOCK = 1 << 16 };
+enum { VERSION = 5, VERSION_WITHOUT_LAYERS = 4, VERSION_WITHOUT_RUN = 3 };
+enum { CRC_BLOCK = 1 << 16, LAYERS_MAX = 1 << 16, TEXT_MAX = 1 << 16 };
 
 struct checkpoint_head {
     char magic[8];
@@ -32,7 +33,9 @@ static int put_head(struct checkpoint_out *out, const struct checkpoint_plan *pl
     TRY(checkpoint_out_put(out, &head, sizeof head));
     TRY(checkpoint_out_put(out, plan->run, sizeof plan->run));
     TRY(checkpoint_out_put(out, plan->text, head.text_bytes));
-    return checkpoint_out_put(out, plan->entries, plan->n_entries * sizeof *plan->entries);
+    TRY(checkpoint_out_put(out, plan->entries, plan->n_entries * sizeof *plan->entries));
+    TRY(checkpoint_out_put(out, &plan->n_layers, sizeof plan->n_layers));
+    return checkpoint_out_put(out, plan->layers, plan->n_layers * sizeof *plan->layers);
 }
 
 int checkpoint_out_open(struct checkpoint_out *out, const char *path,
@@ -72,7 +75,8 @@ bool checkpoint_is_of(const char *path, const char run[CHECKPOINT_RUN_BYTES])
     char id[CHECKPOINT_RUN_BYTES];
     FILE *f = fopen(path, "rb");
     const bool is = f && fread(&head, sizeof head, 1, f) == 1 && fread(id, sizeof id, 1, f) == 1 &&
-                    !memcmp(head.magic, magic, sizeof magic) && head.version == VERSION &&
+                    !memcmp(head.magic, magic, sizeof magic) &&
+                    (head.version == VERSION || head.version == VERSION_WITHOUT_LAYERS) &&
                     !memcmp(id, run, sizeof id);
     if (f)
         fclose(f);
@@ -81,7 +85,7 @@ bool checkpoint_is_of(const char *path, const char run[CHECKPOINT_RUN_BYTES])
 
 static int damaged(const struct file_in *in, const char *why)
 {
-    return ERR(-EINVAL, "cannot resume '%s': %s", in->path, why);
+    return ERR(-EINVAL, "cannot use '%s': %s", in->path, why);
 }
 
 int checkpoint_in_get(struct file_in *in, void *to, size_t bytes)
@@ -133,7 +137,7 @@ static const char *or_default(const struct opt_difference *differ, const char *v
 static int check_text(struct file_in *in, uint32_t text_bytes, const char *mine)
 {
     struct opt_difference differ;
-    if (text_bytes > strlen(mine) + (1 << 16))
+    if (text_bytes > strlen(mine) + TEXT_MAX)
         return damaged(in, "its options are longer than those of this program");
     char *theirs = buf_alloc(text_bytes + 1);
     if (!theirs)
@@ -210,11 +214,36 @@ static uint64_t bytes_of_sections(const struct checkpoint_plan *plan)
     return bytes;
 }
 
+/* The caller frees *layers, also after a failure. */
+static int get_layers(struct file_in *in, uint32_t version, struct checkpoint_layer **layers,
+                      uint32_t *n)
+{
+    if (version != VERSION)
+        return 0;
+    TRY(checkpoint_in_get(in, n, sizeof *n));
+    if (*n > LAYERS_MAX)
+        return damaged(in, "it has too many layers");
+    *layers = buf_alloc(*n * sizeof **layers);
+    return *layers ? checkpoint_in_get(in, *layers, *n * sizeof **layers) : -ENOMEM;
+}
+
+static int check_layers(struct file_in *in, const struct checkpoint_plan *plan, uint32_t version)
+{
+    struct checkpoint_layer *theirs = NULL;
+    uint32_t n = 0;
+    int rc = get_layers(in, version, &theirs, &n);
+    if (rc == 0 && version == VERSION &&
+        (n != plan->n_layers || memcmp(theirs, plan->layers, n * sizeof *theirs)))
+        rc = damaged(in, "its layers differ from those of this run");
+    free(theirs);
+    return rc;
+}
+
 static int get_run(struct file_in *in, uint32_t version, char run[CHECKPOINT_RUN_BYTES])
 {
     static const char none[CHECKPOINT_RUN_BYTES];
     char id[sizeof none + 1] = "";
-    if (version == VERSION)
+    if (version != VERSION_WITHOUT_RUN)
         TRY(checkpoint_in_get(in, id, sizeof none));
     if (memcmp(id, none, sizeof none) && strspn(id, "0123456789abcdef") != sizeof none)
         return damaged(in, "its run id is not 16 hex digits");
@@ -222,39 +251,133 @@ static int get_run(struct file_in *in, uint32_t version, char run[CHECKPOINT_RUN
     return 0;
 }
 
+/* Checks the checksum, then reads the head and the run's id. */
+static int get_head(struct file_in *in, struct checkpoint_head *head, uint64_t *bytes,
+                    char run[CHECKPOINT_RUN_BYTES])
+{
+    TRY(check_crc(in, bytes));
+    TRY(checkpoint_in_get(in, head, sizeof *head));
+    if (head->version < VERSION_WITHOUT_RUN || head->version > VERSION)
+        return ERR(-EINVAL,
+                   "cannot use '%s': it has version %" PRIu32 ", this program reads %d to %d",
+                   in->path, head->version, VERSION_WITHOUT_RUN, VERSION);
+    return get_run(in, head->version, run);
+}
+
 static int check_all(struct file_in *in, const struct checkpoint_plan *plan,
                      char run[CHECKPOINT_RUN_BYTES])
 {
     struct checkpoint_head head;
     uint64_t bytes;
-    TRY(check_crc(in, &bytes));
-    TRY(checkpoint_in_get(in, &head, sizeof head));
-    if (head.version != VERSION && head.version != VERSION_WITHOUT_RUN)
-        return ERR(-EINVAL,
-                   "cannot resume '%s': it has version %" PRIu32 ", this program reads %d and %d",
-                   in->path, head.version, VERSION_WITHOUT_RUN, VERSION);
-    TRY(get_run(in, head.version, run));
+    TRY(get_head(in, &head, &bytes, run));
     TRY(check_text(in, head.text_bytes, plan->text));
     if (head.n_ranks != plan->n_ranks)
         return ERR(-EINVAL,
                    "cannot resume '%s': it was made by %" PRIu32 " ranks, this run has %" PRIu32,
                    in->path, head.n_ranks, plan->n_ranks);
     TRY(check_sections(in, plan, head.n_entries));
+    TRY(check_layers(in, plan, head.version));
     if (in->at + bytes_of_sections(plan) + sizeof(uint32_t) != bytes)
         return damaged(in, "its length differs from that of its sections");
     return 0;
 }
 
+/* Opening a FIFO would block until it has a writer. */
+static int open_file(struct file_in *in, const char *path)
+{
+    struct stat st;
+    if (!stat(path, &st) && S_ISFIFO(st.st_mode))
+        return ERR(-EINVAL, "cannot use '%s': it is not a regular file", path);
+    return file_in_open(in, path);
+}
+
 int checkpoint_in_open(struct file_in *in, const char *path, const struct checkpoint_plan *plan,
                        char run[CHECKPOINT_RUN_BYTES])
 {
-    struct stat st;
-    /* opening a FIFO would block until it has a writer */
-    if (!stat(path, &st) && S_ISFIFO(st.st_mode))
-        return ERR(-EINVAL, "cannot resume '%s': it is not a regular file", path);
-    TRY(file_in_open(in, path));
+    TRY(open_file(in, path));
     int rc = check_all(in, plan, run);
     if (rc < 0)
         file_in_close(in);
     return rc;
+}
+
+/* Finds the section "weights" among n_entries entries: bytes before it, and its own. */
+static int find_weights(struct file_in *in, uint32_t n_entries, uint64_t most, uint64_t *before,
+                        uint64_t *bytes)
+{
+    static const struct checkpoint_entry weights = {.name = "weights"};
+    uint64_t all = 0;
+    bool found = false;
+    for (uint32_t i = 0; i < n_entries; i++) {
+        struct checkpoint_entry e;
+        TRY(checkpoint_in_get(in, &e, sizeof e));
+        if (e.n_parts && e.bytes > (most - all) / e.n_parts)
+            return damaged(in, "its sections are longer than the file");
+        if (!found && same_name(&e, &weights) && e.n_parts == 1) {
+            *before = all;
+            *bytes = e.bytes;
+            found = true;
+        }
+        all += e.n_parts * e.bytes;
+    }
+    return found ? 0 : damaged(in, "it has no section 'weights'");
+}
+
+static int skip(struct file_in *in, uint64_t bytes)
+{
+    uint8_t block[CRC_BLOCK];
+    for (uint64_t n; bytes; bytes -= n) {
+        n = bytes < sizeof block ? bytes : sizeof block;
+        TRY(checkpoint_in_get(in, block, n));
+    }
+    return 0;
+}
+
+static int check_parts(struct file_in *in, const struct checkpoint_weights *w, uint64_t n_values)
+{
+    for (uint32_t i = 0; i < w->n_layers; i++) {
+        const struct checkpoint_layer *l = &w->layers[i];
+        if (!memchr(l->name, 0, sizeof l->name) || l->n > n_values || l->at > n_values - l->n)
+            return damaged(in, "its list of layers is wrong");
+    }
+    return 0;
+}
+
+static int read_weights(struct file_in *in, struct checkpoint_weights *out)
+{
+    struct checkpoint_head head;
+    char run[CHECKPOINT_RUN_BYTES];
+    uint64_t file_bytes, before, bytes;
+    TRY(get_head(in, &head, &file_bytes, run));
+    if (head.version != VERSION)
+        return ERR(-EINVAL,
+                   "cannot use '%s': it has version %" PRIu32
+                   ", whose layers have no names; resume it once to write version %d",
+                   in->path, head.version, VERSION);
+    TRY(skip(in, head.text_bytes));
+    TRY(find_weights(in, head.n_entries, file_bytes, &before, &bytes));
+    TRY(get_layers(in, head.version, &out->layers, &out->n_layers));
+    TRY(check_parts(in, out, bytes / sizeof *out->values));
+    TRY(skip(in, before));
+    out->values = buf_alloc(bytes);
+    return out->values ? checkpoint_in_get(in, out->values, bytes) : -ENOMEM;
+}
+
+int checkpoint_weights_read(const char *path, struct checkpoint_weights *out)
+{
+    struct file_in in;
+    *out = (struct checkpoint_weights){.n_layers = 0};
+    TRY(open_file(&in, path));
+    const int rc = read_weights(&in, out);
+    file_in_close(&in);
+    if (rc < 0)
+        checkpoint_weights_free(out);
+    return rc;
+}
+
+void checkpoint_weights_free(struct checkpoint_weights *w)
+{
+    free(w->layers);
+    free(w->values);
+    *w = (struct checkpoint_weights){.n_layers = 0};
 }

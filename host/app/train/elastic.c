@@ -55,6 +55,7 @@ void elastic_close(struct elastic *e)
     elastic_drop_file(e);
     elastic_slot_free(&e->slots[0]);
     elastic_slot_free(&e->slots[1]);
+    free(e->plan.layers);
     free(e->args);
     free(e);
 }

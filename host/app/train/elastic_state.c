@@ -92,7 +92,8 @@ static int slot_open(struct elastic *e, struct elastic_slot *s, const struct tra
 {
     const struct elastic_slot was = *s;
     const size_t block_bytes = e->block_bytes;
-    checkpoint_plan(t, &e->plan, e->text);
+    free(e->plan.layers);
+    TRY(checkpoint_plan(t, &e->plan, e->text));
     e->common_bytes = sections_bytes(t, false);
     e->block_bytes = sections_bytes(t, true);
     s->steps_1 = 0;

@@ -236,4 +236,10 @@ int train_redo(struct train *t, uint64_t last);
  * averages replace the statistics; else only this test uses them. */
 int train_epoch_end(struct train *t, bool keep);
 
+/* Makes and checks the folder of --predict before training. No effect without the option. */
+int train_predict_check(const struct train *t);
+/* Writes the predicted label maps of this rank's test images, DIR/NUMBER.png. *file_rc: 0 or this
+ * rank's reported error. */
+int train_predict(struct train *t, int *file_rc);
+
 #endif

@@ -98,6 +98,12 @@ static int check_run(const struct train_options *o, const struct words *w)
     if (!o->stats && given(w, "stats-every"))
         return ERR(-EINVAL, "--stats-every needs --stats FILE");
     TRY(train_files_check(o));
+    if (o->init && (o->resume || o->receipts))
+        return ERR(-EINVAL, "--init does not work with --%s: leave one of them out",
+                   o->resume ? "resume" : "receipts");
+    if (o->predict && o->elastic)
+        return ERR(-EINVAL, "--predict does not work with --elastic: resume the run's checkpoint "
+                            "with --predict afterwards");
     if (o->warmup == 0 && given(w, "warmup-from"))
         return ERR(-EINVAL, "--warmup-from needs --warmup above 0");
     TRY(check_taken(o, w));

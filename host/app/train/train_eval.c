@@ -1,9 +1,16 @@
-/* train_eval.c : ends an epoch: averages statistics, tests, and compares all ranks. */
+/* train_eval.c : ends an epoch: averages statistics, tests, compares all ranks, and writes label
+ * maps. */
 #include "app/train/train.h"
 #include "base/err.h"
 #include "app/train/segmentation.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "nn/data/picture.h"
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 static int checksum(struct train *t, uint32_t *out)
@@ -45,12 +52,23 @@ static void count_confusions(struct train *t)
         t->confusion[i] += confusion[i];
 }
 
-static struct tested test_share(struct train *t)
+/* test images of a rank */
+struct share {
+    size_t first, end;
+};
+
+static struct share share_of(const struct train *t)
 {
     const size_t n = t->data->n_test, rank = (size_t)t->rank, n_ranks = (size_t)t->n_ranks;
-    const size_t end = n * (rank + 1) / n_ranks;
+    return (struct share){n * rank / n_ranks, n * (rank + 1) / n_ranks};
+}
+
+static struct tested test_share(struct train *t)
+{
+    const struct share share = share_of(t);
+    const size_t end = share.end;
     struct tested all = {.top = 0};
-    size_t next = n * rank / n_ranks; /* first image not queued */
+    size_t next = share.first; /* first image not queued */
     train_emulate_turn(t);
     for (int i = 0; t->confusion && i < t->data->n_classes * t->data->n_classes; i++)
         t->confusion[i] = 0;
@@ -90,6 +108,88 @@ static int compare_ranks(struct train *t, uint32_t checksum)
 static double mean(double sum, double n)
 {
     return n > 0 && !isnan(sum) ? sum / n : (double)NAN;
+}
+
+/* ---- --predict ---- */
+
+static int name_map(const struct train *t, size_t image, char path[PATH_MAX])
+{
+    struct text text = text_in(path, PATH_MAX);
+    text_add(&text, "%s/%06zu.png", t->o->predict, image);
+    return text.full ? ERR(-ENAMETOOLONG, "cannot write to folder '%s': %s", t->o->predict,
+                           strerror(ENAMETOOLONG))
+                     : 0;
+}
+
+static int check_empty(const char *path)
+{
+    DIR *folder = opendir(path);
+    const struct dirent *entry = NULL;
+    if (!folder)
+        return ERR(-errno, "cannot write to folder '%s': %s", path, strerror(errno));
+    while ((entry = readdir(folder)) &&
+           (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")))
+        ;
+    const int rc =
+        entry ? ERR(-EEXIST, "cannot write to folder '%s': it is not empty: need a new one", path)
+              : 0;
+    closedir(folder);
+    return rc;
+}
+
+int train_predict_check(const struct train *t)
+{
+    const char *folder = t->o->predict;
+    char path[PATH_MAX];
+    if (!folder || t->rank > 0)
+        return 0;
+    if (!dataset_is_map(t->data))
+        return ERR(-EINVAL, "--predict writes label maps, but data set '%s' has %s", t->data->name,
+                   dataset_targets[dataset_target(t->data).kind]);
+    if (mkdir(folder, 0777) && errno != EEXIST)
+        return ERR(-errno, "cannot make folder '%s': %s", folder, strerror(errno));
+    TRY(check_empty(folder));
+    TRY(name_map(t, t->data->n_test, path));
+    return file_out_check(path);
+}
+
+/* Writes the maps of test images first to first+n-1, which were evaluated last. */
+static int write_maps(struct train *t, size_t first, size_t n, real *logits, uint8_t *labels)
+{
+    char path[PATH_MAX];
+    for (size_t i = 0; i < n; i++) {
+        TRY(nn_model_classes(t->model, (int)i, logits, labels));
+        TRY(name_map(t, first + i, path));
+        TRY(png_write_labels(path, t->data->h, t->data->w, labels));
+    }
+    return 0;
+}
+
+static int predict_share(struct train *t)
+{
+    const struct share share = share_of(t);
+    real *logits = buf_alloc(nn_model_logits(t->model) * sizeof *logits);
+    uint8_t *labels = buf_alloc((size_t)t->data->h * (size_t)t->data->w);
+    int rc = logits && labels ? 0 : -ENOMEM;
+    train_emulate_turn(t);
+    for (size_t at = share.first, n; at < share.end && rc == 0; at += n) {
+        n = feed_test(t, at, share.end);
+        (void)feed_eval(t->feed);
+        rc = nn_model_failed(t->model);
+        if (rc == 0)
+            rc = write_maps(t, at, n, logits, labels);
+    }
+    free(labels);
+    free(logits);
+    return rc;
+}
+
+int train_predict(struct train *t, int *file_rc)
+{
+    TRY(nn_model_get(t->model, t->own_stats, t->stats, t->n_stats));
+    TRY(average_stats(t));
+    *file_rc = predict_share(t);
+    return nn_model_put(t->model, t->stats, t->own_stats, t->n_stats);
 }
 
 int train_epoch_end(struct train *t, bool keep)

@@ -167,6 +167,14 @@ static int write_trace(struct train *t)
     return 0;
 }
 
+static int predict(struct train *t)
+{
+    int file_rc;
+    TRY(train_predict(t, &file_rc));
+    note(t, file_rc);
+    return 0;
+}
+
 int train_run(struct train *t)
 {
     struct train_state *s = &t->state;
@@ -197,6 +205,8 @@ int train_run(struct train *t)
         if (t->o->save)
             TRY(save(t));
     }
+    if (t->o->predict && !t->stopped_by && !t->ends_early && !t->grows)
+        TRY(predict(t));
     return write_trace(t);
 }
 

@@ -148,7 +148,6 @@ static int open_model(struct train *t)
     t->weights = nn_model_weights(t->model, &t->n_weights);
     t->grads = nn_model_grads(t->model);
     t->stats = nn_model_stats(t->model, &t->n_stats);
-    TRY(train_shard_open(t));
 
     const struct dataset_augment augment = {.how = t->augment, .seed = o->seed};
     TRY(feed_open(t->model, d, &augment, t->eval_batch, &t->feed));
@@ -183,8 +182,8 @@ static int open_own(struct train *t)
 /* The caller frees the layers. */
 static struct reducer_layer *layers_of(const struct train *t)
 {
-    const bool kernels = train_only_kernels(t->o);
     struct reducer_layer *layers = buf_alloc((size_t)t->n_params * sizeof *layers);
+    const bool kernels = train_only_kernels(t->o);
     for (int i = 0; i < t->n_params && layers; i++)
         layers[i] = (struct reducer_layer){.name = t->params[i].name,
                                            .n = t->params[i].n,
@@ -246,6 +245,9 @@ int train_open(struct train *t)
     TRY(train_agree(t, t->owner ? 0 : open_data(t)));
     TRY(train_agree(t, same_data(t)));
     TRY(train_agree(t, t->owner ? 0 : open_model(t)));
+    if (t->o->init && !t->o->resume) /* a restarted run resumes */
+        TRY(checkpoint_init(t));
+    TRY(train_agree(t, t->owner ? 0 : train_shard_open(t)));
     TRY(train_agree(t, fits(t)));
     TRY(train_agree(t, open_own(t)));
     TRY(train_agree(t, open_job(t)));
@@ -253,6 +255,7 @@ int train_open(struct train *t)
     TRY(train_agree(t, t->low_memory ? 0 : count_fp32(t)));
     TRY(train_agree(t, train_trace_open(t)));
     TRY(train_agree(t, t->o->save ? checkpoint_check(t) : 0));
+    TRY(train_agree(t, train_predict_check(t)));
     if (t->o->resume)
         TRY(checkpoint_load(t));
     if (t->rank == 0)

@@ -23,11 +23,12 @@ static const struct opt opts[] = {
     {"train-samples", "N", "0",
      "Use only the first N/classes training images of every class. 0: all.", OPT_SIZE,
      AT(train_samples), 0, 1e9, TRAIN_BITS},
-    {TEXT("augment", "none|WORD[+WORD...]", "none", augment, TRAIN_BITS,
-          "How to vary training images: crop (at a random place of the image inside a black border "
-          "of 4 pixels) or crop-reflect (the border mirrors the image), flip (left to right), "
-          "cutout[:N] (a random square of N x N pixels, default 8, becomes the mean). Join several "
-          "with +: crop-reflect+flip+cutout:8.")},
+    {TEXT(
+        "augment", "none|WORD[+WORD...]", "none", augment, TRAIN_BITS,
+        "How to vary training images: crop (at a random place of the image inside a black border "
+        "of 4 pixels) or crop-reflect (the border mirrors the image), flip (left to right), "
+        "cutout[:N] (a random square of N x N pixels, default 8, becomes the mean). Join several "
+        "with +: crop-reflect+flip+cutout:8.")},
     {"image", "N", "0",
      "Scale images up to N x N pixels (bilinear), after --augment. 0: keep their size. A network "
      "that needs larger images says so.",
@@ -109,11 +110,12 @@ static const struct opt opts[] = {
           "(e5m2); auto: exact where format and algorithm allow it (formats of more than 10 "
           "mantissa bits: with aps-tight), else fp32, else nearest. For reproducible sums of fp32 "
           "gradients use --format e3m23 --scale aps-tight:32.")},
-    {TEXT("acc-format", "F", "auto", acc_format, TRAIN_BITS,
-          "With --sum nearest or kahan: the format of partial sums, for example e6m9 or e5m10 with "
-          "--format e5m2. It must represent every number of --format. Partial sums also travel in "
-          "it, so hops of ring and group-* become longer. auto: --format. Not for --algo native, "
-          "where MPI and NCCL add.")},
+    {TEXT(
+        "acc-format", "F", "auto", acc_format, TRAIN_BITS,
+        "With --sum nearest or kahan: the format of partial sums, for example e6m9 or e5m10 with "
+        "--format e5m2. It must represent every number of --format. Partial sums also travel in "
+        "it, so hops of ring and group-* become longer. auto: --format. Not for --algo native, "
+        "where MPI and NCCL add.")},
     {TEXT(
         "out-format", "F", "auto", out_format, TRAIN_BITS,
         "Format in which the sum is sent back. auto: --format, but e4m3 for formats of at most 4 "
@@ -277,6 +279,16 @@ static const struct opt opts[] = {
           "Continue from a checkpoint, with the same bits as an uninterrupted run. The number of "
           "ranks and all options that influence bits must be the same. With --schedule const or "
           "exp the run may be made longer.")},
+    {TEXT(
+        "init", "FILE", NULL, init, 0,
+        "Start with the weights of a checkpoint, also of another network or data set: layers with "
+        "an equal name and shape are taken, and a line names the others. Optimiser, batch-norm "
+        "statistics, steps and order of images start anew. Not with --resume.")},
+    {TEXT(
+        "predict", "DIR", NULL, predict, 0,
+        "After the last test write the predicted label map of each test image as DIR/NUMBER.png. A "
+        "pixel's value is its class, and the palette has the colours of Pascal VOC. Each rank "
+        "writes its images. DIR must be new or empty.")},
     {TEXT("dump-gradients", "DIR", NULL, dump_dir, 0,
           "Write every rank's gradients before the all-reduce to DIR/stepNNNNNN.rankR.f32. Rank 0 "
           "also writes the weights, DIR/stepNNNNNN.weights.f32, and layers.txt and meta.txt.")},

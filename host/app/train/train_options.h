@@ -31,7 +31,7 @@ struct train_options {
     const char *card_group;
     const char *device, *precision, *reduce_in, *loss_scale, *conv, *gemm, *quant;
     int64_t threads;
-    const char *log, *stats, *receipts, *trace, *save, *resume;
+    const char *log, *stats, *receipts, *trace, *save, *resume, *init, *predict;
     uint64_t verify_every;
     uint64_t stats_every;
     uint64_t save_every;

@@ -14,6 +14,10 @@ struct picture {
  * levels. The caller frees pixels. Returns 0 or -errno (reported with file and offset). */
 int picture_read(const char *dir, const char *name, struct picture *out);
 
+/* Write labels [h, w] as a PNG whose palette has the Pascal VOC data set's colour for each label:
+ * the pixels' values are the labels. The file appears when it is complete. */
+int png_write_labels(const char *path, int h, int w, const uint8_t *labels);
+
 /* Decode the bytes [n] of an open file. f: for error messages. */
 int png_decode(const struct datafile *f, const uint8_t *bytes, size_t n, struct picture *out);
 int pnm_decode(const struct datafile *f, const uint8_t *bytes, size_t n, struct picture *out);

@@ -1,9 +1,10 @@
-/* png.c : decodes PNG files through libpng, whose warnings are errors here. Chunks that a decoder
- * may ignore are skipped, after a check of their checksums. */
+/* png.c : decodes PNG files through libpng, whose warnings are errors here, and writes label maps.
+ * Chunks that a decoder may ignore are skipped, after a check of their checksums. */
 #include <png.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/err.h"
+#include "base/file.h"
 #include "nn/data/picture.h"
 
 enum { RATIO = 1032 }; /* deflate's limit */
@@ -103,5 +104,65 @@ int png_decode(const struct datafile *f, const uint8_t *bytes, size_t n, struct 
         *out = s.picture;
     else
         free(s.picture.pixels);
+    return rc;
+}
+
+/* ---- label maps ---- */
+
+static void give(png_structp png, png_bytep bytes, size_t n)
+{
+    if (file_out_write(png_get_io_ptr(png), bytes, n) < 0)
+        png_error(png, "write failed");
+}
+
+static void stop(png_structp png, const char *why)
+{
+    (void)why; /* file_out_write() has reported it */
+    png_longjmp(png, 1);
+}
+
+/* Bits 0, 1, 2 of a label, then 3, 4, 5, and so on give red, green and blue, highest bits first. */
+static png_color colour_of(unsigned label)
+{
+    png_color c = {0, 0, 0};
+    for (int shift = 7; shift >= 0; shift--, label >>= 3) {
+        c.red = (png_byte)(c.red | (label & 1) << shift);
+        c.green = (png_byte)(c.green | (label >> 1 & 1) << shift);
+        c.blue = (png_byte)(c.blue | (label >> 2 & 1) << shift);
+    }
+    return c;
+}
+
+static int encode(png_structp png, png_infop info, struct file_out *out, int h, int w,
+                  const uint8_t *labels)
+{
+    png_color palette[PNG_MAX_PALETTE_LENGTH];
+    for (unsigned i = 0; i < PNG_MAX_PALETTE_LENGTH; i++)
+        palette[i] = colour_of(i);
+    if (setjmp(png_jmpbuf(png)))
+        return -EIO;
+    png_set_write_fn(png, out, give, NULL);
+    png_set_IHDR(png, info, (png_uint_32)w, (png_uint_32)h, 8, PNG_COLOR_TYPE_PALETTE,
+                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_PLTE(png, info, palette, PNG_MAX_PALETTE_LENGTH);
+    png_write_info(png, info);
+    for (int i = 0; i < h; i++)
+        png_write_row(png, labels + (size_t)i * (size_t)w);
+    png_write_end(png, info);
+    return 0;
+}
+
+int png_write_labels(const char *path, int h, int w, const uint8_t *labels)
+{
+    struct file_out out;
+    TRY(file_out_open(&out, path));
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, stop, stop);
+    png_infop info = png ? png_create_info_struct(png) : NULL;
+    int rc = info ? encode(png, info, &out, h, w, labels)
+                  : ERR(-ENOMEM, "cannot allocate an encoder of '%s'", path);
+    png_destroy_write_struct(&png, &info);
+    if (rc == 0)
+        rc = file_out_commit(&out);
+    file_out_discard(&out);
     return rc;
 }
