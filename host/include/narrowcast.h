@@ -188,16 +188,16 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
  *     gradients of all ranks --nc_reduce_scatter--> mean of my range -> optimizer -> my weights
  *     my weights --nc_all_gather--> weights of all ranges, with the same bits on every rank
  *
- * Elements of all layers, end to end in forward order, are cut into one range per rank. A flat
- * buffer is one layer; for a unit of FSDP open a communicator of its own. nc_shard() returns the
- * ranges. By default rank r has elements r * s to (r + 1) * s - 1, with s = ceil(elements / ranks),
- * of those that exist. Then every rank's shard has room for s floats, and nc_reduce_scatter() sets
- * those beyond its range to 0. With options.shard_n a shard has shard_n[rank] floats.
+ * Elements of all layers, end to end in forward order, are cut into one range per rank, which
+ * nc_shard() returns. A flat buffer is one layer; a unit of FSDP needs its own communicator. By
+ * default rank r has elements r * s to (r + 1) * s - 1, with s = ceil(elements / ranks), of those
+ * that exist; each shard has room for s floats, and nc_reduce_scatter() sets those beyond the range
+ * to 0. With options.shard_n a shard has shard_n[rank] floats. If one rank has all elements, it is
+ * a reduce to that rank: the others send it their codes and get nothing (shard NULL).
  *
  *   options.shard "fp32"      The owner gets the sum before it is rounded to out_format, divided by
- *                             the number of ranks: in fp32, since it need not travel again. Exact
- *                             sums are rounded only once, to fp32. It is more accurate than
- *                             nc_allreduce(), and has its bits if that has out_format fp32. Codecs
+ *                             the number of ranks. Exact sums are rounded only once, to fp32. The
+ *                             result has nc_allreduce()'s bits if that has out_format fp32. Codecs
  *                             qsgd and onebit add in fp32, in rank order, and encode no sums.
  *   options.shard "rounded"   The owner gets, bit for bit, its slice of nc_allreduce()'s mean.
  *

@@ -1,8 +1,9 @@
-/* pmpi.h : replaces MPI's all-reduces of floats with narrow ones, in unmodified programs.
+/* pmpi.h : replaces MPI's all-reduces and reduces of floats with narrow ones, in unmodified
+ * programs.
  *
- *     MPI_Allreduce of floats, sums --pmpi_takes--> pmpi_queue_run()   --> nc_allreduce on a
- *     MPI_Iallreduce, MPI_Start ... --pmpi_takes--> pmpi_queue_later() --> duplicate, by length
- *     all else -----------------------------------> PMPI_..., unchanged
+ *     MPI_Allreduce, MPI_Reduce ... --pmpi_takes--> pmpi_queue_run()   --> nc_allreduce or
+ *     MPI_Iallreduce, MPI_Start ... --pmpi_takes--> pmpi_queue_later() --> nc_reduce_scatter on a
+ *     all else: PMPI_..., unchanged                                        duplicate, by length
  *
  * A thread per communicator makes its non-blocking sums, so MPI is initialised for several threads.
  * The MPI request of such a sum is a receive from this process itself; the thread sends the message
@@ -48,10 +49,18 @@ int pmpi_next_tag(void);
 
 struct pmpi_comm;
 
+/* Arguments of a sum. recv: of the root, or of all ranks. */
+struct pmpi_call {
+    const void *send;
+    float *recv;
+    int count, root; /* root: PMPI_ALL for an all-reduce */
+};
+enum { PMPI_ALL = -1 };
+
 /* Return the communicator's state, or NULL if this call is not narrowed, for example because MPI
  * refuses its buffers (recv is MPI_IN_PLACE, or equal to send). */
-struct pmpi_comm *pmpi_takes(const void *send, const void *recv, int count, MPI_Datatype type,
-                             MPI_Op op, MPI_Comm comm);
+struct pmpi_comm *pmpi_takes(const struct pmpi_call *call, MPI_Datatype type, MPI_Op op,
+                             MPI_Comm comm);
 /* Release the state of a communicator that will be freed. Collective. */
 void pmpi_leave(MPI_Comm comm);
 /* Call pmpi_comm_begin() before the first communicator is used, and pmpi_leave_all() at the end,
@@ -60,8 +69,8 @@ void pmpi_comm_begin(void);
 void pmpi_leave_all(void);
 /* Sum send over the ranks into recv. Calls for one communicator must not overlap. Returns
  * MPI_SUCCESS or an error class. */
-int pmpi_sum(struct pmpi_comm *c, const void *send, float *recv, int count);
-/* For pmpi_end()'s report: all-reduces narrowed, their bytes as fp32, and as codes. */
+int pmpi_sum(struct pmpi_comm *c, const struct pmpi_call *call);
+/* For pmpi_end()'s report: sums narrowed, their bytes as fp32, and as codes. */
 void pmpi_counts(unsigned long long *n, unsigned long long *bytes, unsigned long long *code_bytes);
 
 /* ---- pmpi_queue.c ---- */
@@ -71,18 +80,16 @@ struct pmpi_queue;
 struct pmpi_queue *pmpi_queue_open(struct pmpi_comm *c);
 void pmpi_queue_close(struct pmpi_queue *q); /* waits for the last sum; NULL is legal */
 /* Run a sum after the queued ones, and wait for it. */
-int pmpi_queue_run(struct pmpi_queue *q, const void *send, float *recv, int count);
+int pmpi_queue_run(struct pmpi_queue *q, const struct pmpi_call *call);
 /* Queue a sum. When it is done, the thread sends a message with this tag to pmpi_self(). Returns
  * false if there is no memory. */
-bool pmpi_queue_later(struct pmpi_queue *q, const void *send, float *recv, int count, int tag);
+bool pmpi_queue_later(struct pmpi_queue *q, const struct pmpi_call *call, int tag);
 
-/* ---- pmpi_allreduce.c ---- */
+/* ---- pmpi_call.c ---- */
 
-int pmpi_allreduce(struct pmpi_comm *c, const void *send, void *recv, int count);
-int pmpi_iallreduce(struct pmpi_comm *c, const void *send, void *recv, int count,
-                    MPI_Request *request);
-int pmpi_allreduce_init(struct pmpi_comm *c, const void *send, void *recv, int count,
-                        MPI_Request *request);
+int pmpi_blocking(struct pmpi_comm *c, const struct pmpi_call *call);
+int pmpi_nonblocking(struct pmpi_comm *c, const struct pmpi_call *call, MPI_Request *request);
+int pmpi_persistent(struct pmpi_comm *c, const struct pmpi_call *call, MPI_Request *request);
 /* Return the communicator's thread, or NULL. If `begin`, start it first, if possible. It remains
  * until the communicator is freed. */
 struct pmpi_queue *pmpi_comm_queue(struct pmpi_comm *c, bool begin);

@@ -36,7 +36,7 @@ static bool all_agree(const struct pmpi_spec *w, int level)
     state.has_threads = least[2] >= (unsigned)MPI_THREAD_MULTIPLE;
     if (least[0] == ~least[1])
         return least[3];
-    pmpi_say("all-reduces are not narrowed: NARROWCAST_* differs between ranks (mpirun -x passes "
+    pmpi_say("sums are not narrowed: NARROWCAST_* differs between ranks (mpirun -x passes "
              "it to all ranks)");
     return false;
 }
@@ -52,9 +52,9 @@ void pmpi_begin(void)
     if (state.on && PMPI_Comm_dup(MPI_COMM_SELF, &state.self) != MPI_SUCCESS)
         state.has_threads = false;
     else if (!w->on && w->least_bytes > 0)
-        pmpi_say("all-reduces are not narrowed: set NARROWCAST_FORMAT to a format");
+        pmpi_say("sums are not narrowed: set NARROWCAST_FORMAT to a format");
     else if (!w->on)
-        pmpi_say("all-reduces are not narrowed: NARROWCAST_LEAST_BYTES and NARROWCAST_DEADLINE "
+        pmpi_say("sums are not narrowed: NARROWCAST_LEAST_BYTES and NARROWCAST_DEADLINE "
                  "must be numbers above 0");
 }
 
@@ -84,7 +84,7 @@ void pmpi_end(void)
     pmpi_leave_all();
     pmpi_counts(&n, &bytes, &codes);
     if (state.on && pmpi_spec()->report)
-        pmpi_say("%llu all-reduces narrowed: %llu bytes of codes instead of %llu", n, codes, bytes);
+        pmpi_say("%llu sums narrowed: %llu bytes of codes instead of %llu", n, codes, bytes);
     if (state.self != MPI_COMM_NULL)
         PMPI_Comm_free(&state.self);
     state.on = false;

@@ -38,9 +38,19 @@ static int result(MPI_Comm comm, int rc)
 int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
                   MPI_Comm comm)
 {
-    struct pmpi_comm *c = pmpi_takes(send, recv, count, type, op, comm);
-    return c ? result(comm, pmpi_allreduce(c, send, recv, count))
+    const struct pmpi_call call = {send, recv, count, PMPI_ALL};
+    struct pmpi_comm *c = pmpi_takes(&call, type, op, comm);
+    return c ? result(comm, pmpi_blocking(c, &call))
              : PMPI_Allreduce(send, recv, count, type, op, comm);
+}
+
+int MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root,
+               MPI_Comm comm)
+{
+    const struct pmpi_call call = {send, recv, count, root};
+    struct pmpi_comm *c = root < 0 ? NULL : pmpi_takes(&call, type, op, comm);
+    return c ? result(comm, pmpi_blocking(c, &call))
+             : PMPI_Reduce(send, recv, count, type, op, root, comm);
 }
 
 static bool can_be_later(const MPI_Request *request)
@@ -51,10 +61,20 @@ static bool can_be_later(const MPI_Request *request)
 int MPI_Iallreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
                    MPI_Comm comm, MPI_Request *request)
 {
-    struct pmpi_comm *c =
-        can_be_later(request) ? pmpi_takes(send, recv, count, type, op, comm) : NULL;
-    return c ? result(comm, pmpi_iallreduce(c, send, recv, count, request))
+    const struct pmpi_call call = {send, recv, count, PMPI_ALL};
+    struct pmpi_comm *c = can_be_later(request) ? pmpi_takes(&call, type, op, comm) : NULL;
+    return c ? result(comm, pmpi_nonblocking(c, &call, request))
              : PMPI_Iallreduce(send, recv, count, type, op, comm, request);
+}
+
+int MPI_Ireduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root,
+                MPI_Comm comm, MPI_Request *request)
+{
+    const struct pmpi_call call = {send, recv, count, root};
+    struct pmpi_comm *c =
+        root >= 0 && can_be_later(request) ? pmpi_takes(&call, type, op, comm) : NULL;
+    return c ? result(comm, pmpi_nonblocking(c, &call, request))
+             : PMPI_Ireduce(send, recv, count, type, op, root, comm, request);
 }
 
 /* MPI 4 and Open MPI 4 (MPIX_Allreduce_init) have such a function; either may be missing. */
@@ -64,14 +84,14 @@ typedef int allreduce_init(const void *send, void *recv, int count, MPI_Datatype
 static int init_by(const char *name, const void *send, void *recv, int count, MPI_Datatype type,
                    MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
-    struct pmpi_comm *c =
-        can_be_later(request) ? pmpi_takes(send, recv, count, type, op, comm) : NULL;
+    const struct pmpi_call call = {send, recv, count, PMPI_ALL};
+    struct pmpi_comm *c = can_be_later(request) ? pmpi_takes(&call, type, op, comm) : NULL;
     union {
         void *data;
         allreduce_init *call;
     } next = {.data = dlsym(RTLD_NEXT, name)};
     if (c)
-        return result(comm, pmpi_allreduce_init(c, send, recv, count, request));
+        return result(comm, pmpi_persistent(c, &call, request));
     return next.data ? next.call(send, recv, count, type, op, comm, info, request)
                      : result(comm, MPI_ERR_UNSUPPORTED_OPERATION);
 }

@@ -1,5 +1,5 @@
 /* pmpi_comm.c : keeps the state of the program's communicators. A narrowed one has a duplicate, and
- * an `nc` for each length of all-reduce. All ranks open and close these in the same calls. */
+ * an `nc` for each length and root of sums. All ranks open and close these in the same calls. */
 #include "pmpi/pmpi.h"
 #include <narrowcast.h>
 #include <stdatomic.h>
@@ -10,7 +10,7 @@
 enum { LENGTHS = 32 }; /* per communicator; the least recently used one is replaced */
 
 struct length {
-    int count;
+    int count, root;
     unsigned long long used; /* number of the communicator's last call that used it */
     struct nc *nc;
 };
@@ -125,12 +125,25 @@ void pmpi_comm_begin(void)
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &all.key, NULL);
 }
 
-struct pmpi_comm *pmpi_takes(const void *send, const void *recv, int count, MPI_Datatype type,
-                             MPI_Op op, MPI_Comm comm)
+/* Returns true if MPI refuses this rank's buffers, or the root. */
+static bool is_wrong(const struct pmpi_call *call, MPI_Comm comm)
 {
-    if (recv == MPI_IN_PLACE || recv == send || op != MPI_SUM || count <= 0 || !is_float(type) ||
-        inside || !pmpi_is_on() || (size_t)count * sizeof(float) < pmpi_spec()->least_bytes ||
-        comm == MPI_COMM_NULL)
+    int rank = 0, n_ranks = 0;
+    if (call->root != PMPI_ALL) {
+        PMPI_Comm_rank(comm, &rank);
+        PMPI_Comm_size(comm, &n_ranks);
+        if (call->root >= n_ranks || rank != call->root)
+            return call->root >= n_ranks || !call->send || call->send == MPI_IN_PLACE;
+    }
+    return call->recv == MPI_IN_PLACE || call->recv == call->send;
+}
+
+struct pmpi_comm *pmpi_takes(const struct pmpi_call *call, MPI_Datatype type, MPI_Op op,
+                             MPI_Comm comm)
+{
+    if (op != MPI_SUM || call->count <= 0 || !is_float(type) || inside || !pmpi_is_on() ||
+        (size_t)call->count * sizeof(float) < pmpi_spec()->least_bytes || comm == MPI_COMM_NULL ||
+        is_wrong(call, comm))
         return NULL;
     struct pmpi_comm *c = find(comm);
     if (!c)
@@ -147,69 +160,101 @@ static struct length *oldest(struct pmpi_comm *c)
     return found;
 }
 
-static struct nc *open_length(struct pmpi_comm *c, int count)
+/* The root of a reduce owns all elements of a reduce-scatter, which needs the algorithm direct. */
+static struct nc *open_length(struct pmpi_comm *c, int count, int root)
 {
     const struct pmpi_spec *w = pmpi_spec();
-    const struct nc_layer layer = {.name = "all-reduce", .n = (size_t)count};
+    const struct nc_layer layer = {.name = root == PMPI_ALL ? "all-reduce" : "reduce",
+                                   .n = (size_t)count};
     struct nc_options o = nc_options_default();
     struct nc *nc = NULL;
+    size_t *owned = NULL;
     o.format = w->format, o.scale = w->scale, o.sum = w->sum, o.round = w->round;
     o.algo = w->algo, o.out_format = w->out_format;
     o.quantise = "all";
     o.op = "sum";
     o.deadline_s = w->deadline_s;
     o.log = pmpi_say_once;
-    return nc_open_on(&c->ours, &o, &layer, 1, &nc) < 0 ? NULL : nc;
+    if (root != PMPI_ALL) {
+        int n_ranks;
+        PMPI_Comm_size(c->ours, &n_ranks);
+        owned = calloc((size_t)n_ranks, sizeof *owned);
+        if (!owned) {
+            fprintf(stderr, "narrowcast: out of memory\n");
+            PMPI_Abort(c->ours, 1); /* the other ranks will open it */
+            return NULL;
+        }
+        owned[root] = (size_t)count;
+        o.algo = NULL, o.shard = "rounded", o.shard_n = owned;
+    }
+    const int rc = nc_open_on(&c->ours, &o, &layer, 1, &nc);
+    free(owned);
+    return rc < 0 ? NULL : nc;
 }
 
 /* Returns NULL, on all ranks, if the options are refused. */
-static struct nc *of_length(struct pmpi_comm *c, int count)
+static struct nc *of_length(struct pmpi_comm *c, int count, int root)
 {
     struct length *l = NULL;
     for (int i = 0; i < c->n_lengths && !l; i++)
-        if (c->lengths[i].count == count)
+        if (c->lengths[i].count == count && c->lengths[i].root == root)
             l = &c->lengths[i];
     if (!l) {
-        struct nc *nc = open_length(c, count);
+        struct nc *nc = open_length(c, count, root);
         if (!nc)
             return NULL;
         if (c->n_lengths < LENGTHS)
             l = &c->lengths[c->n_lengths++];
         else
             nc_close((l = oldest(c))->nc);
-        *l = (struct length){.count = count, .nc = nc};
+        *l = (struct length){.count = count, .root = root, .nc = nc};
     }
     l->used = ++c->n_calls;
     return l->nc;
 }
 
 /* The program may be using its own communicator, but not the duplicate. */
-static int sum_by_mpi(struct pmpi_comm *c, float *recv, int count)
+static int sum_by_mpi(struct pmpi_comm *c, const struct pmpi_call *call)
 {
-    return PMPI_Allreduce(MPI_IN_PLACE, recv, count, MPI_FLOAT, MPI_SUM, c->ours);
+    return call->root == PMPI_ALL
+               ? PMPI_Allreduce(MPI_IN_PLACE, call->recv, call->count, MPI_FLOAT, MPI_SUM, c->ours)
+               : PMPI_Reduce(call->send, call->recv, call->count, MPI_FLOAT, MPI_SUM, call->root,
+                             c->ours);
 }
 
-int pmpi_sum(struct pmpi_comm *c, const void *send, float *recv, int count)
+static int all_reduce(struct nc *nc, const struct pmpi_call *call, struct nc_report *report)
 {
+    float *const list[] = {call->recv};
+    return nc_allreduce(nc, list, report);
+}
+
+static int reduce(struct nc *nc, const struct pmpi_call *call, struct nc_report *report)
+{
+    const void *const list[] = {call->send == MPI_IN_PLACE ? call->recv : call->send};
+    return nc_reduce_scatter(nc, list, nc_rank(nc) == call->root ? call->recv : NULL, report);
+}
+
+int pmpi_sum(struct pmpi_comm *c, const struct pmpi_call *call)
+{
+    const bool to_all = call->root == PMPI_ALL;
     struct nc_report report;
-    void *list[] = {recv};
     int rc = 1;
     inside++;
     if (c->duplicating != MPI_REQUEST_NULL)
         PMPI_Wait(&c->duplicating, MPI_STATUS_IGNORE);
-    if (send != MPI_IN_PLACE)
-        memmove(recv, send, (size_t)count * sizeof *recv); /* the buffers may overlap */
-    struct nc *nc = c->refused ? NULL : of_length(c, count);
+    if (to_all && call->send != MPI_IN_PLACE) /* the buffers may overlap */
+        memmove(call->recv, call->send, (size_t)call->count * sizeof *call->recv);
+    struct nc *nc = c->refused ? NULL : of_length(c, call->count, call->root);
     c->refused = !nc;
     if (nc)
-        rc = nc_allreduce(nc, list, &report);
+        rc = (to_all ? all_reduce : reduce)(nc, call, &report);
     if (rc == 0) {
         n_narrowed++;
         n_bytes += report.fp32_bytes;
         n_code_bytes += report.code_bytes;
     }
     /* rc 1: inf or nan on some rank, or options refused; recv is unchanged, and MPI sums */
-    const int result = rc == 0 ? MPI_SUCCESS : rc == 1 ? sum_by_mpi(c, recv, count) : MPI_ERR_OTHER;
+    const int result = rc == 0 ? MPI_SUCCESS : rc == 1 ? sum_by_mpi(c, call) : MPI_ERR_OTHER;
     inside--;
     return result;
 }

@@ -2,6 +2,7 @@
  * `use mpi_f08`. Nothing is narrowed if the MPI does not export Fortran's MPI_IN_PLACE. */
 #include "pmpi/pmpi.h"
 #include <dlfcn.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 /* Open MPI recognises these constants by address. */
@@ -21,19 +22,22 @@ static any_function *next_of(const char *name)
     return next.call;
 }
 
-static struct pmpi_comm *takes(const void *send, const void *recv, const MPI_Fint *count,
-                               const MPI_Fint *type, const MPI_Fint *op, const MPI_Fint *comm)
+/* Returns the buffer as C names it. */
+static void *buffer_of(const void *buffer)
 {
-    if (!pmpi_is_on() || !&mpi_fortran_in_place_ || send == &mpi_fortran_bottom_ ||
-        recv == &mpi_fortran_bottom_ || recv == &mpi_fortran_in_place_ || *count <= 0)
-        return NULL;
-    return pmpi_takes(send, recv, *count, MPI_Type_f2c(*type), MPI_Op_f2c(*op),
-                      MPI_Comm_f2c(*comm));
+    return buffer == &mpi_fortran_in_place_ ? MPI_IN_PLACE : (void *)(uintptr_t)buffer;
 }
 
-static const void *send_of(const void *send)
+/* Fills *call. */
+static struct pmpi_comm *takes(const void *send, void *recv, const MPI_Fint *count, int root,
+                               const MPI_Fint *type, const MPI_Fint *op, const MPI_Fint *comm,
+                               struct pmpi_call *call)
 {
-    return send == &mpi_fortran_in_place_ ? MPI_IN_PLACE : send;
+    if (!pmpi_is_on() || !&mpi_fortran_in_place_ || send == &mpi_fortran_bottom_ ||
+        recv == &mpi_fortran_bottom_ || *count <= 0)
+        return NULL;
+    *call = (struct pmpi_call){buffer_of(send), buffer_of(recv), *count, root};
+    return pmpi_takes(call, MPI_Type_f2c(*type), MPI_Op_f2c(*op), MPI_Comm_f2c(*comm));
 }
 
 static void tell(MPI_Fint *ierr, int rc)
@@ -59,6 +63,18 @@ static bool is_refused(const void *recv, const MPI_Fint *comm, MPI_Fint *ierr)
     return true;
 }
 
+/* Only the root's recv counts. */
+static bool is_root(MPI_Fint root, const MPI_Fint *comm)
+{
+    const MPI_Comm c = pmpi_is_on() ? MPI_Comm_f2c(*comm) : MPI_COMM_NULL;
+    int rank = -1, is_inter = 1;
+    if (c != MPI_COMM_NULL)
+        PMPI_Comm_test_inter(c, &is_inter);
+    if (!is_inter)
+        PMPI_Comm_rank(c, &rank);
+    return rank >= 0 && rank == root;
+}
+
 #define NAMED(symbol, own, parameters, arguments) \
     void symbol parameters;                       \
     void symbol parameters                        \
@@ -80,9 +96,10 @@ static bool is_refused(const void *recv, const MPI_Fint *comm, MPI_Fint *ierr)
 static bool allreduce(const void *send, void *recv, const MPI_Fint *count, const MPI_Fint *type,
                       const MPI_Fint *op, const MPI_Fint *comm, MPI_Fint *ierr)
 {
-    struct pmpi_comm *c = takes(send, recv, count, type, op, comm);
+    struct pmpi_call call;
+    struct pmpi_comm *c = takes(send, recv, count, PMPI_ALL, type, op, comm, &call);
     if (c)
-        tell(ierr, handled(comm, pmpi_allreduce(c, send_of(send), recv, *count)));
+        tell(ierr, handled(comm, pmpi_blocking(c, &call)));
     return c || is_refused(recv, comm, ierr);
 }
 BOTH(mpi_allreduce, allreduce,
@@ -93,10 +110,12 @@ BOTH(mpi_allreduce, allreduce,
 static bool iallreduce(const void *send, void *recv, const MPI_Fint *count, const MPI_Fint *type,
                        const MPI_Fint *op, const MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
-    struct pmpi_comm *c = pmpi_has_threads() ? takes(send, recv, count, type, op, comm) : NULL;
+    struct pmpi_call call;
+    struct pmpi_comm *c =
+        pmpi_has_threads() ? takes(send, recv, count, PMPI_ALL, type, op, comm, &call) : NULL;
     MPI_Request r = MPI_REQUEST_NULL;
     if (c) {
-        tell(ierr, handled(comm, pmpi_iallreduce(c, send_of(send), recv, *count, &r)));
+        tell(ierr, handled(comm, pmpi_nonblocking(c, &call, &r)));
         *request = MPI_Request_c2f(r);
     }
     return c || is_refused(recv, comm, ierr);
@@ -106,15 +125,51 @@ BOTH(mpi_iallreduce, iallreduce,
       const MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
      (send, recv, count, type, op, comm, request, ierr))
 
+static bool reduce(const void *send, void *recv, const MPI_Fint *count, const MPI_Fint *type,
+                   const MPI_Fint *op, const MPI_Fint *root, const MPI_Fint *comm, MPI_Fint *ierr)
+{
+    struct pmpi_call call;
+    struct pmpi_comm *c = *root < 0 ? NULL : takes(send, recv, count, *root, type, op, comm, &call);
+    if (c)
+        tell(ierr, handled(comm, pmpi_blocking(c, &call)));
+    return c || (is_root(*root, comm) && is_refused(recv, comm, ierr));
+}
+BOTH(mpi_reduce, reduce,
+     (const void *send, void *recv, const MPI_Fint *count, const MPI_Fint *type, const MPI_Fint *op,
+      const MPI_Fint *root, const MPI_Fint *comm, MPI_Fint *ierr),
+     (send, recv, count, type, op, root, comm, ierr))
+
+static bool ireduce(const void *send, void *recv, const MPI_Fint *count, const MPI_Fint *type,
+                    const MPI_Fint *op, const MPI_Fint *root, const MPI_Fint *comm,
+                    MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct pmpi_call call;
+    struct pmpi_comm *c = *root < 0 || !pmpi_has_threads()
+                              ? NULL
+                              : takes(send, recv, count, *root, type, op, comm, &call);
+    MPI_Request r = MPI_REQUEST_NULL;
+    if (c) {
+        tell(ierr, handled(comm, pmpi_nonblocking(c, &call, &r)));
+        *request = MPI_Request_c2f(r);
+    }
+    return c || (is_root(*root, comm) && is_refused(recv, comm, ierr));
+}
+BOTH(mpi_ireduce, ireduce,
+     (const void *send, void *recv, const MPI_Fint *count, const MPI_Fint *type, const MPI_Fint *op,
+      const MPI_Fint *root, const MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+     (send, recv, count, type, op, root, comm, request, ierr))
+
 static bool init_persistent(const void *send, void *recv, const MPI_Fint *count,
                             const MPI_Fint *type, const MPI_Fint *op, const MPI_Fint *comm,
                             const MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
-    struct pmpi_comm *c = pmpi_has_threads() ? takes(send, recv, count, type, op, comm) : NULL;
+    struct pmpi_call call;
+    struct pmpi_comm *c =
+        pmpi_has_threads() ? takes(send, recv, count, PMPI_ALL, type, op, comm, &call) : NULL;
     MPI_Request r = MPI_REQUEST_NULL;
     (void)info;
     if (c) {
-        tell(ierr, handled(comm, pmpi_allreduce_init(c, send_of(send), recv, *count, &r)));
+        tell(ierr, handled(comm, pmpi_persistent(c, &call, &r)));
         *request = MPI_Request_c2f(r);
     }
     return c || is_refused(recv, comm, ierr);

@@ -3,9 +3,8 @@
 #include <stdlib.h>
 
 struct item {
-    const void *send;
-    float *recv;
-    int count, tag; /* tag: of the message at the end; -1: a caller waits for `done` */
+    struct pmpi_call call;
+    int tag; /* of the message at the end; -1: a caller waits for `done` */
     bool done;
     int rc;
     struct item *next;
@@ -22,7 +21,7 @@ struct pmpi_queue {
 
 static void run(struct pmpi_queue *q, struct item *i)
 {
-    i->rc = pmpi_sum(q->comm, i->send, i->recv, i->count);
+    i->rc = pmpi_sum(q->comm, &i->call);
     if (i->tag < 0)
         return;
     if (i->rc != MPI_SUCCESS)
@@ -95,9 +94,9 @@ static void append(struct pmpi_queue *q, struct item *i)
     pthread_cond_signal(&q->more);
 }
 
-int pmpi_queue_run(struct pmpi_queue *q, const void *send, float *recv, int count)
+int pmpi_queue_run(struct pmpi_queue *q, const struct pmpi_call *call)
 {
-    struct item i = {.send = send, .recv = recv, .count = count, .tag = -1};
+    struct item i = {.call = *call, .tag = -1};
     pthread_mutex_lock(&q->lock);
     append(q, &i);
     while (!i.done)
@@ -106,12 +105,12 @@ int pmpi_queue_run(struct pmpi_queue *q, const void *send, float *recv, int coun
     return i.rc;
 }
 
-bool pmpi_queue_later(struct pmpi_queue *q, const void *send, float *recv, int count, int tag)
+bool pmpi_queue_later(struct pmpi_queue *q, const struct pmpi_call *call, int tag)
 {
     struct item *i = calloc(1, sizeof *i);
     if (!i)
         return false;
-    *i = (struct item){.send = send, .recv = recv, .count = count, .tag = tag};
+    *i = (struct item){.call = *call, .tag = tag};
     pthread_mutex_lock(&q->lock);
     append(q, i);
     pthread_mutex_unlock(&q->lock);

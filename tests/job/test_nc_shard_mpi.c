@@ -1,6 +1,6 @@
-/* test_nc_shard_mpi.c : shards over MPI: codecs, long layers, types, two communicators at once,
- * state, misuse and refused options. */
-/* RANKS: 1 2 4 */
+/* test_nc_shard_mpi.c : shards over MPI: codecs, long layers, types, reduces to one rank, two
+ * communicators at once, state, misuse and refused options. 3 and 5 ranks only reduce. */
+/* RANKS: 1 2 3 4 5 */
 #include "capture.h"
 #include "nc_shards.h"
 #include <errno.h>
@@ -38,7 +38,7 @@ static void check_long(void)
     enum { N = 1300003 };
     static float x[N], mean[N], shard[N], weights[N];
     const struct nc_layer flat = {.name = "flat", .n = N};
-    size_t range[4] = {0}, at, n, wrong = 0;
+    size_t range[SHARD_RANKS] = {0}, at, n, wrong = 0;
     void *list[] = {x}, *means[] = {mean}, *gathered[] = {weights};
     struct nc_options o = e4m3(NULL);
     range[n_ranks - 1] = N;
@@ -64,6 +64,52 @@ static void check_long(void)
     CHECK(nc_all_gather(nc, shard, gathered, NULL) == 0, "%s", nc_last_error(nc));
     CHECK(memcmp(weights, mean, sizeof mean) == 0, "all slices together are the mean");
     nc_close(nc);
+}
+
+/* Each rank in turn owns all elements: it gets the bits of an all-reduce, also where its
+ * gradients are; the others send their codes once and nothing else. */
+static void check_reduce(int codec)
+{
+    enum { N = 40001, FEW = 400 };
+    static float x[N], want[N], sum[N], again[N];
+    const struct nc_layer flat = {.name = "flat", .n = N};
+    void *list[] = {x}, *wanted[] = {want}, *agains[] = {again};
+    struct nc_options o = shard_options(&shard_codecs[codec]);
+    struct nc_report report;
+    o.op = codec < 4 ? "sum" : NULL;
+    o.bucket_bytes = 8192;
+    for (int i = 0; i < N; i++)
+        want[i] = x[i] = grad_of(rank, 0, i);
+    struct nc *nc = open_one(&o, &flat, 1);
+    CHECK(nc_allreduce(nc, wanted, NULL) == 0, "all-reduce");
+    nc_close(nc);
+    for (int root = 0; root < n_ranks; root++) {
+        size_t range[SHARD_RANKS] = {0};
+        const bool mine = rank == root;
+        range[root] = N;
+        o.shard = "rounded", o.shard_n = range;
+        nc = open_one(&o, &flat, 1);
+        CHECK(nc_reduce_scatter(nc, list, mine ? sum : NULL, &report) == 0, "%s",
+              nc_last_error(nc));
+        CHECK(!mine || !memcmp(sum, want, sizeof want), "codec %d: other bits at %d", codec, root);
+        CHECK(report.sent_bytes <= FEW + (mine ? 0 : report.code_bytes) &&
+                  report.code_bytes > N / 8,
+              "codec %d: rank %d sends %d bytes to %d, of %d", codec, rank, (int)report.sent_bytes,
+              root, (int)report.code_bytes);
+        CHECK(mine || report.sent_bytes >= report.code_bytes, "codec %d: few bytes", codec);
+        if (codec < 4) { /* without a state */
+            memcpy(again, x, sizeof x);
+            CHECK(nc_reduce_scatter(nc, agains, mine ? again : NULL, NULL) == 0 &&
+                      !memcmp(again, mine ? want : x, sizeof x),
+                  "codec %d: in place at %d", codec, root);
+        }
+        struct capture said;
+        capture_begin(&said);
+        CHECK(!mine || nc_reduce_scatter(nc, list, NULL, NULL) == -EINVAL, "the root's NULL");
+        capture_end(&said);
+        CHECK(!mine || strstr(said.text, "its pointer is NULL"), "said '%s'", said.text);
+        nc_close(nc);
+    }
 }
 
 /* Gradients and weights in bf16; shards in fp32. */
@@ -270,7 +316,7 @@ static void refused(const struct nc_options *o, int want, const char *part)
 
 static void check_refused(void)
 {
-    size_t range[] = {N_ALL + 1, 0, 0, 0};
+    size_t range[SHARD_RANKS] = {N_ALL + 1};
     struct nc_options o = e4m3("fp32");
     o.shard = "half", refused(&o, -EINVAL, "unknown shard \"half\"");
     o.shard = "fp32", o.shard_n = range, refused(&o, -EINVAL, "have more");
@@ -307,6 +353,13 @@ int main(void)
     struct nc *nc = open_one(&first, layers, N_LAYERS);
     rank = nc_rank(nc), n_ranks = nc_n_ranks(nc);
     const struct shard_ranks s = {.rank = rank, .n_ranks = n_ranks, .open = open_mpi};
+    check_reduce(0);
+    check_reduce(3);
+    check_reduce(n_ranks % 2 ? 11 : 12);
+    if (n_ranks == 3 || n_ranks == 5) {
+        nc_close(nc);
+        DONE();
+    }
     for (int i = n_ranks % 3; i < SHARD_CODECS; i += 3)
         shard_check_codec(&s, &shard_codecs[i], (i + n_ranks) % 4);
     shard_check_gather(&s, n_ranks == 2 ? "delta:e4m3" : "delta:e2m5f:32", 0);

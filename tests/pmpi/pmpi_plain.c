@@ -135,6 +135,46 @@ static void check_not_finite(void)
         wrong("inf", (double)out[7], (double)out[8]);
 }
 
+/* Each rank in turn is the root; others' recv does not count. The bits are those of all-reduces. */
+static void check_reduce(MPI_Comm half)
+{
+    static float sum[N];
+    int place;
+    MPI_Request r;
+    MPI_Comm_rank(half, &place);
+    for (int root = 0; root < n_ranks; root++) {
+        fill(a, N, rank, 20 + root);
+        MPI_Allreduce(a, sum, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        fill(out, N, rank, 20);
+        MPI_Reduce(a, rank == root ? out : NULL, N, MPI_FLOAT, MPI_SUM, root, MPI_COMM_WORLD);
+        fill(b, N, rank, 20 + root);
+        if (rank != root && memcmp(a, b, sizeof a))
+            wrong("a rank other than the root is changed", root, rank);
+        if (rank == root)
+            check("reduce", out, N, 20 + root, 0, 1, is_narrow(1));
+        if (rank == root && memcmp(out, sum, sizeof sum))
+            wrong("reduce and all-reduce differ", root, 0);
+        MPI_Reduce(rank == root ? MPI_IN_PLACE : b, rank == root ? b : out, N, MPI_FLOAT, MPI_SUM,
+                   root, MPI_COMM_WORLD);
+        if (rank == root && memcmp(b, sum, sizeof sum))
+            wrong("reduce in place", root, 0);
+    }
+    fill(a, N, rank, 30);
+    fill(b, N, rank, 31);
+    MPI_Ireduce(a, place == 0 ? out : NULL, N, MPI_FLOAT, MPI_SUM, 0, half, &r);
+    MPI_Allreduce(MPI_IN_PLACE, b, N, MPI_FLOAT, MPI_SUM, half);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    if (place == 0)
+        check("reduce later", out, N, 30, rank % 2, 2, is_narrow(0));
+    check("an all-reduce behind it", b, N, 31, rank % 2, 2, is_narrow(0));
+    fill(a, N, rank, 5);
+    if (rank == n_ranks - 1)
+        a[7] = INFINITY, a[8] = NAN;
+    MPI_Reduce(a, out, N, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (rank == 0 && (!isinf(out[7]) || !isnan(out[8]) || !isfinite(out[9])))
+        wrong("reduce of inf", (double)out[7], (double)out[8]);
+}
+
 /* Sums of two communicators begin in opposite orders on odd and even ranks, between other calls;
  * one rank awaits a message before its sums. */
 static void check_later(MPI_Comm half, MPI_Comm twin)
@@ -229,6 +269,7 @@ int main(int argc, char **argv)
 #ifndef BY_NC
     check_others();
     check_not_finite();
+    check_reduce(half);
     check_later(half, twin);
     check_persistent();
     check_many();

@@ -24,6 +24,17 @@ program pmpi_plain
     call MPI_Iallreduce(x, y, n, MPI_REAL4, MPI_SUM, comm, request, ierr)
     call MPI_Wait(request, MPI_STATUS_IGNORE, ierr)
     call tell("non-blocking", y)
+    y = x
+    if (rank == 0) then
+        call MPI_Reduce(MPI_IN_PLACE, y, n, MPI_REAL, MPI_SUM, 0, comm, ierr)
+    else
+        call MPI_Reduce(x, y, n, MPI_REAL, MPI_SUM, 0, comm, ierr)
+        if (any(y /= x)) error stop "a rank other than the root gets sums"
+    end if
+    call tell_root("to one rank", y)
+    call MPI_Ireduce(x, y, n, MPI_REAL, MPI_SUM, 0, comm, request, ierr)
+    call MPI_Wait(request, MPI_STATUS_IGNORE, ierr)
+    call tell_root("later", y)
     call MPI_Allreduce(x, y, n, MPI_REAL, MPI_MAX, comm, ierr)
     if (any(y < x)) error stop "the largest is less"
     call MPI_Allreduce(x, y, 100, MPI_REAL, MPI_SUM, comm, ierr)
@@ -41,6 +52,11 @@ contains
         if (worst > 16.0 * n_ranks) error stop "a wrong sum"
         if (rank == 0) print '(a, a, a)', what, " ", trim(merge("exact ", "narrow", worst == 0))
     end subroutine
+    subroutine tell_root(what, sums)
+        character(*), intent(in) :: what
+        real, intent(in) :: sums(n)
+        if (rank == 0) call tell(what, sums)
+    end subroutine
     ! MPI_IN_PLACE as a receive buffer. Open MPI's own Fortran calls crash there.
     subroutine refuse()
         integer :: class, rc
@@ -51,5 +67,10 @@ contains
         call MPI_Iallreduce(x, MPI_IN_PLACE, n, MPI_REAL, MPI_SUM, comm, request, ierr)
         call MPI_Error_class(ierr, class, rc)
         if (class /= MPI_ERR_BUFFER) error stop "a wrong buffer is taken later"
+        if (rank == 0) then
+            call MPI_Reduce(x, MPI_IN_PLACE, n, MPI_REAL, MPI_SUM, 0, comm, ierr)
+            call MPI_Error_class(ierr, class, rc)
+            if (class /= MPI_ERR_BUFFER) error stop "a wrong buffer of the root is taken"
+        end if
     end subroutine
 end program

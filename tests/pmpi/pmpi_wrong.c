@@ -76,6 +76,12 @@ static void wrong_rest(MPI_Comm comm)
     print("a negative count", MPI_Allreduce(a, out, -1, MPI_FLOAT, MPI_SUM, comm));
     print("no type", MPI_Allreduce(a, out, N, MPI_DATATYPE_NULL, MPI_SUM, comm));
     print("no operation", MPI_Allreduce(a, out, N, MPI_FLOAT, MPI_OP_NULL, comm));
+    print("reduce without a communicator", MPI_Reduce(a, out, N, MPI_FLOAT, MPI_SUM, 0, none));
+    print("reduce to rank 2", MPI_Reduce(a, out, N, MPI_FLOAT, MPI_SUM, 2, comm));
+    print("reduce to rank -9", MPI_Reduce(a, out, N, MPI_FLOAT, MPI_SUM, -9, comm));
+    print("reduce of nothing", MPI_Reduce(NULL, NULL, 0, MPI_FLOAT, MPI_SUM, 0, comm));
+    print("reduce later to rank 2", MPI_Ireduce(a, out, N, MPI_FLOAT, MPI_SUM, 2, comm, &r));
+    r = MPI_REQUEST_NULL;
     print("start of none", MPI_Start(&r));
     print("start at NULL", MPI_Start(NULL));
     print("start of one that is none", MPI_Startall(1, &r));

@@ -1,4 +1,4 @@
-/* pmpi_allreduce.c : implements the narrowed calls: blocking, non-blocking, persistent. */
+/* pmpi_call.c : implements the narrowed calls: blocking, non-blocking, persistent. */
 #include "pmpi/pmpi.h"
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -7,23 +7,21 @@
 struct persistent {
     MPI_Request request;
     struct pmpi_comm *comm;
-    const void *send;
-    float *recv;
-    int count, tag;
+    struct pmpi_call call;
+    int tag;
     struct persistent *next;
 };
 static struct persistent *persistents;
 static atomic_int n_persistents;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-int pmpi_allreduce(struct pmpi_comm *c, const void *send, void *recv, int count)
+int pmpi_blocking(struct pmpi_comm *c, const struct pmpi_call *call)
 {
     struct pmpi_queue *q = pmpi_comm_queue(c, false);
-    return q ? pmpi_queue_run(q, send, recv, count) : pmpi_sum(c, send, recv, count);
+    return q ? pmpi_queue_run(q, call) : pmpi_sum(c, call);
 }
 
-int pmpi_iallreduce(struct pmpi_comm *c, const void *send, void *recv, int count,
-                    MPI_Request *request)
+int pmpi_nonblocking(struct pmpi_comm *c, const struct pmpi_call *call, MPI_Request *request)
 {
     struct pmpi_queue *q = pmpi_comm_queue(c, true);
     const int tag = pmpi_next_tag();
@@ -32,19 +30,17 @@ int pmpi_iallreduce(struct pmpi_comm *c, const void *send, void *recv, int count
     const int rc = PMPI_Irecv(NULL, 0, MPI_BYTE, 0, tag, pmpi_self(), request);
     if (rc != MPI_SUCCESS)
         return rc;
-    return pmpi_queue_later(q, send, recv, count, tag) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    return pmpi_queue_later(q, call, tag) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-int pmpi_allreduce_init(struct pmpi_comm *c, const void *send, void *recv, int count,
-                        MPI_Request *request)
+int pmpi_persistent(struct pmpi_comm *c, const struct pmpi_call *call, MPI_Request *request)
 {
     struct persistent *p = calloc(1, sizeof *p);
     if (!p || !pmpi_comm_queue(c, true)) {
         free(p);
         return MPI_ERR_NO_MEM;
     }
-    *p = (struct persistent){
-        .comm = c, .send = send, .recv = recv, .count = count, .tag = pmpi_next_tag()};
+    *p = (struct persistent){.comm = c, .call = *call, .tag = pmpi_next_tag()};
     const int rc = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, p->tag, pmpi_self(), &p->request);
     if (rc != MPI_SUCCESS) {
         free(p);
@@ -70,8 +66,7 @@ void pmpi_started(MPI_Request request)
     if (p)
         found = *p;
     pthread_mutex_unlock(&lock);
-    if (found.comm && !pmpi_queue_later(pmpi_comm_queue(found.comm, true), found.send, found.recv,
-                                        found.count, found.tag))
+    if (found.comm && !pmpi_queue_later(pmpi_comm_queue(found.comm, true), &found.call, found.tag))
         PMPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
 }
 
