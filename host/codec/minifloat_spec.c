@@ -119,10 +119,10 @@ static int read_acc(const char *word, struct minifloat *m)
                    "--acc-format %s has no effect with --sum %s, whose partial sums are not "
                    "rounded, or by a rule of e5m2; need --sum nearest or kahan",
                    word, m->sum_auto ? "auto" : codec_rule_name(m->sum.rule));
-    if (!mf_holds(acc, m->sum.in))
+    if (!mf_holds(acc, m->sum.in) && m->scale != CODEC_NONE && m->scale != CODEC_CONST)
         return ERR(-EINVAL,
                    "--acc-format must represent every number of %s, which %s does not: need e%um%u "
-                   "or more of both",
+                   "or more of both, or --scale none or const:K",
                    codec_format_name(m->sum.in, in), word, m->sum.in.e + mf_uses_top(m->sum.in),
                    m->sum.in.m);
     if (!mf_same(acc, m->sum.in))

@@ -97,6 +97,15 @@ static void choose_near(struct job *j, int k, const struct codec *codec)
         j->near = k;
 }
 
+static int check_on_gpu(const struct codec *codec)
+{
+    const struct vec_sum *sum = codec_sum(codec);
+    return sum && sum->acc.e && !mf_holds(sum->acc, sum->in)
+               ? ERR(-EINVAL, "a GPU cannot add in an --acc-format that is narrower than --format: "
+                              "use --device cpu")
+               : 0;
+}
+
 static int settle(struct job *j, const struct job_spec *spec)
 {
     struct codec codec;
@@ -116,6 +125,8 @@ static int settle(struct job *j, const struct job_spec *spec)
     j->overlap = spec->overlap == JOB_YES || (spec->overlap == JOB_AUTO && j->on_gpu);
     err_hold();
     int rc = algo_settle(j->algo, j->group, comm_n_ranks(j->comm), &j->codec);
+    if (rc == 0 && j->on_gpu)
+        rc = check_on_gpu(&j->codec);
     if (rc == 0 && spec->sums)
         rc = codec_set_sums(&j->codec);
     if (rc == 0 && j->shard.on && !j->shard.rounded)

@@ -129,16 +129,22 @@ static __attribute__((noinline)) void add_fp32(const struct vec_sum *sum, float 
         acc[i] += float_of(mf_dec(sum->in, codes[i], 0));
 }
 
-static uint32_t addend(const struct vec_sum *sum, uint32_t code)
+/* Returns a + code, rounded once to f, the format of a. If the code's format is another, which may
+ * even hold more numbers, both are added as fp32, which holds all of both. */
+static uint32_t add_code(const struct vec_sum *sum, struct mf_fmt f, uint32_t a, uint32_t code)
 {
-    return sum->acc.e ? mf_widen(sum->acc, sum->in, code) : code;
+    if (!sum->acc.e)
+        return mf_add(f, a, code, sum->overflow);
+    const struct mf_num x = mf_unpack(mf_fp32(), mf_dec(f, a, 0)),
+                        y = mf_unpack(mf_fp32(), mf_dec(sum->in, code, 0));
+    return mf_pack(f, mf_sum(x, y), MF_NEAREST, sum->overflow, 0);
 }
 
 static void add_nearest(const struct vec_sum *sum, uint32_t *acc, const uint32_t *codes, size_t n)
 {
     const struct mf_fmt f = vec_acc_fmt(sum);
     for (size_t i = 0; i < n; i++)
-        acc[i] = mf_add(f, acc[i], addend(sum, codes[i]), sum->overflow);
+        acc[i] = add_code(sum, f, acc[i], codes[i]);
 }
 
 static void add_trunc(uint32_t *acc, const uint32_t *codes, size_t n)
@@ -155,7 +161,7 @@ static void add_kahan(const struct vec_sum *sum, uint32_t *acc, const uint32_t *
     const uint32_t minus = (uint32_t)1 << (mf_width(f) - 1);
     const enum mf_overflow o = sum->overflow;
     for (size_t i = 0; i < n; i++, acc += 2) {
-        uint32_t y = mf_add(f, addend(sum, codes[i]), acc[1] ^ minus, o);
+        uint32_t y = add_code(sum, f, acc[1] ^ minus, codes[i]);
         uint32_t t = mf_add(f, acc[0], y, o);
         acc[1] = mf_add(f, mf_add(f, t, acc[0] ^ minus, o), y ^ minus, o);
         acc[0] = t;

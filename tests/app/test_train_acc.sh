@@ -7,6 +7,8 @@ model=lenet5
 same 4 --format e5m2 --sum nearest --acc-format e6m9 --algo group-master:2
 same 4 --format e4m3 --scale aps --sum nearest --rescale --algo group-scatter:2
 
+same 3 --format fp32 --scale none --sum kahan --acc-format e4m3
+
 sum() {
     on 4 --steps 4 --format e5m2 "$@" >out.txt || fail "$*: exit $?"
     grep checksum out.txt
@@ -18,8 +20,18 @@ sum() {
 [ "$(sum --sum kahan --acc-format e6m9)" != "$(sum --sum kahan)" ] || fail "--acc-format changes nothing"
 on 4 --steps 4 --sum nearest --acc-format e5m10 --format e5m2 --algo ring | grep -qF 'nearest sums in e5m2, partial ones in fp16' || fail "the report does not name it"
 
+# narrower than what travels: fp32's bytes, and other sums for each format and rule
+seen=
+for options in "--sum fp32" "--sum kahan --acc-format e5m2" "--sum nearest --acc-format e5m2" "--sum kahan --acc-format e4m3"; do
+    # shellcheck disable=SC2086
+    on 4 --steps 4 --format fp32 --scale none $options >out.txt || fail "$options: exit $?"
+    grep -qF '(1.000)' out.txt || fail "$options does not send fp32: $(grep ^bytes out.txt)"
+    case $seen in *"$(grep checksum out.txt)"*) fail "$options: the weights of another run" ;; esac
+    seen="$seen $(grep checksum out.txt)"
+done
+
 refused '--acc-format e6m9 has no effect with --sum auto' trains 2 --acc-format e6m9
-refused '--acc-format must represent every number of e4m3, which e6m2 does not: need e4m3 or more of both' trains 2 --format e4m3 --sum nearest --acc-format e6m2
+refused '--acc-format must represent every number of e4m3, which e6m2 does not: need e4m3 or more of both, or --scale none or const:K' trains 2 --format e4m3 --sum nearest --acc-format e6m2
 refused '--acc-format e6m9 is impossible with algorithm "native", which adds in the format it sends; need direct, gather, ring, group-master or group-scatter' trains 2 \
     --format e5m2 --sum nearest --acc-format e6m9 --algo native
 refused 'a card cannot add by --sum nearest: it adds only exactly' trains 2 --format e5m2 --sum nearest --acc-format e6m9 --offload sim:c

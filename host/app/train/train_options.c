@@ -113,9 +113,10 @@ static const struct opt opts[] = {
     {TEXT(
         "acc-format", "F", "auto", acc_format, TRAIN_BITS,
         "With --sum nearest or kahan: the format of partial sums, for example e6m9 or e5m10 with "
-        "--format e5m2. It must represent every number of --format. Partial sums also travel in "
-        "it, so hops of ring and group-* become longer. auto: --format. Not for --algo native, "
-        "where MPI and NCCL add.")},
+        "--format e5m2. Partial sums also travel in it, so hops of ring and group-* become longer. "
+        "It must represent every number of --format, or with --scale none or const:K may be "
+        "narrower (on the CPU): --format fp32 --scale none --sum kahan --acc-format e4m3 sends "
+        "fp32 and adds in e4m3. auto: --format. Not for --algo native, where MPI and NCCL add.")},
     {TEXT(
         "out-format", "F", "auto", out_format, TRAIN_BITS,
         "Format in which the sum is sent back. auto: --format, but e4m3 for formats of at most 4 "

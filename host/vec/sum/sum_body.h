@@ -43,6 +43,12 @@ static struct lane_fmt body_fmt(const struct vec_sum *sum, enum body_adder adder
 
 /* ---- accumulators of another format (vec_sum.acc): its values include those of the codes ---- */
 
+/* Else vec_plain adds. */
+static bool body_narrows(const struct vec_sum *sum)
+{
+    return sum->acc.e && !mf_holds(sum->acc, sum->in);
+}
+
 BODY_INLINE uint32_t body_add_to(enum body_adder adder, const struct lane_fmt *k,
                                  const struct lane_fmt *from, uint32_t a, uint32_t b)
 {
@@ -303,6 +309,10 @@ BODY_APART void body_accumulate_in_ieee(const struct vec_sum *sum, void *acc, co
 static void body_accumulate(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
                             bool first)
 {
+    if (body_narrows(sum)) {
+        vec_plain.accumulate(sum, acc, codes, n, first);
+        return;
+    }
     if (first)
         memset(acc, 0, vec_acc_bytes(sum, n));
     const uint64_t mode = fp_mode_ieee();
@@ -352,6 +362,10 @@ static void body_finish(const struct vec_sum *sum, const void *acc, size_t n, st
 static void body_hop(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends,
                      size_t n, struct mf_fmt out, uint8_t *codes)
 {
+    if (body_narrows(sum)) {
+        vec_plain.hop(sum, partial, addends, n, out, codes);
+        return;
+    }
     const uint64_t mode = fp_mode_ieee();
     uint32_t acc[BODY_BLOCK];
     for (size_t i = 0, m; i < n; i += m) {
