@@ -123,7 +123,8 @@ EMU_LIB  := $(if $(HAVE_CXX),$(B)/emu/libnarrowcast_cuda.so $(B)/emu/selftest.so
 XRT      := $(firstword $(foreach d,/opt/xilinx/xrt/include /usr/include/xrt,$(shell $(CC) -E -x c -I$d -include xrt/xrt_device.h /dev/null >/dev/null 2>&1 && echo $d)))
 XRT_LIB  := $(if $(XRT),$(B)/libnarrowcast_xrt.so)
 
-# Receipts of trainings (host/app/receipts/digest.c)
+# Pictures (host/nn/data/jpeg.c); receipts of trainings (host/app/receipts/digest.c)
+JPEG      = -ljpeg
 CRYPTO   := $(shell $(CC) -E -x c -include openssl/evp.h /dev/null >/dev/null 2>&1 && echo -lcrypto)
 
 # libfabric takes a fifth of a second to load: a separate library.
@@ -302,7 +303,7 @@ $(B)/libapp.a: $(call obj,$(filter-out %/main.c,$(APP)))
 	$(Q)rm -f $@; ar rcs $@ $^
 $(B)/narrowcast: $(B)/o/host/app/main.o $(call obj,$(MPI_CALLS)) $(B)/libapp.a $(B)/libnarrowcast.a
 	$(if $(V),,@echo 'link  $@')
-	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) $^ $(LIBS) $(CRYPTO) -o $@
+	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) $^ $(LIBS) $(JPEG) $(CRYPTO) -o $@
 # XRT loads it into the simulated card.
 $(B)/narrowcast.sim.xclbin: $(B)/narrowcast
 	$(if $(V),,@echo 'xclbin $@')
@@ -310,12 +311,12 @@ $(B)/narrowcast.sim.xclbin: $(B)/narrowcast
 archives  = $(filter %_double.a,$^) $(filter-out %_double.a,$(filter %.a,$^))# the first defines the names
 $(foreach t,$(TESTS),$(eval $(call test_bin,$t): $(call obj,$t)))
 $(B)/tests/%: $(call obj,$(MPI_CALLS)) $(B)/libapp.a $(B)/libsim.a $(B)/libnarrowcast.a
-	$(Q)mkdir -p $(@D); OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(archives) $(LIBS) $(CRYPTO) -o $@
+	$(Q)mkdir -p $(@D); OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(archives) $(LIBS) $(JPEG) $(CRYPTO) -o $@
 $(foreach b,$(BENCH),$(eval $(patsubst %.c,$(B)/%,$(notdir $b)): $(call obj,$b)))
 $(B)/libbench.a: $(call obj,$(BENCH_LIB))
 	$(Q)rm -f $@; ar rcs $@ $^
 $(B)/bench_%: $(call obj,$(MPI_CALLS)) $(B)/libbench.a $(B)/libnarrowcast.a
-	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(archives) $(LIBS) -o $@
+	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(archives) $(LIBS) $(JPEG) -o $@
 $(B)/tests/test_offload_fabric: | $(FABRIC_LIB)
 # The network in double instead of float, for tests that include tests/lib/nn_double.h.
 DOUBLE := $(filter host/nn/model% host/nn/cpu/cpu_% host/nn/layers/% host/nn/zoo/% %/dataset.c %/sample_images.c,$(LIB))

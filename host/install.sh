@@ -15,7 +15,7 @@ need() {
 }
 tool() { command -v "$1"; }
 xrt() { for at in /opt/xilinx/xrt/include /usr/include/xrt; do "$cc" -E -x c -I"$at" -include xrt/xrt_device.h /dev/null && return; done; }
-links() { printf '#include <%s>\nint main(void) { return 0; }\n' "$1" | "$cc" -x c - ${2+"$2"} -o /dev/null; }
+links() { printf '#include <%s>\nint main(void) { return 0; }\n' "$1" | "$cc" -x c -include stdio.h - ${2+"$2"} -o /dev/null; }
 
 needs() {
     need 'gcc libc6-dev' links stdio.h
@@ -24,6 +24,7 @@ needs() {
     need libopenblas-dev links cblas.h -lopenblas
     need zlib1g-dev links zlib.h -lz
     need libpng-dev links png.h -lpng
+    need libjpeg-dev links jpeglib.h -ljpeg
     need libssl-dev links openssl/evp.h -lcrypto
 }
 tools() {

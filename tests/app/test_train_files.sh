@@ -35,11 +35,42 @@ refused "longer than 8192 bytes" on --steps 3 --data "synthetic:$(printf '%09000
 on --steps 1 --save "${long#?}" --trace "t${long#??}" >/dev/null 2>said || fail "names of 255 bytes: $(cat said)"
 if [ ! -s "${long#?}" ] || [ ! -s "t${long#??}" ]; then fail "names of 255 bytes: nothing is there"; fi
 
+# --- folders of pictures: any processes, threads and kinds of runs give the same weights ---
+many() { "$here/../host/ranks.sh" "$@"; }
+mkdir pics
+"$B/tests/test_imagefolder" make pics || fail "no pictures"
+pics() { sum=$("$@" --model resnet8 --device cpu --augment crop+flip --batch 6 --lr 0.05 --schedule const --steps 7 2>said | grep ^weights) || fail "$*: $(cat said)"; }
+pics many 3 "$n" train --data imagefolder:pics,32 --save pics.ck
+want=$sum
+for run in "many 1 $n train --blocks 3" "many 2 $n train --blocks 3" "$n emulate --ranks 3"; do
+    # shellcheck disable=SC2086
+    pics $run --data imagefolder:pics,32,2
+    [ "$sum" = "$want" ] || fail "pictures by $run: $sum, not $want"
+done
+pics many 3 "$n" train --data imagefolder:pics,32 --seed 2
+[ "$sum" != "$want" ] || fail "another seed changes nothing"
+pics many 3 "$n" train --data imagefolder:pics,32 --steps 4 --save half.ck
+pics many 3 "$n" train --data imagefolder:pics,32 --resume half.ck
+[ "$sum" = "$want" ] || fail "pictures, resumed: $sum, not $want"
+refused "--augment cutout is impossible for pictures of files" "$n" train --data imagefolder:pics,32 --model resnet8 --batch 6 --augment cutout
+refused "cannot scale pictures of files" "$n" train --data imagefolder:pics,32 --model resnet8 --batch 6 --image 64
+refused "cannot read folder 'nowhere/train'" "$n" train --data imagefolder:nowhere --batch 6
+# files that are damaged later end the run with their name, before anything is saved
+shown() { many 2 "$n" train --data imagefolder:pics,32 --model resnet8 --device cpu --batch 6 --steps 9 --save bad.ck >out 2>said; }
+cp -r pics sound
+head -c 700 "sound/train/class b/3.JPEG" >"pics/train/class b/3.JPEG"
+if shown; then fail "a damaged picture is no failure"; fi
+{ [ "$(grep -c "^narrowcast: " said)" = 1 ] && grep -q "^narrowcast: 'pics/train/class b/3.JPEG' offset" said; } || fail "a damaged picture: $(cat said)"
+cp "sound/train/class b/3.JPEG" "pics/train/class b/3.JPEG"
+echo text >"pics/val/class a/0.jpg"
+if shown; then fail "a damaged test picture is no failure"; fi
+grep -q "^narrowcast: 'pics/val/class a/0.jpg' offset 0: unknown kind of picture" said || fail "a damaged test picture: $(cat said)"
+[ ! -e bad.ck ] || fail "saved after a damaged picture"
+
 # --- --init: the weights of any run, by name and shape; all kinds of runs start with them ---
 on --steps 5 --save from.ck >from.out 2>said || fail "a run to start from: $(cat said)"
 still=(--steps 1 --lr 0 --weight-decay 0 --init from.ck)
 want=$(grep ^weights from.out)
-many() { "$here/../host/ranks.sh" "$@"; }
 starts() {
     "$@" "${still[@]}" >out 2>said || fail "$*: $(cat said)"
     [ "$(grep ^weights out)" = "$want" ] || fail "$*: $(grep ^weights out), the file has $want"

@@ -4,8 +4,8 @@
  *
  *     clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. -Ihost -Itests/lib
  *         tests/lib/fuzz_files.c host/app/{train/checkpoint_file,files/codes_in}.c
- *         host/nn/data/{datafile,picture,png,wav}.c
- *         host/base/{err,buf,file,text,opt/opt_value}.c build/libnarrowcast.a -lpng -lz -lm
+ *         host/nn/data/{datafile,jpeg,picture,png,wav}.c
+ *         host/base/{err,buf,file,text,opt/opt_value}.c build/libnarrowcast.a -ljpeg -lpng -lz -lm
  *         -o fuzz_files
  *     mkdir corpus && build/tests/test_fuzz_files seeds corpus
  *     ./fuzz_files -max_len=20000 -artifact_prefix="$PWD/" "$PWD/corpus"

@@ -172,8 +172,8 @@ static void check_pnm(void)
                {"P6 9 0 255\n", "a picture of 9 x 0"},
                {"P6 99999999 1 255\n", "expected 1 to 8192"},
                {"P6 x", "a picture of 0 x 0"},
-               {"P4 9 13\n", "unknown kind of picture, expected PNG"},
-               {"", "unknown kind of picture, expected PNG"},
+               {"P4 9 13\n", "unknown kind of picture, expected JPEG, PNG"},
+               {"", "unknown kind of picture, expected JPEG, PNG"},
                {"P6 1 1 255 123 ", "4 bytes of pixels, expected 3"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         check_refused(bad[i].text, (const uint8_t *)bad[i].text, strlen(bad[i].text), bad[i].said);

@@ -56,7 +56,8 @@ struct train {
     double computed_s, cast_s, input_s;
     /* all ranks know the failure that ends the run */
     bool agreed;
-    /* failure that only this rank knows; lost: the network failed, so nothing can be saved */
+    /* failure that only this rank knows; lost: the network or
+     * the data failed, so nothing can be saved */
     int pending;
     bool lost;
     bool ends_early;  /* a file failed before the last step: save and end */

@@ -200,6 +200,7 @@ int train_epoch_end(struct train *t, bool keep)
     struct tested tested = test_share(t);
     if (!keep)
         TRY(nn_model_put(t->model, t->stats, t->own_stats, t->n_stats));
+    TRY(train_agree(t, dataset_failed(t->data)));
     TRY(add_up(t, &trained, &tested));
     uint32_t weights_crc;
     TRY(checksum(t, &weights_crc));

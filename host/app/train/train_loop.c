@@ -119,8 +119,9 @@ static int one_step(struct train *t, uint64_t epoch)
                                            t->state.step < t->o->first_steps_fp32);
     TRY(compute_and_update(t, step.lr, &mine, &step.reduced));
     (t->owner ? t->owner : t)->cast_s += step.reduced.codec_s;
-    t->lost = nn_model_failed(t->model) < 0;
+    t->lost = nn_model_failed(t->model) < 0 || dataset_failed(t->data) < 0;
     note(t, nn_model_failed(t->model));
+    note(t, dataset_failed(t->data));
     if (!t->owner)
         nn_model_loss_scale_update(t->model, !step.reduced.skipped);
     t->state.step++;

@@ -28,7 +28,8 @@ static const struct opt opts[] = {
         "How to vary training images: crop (at a random place of the image inside a black border "
         "of 4 pixels) or crop-reflect (the border mirrors the image), flip (left to right), "
         "cutout[:N] (a random square of N x N pixels, default 8, becomes the mean). Join several "
-        "with +: crop-reflect+flip+cutout:8.")},
+        "with +: crop-reflect+flip+cutout:8. For imagefolder, crop is a random part of 8 to 100 % "
+        "of the picture's area, with sides of 3:4 to 4:3; there is no crop-reflect and cutout.")},
     {"image", "N", "0",
      "Scale images up to N x N pixels (bilinear), after --augment. 0: keep their size. A network "
      "that needs larger images says so.",

@@ -216,21 +216,12 @@ static int add_set(struct crops *to, const char *dir, const char *set, int crops
     return rc;
 }
 
-static long cut_number(char *word)
-{
-    char *comma = strrchr(word, ',');
-    if (!comma || !comma[1] || strspn(comma + 1, "0123456789") != strlen(comma + 1))
-        return -1;
-    *comma = '\0';
-    return strtol(comma + 1, NULL, 10);
-}
-
 static int parse(const char *arg, char dir[PATH_MAX], size_t *side, int *crops)
 {
     if (strlen(arg) >= PATH_MAX)
         return ERR(-ENAMETOOLONG, "cannot open '%.40s...': the name is too long", arg);
     strcpy(dir, arg);
-    const long last = cut_number(dir), first = last < 0 ? -1 : cut_number(dir);
+    const long last = source_cut_number(dir), first = last < 0 ? -1 : source_cut_number(dir);
     const long sides = first >= 0  ? first
                        : last >= 0 ? last
                                    : SIDE_DEFAULT,

@@ -28,9 +28,10 @@ static const char specs[] =
 #undef SOURCE
 
 #define SOURCE(name, more, form, target, means) " " #name more " (" means "),"
-const char dataset_help[] = "One of"
+const char dataset_help[] =
+    "One of"
 #include "nn/data/sources.def"
-                            " each loaded or generated completely before the run.";
+    " each except imagefolder loaded or generated completely before the run.";
 #undef SOURCE
 
 enum { SOURCE_GUESS = 384 };
@@ -96,6 +97,11 @@ uint32_t dataset_crc(const struct dataset *d)
     crc = crc_list(crc, d->train_map, d->n_train, pixels);
     crc = crc_list(crc, d->test_map, d->n_test, pixels);
     return d->samples->crc ? d->samples->crc(d, crc) : crc;
+}
+
+int dataset_failed(const struct dataset *d)
+{
+    return d->samples->failed ? d->samples->failed(d) : 0;
 }
 
 int dataset_open(const char *spec, size_t subset, struct dataset **out)

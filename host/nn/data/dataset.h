@@ -55,9 +55,14 @@ struct sample_ops {
      * frees them. */
     uint32_t (*crc)(const struct dataset *d, uint32_t crc);
     void (*close)(struct dataset *d);
+    /* For kinds that read files in to_real(): 0, or the errno of its first failure, which it has
+     * reported; samples that cannot be read are zeros. NULL: never fails. */
+    int (*failed)(const struct dataset *d);
 };
 /* Images with one label: (pixel / 255 - mean) * inv_std. */
 extern const struct sample_ops sample_images;
+/* Pictures in files, with one label, decoded by to_real() (imagefolder.c). */
+extern const struct sample_ops sample_files;
 /* Images with a label per pixel; the black border of a crop does not count. */
 extern const struct sample_ops sample_maps;
 
@@ -100,6 +105,9 @@ void dataset_close(struct dataset *d);
 /* Return a CRC of sizes and samples (of speech only lengths and transcripts), for ranks to
  * compare. */
 uint32_t dataset_crc(const struct dataset *d);
+
+/* Return 0, or the errno with which a sample could not be read (reported). */
+int dataset_failed(const struct dataset *d);
 
 /* Parse "none", or names joined by +. */
 int augment_spec(const char *words, struct augment *out);

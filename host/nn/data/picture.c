@@ -59,10 +59,12 @@ static int decode(const struct datafile *f, const uint8_t *bytes, size_t n, stru
 {
     if (n > 0 && bytes[0] == 0x89)
         return png_decode(f, bytes, n, out);
+    if (n > 1 && bytes[0] == 0xff && bytes[1] == 0xd8)
+        return jpeg_decode(f, bytes, n, out);
     if (n > 1 && bytes[0] == 'P' && (bytes[1] == '5' || bytes[1] == '6'))
         return pnm_decode(f, bytes, n, out);
-    return datafile_err(f, 0,
-                        "unknown kind of picture, expected PNG, or PGM or PPM of bytes (P5, P6)");
+    return datafile_err(
+        f, 0, "unknown kind of picture, expected JPEG, PNG, or PGM or PPM of bytes (P5, P6)");
 }
 
 int picture_read(const char *dir, const char *name, struct picture *out)

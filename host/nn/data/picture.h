@@ -1,4 +1,4 @@
-/* picture.h : reads untrusted PNG and PNM picture files. */
+/* picture.h : reads untrusted JPEG, PNG and PNM picture files. */
 #ifndef PICTURE_H
 #define PICTURE_H
 #include "nn/data/datafile.h"
@@ -10,8 +10,8 @@ struct picture {
     uint8_t *pixels; /* [h, w, c] */
 };
 
-/* Read DIR/NAME: PNG (8-bit grey, RGB or palette, not interlaced), or binary PGM or PPM of 255
- * levels. The caller frees pixels. Returns 0 or -errno (reported with file and offset). */
+/* Read DIR/NAME: JPEG, PNG (8-bit grey, RGB or palette, not interlaced), or binary PGM or PPM of
+ * 255 levels. The caller frees pixels. Returns 0 or -errno (reported with file and offset). */
 int picture_read(const char *dir, const char *name, struct picture *out);
 
 /* Write labels [h, w] as a PNG whose palette has the Pascal VOC data set's colour for each label:
@@ -20,6 +20,7 @@ int png_write_labels(const char *path, int h, int w, const uint8_t *labels);
 
 /* Decode the bytes [n] of an open file. f: for error messages. */
 int png_decode(const struct datafile *f, const uint8_t *bytes, size_t n, struct picture *out);
+int jpeg_decode(const struct datafile *f, const uint8_t *bytes, size_t n, struct picture *out);
 int pnm_decode(const struct datafile *f, const uint8_t *bytes, size_t n, struct picture *out);
 
 #endif

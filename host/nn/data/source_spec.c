@@ -2,6 +2,7 @@
 #include "nn/data/sources.h"
 #include "base/err.h"
 #include <stdlib.h>
+#include <string.h>
 
 static const char *parse_u64(const char *s, uint64_t *out)
 {
@@ -30,4 +31,13 @@ int source_spec(const char *name, const char *arg, unsigned multiple, uint64_t *
                    "data set '%s:%s' has %llu images, expected a multiple of %u from %d to %d",
                    name, arg, (unsigned long long)*n, multiple, SOURCE_N_MIN, SOURCE_N_MAX);
     return 0;
+}
+
+long source_cut_number(char *spec)
+{
+    char *comma = strrchr(spec, ',');
+    if (!comma || !comma[1] || strspn(comma + 1, "0123456789") != strlen(comma + 1))
+        return -1;
+    *comma = '\0';
+    return strtol(comma + 1, NULL, 10);
 }

@@ -17,4 +17,7 @@ enum { SOURCE_N_MIN = 40, SOURCE_N_MAX = 1000000 };
  * -EINVAL (reported). */
 int source_spec(const char *name, const char *arg, unsigned multiple, uint64_t *n, uint64_t *seed);
 
+/* Cut ",NUMBER" off the end of a spec. Returns the number, or -1 if there is none. */
+long source_cut_number(char *spec);
+
 #endif
