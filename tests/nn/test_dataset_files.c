@@ -9,6 +9,7 @@ static void test_missing(void)
         {"idx:", "Fashion-MNIST (github.com/zalandoresearch/fashion-mnist)",
          "t10k-labels-idx1-ubyte"},
         {"cifar10:", "CIFAR-10 (www.cs.toronto.edu/~kriz/cifar.html)", "test_batch.bin"},
+        {"imagefolder:", "ImageNet's (image-net.org, ILSVRC 2012)", "val/CLASS/*.jpg"},
         {"an4:", "AN4 (www.speech.cs.cmu.edu/databases/an4)", ".wav of 16 kHz"},
         {"text:", "Tiny Shakespeare (github.com/karpathy/char-rnn", "input.txt"},
         {"cityscapes:", "Cityscapes (www.cityscapes-dataset.com)", "labelTrainIds"},
