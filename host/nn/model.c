@@ -276,7 +276,7 @@ size_t nn_model_logits(const struct nn_model *m)
     return graph_elements(m->nodes[m->heads[0].node].window.out, 1);
 }
 
-int nn_model_classes(struct nn_model *m, int i, real *scratch, uint8_t *labels)
+int nn_model_classes(struct nn_model *m, int i, float *scratch, uint8_t *labels)
 {
     const struct node *node = &m->nodes[m->heads[0].node];
     const size_t n = nn_model_logits(m), classes = (size_t)node->window.out.c;

@@ -146,7 +146,7 @@ const uint32_t *nn_model_confusion(const struct nn_model *m, int *n_classes);
  * evaluation, of which the confusion matrix counts the same classes. scratch: room for
  * nn_model_logits() reals. */
 size_t nn_model_logits(const struct nn_model *m);
-int nn_model_classes(struct nn_model *m, int i, real *scratch, uint8_t *labels);
+int nn_model_classes(struct nn_model *m, int i, float *scratch, uint8_t *labels);
 
 /* Return the code of the backend's first failure in a pass, or 0. */
 int nn_model_failed(const struct nn_model *m);
