@@ -3,12 +3,14 @@
 // reads job, address and slot; CHECK compares; DECIDE acts, while a payload may still stream.
 module admit #(
   parameter int Slots    = nc_pkg::CARD_SLOTS,
-  parameter int Rows     = nc_pkg::CARD_BEATS,
+  parameter int Rows     = nc_pkg::CARD_BEATS,  // most payload beats
   parameter int Jobs     = nc_pkg::CARD_JOBS,
   parameter int Wide     = 1,
   parameter int Narrow   = 0,
+  parameter int LaneBytes = nc_pkg::BEAT_BYTES,
   localparam int SlotW = $clog2(Slots),
-  localparam int RowW  = $clog2(Rows),
+  localparam int Turns = nc_pkg::BEAT_BYTES / LaneBytes,  // flits (nic_core) of a beat
+  localparam int RowW  = $clog2(Rows * Turns),
   localparam int JobW  = $clog2(Jobs),
   localparam int Ranks = nc_pkg::PKT_MAX_RANKS,
   localparam int RankW = $clog2(Ranks),
@@ -17,11 +19,11 @@ module admit #(
 ) (
   input  logic             clk_i,
   input  logic             rst_i,
-  // complete, undamaged frames: {source ip, port, header}, and their payload beats
+  // complete, undamaged frames: {source ip, port, header}, and their payload's flits
   input  logic [nc_pkg::RX_DESC_BITS-1:0] desc_data_i,
   input  logic             desc_valid_i,
   output logic             desc_ready_o,
-  input  logic [511:0]     pay_data_i,
+  input  logic [8*LaneBytes-1:0] pay_data_i,
   input  logic             pay_valid_i,
   output logic             pay_ready_o,
   output logic [JobW-1:0]  job_o,
@@ -40,7 +42,7 @@ module admit #(
   output logic             tile_valid_o,
   input  logic             tile_ready_i,
   output logic [SlotW-1:0] tile_slot_o,
-  output logic [RowW-1:0]  tile_beat_o,
+  output logic [RowW-1:0]  tile_row_o,
   output logic             tile_start_o,
   output logic             tile_last_o,
   output logic             tile_first_o,
@@ -50,7 +52,7 @@ module admit #(
   output logic [7:0]       tile_out_fmt_o,
   output logic [2:0]       tile_shift_o,
   output logic             tile_saturate_o,
-  output logic [511:0]     tile_data_o,
+  output logic [8*LaneBytes-1:0] tile_data_o,
   // result whose last contribution began to enter the tile a clock ago
   output logic             fin_valid_o,
   // Sampled a clock early: safe, as only this module fills the FIFO.
@@ -198,11 +200,11 @@ module admit #(
     .fate_o(fate), .nak_o(nak), .add_o(do_add), .resend_o(do_resend), .pong_o(do_pong));
 
   logic       stream_free;
-  logic [9:0] left;
-  payload #(.Rows(Rows)) u_payload (
+  logic [9+$clog2(Turns):0] left;
+  payload #(.LaneBytes(LaneBytes), .Rows(Rows * Turns)) u_payload (
     .clk_i, .rst_i, .start_i(go), .beats_i(len[15:6] - 10'd1), .away_i(!do_add),
     .free_o(stream_free), .pay_valid_i, .pay_ready_o, .tile_valid_o, .tile_ready_i,
-    .beat_o(tile_beat_o), .first_o(tile_start_o), .last_o(tile_last_o), .left_o(left));
+    .row_o(tile_row_o), .first_o(tile_start_o), .last_o(tile_last_o), .left_o(left));
   assign tile_data_o = pay_data_i;
 
   // A frame waits (wait_slot) while its slot's result is in the tile, or is being sent and would be
@@ -342,7 +344,9 @@ module admit #(
   logic [31:0]  chunk_seen_q;
   logic [Ranks-1:0] in_q, in_d, everyone;
   logic [DescW-1:0] desc_seen_q;
-  logic [9:0]   taken_q, total_q;            // of the payload being streamed
+  // flits of the payload being streamed
+  localparam int LeftW = 10 + $clog2(Turns);
+  logic [LeftW-1:0] taken_q, total_q;
   logic [N-1:0] fates;
   // includes this clock's write
   wire [StoreW-1:0] stored = add_q && fin_slot_o == one ? write_data : store_ram[one];
@@ -366,8 +370,8 @@ module admit #(
       {told_q, told_none_q, told_of_q} <= {1'b1, ask_none_o, ask_slot_o, ask_mask_o};
     if (finishes && at == one) over_q <= 1'b1;
     else if (done_valid_i && done_slot_i == one) over_q <= 1'b0;
-    if (pay_valid_i && pay_ready_o) taken_q <= taken_q + 10'd1;
-    if (go) {taken_q, total_q} <= {10'd0, len[15:6] - 10'd1};
+    if (pay_valid_i && pay_ready_o) taken_q <= taken_q + 1'b1;
+    if (go) {taken_q, total_q} <= {LeftW'(0), LeftW'(len[15:6] - 10'd1) << $clog2(Turns)};
     if (rst_i) {known_q, over_q, was_on_q, was_off_q, told_q} <= '0;
 
     if (!past_q) assume (rst_i);
@@ -409,8 +413,8 @@ module admit #(
       if (clear_done_o) assert (!ask_valid_o);
       assert (go == (fates != '0) && (fates & (fates - 1'b1)) == '0);
       if (pay_valid_i && pay_ready_o)
-        assert (tile_last_o == (taken_q + 10'd1 == total_q) && tile_start_o == (taken_q == '0));
-      if (pay_valid_i && pay_ready_o) assert (tile_beat_o == RowW'(taken_q));
+        assert (tile_last_o == (taken_q + 1'b1 == total_q) && tile_start_o == (taken_q == '0));
+      if (pay_valid_i && pay_ready_o) assert (tile_row_o == RowW'(taken_q));
       assert (state_q <= Settle && (state_q == Reset || known_q) && (!add_q || state_q == Look)
               && (!fin_valid_o || add_q));
       assert (over_q == (finishing_q[one] || (fin_valid_o && fin_slot_o == one)));
@@ -431,7 +435,7 @@ module admit #(
                 || (state_q == Decide && {ask_slot_o, ask_mask_o} == {at, bit_q}
                     && ask_none_o == !resend));
       assert (left == '0 ? stream_free
-              : left == total_q - taken_q && taken_q < total_q && tile_beat_o == RowW'(taken_q)
+              : left == total_q - taken_q && taken_q < total_q && tile_row_o == RowW'(taken_q)
                 && tile_start_o == (taken_q == '0));
     end
   end

@@ -1,7 +1,7 @@
 // crc32c: computes the CRC32C state after `Bits` data bits, lowest first, then `Then` zero bits.
 // Starts from state 0. Combinational.
 // Another start state acts like its XOR into the first 32 data bits. CRC is linear, so the state
-// after 512 data bits d is crc32c#(512)(d) ^ crc32c#(32, 480)(state before).
+// after n data bits d is crc32c#(n)(d) ^ crc32c#(32, n - 32)(state before).
 module crc32c #(
   parameter int Bits = 512,
   parameter int Then = 0

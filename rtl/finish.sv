@@ -3,6 +3,8 @@
 module finish #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
   parameter int Jobs  = nc_pkg::CARD_JOBS,
+  parameter int LaneBytes = nc_pkg::BEAT_BYTES,
+  localparam int Piece = 2 * LaneBytes,      // bits of a quarter of a row
   localparam int SlotW = $clog2(Slots),
   localparam int JobW  = $clog2(Jobs),
   localparam int Ranks = nc_pkg::PKT_MAX_RANKS,
@@ -20,10 +22,10 @@ module finish #(
   input  logic [DescW-1:0] fin_desc_i,
   input  logic [7:0]       fin_beats_i,      // of the result
   input  logic [Ranks-1:0] fin_mask_i,       // ranks that get it
-  // the tile's writes of kept results: quarters of beats, in order
+  // the tile's writes of kept results: quarters of rows, in order
   input  logic             kept_valid_i,
   input  logic [3:0]       kept_en_i,
-  input  logic [511:0]     kept_data_i,
+  input  logic [4*Piece-1:0] kept_data_i,
   input  logic             kept_last_i,
   input  logic [2:0]       kept_status_i,
   output logic             done_valid_o,
@@ -31,19 +33,19 @@ module finish #(
   output logic [Ranks-1:0] done_mask_o,
   output logic [InfoW-1:0] done_info_o       // fields: nc_pkg::INFO_*
 );
-  // --- CRC: a beat may come in pieces; quarters not yet written count as 0 ---
-  logic [511:0] pieces;
+  // --- CRC: a row may come in pieces; quarters not yet written count as 0 ---
+  logic [4*Piece-1:0] pieces;
   logic         first_q;                     // the next piece begins a result
   logic [31:0]  crc;
   always_comb begin
     for (int q = 0; q < 4; q++)
-      pieces[128*q +: 128] = kept_en_i[q] ? kept_data_i[128*q +: 128] : '0;
+      pieces[Piece*q +: Piece] = kept_en_i[q] ? kept_data_i[Piece*q +: Piece] : '0;
   end
-  crc_beat u_crc (
+  crc_beat #(.LaneBytes(LaneBytes)) u_crc (
     .clk_i, .rst_i, .data_i(pieces), .valid_i(kept_valid_i), .first_i(first_q),
     .part_i(!kept_en_i[0]), .crc_o(crc), .valid_o(crc_valid));
 
-  // --- status; the CRC includes the last beat two clocks later ---
+  // --- status; the CRC includes the last row two clocks later ---
   logic [2:0] status_q, all_status_q, done_status_q;
   logic       last_q, done_q;
   always_ff @(posedge clk_i) begin

@@ -10,9 +10,11 @@
 //                      |  +-- ask_* ----------------------+                  |
 //                      +----- ans_* -----> fifo -----------------------------+   NAK, PONG
 //
-// The ports carry UDP payloads in beats of 512 bits, with the peer's address and port valid with a
-// frame's first beat. Every beat of a tx frame has all 64 bytes. rx takes a beat every clock; a
-// frame without room is dropped and counted. One clock domain; rst_i is synchronous.
+// The ports carry UDP payloads in flits of LaneBytes bytes, all that the card moves and adds in a
+// clock. A beat of 64 bytes (hls/core/beat.h) is 64 / LaneBytes flits; with 64, a flit is a beat.
+// The peer's address and port are valid with a frame's first flit. Every flit of a tx frame is
+// full. rx takes a flit every clock; a frame without room is dropped and counted. One clock domain;
+// rst_i is synchronous.
 module nic_core #(
   parameter int Narrow    = 0,               // 1: adds only e1m6f and e2m5f, in more slots
   parameter int Slots     = Narrow != 0 ? nc_pkg::CARD_NARROW_SLOTS : nc_pkg::CARD_SLOTS,
@@ -23,18 +25,20 @@ module nic_core #(
   parameter int Answers   = 16,              // for NAKs and PONGs
   parameter int Wide      = Narrow != 0 ? 0 : 1,
   parameter int Group     = 1,
-  parameter int Ultra     = 1                // 1: slot memory in UltraRAM
+  parameter int Ultra     = 1,               // 1: slot memory in UltraRAM
+  parameter int LaneBytes = nc_pkg::BEAT_BYTES,  // 8, 16, 32 or 64
+  localparam int Flit     = 8 * LaneBytes
 ) (
   input  logic         clk_i,
   input  logic         rst_i,
-  input  logic [511:0] rx_data_i,
-  input  logic [63:0]  rx_keep_i,
+  input  logic [Flit-1:0] rx_data_i,
+  input  logic [LaneBytes-1:0] rx_keep_i,
   input  logic         rx_last_i,
   input  logic [31:0]  rx_ip_i,
   input  logic [15:0]  rx_port_i,
   input  logic         rx_valid_i,
   output logic         rx_ready_o,
-  output logic [511:0] tx_data_o,
+  output logic [Flit-1:0] tx_data_o,
   output logic         tx_last_o,
   output logic [31:0]  tx_ip_o,
   output logic [15:0]  tx_port_o,
@@ -60,8 +64,10 @@ module nic_core #(
   input  logic         s_rready_i
 );
   localparam int Ranks = nc_pkg::PKT_MAX_RANKS;
-  localparam int SlotW = $clog2(Slots), RowW = $clog2(Rows), JobW = $clog2(Jobs),
+  localparam int SlotW = $clog2(Slots), JobW = $clog2(Jobs),
                  RankW = $clog2(Ranks);
+  // rows of a slot in slot memory and kept results, a flit each
+  localparam int MemRows = Rows * nc_pkg::BEAT_BYTES / LaneBytes, RowW = $clog2(MemRows);
   localparam int BeatW = $clog2(Rows + 1);
   localparam int N     = nc_pkg::REG_COUNTERS;
   localparam int DescW = nc_pkg::DESC_BITS;
@@ -131,9 +137,11 @@ module nic_core #(
     .b_group_i(addr_group), .b_address_o(addr_address));
 
   logic [nc_pkg::RX_DESC_BITS-1:0] desc_data;
-  logic [511:0] pay_data;
+  logic [Flit-1:0] pay_data;
   logic         desc_valid, desc_ready, pay_valid, pay_ready;
-  rx #(.MaxBeats(Rows), .FifoBeats(FifoBeats), .Descs(Descs)) u_rx (
+  rx #(
+    .MaxBeats(Rows), .FifoBeats(FifoBeats), .Descs(Descs), .LaneBytes(LaneBytes)
+  ) u_rx (
     .clk_i, .rst_i,
     .rx_data_i, .rx_keep_i, .rx_last_i, .rx_ip_i, .rx_port_i, .rx_valid_i, .rx_ready_o,
     .enable_i(enable), .drop_in_i(drop_in), .random_i(random_in),
@@ -142,10 +150,10 @@ module nic_core #(
 
   logic             t_valid, t_ready, t_start, t_last, t_first, t_emit, t_max, t_saturate;
   logic [SlotW-1:0] t_slot, fin_slot, done_slot, ask_slot, send_slot, reading_slot;
-  logic [RowW-1:0]  t_beat;
+  logic [RowW-1:0]  t_row;
   logic [7:0]       t_in_fmt, t_out_fmt, fin_beats;
   logic [2:0]       t_shift;
-  logic [511:0]     t_data;
+  logic [Flit-1:0]  t_data;
   logic             fin_valid, fin_ready, done_valid, ask_valid, ask_ready, ask_none, send_valid,
                     reading;
   logic [JobW-1:0]  fin_job;
@@ -162,7 +170,9 @@ module nic_core #(
   /* verilator lint_on UNUSEDSIGNAL */
   logic [31:0]      ans_chunk;
   logic [Ranks-1:0] ans_bitmap;
-  admit #(.Slots(Slots), .Rows(Rows), .Jobs(Jobs), .Wide(Wide), .Narrow(Narrow)) u_admit (
+  admit #(
+    .Slots(Slots), .Rows(Rows), .Jobs(Jobs), .Wide(Wide), .LaneBytes(LaneBytes),
+    .Narrow(Narrow)) u_admit (
     .clk_i, .rst_i, .desc_data_i(desc_data), .desc_valid_i(desc_valid), .desc_ready_o(desc_ready),
     .pay_data_i(pay_data), .pay_valid_i(pay_valid), .pay_ready_o(pay_ready),
     .job_o(ask_job), .rank_o(ask_rank),
@@ -171,7 +181,7 @@ module nic_core #(
     .address_i(ask_address),
     .clear_i(clear), .clear_base_i(clear_base), .clear_slots_i(clear_slots),
     .clear_done_o(clear_done),
-    .tile_valid_o(t_valid), .tile_ready_i(t_ready), .tile_slot_o(t_slot), .tile_beat_o(t_beat),
+    .tile_valid_o(t_valid), .tile_ready_i(t_ready), .tile_slot_o(t_slot), .tile_row_o(t_row),
     .tile_start_o(t_start), .tile_last_o(t_last), .tile_first_o(t_first), .tile_emit_o(t_emit),
     .tile_max_o(t_max), .tile_in_fmt_o(t_in_fmt), .tile_out_fmt_o(t_out_fmt),
     .tile_shift_o(t_shift), .tile_saturate_o(t_saturate), .tile_data_o(t_data),
@@ -188,28 +198,31 @@ module nic_core #(
 
   logic             kw_valid, kw_last, kr_valid;
   logic [SlotW-1:0] kw_slot, kr_slot;
-  logic [RowW-1:0]  kw_beat, kr_beat;
+  logic [RowW-1:0]  kw_row, kr_row;
   logic [3:0]       kw_en;
-  logic [511:0]     kw_data, kr_data;
+  logic [Flit-1:0]  kw_data, kr_data;
   logic [2:0]       kw_status;
   tile #(
-    .Slots(Slots), .Rows(Rows), .Wide(Wide), .Narrow(Narrow), .Ultra(Ultra)
+    .Slots(Slots), .LaneBytes(LaneBytes), .Rows(MemRows), .Wide(Wide), .Narrow(Narrow),
+    .Ultra(Ultra)
   ) u_tile (
     .clk_i, .rst_i,
-    .in_valid_i(t_valid), .in_ready_o(t_ready), .in_slot_i(t_slot), .in_beat_i(t_beat),
+    .in_valid_i(t_valid), .in_ready_o(t_ready), .in_slot_i(t_slot), .in_row_i(t_row),
     .in_start_i(t_start), .in_last_i(t_last), .in_first_i(t_first), .in_emit_i(t_emit),
     .in_max_i(t_max), .in_fmt_i(t_in_fmt), .out_fmt_i(t_out_fmt), .out_shift_i(t_shift),
     .saturate_i(t_saturate), .in_data_i(t_data),
-    .kept_valid_o(kw_valid), .kept_slot_o(kw_slot), .kept_beat_o(kw_beat), .kept_en_o(kw_en),
+    .kept_valid_o(kw_valid), .kept_slot_o(kw_slot), .kept_row_o(kw_row), .kept_en_o(kw_en),
     .kept_data_o(kw_data), .kept_last_o(kw_last), .kept_status_o(kw_status));
 
-  kept_mem #(.Slots(Slots), .Rows(Rows), .Ultra(Ultra)) u_kept (
+  kept_mem #(
+    .Slots(Slots), .LaneBytes(LaneBytes), .Rows(MemRows), .Ultra(Ultra)
+  ) u_kept (
     .clk_i,
-    .w_valid_i(kw_valid), .w_slot_i(kw_slot), .w_beat_i(kw_beat), .w_en_i(kw_en),
+    .w_valid_i(kw_valid), .w_slot_i(kw_slot), .w_row_i(kw_row), .w_en_i(kw_en),
     .w_data_i(kw_data),
-    .r_valid_i(kr_valid), .r_slot_i(kr_slot), .r_beat_i(kr_beat), .r_data_o(kr_data));
+    .r_valid_i(kr_valid), .r_slot_i(kr_slot), .r_row_i(kr_row), .r_data_o(kr_data));
 
-  finish #(.Slots(Slots), .Jobs(Jobs)) u_finish (
+  finish #(.Slots(Slots), .Jobs(Jobs), .LaneBytes(LaneBytes)) u_finish (
     .clk_i, .rst_i,
     .fin_valid_i(fin_valid), .fin_ready_o(fin_ready), .fin_job_i(fin_job), .fin_slot_i(fin_slot),
     .fin_chunk_i(fin_chunk), .fin_desc_i(fin_desc), .fin_beats_i(fin_beats), .fin_mask_i(fin_mask),
@@ -265,14 +278,14 @@ module nic_core #(
                  a_beats}),
     .out_valid_o(a_valid), .out_ready_i(a_ready));
 
-  tx #(.Slots(Slots), .Rows(Rows), .Jobs(Jobs)) u_tx (
+  tx #(.Slots(Slots), .Rows(Rows), .Jobs(Jobs), .LaneBytes(LaneBytes)) u_tx (
     .clk_i, .rst_i,
     .send_valid_i(send_valid), .send_ready_o(send_ready), .send_slot_i(send_slot),
     .send_mask_i(send_mask), .send_group_i(to_group), .send_job_i(send_job), .send_key_i(send_key),
     .send_chunk_i(send_chunk), .send_desc_i(send_desc),
     .send_status_i(send_status), .send_crc_i(send_crc), .send_beats_i(send_beats[BeatW-1:0]),
     .busy_o(reading), .busy_slot_o(reading_slot),
-    .kr_valid_o(kr_valid), .kr_slot_o(kr_slot), .kr_beat_o(kr_beat), .kr_data_i(kr_data),
+    .kr_valid_o(kr_valid), .kr_slot_o(kr_slot), .kr_row_o(kr_row), .kr_data_i(kr_data),
     .ans_valid_i(a_valid), .ans_ready_o(a_ready), .ans_pong_i(a_pong), .ans_status_i(a_status),
     .ans_job_i(a_job), .ans_rank_i(a_rank), .ans_slot_i(a_slot), .ans_chunk_i(a_chunk),
     .ans_key_i(a_key), .ans_tag_i(a_tag), .ans_echo_i(a_echo), .ans_bitmap_i(a_bitmap),

@@ -1,41 +1,44 @@
-// rx_check: judges incoming frames, one beat a clock, and reports the first reason to drop one.
-// For clocks see rx.
+// rx_check: judges incoming frames, one flit (nic_core) a clock, and reports the first reason to
+// drop one. For clocks see rx.
 module rx_check #(
-  parameter int MaxBeats = nc_pkg::CARD_BEATS,
-  localparam int CountW  = $clog2(MaxBeats + 3)
+  parameter int MaxBeats  = nc_pkg::CARD_BEATS,
+  parameter int LaneBytes = nc_pkg::BEAT_BYTES,
+  localparam int Turns  = nc_pkg::BEAT_BYTES / LaneBytes, Log = $clog2(LaneBytes),
+                 CountW = $clog2((MaxBeats + 1) * Turns + 2)
 ) (
   input  logic        clk_i,
   input  logic        rst_i,
-  // Clock c1. enable_i to payload_crc_i count only with a frame's first beat, the header.
+  // Clock c1. enable_i to len_i count only with a frame's first flit.
   input  logic        valid_i,
   input  logic        first_i,
+  input  logic        header_i,              // part of the header
   input  logic        last_i,
-  input  logic        whole_i,               // has all 64 bytes
+  input  logic        whole_i,               // has all bytes
   input  logic        enable_i,
   input  logic [31:0] magic_i,
   input  logic [15:0] len_i,
-  input  logic [31:0] payload_crc_i,
+  input  logic [31:0] payload_crc_i,         // counts only with the header's last flit
   // c2
   output logic        put_o,
   // c3
   input  logic [31:0] crc_i,                 // of the header or the payload so far
-  input  logic        lose_i,                // fault injection, with the last beat
+  input  logic        lose_i,                // fault injection, with the last flit
   input  logic        full_i,
   input  logic        desc_room_i,
-  output logic        end_o,                 // the frame's last beat
+  output logic        end_o,                 // the frame's last flit
   output logic        good_o,                // good, unless full_i
   output logic        commit_o,              // good and taken
   // one clock after the end: a pulse on the reason's bit
   output logic [nc_pkg::REG_COUNTERS-1:0] drop_o
 );
   localparam bit [31:0] Residue = 32'h48674bc7;  // CRC32C of any data followed by its CRC
-  localparam bit [CountW-1:0] MaxCount = CountW'(MaxBeats + 1);
+  localparam bit [CountW-1:0] MaxCount = CountW'((MaxBeats + 1) * Turns);
 
-  logic              valid_q, first_q, last_q;
+  logic              valid_q, header_q, last_q;
   logic              on_q, magic_ok_q, whole_q, len_ok_q, no_payload_crc_q;
   logic [15:0]       len_q;
   logic [31:0]       payload_crc_q;
-  logic              valid3_q, first3_q, end3_q, on3_q, magic3_q, len3_q, no_payload3_q,
+  logic              valid3_q, header3_q, end3_q, on3_q, magic3_q, len3_q, no_payload3_q,
                      header_ok_q;
   logic [31:0]       expect_q;               // crc_i's required value in c3
   logic [CountW-1:0] count_q, count_d;       // stops one above the maximum
@@ -52,16 +55,19 @@ module rx_check #(
   end
 
   always_ff @(posedge clk_i) begin
-    first_q <= first_i;
-    last_q  <= last_i;
+    header_q <= header_i;
+    last_q   <= last_i;
     if (valid_i) begin
       count_q  <= count_d;
       whole_q  <= whole_d;
-      len_ok_q <= whole_d && count_d <= MaxCount && len == {10'(count_d), 6'd0};
+      len_ok_q <= whole_d && count_d <= MaxCount && len == 16'(count_d) << Log
+                  && (Turns == 1 || len[5:0] == '0);
       len_q    <= len;
       if (first_i) begin
         on_q             <= enable_i;
         magic_ok_q       <= magic_i == nc_pkg::PKT_MAGIC_VALUE;
+      end
+      if (header_i) begin
         payload_crc_q    <= payload_crc_i;
         no_payload_crc_q <= payload_crc_i == '0;
       end
@@ -70,10 +76,10 @@ module rx_check #(
   end
 
   // c2
-  assign put_o = valid_q && !first_q;
+  assign put_o = valid_q && !header_q;
   always_ff @(posedge clk_i) begin
-    first3_q      <= first_q;
-    expect_q      <= first_q ? Residue : payload_crc_q;
+    header3_q     <= header_q;
+    expect_q      <= header_q ? Residue : payload_crc_q;
     on3_q         <= on_q;
     magic3_q      <= magic_ok_q;
     len3_q        <= len_ok_q;
@@ -86,8 +92,8 @@ module rx_check #(
   // payload CRC field must be 0.
   logic length_bad, magic_bad, header_bad, payload_bad, room_bad;
   assign crc_ok      = crc_i == expect_q;
-  assign header_ok   = first3_q ? crc_ok : header_ok_q;
-  assign payload_ok  = first3_q ? no_payload3_q : crc_ok;
+  assign header_ok   = header3_q ? crc_ok : header_ok_q;
+  assign payload_ok  = header3_q ? no_payload3_q : crc_ok;
   assign is_end      = end3_q;
   assign length_bad  = on3_q && !len3_q;
   assign magic_bad   = on3_q && len3_q && !magic3_q;
@@ -112,67 +118,73 @@ module rx_check #(
     drop_d[nc_pkg::CNT_DROP_ROOM]        = is_end && room_bad;
   end
   always_ff @(posedge clk_i) begin
-    if (valid3_q && first3_q) header_ok_q <= header_ok;
+    if (valid3_q && header3_q) header_ok_q <= header_ok;
     drop_o <= rst_i ? '0 : drop_d;
   end
 
 `ifdef FORMAL
-  // The proof counts again, in 16 bits. A frame taken has as many bytes as its header says, and all
-  // its payload beats were put (put_o). Any other frame has exactly one reason to be dropped.
+  // The proof counts again, in 16 bits. A frame taken has as many bytes as its header says, whole
+  // beats, and all its payload flits were put (put_o). Any other frame has exactly one reason to be
+  // dropped.
+  localparam bit [15:0] Head = 16'(Turns), Most = 16'((MaxBeats + 1) * Turns);
   logic        past_q = 1'b0, open_q, whole_all_q, header_seen_q, on_seen_q, ended_q;
-  // suffix 3: for the beat in c3
-  logic [15:0] beats_q, puts_q, puts, said_q, beats3_q, puts3_q, said3_q;
+  // suffix 3: for the flit in c3
+  logic [15:0] flits_q, puts_q, puts, said_q, flits3_q, puts3_q, said3_q;
   logic        whole3_q, on_seen3_q;
   logic [31:0] payload_crc3_q;
-  assign puts = (first_q ? '0 : puts_q) + 16'(put_o);
+  assign puts = (header_q ? '0 : puts_q) + 16'(put_o);
   always_ff @(posedge clk_i) begin
     past_q <= 1'b1;
     if (valid_i) begin
       open_q      <= !last_i;
-      beats_q     <= first_i ? 16'd1 : beats_q + 1'b1;
+      flits_q     <= first_i ? 16'd1 : flits_q + 1'b1;
       whole_all_q <= whole_i && (first_i || whole_all_q);
       if (first_i) said_q <= len_i;
       if (first_i) on_seen_q <= enable_i && magic_i == nc_pkg::PKT_MAGIC_VALUE;
     end
     if (valid_q) puts_q <= puts;
-    {beats3_q, puts3_q, said3_q, whole3_q, on_seen3_q, payload_crc3_q} <=
-        {beats_q, puts, said_q, whole_all_q, on_seen_q, payload_crc_q};
-    if (valid3_q && first3_q) header_seen_q <= crc_i == Residue;
+    {flits3_q, puts3_q, said3_q, whole3_q, on_seen3_q, payload_crc3_q} <=
+        {flits_q, puts, said_q, whole_all_q, on_seen_q, payload_crc_q};
+    if (valid3_q && header3_q) header_seen_q <= crc_i == Residue;
     ended_q <= is_end && !commit_o && !rst_i;
     if (rst_i) open_q <= 1'b0;
     if (!past_q) assume (rst_i);
-    if (valid_i) assume (first_i == !open_q);  // a frame begins after reset or a last beat
+    // a frame begins after reset or a last flit, with its header
+    if (valid_i) assume (first_i == !open_q && header_i == (first_i || flits_q < Head));
     // 64 KiB: the length field's range
-    if (valid_i && !first_i) assume (beats_q < 16'd1020);
+    if (valid_i && !first_i) assume (flits_q < 16'(1020 * Turns));
     if (past_q) begin
       if (commit_o) begin
-        assert (said3_q == {beats3_q[9:0], 6'd0} && beats3_q <= 16'(MaxBeats + 1));
-        assert (puts3_q + 1'b1 == beats3_q && whole3_q && on_seen3_q);
-        assert (first3_q ? payload_crc3_q == '0 : header_seen_q && crc_i == payload_crc3_q);
+        assert (said3_q == flits3_q << Log && flits3_q <= Most && said3_q[5:0] == '0);
+        assert (puts3_q + Head == flits3_q && whole3_q && on_seen3_q);
+        assert (header3_q ? payload_crc3_q == '0 : header_seen_q && crc_i == payload_crc3_q);
       end
       assert (ended_q == (drop_o != '0) && (drop_o & (drop_o - 1'b1)) == '0);
       assert (!commit_o || (end_o && good_o && !full_i && desc_room_i && !lose_i));
       if (valid_q || open_q) begin
         assert (whole_q == whole_all_q && len_q == said_q && on_seen_q == (on_q && magic_ok_q));
-        assert (beats_q != '0
-                && (beats_q <= 16'(MaxBeats + 1) ? 16'(count_q) == beats_q : count_q > MaxCount));
-        assert (len_ok_q == (whole_q && count_q <= MaxCount && len_q == {10'(count_q), 6'd0}));
-        assert ((valid_q ? puts : puts_q) + 1'b1 == beats_q);
+        assert (flits_q != '0
+                && (flits_q <= Most ? 16'(count_q) == flits_q : count_q > MaxCount));
+        assert (len_ok_q == (whole_q && count_q <= MaxCount && len_q == 16'(count_q) << Log
+                             && len_q[5:0] == '0));
+        assert ((valid_q ? puts : puts_q) == (flits_q > Head ? flits_q - Head : '0));
       end
       if (valid3_q) begin
-        assert (first3_q == (beats3_q == 16'd1) && puts3_q + 1'b1 == beats3_q
+        assert (header3_q == (flits3_q <= Head)
+                && puts3_q == (flits3_q > Head ? flits3_q - Head : '0)
                 && on_seen3_q == (on3_q && magic3_q));
         assert (len3_q
-                == (whole3_q && beats3_q <= 16'(MaxBeats + 1) && said3_q == {beats3_q[9:0], 6'd0}));
-        assert (first3_q || header_ok_q == header_seen_q);
+                == (whole3_q && flits3_q <= Most && said3_q == flits3_q << Log
+                    && said3_q[5:0] == '0));
+        assert (header3_q || header_ok_q == header_seen_q);
         assert (no_payload3_q == (payload_crc3_q == '0)
-                && expect_q == (first3_q ? Residue : payload_crc3_q));
+                && expect_q == (header3_q ? Residue : payload_crc3_q));
       end
-      if (valid_q && !first_q) assert (valid3_q && first3_q || header_ok_q == header_seen_q);
-      if (!valid_q && open_q) assert (valid3_q && first3_q || header_ok_q == header_seen_q);
+      if (valid_q && !header_q) assert (valid3_q && header3_q || header_ok_q == header_seen_q);
+      if (!valid_q && open_q) assert (valid3_q && header3_q || header_ok_q == header_seen_q);
       assert (!end3_q || valid3_q);
       if (valid_q || open_q) assert (no_payload_crc_q == (payload_crc_q == '0));
-      if (valid_q) assert (open_q == !last_q && first_q == (beats_q == 16'd1));
+      if (valid_q) assert (open_q == !last_q && header_q == (flits_q <= Head));
     end
   end
 `endif

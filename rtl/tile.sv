@@ -1,22 +1,23 @@
-// tile: adds one beat a clock to a row of the slot memory, in 64 lanes, and rounds the row while
-// it adds the last contribution.
+// tile: adds LaneBytes bytes a clock, each in a lane, to a row of the slot memory, and rounds the
+// row while it adds the last contribution.
 //
 // clock  0 in | 1 data_q: decode, read row | 2 add | 3 sum: write row, round 1 | 4, 5, 6 round |
 //        7 code | 8 row packed, where needed
 //
-// in_ready_o falls after a beat that needs k > 1 clocks. MAX: k = 2. An emitted beat:
+// in_ready_o falls after a flit (nic_core) that needs k > 1 clocks. MAX: k = 2. An emitted flit:
 // k = turns + rows - 1, where turns = 2 for 4-bit codes (low, then high ones), else 1, and
-// rows = the 512-bit rows of the beat's results.
-// A row computed one or two clocks ago is forwarded. A packet's beats are contiguous.
+// rows = the rows of LaneBytes bytes that its results fill.
+// A row computed one or two clocks ago is forwarded. A packet's flits are contiguous.
 module tile #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
-  parameter int Rows = nc_pkg::CARD_BEATS,
+  parameter int LaneBytes = nc_pkg::BEAT_BYTES,  // 8, 16, 32 or 64
+  parameter int Rows = nc_pkg::CARD_BEATS * nc_pkg::BEAT_BYTES / LaneBytes,  // of a slot
   parameter int Wide = 1,
   parameter int Narrow = 0,                  // 1: rows of narrow_lane, and Wide = 0
   parameter int Ultra = 1,                   // see slot_mem
   localparam int SW = Slots > 1 ? $clog2(Slots) : 1,
   localparam int BW = Rows > 1 ? $clog2(Rows) : 1,
-  localparam int RW = SW + BW,
+  localparam int RW = SW + BW, Flit = 8 * LaneBytes,
   localparam int Man = Wide != 0 ? 10 : 6,
   // Codes: bits of a lane's code; Word: of its word; Full: of the word that the encoder takes
   localparam int Codes = Wide != 0 ? 16 : 8, Full = nc_pkg::CARD_SUM_BITS + 2,
@@ -27,7 +28,7 @@ module tile #(
   input  logic          in_valid_i,
   output logic          in_ready_o,
   input  logic [SW-1:0] in_slot_i,
-  input  logic [BW-1:0] in_beat_i,
+  input  logic [BW-1:0] in_row_i,
   input  logic          in_start_i,
   input  logic          in_last_i,
   input  logic          in_first_i,          // first contribution: overwrite
@@ -37,16 +38,17 @@ module tile #(
   input  logic [7:0]    out_fmt_i,
   input  logic [2:0]    out_shift_i,
   input  logic          saturate_i,
-  input  logic [511:0]  in_data_i,
+  input  logic [Flit-1:0] in_data_i,
   output logic          kept_valid_o,
   output logic [SW-1:0] kept_slot_o,
-  output logic [BW-1:0] kept_beat_o,
-  output logic [3:0]    kept_en_o,           // 128-bit quarters of the row
-  output logic [511:0]  kept_data_o,
+  output logic [BW-1:0] kept_row_o,
+  output logic [3:0]    kept_en_o,           // quarters of the row
+  output logic [Flit-1:0] kept_data_o,
   output logic          kept_last_o,         // last write of the packet
   output logic [2:0]    kept_status_o        // STATUS_ bits
 );
-  // ---- 0: take a beat
+  power_of_two #(.N(LaneBytes), .Least(8), .Most(nc_pkg::BEAT_BYTES)) u_bytes ();
+  // ---- 0: take a flit
   logic       take, ready_q, in_four, in_half, out_four, out_half;
   logic [2:0] wait_q, wait_d;
   logic [5:2] e_d;
@@ -75,7 +77,7 @@ module tile #(
   logic [7:0]    d_in_fmt_q, d_out_fmt_q;
   logic [2:0]    d_shift_q;
   logic [RW-1:0] d_row_q;
-  logic [511:0]  d_data_q;
+  logic [Flit-1:0] d_data_q;
   logic [6:0]    k;
 
   always_ff @(posedge clk_i) begin
@@ -85,7 +87,7 @@ module tile #(
     d_second_q <= !take && d_flip_q;         // second pass of MAX
     d_flip_q   <= take && in_max_i;
     if (take) begin
-      d_row_q     <= {in_slot_i, in_beat_i};
+      d_row_q     <= {in_slot_i, in_row_i};
       d_data_q    <= in_data_i;
       d_e_q       <= e_d;
       d_fn_q      <= in_fmt_i[7];
@@ -138,9 +140,9 @@ module tile #(
     if (rst_i) {a_valid_q, a_write_q, a_clip_q, a_emit_q, s_write_q} <= '0;
   end
 
-  logic [64*Word-1:0] old_row, new_row;
+  logic [LaneBytes*Word-1:0] old_row, new_row;
   localparam int Depth = Slots > 1 && Rows > 1 ? Slots * Rows : 1 << RW;
-  slot_mem #(.Width(64 * Word), .Depth(Depth), .Ultra(Ultra)) u_rows (
+  slot_mem #(.Width(LaneBytes * Word), .Depth(Depth), .Ultra(Ultra)) u_rows (
     .clk_i, .w_en_i(s_write_q), .w_row_i(s_row_q), .w_data_i(new_row),
     .r_en_i(d_valid_q), .r_row_i(d_row_q), .r_data_o(old_row));
 
@@ -206,12 +208,12 @@ module tile #(
   // ---- the lanes
   // Lanes per module, a compromise: Verilator generates code for each module, and Yosys' time
   // grows with the square of its lanes.
-  localparam int Lanes = 16;
-  logic [64*Full-1:0]  sums;
-  logic [64*Codes-1:0] codes;
-  logic [63:0]         over_any, ninf_any, pinf_any;
+  localparam int Lanes = LaneBytes < 16 ? LaneBytes : 16;
+  logic [LaneBytes*Full-1:0]  sums;
+  logic [LaneBytes*Codes-1:0] codes;
+  logic [LaneBytes-1:0]       over_any, ninf_any, pinf_any;
   generate
-    for (genvar g = 0; g < 64 / Lanes; g++) begin : g_lanes
+    for (genvar g = 0; g < LaneBytes / Lanes; g++) begin : g_lanes
       localparam int I = Lanes * g;
       if (Narrow != 0) begin : g_narrow
         narrow_lane #(.Lanes(Lanes)) u_acc (
@@ -254,8 +256,8 @@ module tile #(
           t_out_four, t_out_half, t_again} = tail5_q;
 
   logic [2:0] status;
-  logic [63:0] live;
-  assign live   = {32{!t_half, 1'b1}};       // with 16-bit codes, odd lanes idle
+  logic [LaneBytes-1:0] live;
+  assign live   = {(LaneBytes/2){!t_half, 1'b1}};  // with 16-bit codes, odd lanes idle
   always_comb begin
     status = 3'd0;
     status[nc_pkg::STATUS_PINF]     = (pinf_any & live) != '0;
@@ -265,18 +267,18 @@ module tile #(
 
   generate
     if (Wide != 0) begin : g_pack
-      tile_out #(.RW(RW), .BW(BW)) u_out (
+      tile_out #(.LaneBytes(LaneBytes), .RW(RW), .BW(BW)) u_out (
         .clk_i, .rst_i, .valid_i(code_valid_q), .codes_i(codes), .status_i(status), .row_i(t_row),
         .start_i(t_start), .last_i(t_last), .more_i(t_more), .in_four_i(t_four), .in_half_i(t_half),
         .out_four_i(t_out_four), .out_half_i(t_out_half),
-        .kept_valid_o, .kept_row_o({kept_slot_o, kept_beat_o}), .kept_en_o, .kept_data_o,
+        .kept_valid_o, .kept_row_o({kept_slot_o, kept_row_o}), .kept_en_o, .kept_data_o,
         .kept_last_o, .kept_status_o);
       logic unused;
       assign unused = t_again;
     end else begin : g_plain
       logic unused;
       assign kept_valid_o  = code_valid_q;
-      assign {kept_slot_o, kept_beat_o} = t_row;
+      assign {kept_slot_o, kept_row_o} = t_row;
       assign kept_en_o     = 4'hf;
       assign kept_data_o   = codes;
       assign kept_last_o   = t_last;

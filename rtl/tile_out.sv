@@ -1,13 +1,14 @@
 // tile_out: writes the encoders' results to the kept-result memory, one row a clock; of 4-bit sums
 // after the second turn, the high ones.
 module tile_out #(
-  parameter int RW = 12,                     // bits of {slot, beat}
-  parameter int BW = 5                       // bits of beat
+  parameter int LaneBytes = nc_pkg::BEAT_BYTES,  // bytes of a row
+  parameter int RW = 12,                     // bits of {slot, row}
+  parameter int BW = 5                       // bits of row
 ) (
   input  logic          clk_i,
   input  logic          rst_i,
   input  logic          valid_i,
-  input  logic [1023:0] codes_i,             // held until the next valid_i
+  input  logic [16*LaneBytes-1:0] codes_i,   // held until the next valid_i
   input  logic [2:0]    status_i,
   input  logic [RW-1:0] row_i,
   input  logic          start_i,
@@ -20,20 +21,20 @@ module tile_out #(
   output logic          kept_valid_o,
   output logic [RW-1:0] kept_row_o,
   output logic [3:0]    kept_en_o,
-  output logic [511:0]  kept_data_o,
+  output logic [8*LaneBytes-1:0] kept_data_o,
   output logic          kept_last_o,
   output logic [2:0]    kept_status_o
 );
-  logic [1023:0] before_q;
+  logic [16*LaneBytes-1:0] before_q;
   logic [2:0]    before_status_q;
-  logic [511:0]  packed_row;
-  logic [1:0]    step_q, steps;              // row of this beat; last one's number
+  logic [8*LaneBytes-1:0] packed_row;
+  logic [1:0]    step_q, steps;              // row of this flit; last one's number
   logic          busy_q, write, final_step;
   logic [BW+1:0] at_q, at;                   // quarters written
   logic [3:0]    en;
   logic [2:0]    quarters;
 
-  kept_pack u_pack (
+  kept_pack #(.LaneBytes(LaneBytes)) u_pack (
     .codes_i, .before_i(before_q), .in_four_i, .in_half_i, .out_four_i, .out_half_i,
     .step_i(step_q), .row_o(packed_row));
 

@@ -1,20 +1,26 @@
 // tx: sends frames of results, NAKs and PONGs.
 // A result goes to each rank of a mask, lowest first, or once to the job's multicast group.
-// Answers take turns with results. While requests wait, a beat leaves every clock, headers
+// Answers take turns with results. While requests wait, a flit leaves every clock, headers
 // included; the first is at the output 3 clocks after its request is taken.
 //
 //  clock   START: ask for header and row 0 | ROWS: row 1.. | GAP: no read; then START
 //  header  START -> fields and CRC in registers, address -> output FIFO
 //  payload read -> +2 kr_data_i -> output FIFO
 //
-// A header enters the output FIFO a clock before its row 0. At most one beat enters in a clock, if
-// there is room. When busy_o falls, the last read of busy_slot_o was at least a clock before.
+// With a header of several flits (nic_core), START asks for the first, HEAD for the others; row 0
+// comes with the last. A header enters the output FIFO a clock before its row 0. At most one flit
+// enters in a clock, if there is room. When busy_o falls, the last read of busy_slot_o was at least
+// a clock before.
 module tx #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
-  parameter int Rows  = nc_pkg::CARD_BEATS,
+  parameter int Rows  = nc_pkg::CARD_BEATS,  // most payload beats
   parameter int Jobs  = nc_pkg::CARD_JOBS,
+  parameter int LaneBytes = nc_pkg::BEAT_BYTES,
   localparam int SlotW = $clog2(Slots),
-  localparam int RowW  = $clog2(Rows),
+  localparam int Flit  = 8 * LaneBytes,
+  localparam int Turns = nc_pkg::BEAT_BYTES / LaneBytes, TurnW = Turns > 1 ? $clog2(Turns) : 1,
+  localparam int RowW  = $clog2(Rows * Turns),
+  localparam int LeftW = $clog2(Rows + 1) + $clog2(Turns),
   localparam int BeatW = $clog2(Rows + 1),
   localparam int JobW  = $clog2(Jobs),
   localparam int Ranks = nc_pkg::PKT_MAX_RANKS,
@@ -42,8 +48,8 @@ module tx #(
   // kept results, two clocks later
   output logic             kr_valid_o,
   output logic [SlotW-1:0] kr_slot_o,
-  output logic [RowW-1:0]  kr_beat_o,
-  input  logic [511:0]     kr_data_i,
+  output logic [RowW-1:0]  kr_row_o,
+  input  logic [Flit-1:0]  kr_data_i,
   input  logic             ans_valid_i,
   output logic             ans_ready_o,
   input  logic             ans_pong_i,       // PONG, else NAK
@@ -63,7 +69,7 @@ module tx #(
   output logic             addr_group_o,
   input  logic [31:0]      addr_ip_i,
   input  logic [15:0]      addr_port_i,
-  output logic [511:0]     tx_data_o,
+  output logic [Flit-1:0]  tx_data_o,
   output logic             tx_last_o,
   output logic [31:0]      tx_ip_o,
   output logic [15:0]      tx_port_o,
@@ -108,17 +114,20 @@ module tx #(
     .out_valid_o(a_valid), .out_ready_i(a_take));
   zero_crc #(.Beats(Rows)) u_zero_crc (.beats_i(a_beats), .crc_o(a_crc));
 
-  // --- which beat to ask for ---
-  typedef enum logic [1:0] {Start, Payload, Gap} state_t;
+  // --- which flit to ask for ---
+  typedef enum logic [1:0] {Start, Payload, Gap, Head} state_t;
   state_t           state_q, state_d;
-  logic             room_q;                  // room in the output FIFO for two more beats
+  logic             room_q;                  // room in the output FIFO for two more flits
   // pick_a: an answer is picked; is_a_q: the current frame is one; turn_a_q: the next should be
   logic             pick_a, is_a_q, turn_a_q;
   logic             begins, drop_q;
-  logic             ask_header, ask_row;
+  // ask_header: for the header's first flit; ask_more: for another; head_ends: for its last
+  logic             ask_header, ask_more, head_ends, ask_row;
+  logic [TurnW-1:0] head_q;                  // flits of the header asked for, less 1
+  logic             some_q;                  // the frame has a payload
   logic [BeatW-1:0] beats;                   // of the frame that begins
   logic [RowW-1:0]  at_q;                    // next row to read
-  logic [BeatW-1:0] left_q;                  // rows after it
+  logic [LeftW-1:0] left_q;                  // rows after it
 
   assign pick_a       = a_valid && (turn_a_q || !s_full_q);
   assign begins       = state_q == Start && room_q && (a_valid || s_full_q);
@@ -129,15 +138,22 @@ module tx #(
   assign a_take       = (state_q == Start && room_q && pick_a && (!a_pong || a_beats == '0))
                         || (state_q == Gap && is_a_q);
   assign ask_header   = begins && !drop_q && (pick_a || !s_none_q);
-  assign ask_row      = state_q == Payload ? room_q : ask_header && beats != '0;
+  assign ask_more     = Turns > 1 && state_q == Head && room_q;
+  assign head_ends    = Turns > 1 ? ask_more && head_q == TurnW'(Turns - 2) : ask_header;
+  assign ask_row      = state_q == Payload ? room_q
+                        : head_ends && (Turns > 1 ? some_q : beats != '0);
 
   always_comb begin
     state_d = state_q;
     unique case (state_q)
       Start:
-        if (begins && ask_header && beats > BeatW'(1)) state_d = Payload;
+        if (Turns > 1 && ask_header) state_d = Head;
+        else if (begins && ask_header && beats > BeatW'(1)) state_d = Payload;
         else if (begins && beats != '0) state_d = Gap;
-      Payload: if (room_q && left_q == BeatW'(1)) state_d = Gap;
+      Payload: if (room_q && left_q == LeftW'(1)) state_d = Gap;
+      Head:
+        if (Turns == 1 || (head_ends && !some_q)) state_d = Start;
+        else if (head_ends) state_d = Payload;
       default: state_d = Start;
     endcase
   end
@@ -152,8 +168,13 @@ module tx #(
     if (begins) begin
       is_a_q   <= pick_a;
       turn_a_q <= !pick_a;
-      left_q   <= beats - 1'b1;
-    end else if (ask_row) left_q <= left_q - 1'b1;
+      left_q   <= (LeftW'(beats) << $clog2(Turns)) - LeftW'(Turns == 1);
+      head_q   <= '0;
+      some_q   <= beats != '0;
+    end else begin
+      if (ask_row) left_q <= left_q - 1'b1;
+      if (ask_more) head_q <= head_q + 1'b1;
+    end
     if (state_q == Gap) at_q <= '0;
     else if (ask_row) at_q <= at_q + 1'b1;
 
@@ -185,21 +206,22 @@ module tx #(
 
   assign busy_o      = s_full_q;
   assign busy_slot_o = s_slot_q;
-  assign kr_valid_o  = ask_row && (state_q == Payload ? !is_a_q : !pick_a);
+  assign kr_valid_o  = ask_row && (state_q == Payload || (Turns > 1 && state_q == Head) ? !is_a_q
+                                   : !pick_a);
   assign kr_slot_o   = s_slot_q;
-  assign kr_beat_o   = at_q;
+  assign kr_row_o    = at_q;
   assign addr_job_o  = pick_a ? a_job : s_job_q;
   assign addr_rank_o = pick_a ? a_rank : s_rank_q;
   assign addr_group_o = !pick_a && s_group_q;
 
   // --- the header; a PONG's bitmap: low bits in TAG, the others in COUNT ---
   localparam int TagW = nc_pkg::PKT_TAG_BITS, CountW = nc_pkg::PKT_COUNT_BITS;
-  logic [511:0]         header;
+  logic [Flit-1:0]      header;
   logic [CountW-1:0]    bitmap_high;
   logic [TagW-1:0]      bitmap_low;
   assign {bitmap_high, bitmap_low} = (CountW + TagW)'(a_bitmap);
-  tx_header u_header (
-    .clk_i, .beats_i(10'(beats)), .header_o(header),
+  tx_header #(.LaneBytes(LaneBytes)) u_header (
+    .clk_i, .load_i(begins), .next_i(ask_more), .beats_i(10'(beats)), .flit_o(header),
     .op_i(!pick_a ? nc_pkg::OP_RESULT : a_pong ? nc_pkg::OP_PONG : nc_pkg::OP_NAK),
     .rank_i(addr_rank_o),
     .group_i(addr_group_o),
@@ -214,25 +236,28 @@ module tx #(
     .count_i(!pick_a ? s_desc_q[nc_pkg::DESC_COUNT +: CountW] : a_pong ? bitmap_high : '0),
     .payload_crc_i(!pick_a ? s_crc_q : a_pong ? a_crc : '0));
 
-  // --- beats on their way into the output FIFO, and in it ---
+  // --- flits on their way into the output FIFO, and in it ---
   localparam int Depth = 8;
-  logic        h_q, h_last_q, h_a_q, h_pong_q, lost_q;
+  // h_q: a header's first flit; more_q: another
+  logic        h_q, more_q, h_last_q, h_a_q, h_pong_q, lost_q;
   logic [1:0]  row_q, row_last_q, row_zero_q;      // two clocks; [1] is the older
   logic [47:0] addr_q;
   logic [3:0]  used_q, used_d, held;
-  logic        put, gone;
+  logic        put, gone, asks_head;
   /* verilator lint_off UNUSEDSIGNAL */
   logic        fifo_ready;                   // always 1: nothing is read without room
   /* verilator lint_on UNUSEDSIGNAL */
 
-  assign put    = h_q || row_q[1];
+  assign put    = h_q || more_q || row_q[1];
   assign gone   = tx_valid_o && tx_ready_i;
+  assign asks_head = ask_header || ask_more;
   assign held   = used_q - 4'(gone);
-  assign used_d = held + 4'(ask_header) + 4'(ask_row);
+  assign used_d = held + 4'(asks_head) + 4'(ask_row);
 
   always_ff @(posedge clk_i) begin
     h_q        <= ask_header;
-    h_last_q   <= beats == '0;
+    more_q     <= ask_more;
+    h_last_q   <= Turns > 1 ? head_ends && !some_q : beats == '0;
     h_a_q      <= pick_a;
     h_pong_q   <= a_pong;
     lost_q     <= begins && drop_q && (pick_a || !s_none_q);
@@ -241,10 +266,11 @@ module tx #(
     row_zero_q <= {row_zero_q[0], !kr_valid_o};
     if (h_q) addr_q <= {addr_ip_i, addr_port_i};
     used_q     <= used_d;
-    room_q     <= held <= 4'(Depth - 4) || (held <= 4'(Depth - 3) && !(ask_header && ask_row))
-                  || (held <= 4'(Depth - 2) && !ask_header && !ask_row);
+    room_q     <= held <= 4'(Depth - 4) || (held <= 4'(Depth - 3) && !(asks_head && ask_row))
+                  || (held <= 4'(Depth - 2) && !asks_head && !ask_row);
     if (rst_i) begin
       h_q    <= 1'b0;
+      more_q <= 1'b0;
       lost_q <= 1'b0;
       row_q  <= '0;
       used_q <= '0;
@@ -252,11 +278,12 @@ module tx #(
     end
   end
 
-  logic [511:0] data;
-  assign data = h_q ? header : row_zero_q[1] ? '0 : kr_data_i;
-  fifo #(.W(512 + 1 + 48), .Depth(Depth)) u_out (
+  logic [Flit-1:0] data;
+  assign data = h_q || more_q ? header : row_zero_q[1] ? '0 : kr_data_i;
+  fifo #(.W(Flit + 1 + 48), .Depth(Depth)) u_out (
     .clk_i, .rst_i,
-    .in_data_i({data, h_q ? h_last_q : row_last_q[1], h_q ? {addr_ip_i, addr_port_i} : addr_q}),
+    .in_data_i({data, h_q || more_q ? h_last_q : row_last_q[1],
+                h_q ? {addr_ip_i, addr_port_i} : addr_q}),
     .in_valid_i(put), .in_ready_o(fifo_ready),
     .out_data_o({tx_data_o, tx_last_o, tx_ip_o, tx_port_o}), .out_valid_o(tx_valid_o),
     .out_ready_i(tx_ready_i));
@@ -270,8 +297,8 @@ module tx #(
   end
 
 `ifdef FORMAL
-  // Assumed: the output FIFO shows a beat only while it holds one (inside_q; a promise, README.md);
-  // a result has beats. Proven: the FIFO never overflows and gets at most one beat a clock; only
+  // Assumed: the output FIFO shows a flit only while it holds one (inside_q; a promise, README.md);
+  // a result has beats. Proven: the FIFO never overflows and gets at most one flit a clock; only
   // rows of busy_slot_o are read.
   logic       past_q = 1'b0;
   logic [3:0] inside_q;
@@ -282,11 +309,13 @@ module tx #(
     assume (!tx_valid_o || inside_q != '0);
     assume (send_beats_i != '0);
     if (past_q) begin
-      assert (used_q == inside_q + 4'(h_q) + 4'(row_q[0]) + 4'(row_q[1]));
+      assert (used_q == inside_q + 4'(h_q || more_q) + 4'(row_q[0]) + 4'(row_q[1]));
       assert (used_q <= 4'(Depth) && (!room_q || used_q <= 4'(Depth - 2)));
       assert (!put || inside_q < 4'(Depth));
-      assert (!(h_q && row_q[1]));
-      assert (!(row_q[0] && state_q == Start));
+      assert (!((h_q || more_q) && row_q[1]) && !(h_q && more_q));
+      assert (!(row_q[0] && (state_q == Start || state_q == Head)));
+      assert (state_q == Head ? Turns > 1 && head_q <= TurnW'(Turns - 2) : Turns > 1 || !more_q);
+      assert (!(row_q != '0 && state_q == Head && !row_q[1]));
       assert (!s_full_q || s_beats_q != '0);
       assert (!(s_full_q && s_group_q) || s_key_q == '0);
       if ($past(begins && !pick_a && s_group_q && !rst_i)) assert (s_mask_q == '0 || $past(s_load));

@@ -19,6 +19,7 @@ struct shell_run {
     uint64_t beats_in;  /* accepted */
     uint64_t beats_out; /* beats of outgoing frames */
     int quiet;          /* 1: idle; 0: max_clocks are over */
+    uint64_t flits_in;  /* accepted: beats cut to the width of the card's port; 0 without a clock */
 };
 
 struct shell_ops {

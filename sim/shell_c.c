@@ -92,7 +92,7 @@ static struct shell_run c_run(void *shell, struct frame_queue *in, uint64_t max_
     while (frame_queue_first(in))
         deal(s, in);
     return (struct shell_run){0, s->total.beats_in - before.beats_in,
-                              s->total.beats_out - before.beats_out, 1};
+                              s->total.beats_out - before.beats_out, 1, 0};
 }
 
 static int c_step(void *shell, struct frame_queue *in, uint64_t max_clocks)

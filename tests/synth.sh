@@ -32,7 +32,7 @@ synth() {
         ff=*) ff=${option#ff=} ;;
         ns=*) ns=${option#ns=} ;;
         lut4=*) lut4=${option#lut4=} ;;
-        *=*) params="$params -chparam $(echo "$option" | tr '=' ' ')" ;;
+        *=*) params="$params chparam -set $(echo "$option" | tr '=' ' ') $module;" ;;
         *) echo "synth.list: $module: what is '$option'?" >&2 && return 1 ;;
         esac
     done
@@ -40,11 +40,11 @@ synth() {
         echo "synth.list: $module: needs lut=, ff= and ns=" >&2
         return 1
     fi
-    yosys -q -p "read_verilog -sv $B/rtl/nc_pkg.sv $file; hierarchy -libdir rtl -libdir rtl/memory -libdir rtl/shell $params -top $module;
+    yosys -q -p "read_verilog -sv $B/rtl/nc_pkg.sv $file; $params hierarchy -libdir rtl -libdir rtl/memory -libdir rtl/shell -top $module;
         synth_xilinx -family xcup -flatten -uram -noiopad -nowidelut; write_json $B/synth/$label.json" >"$B/synth/$label.log" 2>&1 &&
         cost=$(python3 rtl/check/sta.py "$B/synth/$label.json" "$module" 2>>"$B/synth/$label.log") || return 1
     [ -z "$lut4" ] && return
-    yosys -q -p "read_verilog -sv $B/rtl/nc_pkg.sv $file; hierarchy -libdir rtl -libdir rtl/memory -libdir rtl/shell $params -top $module;
+    yosys -q -p "read_verilog -sv $B/rtl/nc_pkg.sv $file; $params hierarchy -libdir rtl -libdir rtl/memory -libdir rtl/shell -top $module;
         synth_ecp5 -nowidelut -top $module; write_json $B/synth/$label-ecp5.json" >"$B/synth/$label-ecp5.log" 2>&1 &&
         n_lut4=$(python3 rtl/check/sta.py "$B/synth/$label-ecp5.json" "$module" 2>>"$B/synth/$label-ecp5.log" | cut -d ' ' -f 1)
 }

@@ -6,6 +6,7 @@
 module prove_encode #(
   parameter int Wide = 1,
   parameter int Narrow = 0,
+  parameter int LaneBytes = nc_pkg::BEAT_BYTES,
   localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS,
                  Low = Sum4 + 1
 ) (
@@ -22,16 +23,16 @@ module prove_encode #(
 );
   localparam int Codes = Wide != 0 ? 16 : 8;
   logic in_ready;
-  tile #(.Slots(2), .Rows(2), .Wide(Wide), .Narrow(Narrow)) u_tile (
+  tile #(.Slots(2), .Rows(2), .Wide(Wide), .Narrow(Narrow), .LaneBytes(LaneBytes)) u_tile (
     .clk_i, .rst_i,
-    .in_valid_i, .in_ready_o(in_ready), .in_slot_i(others_i[0]), .in_beat_i(others_i[1]),
+    .in_valid_i, .in_ready_o(in_ready), .in_slot_i(others_i[0]), .in_row_i(others_i[1]),
     .in_start_i(others_i[2]), .in_last_i(others_i[3]), .in_first_i(others_i[4]), .in_emit_i,
-    .in_max_i, .in_fmt_i, .out_fmt_i, .out_shift_i, .saturate_i, .in_data_i({8{others_i}}),
-    .kept_valid_o(), .kept_slot_o(), .kept_beat_o(), .kept_en_o(), .kept_data_o(), .kept_last_o(),
-    .kept_status_o());
-  (* hierconn *) wire [64*Word-1:0]    \u_tile.sums ;
-  (* hierconn *) wire [64*Codes-1:0] \u_tile.codes ;
-  (* hierconn *) wire [63:0]         \u_tile.over_any , \u_tile.ninf_any , \u_tile.pinf_any ;
+    .in_max_i, .in_fmt_i, .out_fmt_i, .out_shift_i, .saturate_i,
+    .in_data_i({(LaneBytes/8){others_i}}), .kept_valid_o(), .kept_slot_o(), .kept_row_o(),
+    .kept_en_o(), .kept_data_o(), .kept_last_o(), .kept_status_o());
+  (* hierconn *) wire [LaneBytes*Word-1:0]    \u_tile.sums ;
+  (* hierconn *) wire [LaneBytes*Codes-1:0] \u_tile.codes ;
+  (* hierconn *) wire [LaneBytes-1:0] \u_tile.over_any , \u_tile.ninf_any , \u_tile.pinf_any ;
   (* hierconn *) wire                \u_tile.code_valid_q ;
 
   // Width of a code in bits; 0: no format of this card.

@@ -37,7 +37,7 @@ module prove_kept #(
     .pay_data_i('0), .pay_valid_i, .pay_ready_o(), .job_o(), .rank_o(),
     .job_enabled_i, .job_key_i, .job_ranks_i, .job_base_i, .job_slots_i, .job_formats_i('0),
     .address_i, .clear_i, .clear_base_i, .clear_slots_i, .clear_done_o(),
-    .tile_valid_o(), .tile_ready_i, .tile_slot_o(), .tile_beat_o(), .tile_start_o(), .tile_last_o(),
+    .tile_valid_o(), .tile_ready_i, .tile_slot_o(), .tile_row_o(), .tile_start_o(), .tile_last_o(),
     .tile_first_o(), .tile_emit_o(), .tile_max_o(), .tile_in_fmt_o(), .tile_out_fmt_o(),
     .tile_shift_o(), .tile_saturate_o(), .tile_data_o(),
     .fin_valid_o(), .fin_ready_i, .fin_job_o(), .fin_slot_o(), .fin_chunk_o(), .fin_desc_o(),

@@ -6,6 +6,7 @@
 module prove_sum #(
   parameter int Wide = 1,
   parameter int Narrow = 0,                  // 1: the sum mod 2^CARD_NARROW_BITS
+  parameter int LaneBytes = nc_pkg::BEAT_BYTES,
   localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS,
                  Low = Sum4 + 1, Bits = Narrow != 0 ? nc_pkg::CARD_NARROW_BITS : Word
 ) (
@@ -21,14 +22,14 @@ module prove_sum #(
   input logic [15:0]  in_data_i
 );
   logic in_ready;
-  tile #(.Slots(2), .Rows(4), .Wide(Wide), .Narrow(Narrow)) u_tile (
+  tile #(.Slots(2), .Rows(4), .Wide(Wide), .Narrow(Narrow), .LaneBytes(LaneBytes)) u_tile (
     .clk_i, .rst_i,
-    .in_valid_i, .in_ready_o(in_ready), .in_slot_i(in_row_i[2]), .in_beat_i(in_row_i[1:0]),
+    .in_valid_i, .in_ready_o(in_ready), .in_slot_i(in_row_i[2]), .in_row_i(in_row_i[1:0]),
     .in_start_i(1'b0), .in_last_i(1'b0), .in_first_i, .in_emit_i, .in_max_i, .in_fmt_i,
-    .out_fmt_i, .out_shift_i('0), .saturate_i('0), .in_data_i({496'd0, in_data_i}),
-    .kept_valid_o(), .kept_slot_o(), .kept_beat_o(), .kept_en_o(), .kept_data_o(), .kept_last_o(),
+    .out_fmt_i, .out_shift_i('0), .saturate_i('0), .in_data_i((8*LaneBytes)'(in_data_i)),
+    .kept_valid_o(), .kept_slot_o(), .kept_row_o(), .kept_en_o(), .kept_data_o(), .kept_last_o(),
     .kept_status_o());
-  (* hierconn *) wire [64*Bits-1:0] \u_tile.new_row , \u_tile.old_row ;
+  (* hierconn *) wire [LaneBytes*Bits-1:0] \u_tile.new_row , \u_tile.old_row ;
   (* hierconn *) wire          \u_tile.s_write_q , \u_tile.d_valid_q ;
   (* hierconn *) wire [2:0]    \u_tile.s_row_q , \u_tile.d_row_q ;
 

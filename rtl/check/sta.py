@@ -210,7 +210,10 @@ def main(args):
     if len(args) != 2:
         raise SystemExit(__doc__)
     with open(args[0], encoding='utf-8') as f:
-        netlist = Netlist(json.load(f)['modules'][args[1]])
+        modules = json.load(f)['modules']
+    # Yosys may add parameters to the name of a top: $paramod, name, parameters.
+    derived = [m for m in modules if m.split('\\')[:2] == ['$paramod', args[1]]]
+    netlist = Netlist(modules[args[1] if args[1] in modules else derived[0]])
     count = Counter()
     for kind, cell_type, _, _ in netlist.cells.values():
         count[kind] += SIZE.get(cell_type, 1)

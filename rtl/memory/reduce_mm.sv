@@ -135,11 +135,11 @@ module reduce_mm #(
   tile #(.Slots(1), .Rows(Rows), .Wide(Wide)) u_tile (
     .clk_i, .rst_i,
     .in_valid_i(code_valid && room && run_q), .in_ready_o(tile_ready), .in_slot_i('0),
-    .in_beat_i(row_q), .in_start_i(row_q == '0), .in_last_i(block_end), .in_first_i(add_q == '0),
+    .in_row_i(row_q), .in_start_i(row_q == '0), .in_last_i(block_end), .in_first_i(add_q == '0),
     .in_emit_i(emit), .in_max_i(1'b0), .in_fmt_i(fmt[7:0]),
     .out_fmt_i(out_fmt[7:0]), .out_shift_i(out_shift[2:0]), .saturate_i(saturate[0]),
     .in_data_i(code),
-    .kept_valid_o(kept_valid), .kept_slot_o(), .kept_beat_o(), .kept_en_o(kept_en),
+    .kept_valid_o(kept_valid), .kept_slot_o(), .kept_row_o(), .kept_en_o(kept_en),
     .kept_data_o(kept_data), .kept_last_o(kept_last), .kept_status_o(kept_status));
   /* verilator lint_on PINCONNECTEMPTY */
 

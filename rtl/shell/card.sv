@@ -1,7 +1,7 @@
 // card: connects nic_core to two UDP ports of 32-bit words: for frames, and for control
 // of its registers by leases.
 //
-//  LiteEth ==words==> beat_words ==beats==> nic_core ==beats==> beat_words ==words==> LiteEth
+//  LiteEth ==words==> beat_words ==flits==> nic_core ==flits==> beat_words ==words==> LiteEth
 //          ==words=======================> control <== answers: words =============>
 //
 // The defaults fit an ECP5-85F: 8-bit formats, 16 slots, 2 jobs.
@@ -9,7 +9,8 @@ module card #(
   parameter int Slots = 16,
   parameter int Rows  = 32,
   parameter int Jobs  = 2,
-  parameter int Wide  = 0
+  parameter int Wide  = 0,
+  parameter int LaneBytes = nc_pkg::BEAT_BYTES  // see nic_core
 ) (
   input  logic        clk_i,
   input  logic        rst_i,
@@ -69,13 +70,13 @@ module card #(
   output logic [1:0]  s_rresp_o,
   output logic        s_rvalid_o,
   input  logic        s_rready_i,
-  // a received beat waits for the core; a core's beat for the shell
+  // a received flit waits for the core; a core's flit for the shell
   output logic        rx_waits_o,
   output logic        tx_waits_o,
   output logic        busy_o                 // control is working
 );
-  logic [511:0] rx_data, tx_data;
-  logic [63:0]  rx_keep;
+  logic [8*LaneBytes-1:0] rx_data, tx_data;
+  logic [LaneBytes-1:0] rx_keep;
   logic [31:0]  rx_ip, tx_ip;
   logic [15:0]  rx_port, tx_port;
   logic [31:0]  wdata;
@@ -85,7 +86,7 @@ module card #(
                 answer_valid;
   logic         rx_last, rx_valid, rx_ready, tx_last, tx_valid, tx_ready;
 
-  beat_words u_words (
+  beat_words #(.LaneBytes(LaneBytes)) u_words (
     .clk_i, .rst_i,
     .in_data_i, .in_last_i, .in_last_be_i, .in_error_i, .in_ip_i, .in_port_i, .in_valid_i,
     .in_ready_o,
@@ -99,7 +100,7 @@ module card #(
 
   nic_core #(
     .Slots(Slots), .Rows(Rows), .Jobs(Jobs), .Wide(Wide),
-    .FifoBeats(64), .Descs(8), .Answers(4), .Ultra(0)
+    .FifoBeats(64), .Descs(8), .Answers(4), .Ultra(0), .LaneBytes(LaneBytes)
   ) u_core (
     .clk_i, .rst_i,
     .rx_data_i(rx_data), .rx_keep_i(rx_keep), .rx_last_i(rx_last), .rx_ip_i(rx_ip),

@@ -3,7 +3,8 @@ module card_ecpix5 #(
   parameter logic [47:0] Mac     = 48'h026e_6300_0032,
   parameter logic [31:0] Ip      = 32'h0a00_0032,    // 10.0.0.50
   parameter logic [15:0] Port    = 16'd20035,     // UDP port for frames
-  parameter logic [15:0] Control = 16'd20036      // UDP port for control
+  parameter logic [15:0] Control = 16'd20036,     // UDP port for control
+  parameter int LaneBytes = nc_pkg::BEAT_BYTES    // see nic_core
 ) (
   input  logic       clk100_i,
   input  logic       rst_n_i,
@@ -68,7 +69,7 @@ module card_ecpix5 #(
     .control_sink_length(answer_length), .control_sink_valid(answer_valid),
     .control_sink_ready(answer_ready));
 
-  card u_card (
+  card #(.LaneBytes(LaneBytes)) u_card (
     .clk_i(clk), .rst_i(rst), .port_i(Port), .tick_i(tick_q), .direct_i(1'b0),
     .in_data_i(in_data), .in_last_i(in_last), .in_last_be_i(in_last_be),
     .in_error_i(in_error != '0), .in_ip_i(in_ip), .in_port_i(in_port),

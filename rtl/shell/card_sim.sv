@@ -1,5 +1,7 @@
 // card_sim: the card with its shell for Verilator: Ethernet frames with preamble and CRC.
-module card_sim (
+module card_sim #(
+  parameter int LaneBytes = nc_pkg::BEAT_BYTES  // see nic_core
+) (
   input  logic        clk_i,
   input  logic        rst_i,
   input  logic [47:0] mac_i,
@@ -80,7 +82,7 @@ module card_sim (
     .control_sink_ready(answer_ready));
   /* verilator lint_on PINCONNECTEMPTY */
 
-  card u_card (
+  card #(.LaneBytes(LaneBytes)) u_card (
     .clk_i, .rst_i, .port_i, .tick_i, .direct_i,
     .in_data_i(in_data), .in_last_i(in_last), .in_last_be_i(in_last_be),
     .in_error_i(in_error != '0), .in_ip_i(in_ip), .in_port_i(in_port),

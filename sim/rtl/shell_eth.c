@@ -310,7 +310,7 @@ static struct shell_run eth_run(void *shell, struct frame_queue *in, uint64_t ma
         tick(s);
     const struct control_time now = s->total;
     const struct shell_run r = {now.clocks - before.clocks, now.beats_in - before.beats_in,
-                                now.beats_out - before.beats_out, is_quiet(s, start)};
+                                now.beats_out - before.beats_out, is_quiet(s, start), 0};
     s->in = NULL;
     return r;
 }

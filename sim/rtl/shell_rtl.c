@@ -17,8 +17,9 @@ enum {
 struct rtl {
     struct model *model;
     uint8_t *rst, *rx_last, *rx_valid, *rx_ready, *tx_last, *tx_valid, *tx_ready;
-    uint32_t *rx_data, *rx_ip, *tx_data, *tx_ip;
-    uint64_t *rx_keep;
+    void *rx_data, *rx_keep, *tx_data; /* [flit] and, keep, a bit per byte */
+    uint32_t *rx_ip, *tx_ip;
+    size_t flit; /* bytes a clock */
     uint16_t *rx_port, *tx_port;
     struct axil_port bus;
 
@@ -35,6 +36,7 @@ struct rtl {
     uint64_t now, first, last;
     uint64_t poked; /* last register write */
     struct control_time total;
+    uint64_t flits_in;
 };
 
 static void offer(struct rtl *s)
@@ -48,14 +50,15 @@ static void offer(struct rtl *s)
     if (!f || shell_stalls(&s->random, s->stall))
         return;
     uint8_t bytes[BEAT_SIZE] = {0};
-    size_t left = f->n - s->in_at, n = left < BEAT_SIZE ? left : BEAT_SIZE;
+    size_t left = f->n - s->in_at, n = left < s->flit ? left : s->flit;
     memcpy(bytes, s->in->bytes + f->at + s->in_at, n);
     struct beat b = beat_load(bytes);
-    memcpy(s->rx_data, b.w, sizeof b.w);
-    *s->rx_keep = n == BEAT_SIZE ? ~(uint64_t)0 : ((uint64_t)1 << n) - 1;
-    *s->rx_last = left <= BEAT_SIZE;
-    *s->rx_ip = f->ip;
-    *s->rx_port = f->port;
+    memcpy(s->rx_data, b.w, s->flit);
+    const uint64_t keep = n == BEAT_SIZE ? ~(uint64_t)0 : ((uint64_t)1 << n) - 1;
+    memcpy(s->rx_keep, &keep, s->flit / 8);
+    *s->rx_last = left <= s->flit;
+    *s->rx_ip = s->in_at ? 0 : f->ip; /* valid with the first flit */
+    *s->rx_port = s->in_at ? 0 : f->port;
     *s->rx_valid = 1;
 }
 
@@ -74,8 +77,9 @@ static void took(struct rtl *s)
 {
     const struct queued_frame *f = frame_queue_first(s->in);
     moved(s);
-    s->total.beats_in++;
-    s->in_at += BEAT_SIZE;
+    s->total.beats_in += s->in_at % BEAT_SIZE == 0;
+    s->flits_in++;
+    s->in_at += s->flit;
     if (s->in_at < f->n)
         return;
     s->gap = f->gap;
@@ -85,13 +89,15 @@ static void took(struct rtl *s)
 
 static void gave(struct rtl *s)
 {
-    struct beat b;
-    memcpy(b.w, s->tx_data, sizeof b.w);
+    uint8_t bytes[BEAT_SIZE];
+    struct beat b = beat_zero();
+    memcpy(b.w, s->tx_data, s->flit);
     moved(s);
-    s->total.beats_out++;
-    if (s->frame_bytes + BEAT_SIZE <= sizeof s->frame) {
-        beat_store(b, s->frame + s->frame_bytes);
-        s->frame_bytes += BEAT_SIZE;
+    s->total.beats_out += s->frame_bytes % BEAT_SIZE == 0;
+    if (s->frame_bytes + s->flit <= sizeof s->frame) {
+        beat_store(b, bytes);
+        memcpy(s->frame + s->frame_bytes, bytes, s->flit);
+        s->frame_bytes += s->flit;
     }
     if (*s->tx_last) {
         s->out(s->arg, *s->tx_ip, *s->tx_port, s->frame, s->frame_bytes);
@@ -132,7 +138,9 @@ static void bind(struct rtl *s)
 {
     struct model *m = s->model;
     s->rst = model_port(m, "rst_i", NULL);
-    s->rx_data = model_port(m, "rx_data_i", NULL);
+    unsigned bits;
+    s->rx_data = model_port(m, "rx_data_i", &bits);
+    s->flit = bits / 8;
     s->rx_keep = model_port(m, "rx_keep_i", NULL);
     s->rx_last = model_port(m, "rx_last_i", NULL);
     s->rx_ip = model_port(m, "rx_ip_i", NULL);
@@ -208,13 +216,14 @@ static struct shell_run rtl_run(void *shell, struct frame_queue *in, uint64_t ma
 {
     struct rtl *s = shell;
     const struct control_time before = s->total;
-    const uint64_t start = s->now;
+    const uint64_t start = s->now, flits = s->flits_in;
     s->in = in;
     s->first = 0;
     while (s->now - start < max_clocks && !is_quiet(s, start))
         tick(s);
     struct shell_run r = {s->first ? s->last - s->first : 0, s->total.beats_in - before.beats_in,
-                          s->total.beats_out - before.beats_out, !frame_queue_first(in) && !s->gap};
+                          s->total.beats_out - before.beats_out, !frame_queue_first(in) && !s->gap,
+                          s->flits_in - flits};
     *s->rx_valid = 0;
     s->in = NULL;
     return r;

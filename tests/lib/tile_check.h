@@ -1,7 +1,9 @@
-/* tile_check.h : drives rtl/tile.sv and compares all its output with mf_acc_*, bit for bit.
+/* tile_check.h : drives rtl/tile.sv of any width and compares all its output with mf_acc_*, bit
+ * for bit.
  *
- * A packet is `beats` beats of one slot. tile_send() also adds it to the oracle's rows;
- * tile_clock() compares each quarter that the tile writes with the oracle's queue. */
+ * A packet is `beats` beats of one slot; a beat enters in flits of as many bytes as in_data_i
+ * has. tile_send() also adds it to the oracle's rows; tile_clock() compares each quarter that the
+ * tile writes with the oracle's queue. */
 #ifndef TILE_CHECK_H
 #define TILE_CHECK_H
 #include "card_formats.h"
@@ -11,21 +13,23 @@
 #include "sim/rtl/verilated_model.h"
 #include <string.h>
 
-enum { TILE_SLOTS = 8, TILE_ROWS = 32, TILE_QUEUE = 4096 };
+enum { TILE_SLOTS = 8, TILE_ROWS = 32, TILE_QUEUE = 1 << 14 };
 
 struct tile_op {
     struct mf_fmt in, out;
     unsigned shift, max, saturate, first, emit, slot, beats; /* shift to slot: of contributions */
 };
 struct tile_quarter {
-    uint8_t data[16], slot, at, last, status; /* at: quarter of the slot's result */
+    uint8_t data[16], slot, last, status;
+    uint16_t at; /* quarter of the slot's result */
 };
 struct tile_bench {
     struct model *m;
-    uint8_t *rst, *in_valid, *in_ready, *in_slot, *in_beat, *in_start, *in_last, *in_first,
-        *in_emit, *in_max, *in_fmt, *out_fmt, *out_shift, *saturate;
-    uint8_t *kept_valid, *kept_slot, *kept_beat, *kept_en, *kept_last, *kept_status;
-    uint32_t *in_data, *kept_data;
+    uint8_t *rst, *in_valid, *in_ready, *in_slot, *in_row, *in_start, *in_last, *in_first, *in_emit,
+        *in_max, *in_fmt, *out_fmt, *out_shift, *saturate;
+    uint8_t *kept_valid, *kept_slot, *kept_row, *kept_en, *kept_last, *kept_status;
+    void *in_data, *kept_data;
+    unsigned lane_bytes;
     uint64_t acc[TILE_SLOTS][TILE_ROWS][128], rand;
     struct tile_quarter queue[TILE_QUEUE];
     unsigned put, got, gap;    /* quarters expected, seen; chance of a gap, of 256 */
@@ -54,7 +58,7 @@ static inline void tile_open(struct tile_bench *t, int argc, char **argv, uint64
     t->in_valid = model_port(m, "in_valid_i", NULL);
     t->in_ready = model_port(m, "in_ready_o", NULL);
     t->in_slot = model_port(m, "in_slot_i", NULL);
-    t->in_beat = model_port(m, "in_beat_i", NULL);
+    t->in_row = model_port(m, "in_row_i", NULL);
     t->in_start = model_port(m, "in_start_i", NULL);
     t->in_last = model_port(m, "in_last_i", NULL);
     t->in_first = model_port(m, "in_first_i", NULL);
@@ -64,10 +68,11 @@ static inline void tile_open(struct tile_bench *t, int argc, char **argv, uint64
     t->out_fmt = model_port(m, "out_fmt_i", NULL);
     t->out_shift = model_port(m, "out_shift_i", NULL);
     t->saturate = model_port(m, "saturate_i", NULL);
-    t->in_data = model_port(m, "in_data_i", NULL);
+    t->in_data = model_port(m, "in_data_i", &t->lane_bytes);
+    t->lane_bytes /= 8;
     t->kept_valid = model_port(m, "kept_valid_o", NULL);
     t->kept_slot = model_port(m, "kept_slot_o", NULL);
-    t->kept_beat = model_port(m, "kept_beat_o", NULL);
+    t->kept_row = model_port(m, "kept_row_o", NULL);
     t->kept_en = model_port(m, "kept_en_o", NULL);
     t->kept_data = model_port(m, "kept_data_o", NULL);
     t->kept_last = model_port(m, "kept_last_o", NULL);
@@ -100,12 +105,12 @@ static inline void tile_clock(struct tile_bench *t)
         if (t->got >= t->put)
             return;
         const struct tile_quarter *want = &t->queue[t->got++ % TILE_QUEUE];
-        unsigned at = *t->kept_beat * 4u + q;
+        unsigned at = *t->kept_row * 4u + q, bytes = t->lane_bytes / 4;
         CHECK(*t->kept_slot == want->slot && at == want->at,
               "slot %u quarter %u, not slot %u quarter %u", *t->kept_slot, at, want->slot,
               want->at);
-        const uint8_t *data = (const uint8_t *)t->kept_data + 16 * q;
-        for (unsigned i = 0; i < 16; i++)
+        const uint8_t *data = (const uint8_t *)t->kept_data + bytes * q;
+        for (unsigned i = 0; i < bytes; i++)
             CHECK(data[i] == want->data[i], "slot %u quarter %u byte %u is %02x, not %02x",
                   want->slot, at, i, data[i], want->data[i]);
         left--;
@@ -170,7 +175,7 @@ static inline unsigned tile_add(struct tile_bench *t, const struct tile_op *op, 
     return n;
 }
 
-/* data: 64 bytes per beat. Returns after the last beat is accepted. */
+/* data: 64 bytes per beat. Returns after the last flit is accepted. */
 static inline void tile_send(struct tile_bench *t, const struct tile_op *op, const uint8_t *data)
 {
     static uint8_t out[TILE_ROWS * 64 * 4];
@@ -178,16 +183,17 @@ static inline void tile_send(struct tile_bench *t, const struct tile_op *op, con
     memset(out, 0, sizeof out);
     for (unsigned beat = 0; beat < op->beats; beat++)
         n += tile_add(t, op, beat, data + 64 * beat, out, &status);
-    unsigned quarters = op->emit ? n * (op->max ? 8 : mf_width(op->out)) / 128 : 0;
+    const unsigned bytes = t->lane_bytes, flits = op->beats * 64 / bytes;
+    unsigned quarters = op->emit ? n * (op->max ? 8 : mf_width(op->out)) / (2 * bytes) : 0;
     for (unsigned q = 0; q < quarters; q++) {
         struct tile_quarter *want = &t->queue[t->put++ % TILE_QUEUE];
-        memcpy(want->data, out + 16 * q, 16);
+        memcpy(want->data, out + bytes / 4 * q, bytes / 4);
         want->slot = (uint8_t)op->slot;
-        want->at = (uint8_t)q;
+        want->at = (uint16_t)q;
         want->last = q == quarters - 1;
         want->status = (uint8_t)status;
     }
-    for (unsigned beat = 0; beat < op->beats; beat++) {
+    for (unsigned flit = 0; flit < flits; flit++) {
         while (rtl_chance(&t->rand, t->gap)) {
             *t->in_valid = 0;
             *t->in_slot = (uint8_t)(rtl_rand(&t->rand) % TILE_SLOTS);
@@ -195,9 +201,9 @@ static inline void tile_send(struct tile_bench *t, const struct tile_op *op, con
         }
         *t->in_valid = 1;
         *t->in_slot = (uint8_t)op->slot;
-        *t->in_beat = (uint8_t)beat;
-        *t->in_start = beat == 0;
-        *t->in_last = beat == op->beats - 1;
+        *t->in_row = (uint8_t)flit;
+        *t->in_start = flit == 0;
+        *t->in_last = flit == flits - 1;
         *t->in_first = (uint8_t)op->first;
         *t->in_emit = (uint8_t)op->emit;
         *t->in_max = (uint8_t)op->max;
@@ -205,14 +211,14 @@ static inline void tile_send(struct tile_bench *t, const struct tile_op *op, con
         *t->out_fmt = (uint8_t)(op->max ? 0 : beat_format_byte(op->out));
         *t->out_shift = (uint8_t)op->shift;
         *t->saturate = (uint8_t)op->saturate;
-        memcpy(t->in_data, data + 64 * beat, 64);
+        memcpy(t->in_data, data + bytes * flit, bytes);
         for (int waited = 0; !*t->in_ready; waited++) {
-            CHECK(waited < 8, "the tile does not take a beat");
+            CHECK(waited < 8, "the tile does not take a flit");
             if (waited >= 8)
                 return;
             tile_clock(t);
         }
-        if (op->emit && beat == 0 && t->got == t->put - quarters)
+        if (op->emit && flit == 0 && t->got == t->put - quarters)
             t->sent_clock = model_cycles(t->m);
         tile_clock(t);
     }

@@ -63,6 +63,10 @@ done
 lint "${1:-rtl}" tile Wide=0 || bad=$((bad + 1))
 lint "${1:-rtl}" nic_core Ultra=0 || bad=$((bad + 1))
 lint "${1:-rtl}" nic_core Narrow=1 || bad=$((bad + 1))
+for bytes in 8 16 32; do
+    lint "${1:-rtl}" nic_core LaneBytes=$bytes || bad=$((bad + 1))
+done
+lint "${1:-rtl}" tile Wide=0 LaneBytes=8 || bad=$((bad + 1))
 lint "${1:-rtl}" mm_kernel Kernel=2 || bad=$((bad + 1))
 lint "${1:-rtl}" mm_kernel Kernel=3 || bad=$((bad + 1))
 lint "${1:-rtl}" mm_kernel Kernel=4 || bad=$((bad + 1))
@@ -81,11 +85,14 @@ size() {
     bad=$((bad + 1))
 }
 folder=${1:-rtl}
-for what in 'kept_mem Rows' 'reduce_mm Rows' 'frame_fifo Depth' 'sockets N' 'job_table Ranks' 'expmax Lanes'; do
+for what in 'kept_mem Rows' 'reduce_mm Rows' 'frame_fifo Depth' 'sockets N' 'job_table Ranks' 'expmax Lanes' 'tile LaneBytes'; do
     # shellcheck disable=SC2086  # two words
     size refused $what 12
 done
 size taken kept_mem Rows 16
+size refused tile LaneBytes 4
+size refused tile LaneBytes 128
+size taken tile LaneBytes 16
 size refused sum_room Ranks 256
 size taken sum_room Ranks 128
 size refused sum_room Sum4 12

@@ -48,7 +48,7 @@ static void open_dut(int argc, char **argv)
         {"busy_slot_o", &d.busy_slot},
         {"kr_valid_o", &d.kr_valid},
         {"kr_slot_o", &d.kr_slot},
-        {"kr_beat_o", &d.kr_beat},
+        {"kr_row_o", &d.kr_beat},
         {"kr_data_i", &d.kr_data},
         {"ans_valid_i", &d.ans_valid},
         {"ans_ready_o", &d.ans_ready},

@@ -1,0 +1,26 @@
+#!/bin/sh
+# test_lanes_rtl.sh : with `long`, runs tests of the tile and the card on modules of 8, 16 and 32
+# bytes a clock (LaneBytes), and of the card behind LiteEth, if that is installed, on 8.
+# test_by8_*_rtl are quick tests.
+cd "$(dirname "$0")/../.." || exit 1
+B=${B:-build}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+[ "${1-}" = long ] || { echo 'skip: without the argument long' && exit 77; }
+command -v "${VERILATOR-verilator}" >/dev/null || { echo 'skip: no verilator' && exit 77; }
+bad=0
+for bytes in 8 16 32; do
+    dir=$B/lanes_rtl/$bytes
+    rm -rf "$dir" && mkdir -p "$dir/rtl" || exit 1
+    for built in o flags installed libnarrowcast.a libsim.a rtl/nc_pkg.sv rtl/verilated.o shell; do
+        [ ! -e "$B/$built" ] || cp -a "$B/$built" "$dir/$built"
+    done
+    tests='tile tile8 narrow card card_bad card_stop card_flow narrow_card'
+    [ $bytes != 8 ] || [ ! -e "$B/shell/eth_sim.v" ] || tests="$tests shell"
+    for name in $tests; do
+        make -s B="$dir" VFLAGS="--cc --build -O3 --unroll-count 12 --x-assign fast --x-initial fast -Wno-fatal -GLaneBytes=$bytes" \
+            "$dir/tests/test_${name}_rtl" && "$dir/tests/test_${name}_rtl" >"$dir/said" 2>&1 && continue
+        echo "$bytes bytes a clock: test_${name}_rtl" && tail -5 "$dir/said" && bad=$((bad + 1))
+    done
+    rm -rf "$dir/o"
+done
+[ $bad -eq 0 ]
