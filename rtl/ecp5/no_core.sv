@@ -1,18 +1,18 @@
 // no_core: replaces nic_core, to route a card's shell without it: returns frames to their senders.
 module nic_core #(
   parameter int Slots = 0, Rows = 0, Jobs = 0, FifoBeats = 0, Descs = 0, Answers = 0, Wide = 0,
-                Ultra = 0
+                Ultra = 0, LaneBytes = 64
 ) (
   input  logic         clk_i,
   input  logic         rst_i,
-  input  logic [511:0] rx_data_i,
-  input  logic [63:0]  rx_keep_i,
+  input  logic [8*LaneBytes-1:0] rx_data_i,
+  input  logic [LaneBytes-1:0] rx_keep_i,
   input  logic         rx_last_i,
   input  logic [31:0]  rx_ip_i,
   input  logic [15:0]  rx_port_i,
   input  logic         rx_valid_i,
   output logic         rx_ready_o,
-  output logic [511:0] tx_data_o,
+  output logic [8*LaneBytes-1:0] tx_data_o,
   output logic         tx_last_o,
   output logic [31:0]  tx_ip_o,
   output logic [15:0]  tx_port_o,
@@ -37,7 +37,7 @@ module nic_core #(
   output logic         s_rvalid_o,
   input  logic         s_rready_i
 );
-  skid #(.W(512 + 1 + 48)) u_back (
+  skid #(.W(8 * LaneBytes + 1 + 48)) u_back (
     .clk_i, .rst_i,
     .in_data_i({rx_data_i, rx_last_i, rx_ip_i, rx_port_i}), .in_valid_i(rx_valid_i && &rx_keep_i),
     .in_ready_o(rx_ready_o),
