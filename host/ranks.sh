@@ -45,7 +45,7 @@ ranks.sh)
     case $restarts in *[!0-9]* | ????*) echo "ranks.sh: NARROWCAST_RESTARTS '$restarts': must be 0 to 999" >&2; exit 2 ;; esac
     if [ "$restarts" -gt 0 ]; then
         NARROWCAST_RUN=$(od -An -N8 -tx8 /dev/urandom | tr -d ' ') # the checkpoints of this job
-        done=$(mktemp -u) # made by `train --elastic` when it has ended well: mpirun's status may be that of a dead rank
+        done=$(mktemp -u) # made by `train` when it has ended well: mpirun's status may be that of a dead rank
         export NARROWCAST_RUN NARROWCAST_DONE="$done"
         case " $* " in *' --elastic '*) ! mpirun --with-ft ulfm -np 1 true >/dev/null 2>&1 || ft='--with-ft ulfm' ;; esac
     fi
@@ -80,6 +80,8 @@ ranks.sh)
         if [ -n "$done" ] && [ -e "$done" ]; then
             rm -f "$done"
             rc=0
+        elif [ -n "$ft" ]; then
+            case $rc in 0 | 1 | 14) rc=104 ;; esac # a rank died in MPI_Init, or mpirun's status is not the run's
         fi
         case $rc in
         5 | 9 | 104 | 110 | 13[4-79]) ;; # lost another rank, did not answer, was killed (9: MPICH)

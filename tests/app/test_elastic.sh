@@ -5,7 +5,7 @@
 set -u
 . "$(dirname "$0")/../lib/in_folder.sh"
 . "$here/lib/refused.sh"
-blocks=12 run='' card='' by_card='' launch=(mpirun --with-ft ulfm -np)
+blocks=12 receipts='' n_events=0 run='' card='' by_card='' launch=(mpirun --with-ft ulfm -np)
 trap 'kill $run $card 2>/dev/null; wait; rm -rf "$dir"' EXIT
 
 refused '--elastic needs --blocks V' "$n" train --elastic 1
@@ -39,20 +39,31 @@ event() {
     esac
 }
 
-# disturbed PROCESSES "EVENT ..." OPTIONS...: an event is a pause in s, kill, join, or stop:SECONDS
+# true if all processes are in the job, which they are before the first step
+joined() {
+    local pid n_in=0
+    for pid in $(members); do
+        ! grep -qs '/dev/shm/narrowcast-' "/proc/$pid/maps" || n_in=$((n_in + 1))
+    done
+    [ $n_in = "$1" ]
+}
+
+# disturbed PROCESSES "EVENT ..." OPTIONS...: an event is a pause in s, kill, join, or stop:SECONDS. The first
+# one comes after the first step, or, if it is `early`, as soon as the processes have joined.
 disturbed() {
     local processes=$1 events=$2 e done_ones=
     shift 2
-    rm -f run.jsonl
-    "$n" emulate --ranks $blocks --log plain.jsonl "$@" >plain.out 2>&1 || fail "undisturbed: $(tail -n 3 plain.out)"
+    rm -f run.jsonl run.receipts plain.receipts
+    "$n" emulate --ranks $blocks --log plain.jsonl ${receipts:+--receipts plain.receipts} "$@" >plain.out 2>&1 || fail "undisturbed: $(tail -n 3 plain.out)"
     # shellcheck disable=SC2086  # words
-    "${launch[@]}" "$processes" "$n" train --blocks $blocks --elastic 1 --deadline 2 --log "$dir/run.jsonl" $by_card "$@" >run.out 2>run.err &
+    "${launch[@]}" "$processes" "$n" train --blocks $blocks --elastic 1 --deadline 2 ${receipts:+--receipts run.receipts} --log "$dir/run.jsonl" $by_card "$@" >run.out 2>run.err &
     run=$!
-    until grep -qs '"kind":"step"' run.jsonl || ! kill -0 $run; do sleep 0.05; done
-    for e in $events; do
+    until if [ "${events%% *}" = early ]; then joined "$processes"; else grep -qs '"kind":"step"' run.jsonl; fi || ! kill -0 $run; do sleep 0.05; done
+    for e in ${events#early}; do
         kill -0 $run 2>/dev/null || break
         case $e in
         [0-9]*) sleep "$e" ;;
+        epoch) until grep -qs '"kind":"epoch"' run.jsonl || ! kill -0 $run; do sleep 0.05; done ;;
         *) event "${e%:*}" "${e#*:}" && done_ones+=" $e" ;;
         esac
     done
@@ -63,10 +74,22 @@ disturbed() {
     run=''
     diff <(grep checksum plain.out) <(grep checksum run.out) >/dev/null || fail "$processes processes,$done_ones: $(grep checksum run.out), not $(grep checksum plain.out)"
     diff <(timeless plain.jsonl) <(timeless run.jsonl) >differs || fail "$processes processes,$done_ones: another log: $(head -n 4 differs)"
+    if [ -n "$receipts" ]; then
+        diff <(grep -v '"kind":"run"' plain.receipts) <(grep -v '"kind":"run"' run.receipts) >differs ||
+            fail "$processes processes,$done_ones: other receipts: $(cut -c 1-200 differs | head -n 4)"
+    fi
     if grep -a 'narrowcast: ' run.err | grep -Ev 'did not (answer|connect)|has waited|none is left|offload abandoned'; then fail "$processes processes,$done_ones: other lines"; fi
-    echo "$processes processes,$done_ones: $(grep -ac ' lost$' run.err) losses; $(grep -ao 'go on .*' run.err | grep -o '[0-9.]* s' | sort -n | tail -n 1) at most"
+    lost=$(grep -ao 'go on .* after' run.err | grep -o '[0-9.]* s' | tr -d ' s' | paste -sd ' ')
+    # shellcheck disable=SC2086  # words
+    n_events=$((n_events + $(printf '%s\n' $done_ones | grep -c '[a-z]')))
+    echo "$processes processes,$done_ones: $(grep -ac ' lost' run.err) losses; went on after $lost s"
 }
 
+receipts=yes # with the roots of an undisturbed run
+if "$n" emulate --data synthetic:240,3 --steps 1 --receipts r 2>&1 >/dev/null | grep -q 'this build has no receipts'; then
+    receipts=''
+    echo 'not run: receipts (the build has no libcrypto)'
+fi
 resnet8="--data synthetic:960,3 --batch 48 --lr 0.05 --model resnet8 --format e5m2 --scale aps"
 seq 9000 >text
 charlstm="--model charlstm --data text:text --width 0.2 --batch 48 --lr 0.05 --codec onebit"
@@ -76,6 +99,7 @@ if [ "${1-}" = long ]; then
     echo "seed $seed"
     for i in $(seq 20); do
         events=
+        [ $((RANDOM % 3)) != 0 ] || events='early kill'
         for _ in $(seq 10); do
             case $((RANDOM % 4)) in 0 | 1) e='kill' ;; 2) e='join' ;; *) e=stop:$((RANDOM % 3 + 1)) ;; esac
             events+=" 0.$((RANDOM % 90 + 10)) $e"
@@ -85,9 +109,16 @@ if [ "${1-}" = long ]; then
         if [ $((i % 2)) = 0 ]; then disturbed $((RANDOM % 5 + 2)) "$events" $resnet8 --epochs 30; else disturbed $((RANDOM % 5 + 2)) "$events" $charlstm --epochs 6; fi
         [ $bad = 0 ] || { cp run.err run.out "${TMPDIR:-/tmp}"; exit 1; }
     done
+    echo "$n_events events"
 else
     # shellcheck disable=SC2086  # words
     disturbed 3 '0.3 kill 0.7 join 0.8 kill 0.3 stop:3' $resnet8 --epochs 5
+    # shellcheck disable=SC2086  # words
+    disturbed 4 'early kill 0.4 kill' $resnet8 --epochs 1
+    export NARROWCAST_TEST_PAUSE=1
+    # shellcheck disable=SC2086  # words
+    disturbed 3 'epoch 0.3 kill' $resnet8 --epochs 3 --until 0.12
+    unset NARROWCAST_TEST_PAUSE
     "$n" sim --listen 127.0.0.1:0 --engine c >card.out 2>card.err &
     card=$!
     until grep -qs '^listening on ' card.out || ! kill -0 $card; do sleep 0.1; done

@@ -98,8 +98,6 @@ static int train_elastic(const struct train_options *o, struct comm *comm, bool 
             rc = train_blocks(&attempt, comm, e);
     } while (elastic_end(e, &rc));
     elastic_close(e);
-    if (rc == 0 && comm_rank(comm) == 0)
-        say_done();
     return rc;
 }
 
@@ -155,6 +153,8 @@ int cmd_train(int argc, char **argv)
         free(t);
     }
     err_release(false);
+    if (rc == 0 && comm_rank(comm) == 0)
+        say_done();
     comm_close(comm);
     return rc;
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TRIES = 3 }; /* attempts from the same step by the same processes */
 
@@ -30,6 +31,13 @@ void elastic_listen(void)
 bool elastic_asked(void)
 {
     return asked;
+}
+
+void elastic_pause(const struct train *t)
+{
+    const char *s = getenv("NARROWCAST_TEST_PAUSE");
+    if (s && t->elastic && !t->owner)
+        sleep((unsigned)atoi(s));
 }
 
 struct elastic *elastic_open(const struct train_options *o, struct comm *comm, bool joins, int argc,
@@ -79,24 +87,35 @@ static int start_anew(const struct elastic *e, struct train_options *run)
     return 0;
 }
 
-/* On several machines of equal numbers of processes, copies are on another machine. */
+/* Copies of most processes are on another machine. */
 static int find_apart(struct elastic *e)
 {
     const int n = comm_n_ranks(e->comm);
     int32_t *lowest = buf_alloc((size_t)n * sizeof *lowest);
-    int most = 1;
     if (!lowest)
         comm_abort(e->comm, -ENOMEM);
     const int rc = comm_nodes(e->comm, lowest);
-    for (int a = 0; a < n; a++) {
-        int same = 0;
-        for (int b = 0; b < n; b++)
-            same += lowest[a] == lowest[b];
-        most = same > most ? same : most;
+    e->apart = 1;
+    for (int by = 1, most = 0; by < n && rc == 0; by++) {
+        int others = 0;
+        for (int r = 0; r < n; r++)
+            others += lowest[r] != lowest[(r + by) % n];
+        if (others > most)
+            most = others, e->apart = by;
     }
-    e->apart = most < n ? most : 1;
     free(lowest);
     return rc;
+}
+
+static int check_enough(const struct elastic *e)
+{
+    const int n = comm_n_ranks(e->comm);
+    err_hold();
+    return comm_agree(e->comm,
+                      n >= e->o->elastic
+                          ? 0
+                          : ERR(-ECONNRESET, "%d process%s, and --elastic asks for %lld", n,
+                                n > 1 ? "es are left" : " is left", (long long)e->o->elastic));
 }
 
 int elastic_begin(struct elastic *e, struct train_options *run)
@@ -109,24 +128,27 @@ int elastic_begin(struct elastic *e, struct train_options *run)
     elastic_drop_file(e);
     if (!all || !offers)
         comm_abort(e->comm, -ENOMEM);
-    int rc = find_apart(e);
+    int rc = check_enough(e);
+    err_hold();
+    if (rc == 0)
+        rc = find_apart(e);
     if (rc == 0)
         rc = comm_all_gather(e->comm, &mine, sizeof mine, all, offers);
     if (rc == 0)
         elastic_choose(e, offers);
     if (rc == 0 && e->ended)
         rc = ELASTIC_ENDED;
-    else if (rc == 0 && e->tries > TRIES)
-        rc = comm_rank(e->comm) > 0
-                 ? -EIO
-                 : ERR(-EIO, "%d attempts from step %llu failed although no process died", TRIES,
-                       (unsigned long long)e->from - 1);
     else if (rc == 0 && e->from == 0)
         rc = start_anew(e, run);
     else if (rc == 0)
         rc = elastic_restore(e, offers);
-    if (rc == 0 && e->path[0])
-        run->resume = e->path;
+    if (rc == 0 && e->tries > TRIES)
+        rc = comm_rank(e->comm) > 0
+                 ? -EIO
+                 : ERR(-EIO, "%d attempts from step %llu failed although no process died", TRIES,
+                       (unsigned long long)(e->from ? e->from - 1 : 0));
+    if (rc == 0 && e->file.path[0])
+        run->resume = e->file.path;
     free(offers);
     free(all);
     return rc;
@@ -163,13 +185,7 @@ static int renew(struct elastic *e)
     free(was);
     TRY(rc);
     e->tries = comm_n_ranks(e->comm) < n ? 0 : e->tries;
-    if (comm_n_ranks(e->comm) >= e->o->elastic)
-        return 0;
-    return comm_rank(e->comm) > 0
-               ? -ECONNRESET
-               : ERR(-ECONNRESET, "%d process%s left, and --elastic asks for %lld",
-                     comm_n_ranks(e->comm), comm_n_ranks(e->comm) > 1 ? "es are" : " is",
-                     (long long)e->o->elastic);
+    return 0;
 }
 
 static int grow(struct elastic *e)
@@ -187,13 +203,28 @@ static int grow(struct elastic *e)
     return 0;
 }
 
+/* The state that an attempt could not go on from. */
+static void leave_file(struct elastic *e)
+{
+    if (e->file.path[0] && comm_rank(e->comm) == 0)
+        err_note("the state after step %llu is in '%s': --resume goes on from there",
+                 (unsigned long long)e->from - 1, e->file.path);
+    e->file.path[0] = 0;
+}
+
 bool elastic_end(struct elastic *e, int *rc)
 {
-    e->ended |= *rc == 0; /* all have passed train_agree(): states, files and table are written */
+    if (*rc >= 0 && *rc < ELASTIC_GROWS) { /* all have passed train_agree(): all is written */
+        e->ended = true;
+        e->status = *rc;
+    }
     const bool fine = comm_all_fine(e->comm, true);
-    *rc = *rc == ELASTIC_ENDED ? 0 : *rc;
-    if (fine && *rc != ELASTIC_GROWS)
+    *rc = *rc == ELASTIC_ENDED ? e->status : *rc;
+    if (fine && *rc != ELASTIC_GROWS) {
+        if (*rc < 0)
+            leave_file(e);
         return false;
+    }
     err_release(false);
     err_hold();
     *rc = fine ? grow(e) : renew(e);

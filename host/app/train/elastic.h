@@ -10,6 +10,7 @@
 #define ELASTIC_H
 #include "app/train/checkpoint.h"
 #include "app/train/train_options.h"
+#include "app/train/train_report.h"
 #include "comm/comm.h"
 
 struct train;
@@ -42,6 +43,12 @@ int elastic_begin(struct elastic *e, struct train_options *run);
  * nothing without --elastic. All blocks call it, and again only after all of them have called. */
 int elastic_keep(struct train *t);
 
+/* Returns the last test before the state that this attempt resumes, or NULL. e may be NULL. */
+const struct report_epoch *elastic_tested(const struct elastic *e);
+
+/* For tests: pauses for NARROWCAST_TEST_PAUSE seconds. Called after the last step. */
+void elastic_pause(const struct train *t);
+
 /* True if a user asked for one more process (SIGUSR2). */
 bool elastic_asked(void);
 
@@ -57,7 +64,11 @@ struct elastic_slot {
     int first[ELASTIC_KINDS], n[ELASTIC_KINDS],
         to; /* to: the block that takes the copies of the own ones */
     uint8_t *common, *blocks[ELASTIC_KINDS]; /* states of all blocks together, and of each */
-    int n_begun, n_done;                     /* blocks that have entered and left elastic_keep() */
+    struct elastic_tested {
+        bool is;
+        struct report_epoch last;
+    } tested;
+    int n_begun, n_done; /* blocks that have entered and left elastic_keep() */
 };
 
 /* states that a process can give */
@@ -76,13 +87,18 @@ struct elastic {
     struct comm *comm;
     char **args;       /* of new processes */
     bool joins, ended; /* ended: an attempt ended the run, also for the others */
+    int status;        /* with which it ended here */
     double lost_s;     /* when a loss was noticed, or 0 */
     int apart;         /* processes from one to that with its copies */
     uint64_t from;     /* steps_1 of this attempt */
     int tries;
 
     struct checkpoint_plan plan;
-    char text[CHECKPOINT_TEXT], path[128];
+    char text[CHECKPOINT_TEXT];
+    struct elastic_file {
+        char path[128]; /* "": none */
+        struct elastic_tested tested;
+    } file; /* that this attempt resumes */
     size_t common_bytes, block_bytes;
     struct elastic_slot slots[2];
     int good; /* slot that the next state must not replace */

@@ -23,9 +23,9 @@
 
 void elastic_drop_file(struct elastic *e)
 {
-    if (e->path[0] && comm_rank(e->comm) == 0)
-        (void)unlink(e->path);
-    e->path[0] = 0;
+    if (e->file.path[0] && comm_rank(e->comm) == 0)
+        (void)unlink(e->file.path);
+    e->file.path[0] = 0;
 }
 
 void elastic_slot_free(struct elastic_slot *s)
@@ -131,6 +131,7 @@ int elastic_keep(struct train *t)
         return 0;
     s->n_begun = s->n_done = 0;
     s->steps_1 = t->state.step + 1;
+    s->tested = (struct elastic_tested){t->tested, t->report.last};
     e->joins = false;
     e->good = 1 - e->good;
     if (e->lost_s > 0 && comm_rank(e->comm) == 0)
@@ -238,11 +239,12 @@ static int write_file(const struct elastic *e, const char *path, const uint8_t *
 static int name_file(struct elastic *e)
 {
     const char *folder = getenv("TMPDIR");
-    snprintf(e->path, sizeof e->path, "%s/narrowcast-XXXXXX", folder && *folder ? folder : "/tmp");
-    const int fd = mkstemp(e->path);
+    snprintf(e->file.path, sizeof e->file.path, "%s/narrowcast-XXXXXX",
+             folder && *folder ? folder : "/tmp");
+    const int fd = mkstemp(e->file.path);
     if (fd >= 0)
         close(fd);
-    return fd < 0 ? ERR(-errno, "cannot write '%s': %s", e->path, strerror(errno)) : 0;
+    return fd < 0 ? ERR(-errno, "cannot write '%s': %s", e->file.path, strerror(errno)) : 0;
 }
 
 int elastic_restore(struct elastic *e, const uint8_t *const *offers)
@@ -255,11 +257,17 @@ int elastic_restore(struct elastic *e, const uint8_t *const *offers)
     if (rc == 0 && first)
         rc = name_file(e);
     if (rc == 0 && first)
-        rc = write_file(e, e->path, all);
+        rc = write_file(e, e->file.path, all);
     free(all);
     TRY(comm_agree(e->comm, rc));
     err_hold();
-    return comm_bcast(e->comm, e->path, sizeof e->path, 0);
+    e->file.tested = e->slots[e->good].tested;
+    return comm_bcast(e->comm, &e->file, sizeof e->file, 0);
+}
+
+const struct report_epoch *elastic_tested(const struct elastic *e)
+{
+    return e && e->file.path[0] && e->file.tested.is ? &e->file.tested.last : NULL;
 }
 
 /* Process 0 needs what all blocks have in common, and each block's state from anyone. Some are

@@ -64,6 +64,7 @@ struct train {
     bool saved_early; /* this save succeeded on this rank */
     /* signal that stops the run, or NULL */
     const struct stop_signal *stopped_by;
+    bool tested;                 /* report.last is known */
     struct elastic *elastic;     /* NULL without --elastic */
     bool grows;                  /* stop after this step, to take in a process */
     char lines[TRAIN_LINES_MAX]; /* opt_lines() of all options */

@@ -45,11 +45,11 @@ static bool is_ahead(const struct train *t, const char *line)
         return step > t->state.step;
     if (sscanf(line, "{\"kind\":\"epoch\",\"epoch\":%*u,\"step\":%" SCNu64, &step) == 1)
         /* a run resumed at its end tests again */
-        return step > t->state.step || step == t->n_steps;
+        return step > t->state.step || (step == t->n_steps && !t->tested);
     if (sscanf(line, "{\"kind\":\"root\",\"epoch\":%*u,\"step\":%" SCNu64, &step) == 1)
         return step > t->state.step;
     if (sscanf(line, "{\"kind\":\"end\",\"step\":%" SCNu64, &step) == 1)
-        return step > t->state.step || step == t->n_steps;
+        return step > t->state.step || step == t->n_steps || (t->elastic && step == t->state.step);
     return false;
 }
 

@@ -156,6 +156,7 @@ static int test(struct train *t, bool keep)
 {
     const double start_s = clock_s();
     TRY(train_epoch_end(t, keep));
+    t->tested = true;
     trace_add(t->trace, TRACE_MAIN, "eval", -1, start_s);
     return 0;
 }
@@ -180,7 +181,7 @@ int train_run(struct train *t)
 {
     struct train_state *s = &t->state;
     const uint64_t per_epoch = t->steps_per_epoch, first = s->step;
-    bool tested = false;
+    bool tested = t->tested;
     stop_watch();
     TRY(elastic_keep(t));
     while (s->step < t->n_steps && !t->stopped_by && !t->ends_early && !report_reached(t) &&
@@ -231,6 +232,7 @@ int train_all(struct train *t)
     if (rc == 0 && t->grows)
         return ELASTIC_GROWS;
     if (rc == 0) {
+        elastic_pause(t);
         rc = t->ends_early ? 0 : report_end(t);
         /* reports a failed final save after the table */
         rc = train_agree(t, rc < 0 ? rc : t->pending);

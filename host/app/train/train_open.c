@@ -258,6 +258,10 @@ int train_open(struct train *t)
     TRY(train_agree(t, train_predict_check(t)));
     if (t->o->resume)
         TRY(checkpoint_load(t));
+    const struct report_epoch *last = elastic_tested(t->elastic);
+    t->tested = last;
+    if (last)
+        t->report.last = *last;
     if (t->rank == 0)
         train_run_id_set(t);
     if (t->elastic) /* rank 0 may die */

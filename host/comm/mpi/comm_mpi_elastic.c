@@ -9,6 +9,7 @@
  * long. */
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/err.h"
 #include "comm/mpi/comm_library.h"
 #include "comm/mpi/comm_mpi.h"
@@ -22,10 +23,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct seat {
     pid_t pid; /* 0: rank of another machine */
+    ino_t space;
+    uint64_t start; /* of the process, as another one may get its pid */
     double beat_s;
 };
 
@@ -47,6 +51,35 @@ static bool poll(struct comm *c)
     return false;
 }
 
+/* Returns when a process started, in the kernel's ticks, or 0 if there is none. */
+static uint64_t start_of(pid_t pid)
+{
+    char path[64], line[1024];
+    unsigned long long start = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "r");
+    const size_t n = f ? fread(line, 1, sizeof line - 1, f) : 0;
+    if (f)
+        fclose(f);
+    line[n] = 0;
+    char *at = strrchr(line, ')'); /* the 2nd word is a name in brackets, the 22nd the start */
+    for (int word = 2; at && word < 22; word++)
+        at = strchr(at + 1, ' ');
+    return at && sscanf(at, "%llu", &start) == 1 ? start : 0;
+}
+
+/* Returns the number of the namespace in which pids of this process count, or 0. */
+static ino_t pid_space(void)
+{
+    struct stat st;
+    return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
+}
+
+static bool is_there(const struct seat *s)
+{
+    return s->pid && s->start && s->space == pid_space() && start_of(s->pid) == s->start;
+}
+
 /* Kills this machine's ranks that have been silent for the deadline. Returns their number. */
 static int kill_silent(struct comm_mpi *m)
 {
@@ -56,7 +89,7 @@ static int kill_silent(struct comm_mpi *m)
         double last;
         __atomic_load(&s->beat_s, &last, __ATOMIC_RELAXED);
         const double silent_s = clock_s() - last;
-        if (!s->pid || r == m->comm.rank || silent_s < m->comm.deadline_s)
+        if (r == m->comm.rank || silent_s < m->comm.deadline_s || !is_there(s))
             continue;
         err_news("rank %d (process %d) did not answer for %.0f s: it is killed, the others go on",
                  r, (int)s->pid, silent_s);
@@ -71,6 +104,7 @@ static int missing(struct comm *c)
 {
     struct comm_mpi *m = comm_mpi(c);
     const double now = clock_s();
+    beat(m); /* comm_look() does not call poll() any more */
     if (m->failed)
         return m->failed;
     if (now - m->said_s < c->deadline_s)
@@ -153,8 +187,11 @@ static int seats_open(struct comm_mpi *m)
     snprintf(name, sizeof name, "/narrowcast-%016llx", (unsigned long long)id);
     m->seats = seats_map(name, m->comm.n_ranks);
     if (m->seats) {
-        m->seats->seat[m->comm.rank].pid = getpid();
+        struct seat *mine = &m->seats->seat[m->comm.rank];
+        mine->space = pid_space();
+        mine->start = start_of(getpid());
         beat(m);
+        mine->pid = getpid();
     }
     const int rc = comm_barrier(&m->comm);
     (void)shm_unlink(name);
@@ -171,24 +208,24 @@ struct guard {
     bool runs;
 };
 
-static const double SPAWN_S = 5; /* for starting a process */
+static const double SPAWN_S = 5, START_S = 60; /* for starting a process, and all of them */
 
 static void *watch(void *arg)
 {
     struct guard *g = arg;
-    const double start_s = clock_s();
+    struct deadline d = deadline_in(clock_s(), g->deadline_s);
     while (!__atomic_load_n(&g->ends, __ATOMIC_ACQUIRE)) {
         usleep(20000);
         beat(g->m);
-        if (clock_s() - start_s < g->deadline_s)
+        if (!deadline_passed(&d, clock_s()))
             continue;
         if (g->exits) {
-            err_news("MPI did not connect a new process within %g s; this process ends, the others "
-                     "go on",
+            err_news("MPI did not connect all processes within %g s: this process ends",
                      g->deadline_s);
-            (void)raise(SIGKILL); /* the others go on without this process */
+            (void)raise(SIGKILL); /* those that are connected go on */
         }
         (void)kill_silent(g->m);
+        d = deadline_in(clock_s(), g->deadline_s);
     }
     return NULL;
 }
@@ -217,23 +254,31 @@ static int shrink(struct comm_mpi *m, MPI_Comm *out)
 
 /* ---- joining ---- */
 
-/* Moves m to `mpi`, which it owns from now on. */
-static int move(struct comm_mpi *m, MPI_Comm mpi)
+static int move_to(struct comm_mpi *m, MPI_Comm mpi)
 {
     const struct comm_members how = {.deadline_s = m->comm.deadline_s};
-    const MPI_Comm old = m->mpi;
-    const bool had = m->comm.ops != NULL;
+    *m = (struct comm_mpi){.comm = {.ops = elastic_ops()}, .mpi = mpi};
     mpilib->Comm_set_errhandler(mpi, mpilib->errors_return);
-    seats_close(m);
-    comm_mpi_room_free(m);
-    *m = (struct comm_mpi){.comm = {.ops = elastic_ops()}};
-    if (had)
-        mpilib->Comm_free(&(MPI_Comm){old});
-    m->mpi = mpi;
     const int rc = comm_mpi_join(&how, mpi, m);
     if (rc == -EIO) /* MPI's reason is that a rank is lost */
         m->failed = rc;
     return rc < 0 ? rc : seats_open(m);
+}
+
+/* Moves m to `mpi`, which it owns from now on. Meanwhile the old seats tell who is silent. */
+static int move(struct comm_mpi *m, MPI_Comm mpi)
+{
+    const bool had = m->comm.ops != NULL;
+    comm_mpi_room_free(m);
+    struct comm_mpi old = *m;
+    struct guard g = {.m = &old, .deadline_s = old.comm.deadline_s};
+    guard_begin(&g);
+    if (had)
+        mpilib->Comm_free(&(MPI_Comm){old.mpi});
+    const int rc = move_to(m, mpi);
+    guard_end(&g);
+    seats_close(&old);
+    return rc;
 }
 
 /* Open MPI's fault tolerance is off unless mpirun was asked for it. */
@@ -247,9 +292,10 @@ static bool is_enabled(void)
 
 bool comm_can_be_elastic(void)
 {
-    err_hold();
+    struct err_lines unseen = {.held = true};
+    struct err_lines *callers = err_turn(&unseen);
     const int rc = comm_library_load();
-    err_release(false);
+    err_turn(callers);
     return rc == 0 && mpilib->Comm_shrink && is_enabled();
 }
 
@@ -289,13 +335,27 @@ static int join_parent(MPI_Comm *out)
     return connect_sides(mpilib->self, 0, bridge, true, out);
 }
 
+/* Not MPI_Comm_dup(), which fails only on some ranks if one dies meanwhile. */
+static int join_world(double deadline_s, MPI_Comm *out)
+{
+    struct comm_mpi world = {.mpi = mpilib->world, .comm = {.deadline_s = deadline_s}};
+    int rank, n_started, n;
+    TRY(shrink(&world, out));
+    mpilib->Comm_size(mpilib->world, &n_started);
+    mpilib->Comm_size(*out, &n);
+    mpilib->Comm_rank(*out, &rank);
+    if (rank == 0 && n < n_started)
+        err_note("%d of %d processes %s lost at the start", n_started - n, n_started,
+                 n_started - n > 1 ? "are" : "is");
+    return 0;
+}
+
 static int open_first(struct comm_mpi *m, bool joins)
 {
     MPI_Comm mpi;
     mpilib->Comm_set_errhandler(mpilib->world, mpilib->errors_return);
     mpilib->Comm_set_errhandler(mpilib->self, mpilib->errors_return);
-    TRY(joins ? join_parent(&mpi)
-              : comm_mpi_check(mpilib->Comm_dup(mpilib->world, &mpi), "join the job"));
+    TRY(joins ? join_parent(&mpi) : join_world(m->comm.deadline_s, &mpi));
     return move(m, mpi);
 }
 
@@ -318,16 +378,16 @@ static int open_job(double deadline_s, bool joins, struct comm **out)
     return 0;
 }
 
-/* If the job ends or dies meanwhile, a new process waits in vain, already for MPI's start. */
+/* MPI_Init() may wait for ever for a process that died in it, and a new process for a job that ended
+ * meanwhile. */
 int comm_open_elastic(double deadline_s, bool joins, struct comm **out)
 {
     struct comm_mpi none = {.seats = NULL};
-    struct guard g = {.m = &none, .deadline_s = deadline_s + SPAWN_S, .exits = true};
-    if (joins)
-        guard_begin(&g);
+    struct guard g = {
+        .m = &none, .deadline_s = deadline_s + (joins ? SPAWN_S : START_S), .exits = true};
+    guard_begin(&g);
     const int rc = open_job(deadline_s, joins, out);
-    if (joins)
-        guard_end(&g);
+    guard_end(&g);
     return rc;
 }
 
