@@ -158,6 +158,11 @@ int comm_round(struct comm *c);
  * mod P). */
 int comm_double(struct comm *c, size_t bytes, uint8_t *all);
 
+/* Slots of struct comm_ops, by messages (comm_collect.c). all: [n_ranks * COMM_BLOCK] scratch. */
+int comm_message_barrier(struct comm *c, uint8_t *all);
+int comm_message_bcast(struct comm *c, void *buf, size_t bytes, int root);
+int comm_message_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, uint8_t *all);
+
 /* Check, when a job opens, that all ranks have the same library. All ranks call it. Returns 0,
  * -EPROTO after one rank has printed both versions, or a message's error. */
 int comm_check_version(struct comm *c);

@@ -82,7 +82,7 @@ disturbed() {
     lost=$(grep -ao 'go on .* after' run.err | grep -o '[0-9.]* s' | tr -d ' s' | paste -sd ' ')
     # shellcheck disable=SC2086  # words
     n_events=$((n_events + $(printf '%s\n' $done_ones | grep -c '[a-z]')))
-    echo "$processes processes,$done_ones: $(grep -ac ' lost' run.err) losses; went on after $lost s"
+    echo "$processes processes,$done_ones: $(grep -ac 'process.* lost' run.err) losses; went on after $lost s"
 }
 
 receipts=yes # with the roots of an undisturbed run

@@ -60,4 +60,13 @@ timeout 120 "$python" "$here/python/torch_features.py" ddp "$dir" >"$dir/said" 2
 timeout 120 "$python" "$here/python/ddp_runs.py" faults "$dir" >"$dir/said" 2>&1 || fail "faults: $(tail -n 20 "$dir/said")"
 [ "$(grep -c '^faults are seen' "$dir/said")" = 2 ] || fail "faults: $(tail -n 20 "$dir/said")"
 [ "$(grep -c 'is gone' "$dir/said")" = 1 ] || fail "who is gone is said other than once: $(tail -n 20 "$dir/said")"
+
+# --- processes die: the others open a new group and end with the bits of an undisturbed run ---
+survive() { PYTHONPATH=$here/../host/python timeout 120 "$python" "$here/examples/ddp_elastic.py" "$@" >"$dir/said" 2>&1; }
+survive || fail "ddp_elastic.py: $(tail -n 5 "$dir/said")"
+weights=$(grep -o 'weights .*' "$dir/said" | sort | uniq -c)
+case $weights in *' 3 weights '*' after 8 steps') ;; *) fail "3 processes: $weights" ;; esac
+survive --kill 1:3 || fail "ddp_elastic.py --kill: $(tail -n 5 "$dir/said")"
+[ "$(grep -o 'weights .*' "$dir/said" | sort | uniq -c)" = "${weights/ 3 / 2 }" ] || fail "2 of 3 processes: $(cut -c 1-200 "$dir/said"), not $weights"
+[ "$(grep -c '^narrowcast: rank 1 of 3 is gone' "$dir/said")" = 1 ] || fail "the lost rank is said other than once: $(cut -c 1-200 "$dir/said")"
 exit $bad

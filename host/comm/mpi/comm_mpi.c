@@ -25,8 +25,11 @@ int comm_mpi_room(struct comm_mpi *m)
     const size_t n = (size_t)m->comm.n_ranks;
     m->heard = buf_alloc(n * sizeof *m->heard);
     m->abandoned = buf_alloc(n * sizeof *m->abandoned);
+    m->notes = buf_alloc(n * sizeof *m->notes);
     m->all = buf_alloc(n * COMM_BLOCK);
-    if (!m->heard || !m->abandoned || !m->all)
+    for (size_t r = 0; r < n && m->notes; r++)
+        m->notes[r] = mpilib->request_null;
+    if (!m->heard || !m->abandoned || !m->notes || !m->all)
         return ERR(-ENOMEM, "cannot open a job of %d ranks: out of memory", m->comm.n_ranks);
     return comm_init(&m->comm);
 }
@@ -39,9 +42,10 @@ void comm_mpi_room_free(struct comm_mpi *m)
     free(m->ended);
     free(m->heard);
     free(m->abandoned);
+    free(m->notes);
     free(m->all);
     m->req = NULL, m->status = NULL, m->ended = NULL;
-    m->heard = m->abandoned = NULL, m->all = NULL;
+    m->heard = m->abandoned = NULL, m->notes = NULL, m->all = NULL;
 }
 
 static void give_back(struct comm_mpi *m)
@@ -195,7 +199,7 @@ static struct {
     bool begun; /* this process initialized MPI and finalizes it */
     int n_open;
     bool taken;
-    bool has_grown; /* MPI_Finalize would wait for processes that joined and died */
+    bool no_end; /* MPI_Finalize may wait for ever for processes that died */
 } mpi_here = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Open MPI 4.1 unloads its components while its threads may still handle their events, which
@@ -235,14 +239,14 @@ void comm_mpi_end(void)
         return;
     pthread_mutex_lock(&mpi_here.lock);
     mpilib->Finalized(&ended);
-    if (mpi_here.begun && mpi_here.n_open == 0 && !ended && !mpi_here.has_grown)
+    if (mpi_here.begun && mpi_here.n_open == 0 && !ended && !mpi_here.no_end)
         finalize();
     pthread_mutex_unlock(&mpi_here.lock);
 }
 
-void comm_mpi_grown(void)
+void comm_mpi_no_end(void)
 {
-    mpi_here.has_grown = true;
+    mpi_here.no_end = true;
 }
 
 void comm_mpi_count_open(int more)

@@ -12,7 +12,8 @@ struct comm_mpi {
     int *ended;         /* [comm.room] places whose messages have ended */
     bool *heard;        /* [n_ranks] has answered the liveness check */
     bool *abandoned;    /* [n_ranks] has abandoned this step's card path */
-    double *all;        /* [n_ranks * COMM_BLOCK / 8] for sums in rank order */
+    MPI_Request *notes; /* [n_ranks] to each rank that this one has, in flight until the vote */
+    double *all;        /* [n_ranks * COMM_BLOCK / 8] for collectives in rank order */
     /* comm_open_elastic() */
     int failed;                  /* error of all calls since a rank was lost, or 0 */
     struct elastic_seats *seats; /* in memory that this machine's ranks share; or NULL */
@@ -28,8 +29,8 @@ static inline struct comm_mpi *comm_mpi(struct comm *c)
 enum comm_level comm_mpi_level(int mpi_level);
 void comm_mpi_end(void);
 void comm_mpi_count_open(int more);
-/* Note that the job has grown: MPI is not finalized. */
-void comm_mpi_grown(void);
+/* Note that processes died or joined: MPI is not finalized. */
+void comm_mpi_no_end(void);
 
 /* Return 0, or report -EIO with what failed ("send") and MPI's reason. */
 int comm_mpi_check(int mpi_rc, const char *what);

@@ -90,15 +90,12 @@ int comm_mpi_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, con
 
 int comm_mpi_abandon(struct comm *c)
 {
-    for (int r = 0; r < c->n_ranks; r++) {
-        MPI_Request req;
-        if (r == c->rank)
-            continue;
-        TRY(comm_mpi_ok(
-            c, mpilib->Isend(NULL, 0, mpilib->byte, r, COMM_TAG_ABANDON, comm_mpi(c)->mpi, &req),
-            "abandon"));
-        mpilib->Request_free(&req); /* an empty message has no buffer */
-    }
+    struct comm_mpi *m = comm_mpi(c);
+    for (int r = 0; r < c->n_ranks; r++)
+        if (r != c->rank)
+            TRY(comm_mpi_ok(
+                c, mpilib->Isend(NULL, 0, mpilib->byte, r, COMM_TAG_ABANDON, m->mpi, &m->notes[r]),
+                "abandon"));
     return 0;
 }
 
@@ -129,6 +126,11 @@ int comm_mpi_forget(struct comm *c, const uint64_t *abandoned)
     for (int r = 0; r < c->n_ranks; r++) {
         const bool sent = abandoned[r / 64] >> r % 64 & 1, seen = m->abandoned[r];
         m->abandoned[r] = false;
+        if (m->notes[r] != mpilib->request_null) {
+            TRY(comm_place(c));
+            m->req[c->n_req++] = m->notes[r];
+            m->notes[r] = mpilib->request_null;
+        }
         if (!sent || seen || r == c->rank)
             continue;
         MPI_Request *req = comm_mpi_request(c);

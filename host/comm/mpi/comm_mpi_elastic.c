@@ -4,17 +4,16 @@
  *     a call fails --revoke--> all ranks' calls fail --comm_all_fine()--> false everywhere
  *     --comm_renew()--> a communicator of the living --> the callers go on from a common state
  *
- * MPI sees only deaths. Each rank therefore has a seat in memory shared by its machine, and notes
- * there when it last called. A rank that waited for deadline_s kills those that are silent as
- * long. */
+ * MPI sees only deaths. A rank that waited for deadline_s therefore kills those that are silent as
+ * long (comm_mpi_seats.h). */
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/err.h"
 #include "comm/mpi/comm_library.h"
 #include "comm/mpi/comm_mpi.h"
+#include "comm/mpi/comm_mpi_seats.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -23,80 +22,22 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-struct seat {
-    pid_t pid; /* 0: rank of another machine */
-    ino_t space;
-    uint64_t start; /* of the process, as another one may get its pid */
-    double beat_s;
-};
-
-struct elastic_seats {
-    struct seat *seat; /* [n_ranks] shared */
-    size_t bytes;
-};
 
 static void beat(struct comm_mpi *m)
 {
-    if (m->seats)
-        __atomic_store(&m->seats->seat[m->comm.rank].beat_s, (double[]){clock_s()},
-                       __ATOMIC_RELAXED);
+    seats_beat(m->seats, m->comm.rank);
+}
+
+static int kill_silent(struct comm_mpi *m)
+{
+    return seats_kill_silent(m->seats, m->comm.rank, m->comm.deadline_s);
 }
 
 static bool poll(struct comm *c)
 {
     beat(comm_mpi(c));
     return false;
-}
-
-/* Returns when a process started, in the kernel's ticks, or 0 if there is none. */
-static uint64_t start_of(pid_t pid)
-{
-    char path[64], line[1024];
-    unsigned long long start = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *f = fopen(path, "r");
-    const size_t n = f ? fread(line, 1, sizeof line - 1, f) : 0;
-    if (f)
-        fclose(f);
-    line[n] = 0;
-    char *at = strrchr(line, ')'); /* the 2nd word is a name in brackets, the 22nd the start */
-    for (int word = 2; at && word < 22; word++)
-        at = strchr(at + 1, ' ');
-    return at && sscanf(at, "%llu", &start) == 1 ? start : 0;
-}
-
-/* Returns the number of the namespace in which pids of this process count, or 0. */
-static ino_t pid_space(void)
-{
-    struct stat st;
-    return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
-}
-
-static bool is_there(const struct seat *s)
-{
-    return s->pid && s->start && s->space == pid_space() && start_of(s->pid) == s->start;
-}
-
-/* Kills this machine's ranks that have been silent for the deadline. Returns their number. */
-static int kill_silent(struct comm_mpi *m)
-{
-    int n = 0;
-    for (int r = 0; m->seats && r < m->comm.n_ranks; r++) {
-        struct seat *s = &m->seats->seat[r];
-        double last;
-        __atomic_load(&s->beat_s, &last, __ATOMIC_RELAXED);
-        const double silent_s = clock_s() - last;
-        if (r == m->comm.rank || silent_s < m->comm.deadline_s || !is_there(s))
-            continue;
-        err_news("rank %d (process %d) did not answer for %.0f s: it is killed, the others go on",
-                 r, (int)s->pid, silent_s);
-        n += kill(s->pid, SIGKILL) == 0;
-        s->pid = 0;
-    }
-    return n;
 }
 
 /* The deadline of a wait has passed. */
@@ -128,26 +69,39 @@ static int failed(const struct comm *c)
     return ((const struct comm_mpi *)c)->failed;
 }
 
-static void seats_close(struct comm_mpi *m)
-{
-    if (m->seats)
-        munmap(m->seats->seat, m->seats->bytes);
-    free(m->seats);
-    m->seats = NULL;
-}
-
 /* Silent ranks are killed until all have come. */
 static void leave(struct comm *c)
 {
     (void)comm_barrier(c);
-    seats_close(comm_mpi(c));
+    seats_close(comm_mpi(c)->seats);
     comm_mpi_ops.leave(c);
+}
+
+/* After a failure Open MPI 5.0 frees messages that failed, and ends the job if one of them was still in
+ * flight ("Send error after request freed"). So all messages are short enough to leave at once
+ * (eager), and collectives are made of them. */
+static const char eager_bytes[] = "32768"; /* with MPI's header */
+enum { MESSAGE_BYTES = 32768 - 256 };
+
+static int barrier(struct comm *c)
+{
+    return comm_message_barrier(c, (uint8_t *)comm_mpi(c)->all);
+}
+
+static int reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what)
+{
+    (void)what;
+    return comm_message_reduce(c, how, x, n, (uint8_t *)comm_mpi(c)->all);
 }
 
 static const struct comm_ops *elastic_ops(void)
 {
     static struct comm_ops ops;
     ops = comm_mpi_ops;
+    ops.barrier = barrier;
+    ops.bcast = comm_message_bcast;
+    ops.reduce = reduce;
+    ops.all_gather = NULL;
     ops.poll = poll;
     ops.missing = missing;
     ops.fail = fail;
@@ -158,24 +112,6 @@ static const struct comm_ops *elastic_ops(void)
 
 /* ---- seats ---- */
 
-static struct elastic_seats *seats_map(const char *name, int n_ranks)
-{
-    struct elastic_seats *s = buf_alloc(sizeof *s);
-    const int fd = shm_open(name, O_CREAT | O_RDWR, 0600);
-    void *p = MAP_FAILED;
-    if (s && fd >= 0) {
-        s->bytes = (size_t)n_ranks * sizeof *s->seat;
-        if (ftruncate(fd, (off_t)s->bytes) == 0)
-            p = mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    }
-    if (fd >= 0)
-        close(fd);
-    if (p == MAP_FAILED)
-        return free(s), NULL;
-    s->seat = p;
-    return s;
-}
-
 /* Without shared memory, silent ranks are waited for. */
 static int seats_open(struct comm_mpi *m)
 {
@@ -185,14 +121,7 @@ static int seats_open(struct comm_mpi *m)
         id = (uint64_t)getpid();
     TRY(comm_bcast(&m->comm, &id, sizeof id, 0));
     snprintf(name, sizeof name, "/narrowcast-%016llx", (unsigned long long)id);
-    m->seats = seats_map(name, m->comm.n_ranks);
-    if (m->seats) {
-        struct seat *mine = &m->seats->seat[m->comm.rank];
-        mine->space = pid_space();
-        mine->start = start_of(getpid());
-        beat(m);
-        mine->pid = getpid();
-    }
+    m->seats = seats_join(name, m->comm.rank, m->comm.n_ranks);
     const int rc = comm_barrier(&m->comm);
     (void)shm_unlink(name);
     return rc;
@@ -208,7 +137,7 @@ struct guard {
     bool runs;
 };
 
-static const double SPAWN_S = 5, START_S = 60; /* for starting a process, and all of them */
+static const double SPAWN_S = 20, START_S = 60; /* for starting a process, and all of them */
 
 static void *watch(void *arg)
 {
@@ -262,6 +191,7 @@ static int move_to(struct comm_mpi *m, MPI_Comm mpi)
     const int rc = comm_mpi_join(&how, mpi, m);
     if (rc == -EIO) /* MPI's reason is that a rank is lost */
         m->failed = rc;
+    m->comm.chunk_bytes = MESSAGE_BYTES;
     return rc < 0 ? rc : seats_open(m);
 }
 
@@ -277,7 +207,7 @@ static int move(struct comm_mpi *m, MPI_Comm mpi)
         mpilib->Comm_free(&(MPI_Comm){old.mpi});
     const int rc = move_to(m, mpi);
     guard_end(&g);
-    seats_close(&old);
+    seats_close(old.seats);
     return rc;
 }
 
@@ -319,7 +249,7 @@ static int check_ulfm(void)
 static int connect_sides(MPI_Comm local, int leader, MPI_Comm bridge, bool is_new, MPI_Comm *out)
 {
     MPI_Comm inter;
-    comm_mpi_grown();
+    comm_mpi_no_end();
     TRY(comm_mpi_check(mpilib->Intercomm_create(local, leader, bridge, !is_new, 0, &inter),
                        "connect a new process"));
     const int rc = mpilib->Intercomm_merge(inter, is_new, out);
@@ -344,6 +274,8 @@ static int join_world(double deadline_s, MPI_Comm *out)
     mpilib->Comm_size(mpilib->world, &n_started);
     mpilib->Comm_size(*out, &n);
     mpilib->Comm_rank(*out, &rank);
+    if (n < n_started)
+        comm_mpi_no_end();
     if (rank == 0 && n < n_started)
         err_note("%d of %d processes %s lost at the start", n_started - n, n_started,
                  n_started - n > 1 ? "are" : "is");
@@ -364,6 +296,7 @@ static int open_job(double deadline_s, bool joins, struct comm **out)
     /* Open MPI 5.0's collectives by machine (han) do not agree on a job's machines once processes
      * have died and joined */
     setenv("OMPI_MCA_coll", "^han", 0);
+    setenv("OMPI_MCA_btl_sm_eager_limit", eager_bytes, 0);
     TRY(comm_begin(false));
     TRY(check_ulfm());
     struct comm_mpi *m = buf_alloc(sizeof *m);
@@ -408,6 +341,7 @@ int comm_renew(struct comm *c, int *was)
     const int mine = c->rank;
     const uint8_t **parts = NULL;
     int rc, *all = NULL;
+    comm_mpi_no_end();
     do {
         MPI_Comm mpi;
         (void)mpilib->Comm_revoke(m->mpi);

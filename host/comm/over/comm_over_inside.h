@@ -48,7 +48,7 @@ struct comm_over {
     struct over_peer *peers;       /* [n_ranks] */
     bool *heard;                   /* [n_ranks] result of the liveness check */
     struct over_sent *sent;
-    char *all;        /* [n_ranks * COMM_BLOCK] for collectives */
+    uint8_t *all;     /* [n_ranks * COMM_BLOCK] for collectives */
     double looked_s;  /* time of the last look for notes */
     uint64_t n_votes; /* votes that have ended */
     /* Code of another rank's liveness check or departure, or 0. */
@@ -86,7 +86,6 @@ int over_some(struct comm *c, bool wait);
 /* ---- comm_over_message.c: collectives ---- */
 
 int over_barrier(struct comm *c);
-int over_bcast(struct comm *c, void *buf, size_t bytes, int root);
 int over_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what);
 
 /* ---- comm_over_note.c: notes, liveness check ---- */

@@ -1,5 +1,4 @@
-/* comm_over_message.c : sends messages over the caller's transport, and builds collectives from
- * them. */
+/* comm_over_message.c : sends messages over the caller's transport. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/over/comm_over_inside.h"
@@ -119,57 +118,13 @@ int over_some(struct comm *c, bool wait_for_one)
     return rc;
 }
 
-/* At most COMM_BLOCK bytes of each rank arrive in o->all, in the order of comm_double(). */
-static int all_gather(struct comm_over *o, const void *mine, size_t bytes)
-{
-    struct comm *c = &o->comm;
-    const uint64_t sent = c->count.sent_bytes, rounds = c->count.rounds;
-    memcpy(o->all, mine, bytes);
-    TRY(comm_double(c, bytes, (uint8_t *)o->all));
-    c->count.sent_bytes = sent, c->count.rounds = rounds; /* the caller counts */
-    return over_wait(c);                                  /* one rank: no wait so far */
-}
-
-static const char *of_rank(const struct comm_over *o, int rank, size_t bytes)
-{
-    const int p = o->comm.n_ranks;
-    return o->all + (size_t)((rank - o->comm.rank + p) % p) * bytes;
-}
-
 int over_barrier(struct comm *c)
 {
-    return all_gather(comm_over(c), "", 1);
-}
-
-/* Binomial tree: in round k the first 2^k ranks, counted from root, send to the next 2^k. */
-int over_bcast(struct comm *c, void *buf, size_t bytes, int root)
-{
-    const int p = c->n_ranks, behind = (c->rank - root + p) % p;
-    const uint64_t sent = c->count.sent_bytes;
-    for (int have = 1; have < p; have *= 2) {
-        const int to = behind + have, from = behind - have;
-        if (behind < have && to < p)
-            TRY(comm_send(c, (root + to) % p, buf, bytes));
-        else if (from >= 0 && from < have)
-            TRY(comm_recv(c, (root + from) % p, buf, bytes));
-        TRY(over_wait(c));
-    }
-    c->count.sent_bytes = sent;
-    return over_wait(c);
+    return comm_message_barrier(c, comm_over(c)->all);
 }
 
 int over_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what)
 {
-    struct comm_over *o = comm_over(c);
-    const size_t size = comm_reduce_bytes(how), most = COMM_BLOCK / size;
-    char *at = x;
     (void)what; /* errors name the missing rank instead */
-    for (size_t left = n, k; left > 0; left -= k, at += k * size) {
-        k = left < most ? left : most;
-        TRY(all_gather(o, at, k * size));
-        memcpy(at, of_rank(o, 0, k * size), k * size);
-        for (int r = 1; r < c->n_ranks; r++)
-            comm_combine(how, k, at, of_rank(o, r, k * size));
-    }
-    return 0;
+    return comm_message_reduce(c, how, x, n, comm_over(c)->all);
 }

@@ -1,0 +1,118 @@
+/* comm_mpi_seats.c : finds ranks of this machine that do not call any more, and kills them. */
+#include "comm/mpi/comm_mpi_seats.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct seat {
+    pid_t pid;      /* 0: rank of another machine */
+    ino_t space;    /* in which the pid counts */
+    uint64_t start; /* of the process: another one may get its pid */
+    double beat_s;
+};
+
+struct elastic_seats {
+    struct seat *seat; /* [n] shared */
+    int n;
+};
+
+/* Returns when a living process started, in the kernel's ticks, or 0 if there is none. */
+static uint64_t start_of(pid_t pid)
+{
+    char path[64], line[1024];
+    unsigned long long start = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "r");
+    const size_t n = f ? fread(line, 1, sizeof line - 1, f) : 0;
+    if (f)
+        fclose(f);
+    line[n] = 0;
+    /* pid (name) state ...: the 22nd word is the start */
+    char *at = strrchr(line, ')');
+    if (!at || at[1] != ' ' || at[2] == 'Z')
+        return 0;
+    for (int word = 2; at && word < 22; word++)
+        at = strchr(at + 1, ' ');
+    return at && sscanf(at, "%llu", &start) == 1 ? start : 0;
+}
+
+static ino_t pid_space(void)
+{
+    struct stat st;
+    return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
+}
+
+static bool is_there(const struct seat *s)
+{
+    return s->pid && s->start && s->space == pid_space() && start_of(s->pid) == s->start;
+}
+
+void seats_beat(struct elastic_seats *s, int rank)
+{
+    if (s)
+        __atomic_store(&s->seat[rank].beat_s, (double[]){clock_s()}, __ATOMIC_RELAXED);
+}
+
+static struct elastic_seats *map(const char *name, int n)
+{
+    struct elastic_seats *s = buf_alloc(sizeof *s);
+    const size_t bytes = (size_t)n * sizeof *s->seat;
+    const int fd = shm_open(name, O_CREAT | O_RDWR, 0600);
+    void *p = MAP_FAILED;
+    if (s && fd >= 0 && ftruncate(fd, (off_t)bytes) == 0)
+        p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    if (p == MAP_FAILED)
+        return free(s), NULL;
+    *s = (struct elastic_seats){p, n};
+    return s;
+}
+
+struct elastic_seats *seats_join(const char *name, int rank, int n_ranks)
+{
+    struct elastic_seats *s = map(name, n_ranks);
+    if (!s)
+        return NULL;
+    struct seat *mine = &s->seat[rank];
+    mine->space = pid_space();
+    mine->start = start_of(getpid());
+    seats_beat(s, rank);
+    mine->pid = getpid();
+    return s;
+}
+
+void seats_close(struct elastic_seats *s)
+{
+    if (!s)
+        return;
+    munmap(s->seat, (size_t)s->n * sizeof *s->seat);
+    free(s);
+}
+
+int seats_kill_silent(struct elastic_seats *s, int rank, double deadline_s)
+{
+    int n = 0;
+    for (int r = 0; s && r < s->n; r++) {
+        struct seat *seat = &s->seat[r];
+        double last;
+        __atomic_load(&seat->beat_s, &last, __ATOMIC_RELAXED);
+        const double silent_s = clock_s() - last;
+        if (r == rank || silent_s < deadline_s || !is_there(seat))
+            continue;
+        err_news("rank %d (process %d) did not answer for %.0f s: it is killed, the others go on",
+                 r, (int)seat->pid, silent_s);
+        n += kill(seat->pid, SIGKILL) == 0;
+        seat->pid = 0;
+    }
+    return n;
+}
