@@ -81,7 +81,7 @@ ranks.sh)
             rm -f "$done"
             rc=0
         elif [ -n "$ft" ]; then
-            case $rc in 0 | 1 | 14) rc=104 ;; esac # a rank died in MPI_Init, or mpirun's status is not the run's
+            case $rc in 0 | 1 | 7 | 14) rc=104 ;; esac # a rank died in MPI_Init or in a call of Open MPI, or mpirun's status is not the run's
         fi
         case $rc in
         5 | 9 | 104 | 110 | 13[4-79]) ;; # lost another rank, did not answer, was killed (9: MPICH)

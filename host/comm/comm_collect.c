@@ -1,5 +1,5 @@
-/* comm_collect.c : implements small collectives by messages, in O(log P) rounds, for transports without
- * collectives of their own. */
+/* comm_collect.c : implements small collectives by messages, in O(log P) rounds, for transports
+ * without collectives of their own. */
 #include "base/err.h"
 #include "comm/comm_inside.h"
 #include <string.h>

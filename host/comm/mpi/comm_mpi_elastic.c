@@ -77,9 +77,9 @@ static void leave(struct comm *c)
     comm_mpi_ops.leave(c);
 }
 
-/* After a failure Open MPI 5.0 frees messages that failed, and ends the job if one of them was still in
- * flight ("Send error after request freed"). So all messages are short enough to leave at once
- * (eager), and collectives are made of them. */
+/* After a failure Open MPI 5.0 frees messages that failed, and ends the job if one of them was
+ * still in flight ("Send error after request freed"). So all messages are short enough to leave at
+ * once (eager), and collectives are made of them. */
 static const char eager_bytes[] = "32768"; /* with MPI's header */
 enum { MESSAGE_BYTES = 32768 - 256 };
 
@@ -311,8 +311,8 @@ static int open_job(double deadline_s, bool joins, struct comm **out)
     return 0;
 }
 
-/* MPI_Init() may wait for ever for a process that died in it, and a new process for a job that ended
- * meanwhile. */
+/* MPI_Init() may wait for ever for a process that died in it, and a new process for a job that
+ * ended meanwhile. */
 int comm_open_elastic(double deadline_s, bool joins, struct comm **out)
 {
     struct comm_mpi none = {.seats = NULL};
