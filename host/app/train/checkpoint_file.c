@@ -347,7 +347,7 @@ static int read_weights(struct file_in *in, struct checkpoint_weights *out)
 {
     struct checkpoint_head head;
     char run[CHECKPOINT_RUN_BYTES];
-    uint64_t file_bytes, before, bytes;
+    uint64_t file_bytes, before = 0, bytes = 0;
     TRY(get_head(in, &head, &file_bytes, run));
     if (head.version != VERSION)
         return ERR(-EINVAL,
