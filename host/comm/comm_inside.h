@@ -158,6 +158,10 @@ int comm_round(struct comm *c);
  * mod P). */
 int comm_double(struct comm *c, size_t bytes, uint8_t *all);
 
+/* Returns what ranks send to find those of their machine: a hash of its name and boot id, since
+ * containers may have equal names. */
+uint64_t comm_machine(void);
+
 /* Slots of struct comm_ops, by messages (comm_collect.c). all: [n_ranks * COMM_BLOCK] scratch. */
 int comm_message_barrier(struct comm *c, uint8_t *all);
 int comm_message_bcast(struct comm *c, void *buf, size_t bytes, int root);

@@ -338,8 +338,7 @@ int comm_check_equal(struct comm *c, const void *mine, size_t bytes, const char 
 
 /* ---- machines ---- */
 
-/* Machines are told apart by name and boot id, since containers may have equal names. */
-static uint64_t machine_hash(void)
+uint64_t comm_machine(void)
 {
     char host[64] = "", boot[48] = "", text[128];
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
@@ -363,7 +362,7 @@ static int find_machines(struct comm *c, int *rank, int32_t *lowest)
         return c->ops->nodes(c, rank, lowest);
     uint64_t *all = c->host_scratch;
     const uint8_t **hash = (const uint8_t **)(all + c->n_ranks);
-    const uint64_t mine = machine_hash();
+    const uint64_t mine = comm_machine();
     const struct comm_count count = c->count;
     TRY(comm_all_gather(c, &mine, sizeof mine, all, hash));
     c->count.sent_bytes = count.sent_bytes;

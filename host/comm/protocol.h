@@ -8,7 +8,7 @@
 #ifndef PROTOCOL_H
 #define PROTOCOL_H
 
-#define PROTOCOL     7
-#define PROTOCOL_CRC 0x20249850u
+#define PROTOCOL     6
+#define PROTOCOL_CRC 0x078bb9d1u
 
 #endif
