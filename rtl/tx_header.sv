@@ -61,7 +61,7 @@ module tx_header #(
       logic unused;
       assign unused = load_i ^ next_i;
     end else begin : g_flits
-      // The CRC runs 4 bytes behind the flit, after 4 bytes of zeros, which leave its state 0: with
+      // The CRC lags the flit by 4 bytes, after 4 bytes of zeros, which leave its state 0: with
       // the last flit it includes all fields. left_q: the fields from 4 bytes before the flit on.
       localparam int All = Fields + 32, At = $clog2(Turns);
       logic [All-1:0]  left_q;

@@ -22,11 +22,11 @@ int comm_message_barrier(struct comm *c, uint8_t *all)
 /* Binomial tree: in round k the first 2^k ranks, counted from root, send to the next 2^k. */
 int comm_message_bcast(struct comm *c, void *buf, size_t bytes, int root)
 {
-    const int p = c->n_ranks, behind = (c->rank - root + p) % p;
+    const int p = c->n_ranks, place = (c->rank - root + p) % p;
     const uint64_t sent = c->count.sent_bytes;
     for (int have = 1; have < p; have *= 2) {
-        const int to = behind + have, from = behind - have;
-        if (behind < have && to < p)
+        const int to = place + have, from = place - have;
+        if (place < have && to < p)
             TRY(comm_send(c, (root + to) % p, buf, bytes));
         else if (from >= 0 && from < have)
             TRY(comm_recv(c, (root + from) % p, buf, bytes));

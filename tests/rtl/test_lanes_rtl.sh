@@ -1,6 +1,6 @@
 #!/bin/sh
 # test_lanes_rtl.sh : with `long`, runs tests of the tile and the card on modules of 8, 16 and 32
-# bytes a clock (LaneBytes), and of the card behind LiteEth, if that is installed, on 8.
+# bytes a clock (LaneBytes), and of the card with LiteEth, if that is installed, on 8.
 # test_by8_*_rtl are quick tests.
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}

@@ -89,37 +89,20 @@ static int add_tiles(struct crops *to, const struct scene *s)
     return 0;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-static int is_visible(const struct dirent *d)
-{
-    return d->d_name[0] != '.';
-}
-
 static bool is_folder(const char *path)
 {
     struct stat st;
     return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-static void free_list(struct dirent **list, int n)
-{
-    for (int i = 0; i < n; i++)
-        free(list[i]);
-    free(list);
-}
-
 static int list_folder(const char *path, struct dirent ***list)
 {
-    const int n = scandir(path, list, is_visible, by_name);
+    const int n = source_list(path, NULL, list);
     if (n < 0)
-        return ERR(-errno,
+        return ERR(n,
                    "cannot read folder '%s': %s: need the folder of Cityscapes "
                    "(www.cityscapes-dataset.com) with leftImg8bit/ and gtFine/, with labelTrainIds",
-                   path, strerror(errno));
+                   path, strerror(-n));
     return n;
 }
 
@@ -196,7 +179,7 @@ static int add_city(struct crops *to, const char *dir, const char *set, const ch
         snprintf(s.name[0], sizeof s.name[0], "%s", files[i]->d_name);
         rc = add_file(to, &s, crops, number);
     }
-    free_list(files, n);
+    source_list_free(files, n);
     return rc;
 }
 
@@ -210,7 +193,7 @@ static int add_set(struct crops *to, const char *dir, const char *set, int crops
     int rc = n < 0 ? n : 0;
     for (int i = 0; rc == 0 && i < n; i++)
         rc = add_city(to, dir, set, cities[i]->d_name, crops, &number);
-    free_list(cities, n);
+    source_list_free(cities, n);
     if (rc == 0 && to->n == 0)
         rc = ERR(-ENOENT, "'%s' has no images, expected CITY/*%s.png (or .ppm)", path, image_end);
     return rc;
@@ -218,14 +201,8 @@ static int add_set(struct crops *to, const char *dir, const char *set, int crops
 
 static int parse(const char *arg, char dir[PATH_MAX], size_t *side, int *crops)
 {
-    if (strlen(arg) >= PATH_MAX)
-        return ERR(-ENAMETOOLONG, "cannot open '%.40s...': the name is too long", arg);
-    strcpy(dir, arg);
-    const long last = source_cut_number(dir), first = last < 0 ? -1 : source_cut_number(dir);
-    const long sides = first >= 0  ? first
-                       : last >= 0 ? last
-                                   : SIDE_DEFAULT,
-               n = first >= 0 ? last : CROPS_DEFAULT;
+    long sides = SIDE_DEFAULT, n = CROPS_DEFAULT;
+    TRY(source_folder(arg, dir, PATH_MAX, &sides, &n));
     if (sides < NN_SIDE_MIN || sides > NN_SIDE_MAX || n < 1 || n > CROPS_MAX)
         return ERR(
             -EINVAL,

@@ -84,28 +84,11 @@ static int add(struct list *l, const char *class, const char *file, int label)
     return 0;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-static int is_visible(const struct dirent *d)
-{
-    return d->d_name[0] != '.';
-}
-
 static int is_picture(const struct dirent *d)
 {
     const char *end = strrchr(d->d_name, '.');
-    return is_visible(d) && end &&
+    return d->d_name[0] != '.' && end &&
            (!strcasecmp(end, ".jpg") || !strcasecmp(end, ".jpeg") || !strcasecmp(end, ".png"));
-}
-
-static void free_list(struct dirent **list, int n)
-{
-    for (int i = 0; i < n; i++)
-        free(list[i]);
-    free(list);
 }
 
 static int add_class(struct list *l, const char *class, int label)
@@ -113,13 +96,13 @@ static int add_class(struct list *l, const char *class, int label)
     char path[PATH_MAX + NAME_MAX + 2];
     struct dirent **files = NULL;
     snprintf(path, sizeof path, "%s/%s", l->path, class);
-    const int n = scandir(path, &files, is_picture, by_name);
-    int rc = n < 0 ? ERR(-errno, "cannot read folder '%s': %s", path, strerror(errno)) : 0;
+    const int n = source_list(path, is_picture, &files);
+    int rc = n < 0 ? ERR(n, "cannot read folder '%s': %s", path, strerror(-n)) : 0;
     if (n == 0)
         rc = ERR(-ENOENT, "'%s' has no pictures, expected *.jpg, *.jpeg or *.png", path);
     for (int i = 0; i < n && rc == 0; i++)
         rc = add(l, class, files[i]->d_name, label);
-    free_list(files, n);
+    source_list_free(files, n);
     return rc;
 }
 
@@ -139,12 +122,12 @@ static int find_class(const struct files *f, int n_classes, const char *name)
 static int list_classes(const struct list *l, struct dirent ***out)
 {
     int kept = 0;
-    const int n = scandir(l->path, out, is_visible, by_name);
+    const int n = source_list(l->path, NULL, out);
     if (n < 0)
-        return ERR(-errno,
+        return ERR(n,
                    "cannot read folder '%s': %s: need a folder such as ImageNet's "
                    "(image-net.org, ILSVRC 2012) with train/CLASS/*.jpg and val/CLASS/*.jpg",
-                   l->path, strerror(errno));
+                   l->path, strerror(-n));
     for (int i = 0; i < n; i++) {
         char path[PATH_MAX + NAME_MAX + 2];
         snprintf(path, sizeof path, "%s/%s", l->path, (*out)[i]->d_name);
@@ -173,7 +156,7 @@ static int list_train(struct files *f, int *n_classes)
         rc = add_class(&f->train, classes[i]->d_name, i);
     }
     *n_classes = n;
-    free_list(classes, n);
+    source_list_free(classes, n);
     return rc;
 }
 
@@ -191,21 +174,15 @@ static int list_test(struct files *f, int n_classes)
                              name, f->train.path)
                        : add_class(&f->test, name, label);
     }
-    free_list(classes, n);
+    source_list_free(classes, n);
     return rc;
 }
 
 static int parse(const char *arg, struct files *f, int *side)
 {
     char dir[PATH_MAX];
-    if (strlen(arg) >= PATH_MAX - sizeof "/train")
-        return ERR(-ENAMETOOLONG, "cannot open '%.40s...': the name is too long", arg);
-    strcpy(dir, arg);
-    const long last = source_cut_number(dir), first = last < 0 ? -1 : source_cut_number(dir);
-    const long sides = first >= 0  ? first
-                       : last >= 0 ? last
-                                   : SIDE_DEFAULT,
-               threads = first >= 0 ? last : 1;
+    long sides = SIDE_DEFAULT, threads = 1;
+    TRY(source_folder(arg, dir, PATH_MAX - sizeof "/train", &sides, &threads));
     if (sides < NN_SIDE_MIN || sides > NN_SIDE_MAX || threads < 1 || threads > THREADS_MAX)
         return ERR(
             -EINVAL,

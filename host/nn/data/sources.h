@@ -1,7 +1,8 @@
-/* sources.h : declares the loader of each source of samples, and the parser of generated ones. */
+/* sources.h : declares the loader of each source of samples, and what several of them need. */
 #ifndef SOURCES_H
 #define SOURCES_H
 #include "nn/data/dataset.h"
+#include <dirent.h>
 #include <stdint.h>
 
 /* Fill sizes, samples and kind (d->samples) of the zeroed *d, which owns memory allocated before a
@@ -17,7 +18,13 @@ enum { SOURCE_N_MIN = 40, SOURCE_N_MAX = 1000000 };
  * -EINVAL (reported). */
 int source_spec(const char *name, const char *arg, unsigned multiple, uint64_t *n, uint64_t *seed);
 
-/* Cut ",NUMBER" off the end of a spec. Returns the number, or -1 if there is none. */
-long source_cut_number(char *spec);
+/* Split "DIR[,FIRST[,SECOND]]" into dir [room] and numbers, of which those that are
+ * missing stay. Returns 0 or -ENAMETOOLONG (reported). */
+int source_folder(const char *arg, char *dir, size_t room, long *first, long *second);
+
+/* List the entries of a folder that `keep` accepts (NULL: all but hidden ones), by name. The caller
+ * frees *list with source_list_free(). Returns their number or -errno (not reported). */
+int source_list(const char *path, int (*keep)(const struct dirent *), struct dirent ***list);
+void source_list_free(struct dirent **list, int n);
 
 #endif

@@ -1,4 +1,4 @@
-/* source_spec.c : parses "n,seed" in the spec of generated samples. */
+/* sources.c : splits specs of data sources, and lists folders. */
 #include "nn/data/sources.h"
 #include "base/err.h"
 #include <stdlib.h>
@@ -33,11 +33,48 @@ int source_spec(const char *name, const char *arg, unsigned multiple, uint64_t *
     return 0;
 }
 
-long source_cut_number(char *spec)
+/* Cuts ",NUMBER" off the end of a spec. Returns the number, or -1 if there is none. */
+static long cut_number(char *spec)
 {
     char *comma = strrchr(spec, ',');
     if (!comma || !comma[1] || strspn(comma + 1, "0123456789") != strlen(comma + 1))
         return -1;
     *comma = '\0';
     return strtol(comma + 1, NULL, 10);
+}
+
+int source_folder(const char *arg, char *dir, size_t room, long *first, long *second)
+{
+    if (strlen(arg) >= room)
+        return ERR(-ENAMETOOLONG, "cannot open '%.40s...': the name is too long", arg);
+    strcpy(dir, arg);
+    const long last = cut_number(dir), other = last < 0 ? -1 : cut_number(dir);
+    if (last >= 0)
+        *first = other >= 0 ? other : last;
+    if (other >= 0)
+        *second = last;
+    return 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_visible(const struct dirent *d)
+{
+    return d->d_name[0] != '.';
+}
+
+int source_list(const char *path, int (*keep)(const struct dirent *), struct dirent ***list)
+{
+    const int n = scandir(path, list, keep ? keep : is_visible, by_name);
+    return n < 0 ? -errno : n;
+}
+
+void source_list_free(struct dirent **list, int n)
+{
+    for (int i = 0; i < n; i++)
+        free(list[i]);
+    free(list);
 }
