@@ -204,12 +204,13 @@ static inline int sockets_irecv(void *arg, int from, int tag, void *buf, size_t 
         return 0;
     }
     sockets_drop(&p->early, &p->early_end, early);
-    if (early->head.bytes != bytes)
+    if (early->head.bytes != bytes) {
         p->broken = -EPROTO;
-    else
+    } else {
         memcpy(buf, early->buf, early->at);
-    m->at = early->at;
-    m->done = early->done;
+        m->at = early->at;
+        m->done = early->done;
+    }
     if (p->in == early)
         p->in = m; /* the rest goes to its receive */
     free(early->buf);

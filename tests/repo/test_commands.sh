@@ -57,6 +57,7 @@ not_here() {
     *'--on rtl'* | *'--offload sim' | *'sim --listen'*)
         case $1 in *'--engine c'*) ;; *) ! grep -q 'built without Verilator' build/narrowcast-sim || echo 'no Verilator' ;; esac
         ;;
+    *bench/recipes/imagenet.sh*) echo 'test_recipes.sh does it' ;;
     *'card --xrt '*@10.0.0.9*) echo 'no such card' ;;
     *XILINX_XRT=*) [ -e build/xrt/lib/libxrt_core.so.2 ] || echo 'no XRT' ;;
     bench/codec_accuracy/accuracy.sh* | *\ bench/codec_accuracy/accuracy.sh*) [ -n "$long" ] && [ -n "${NARROWCAST_DATA-}" ] || echo '30 trainings' ;;
@@ -78,6 +79,7 @@ shorter() {
     c=${c#timeout -s KILL 8 }
     c=${c/idx:DIR\/fashion-mnist/$data}
     c=${c/idx:DIR/$data}
+    c=${c/cifar10:DIR/$data}
     [[ $data != synthetic* ]] || c=${c/ --train-samples 20000/}
     c=${c//--sizes 4M:64M --reps 11/--sizes 4k --reps 2}
     c=${c//--sizes 4M:64M/--sizes 4k --reps 2}

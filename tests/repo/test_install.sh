@@ -205,7 +205,7 @@ completes 'resnet110 resnet18 resnet152' narrowcast emulate --model resnet1
 completes 'group-master: group-scatter:' narrowcast train --algo gr
 completes 'relgrad' narrowcast train --codec r
 completes 'synthetic shapes' narrowcast train --data s
-completes 'idx:' narrowcast emulate --data i
+completes 'idx: imagefolder:' narrowcast emulate --data i
 completes 'const cosine' narrowcast emulate --schedule co
 completes 'aps aps-tight' narrowcast train --scale a
 completes 'phases predict' narrowcast plot p
