@@ -12,8 +12,8 @@ cat >aps.jsonl <<'EOF'
 {"kind":"run","version":"0.1.0","codec":"minifloat","format":"e3m0","scale":"aps"}
 {"kind":"step","step":1,"epoch":1,"loss":2.5}
 {"kind":"step","step":2,"epoch":1,"loss":1.25}
-{"kind":"epoch","epoch":1,"step":2,"loss":1.875,"test_accuracy":0.25}
-{"kind":"epoch","epoch":2,"step":4,"loss":1e-05,"test_accuracy":0.5}
+{"kind":"epoch","epoch":1,"step":2,"loss":1.875,"test_accuracy":0.25,"train_s":1.5}
+{"kind":"epoch","epoch":2,"step":4,"loss":1e-05,"test_accuracy":0.5,"train_s":4}
 {"kind":"epoch","epoch":3,"st
 EOF
 truncate -s -1 aps.jsonl
@@ -25,6 +25,9 @@ EOF
 table 'epoch aps: e3m0 aps none: qsgd:4 (test accuracy, %)
 1 25
 2 50 10' accuracy aps.jsonl none.jsonl
+table 'training time, s aps: e3m0 aps (test accuracy, %)
+1.5 25
+4 50' accuracy-time aps.jsonl
 table 'epoch aps: e3m0 aps (loss)
 1 1.875
 2 1e-05' loss aps.jsonl
@@ -36,11 +39,11 @@ table 'step aps: e3m0 aps aps: e3m0 aps (2) (loss)
 step() { echo "{\"kind\":\"step\",\"step\":$1,\"loss\":1,\"samples_per_s\":$2,\"input_s\":0.0625,\"sent_bytes\":$3,\"comm_s\":$4,\"codec_s\":0.125,\"hidden_s\":$5}"; }
 { echo '{"kind":"run","codec":"x","batch":8,"fp32_sent_bytes":200}' && step 1 8 50 0.25 0 && step 2 4 200 0.25 0; } >alone.jsonl
 { echo '{"kind":"run","codec":"x","batch":8,"fp32_sent_bytes":0}' && step 1 8 50 0.375 0.25; } >beside.jsonl
-table 'step alone: x (of fp32'"'"'s bytes, %)
+table 'step alone: x (bytes sent, % of fp32)
 1 25
 2 100' bytes alone.jsonl
 refused "cannot plot bytes of 'beside.jsonl': need logs of narrowcast train --log of several ranks" plot bytes alone.jsonl beside.jsonl
-table ' data forward, backward, update the same, beside the all-reduce casting sending, adding, waiting all-reduce, not hidden (ms a step)
+table ' data forward, backward, update the same, beside the all-reduce casting sending, adding, waiting all-reduce, not hidden (time of a step, ms)
 alone: x 62.5 1062.5 0 125 250 0
 beside: x 62.5 437.5 250 0 0 250
 beside: x (2) 62.5 437.5 250 0 0 250' time alone.jsonl beside.jsonl ./beside.jsonl
@@ -50,7 +53,7 @@ cat >phases <<'EOF'
 {"kind":"phase","layer":"64","algo":"ring","type":"e5m2","exponents_us":1500,"codes_us":2500,"time_us":4100}
 {"kind":"phase","layer":"fused","algo":"ring","type":"e5m2","exponents_us":1,"codes_us":2,"casts_us":3,"time_us":6}
 EOF
-table ' exponents codes casts (ms)
+table ' exponents codes casts (time, ms)
 64 e5m2 ring 1 2.5 0.5
 64 (2) e5m2 ring 1.5 2.5 0
 fused e5m2 ring 0.001 0.002 0.003' phases phases
@@ -74,26 +77,26 @@ stats() {
     stats 11 1 -11 '[4]' 0.0625 -3
     echo '{"kind":"stats_network","step":11,"l2":0.1}'
 } >stats.jsonl
-table 'exponent stats: layer0 stats: layer1 (of what is not 0, %)
+table 'exponent stats: layer0 stats: layer1 (share of nonzero gradients, %)
 -12 25
 -11 0 100
 -10 75' exponents stats.jsonl
-table 'exponent stats: e4m3 aps (of what is not 0, %)
+table 'exponent stats: e4m3 aps (share of nonzero gradients, %)
 -12 12.5
 -11 50
 -10 37.5' model-exponents stats.jsonl
-table 'exponent stats: layer1 (of what is not 0, %)
+table 'exponent stats: layer1 (share of nonzero gradients, %)
 -11 100' exponents stats.jsonl --layers layer1
 sed 's/layer1"/s0b0.conv1.weight"/' stats.jsonl >parts.jsonl
-table 'exponent parts: e4m3 aps (of what is not 0, %)
+table 'exponent parts: e4m3 aps (share of nonzero gradients, %)
 -11 100' model-exponents parts.jsonl --layers s0b0
-table 'layer parts: e4m3 aps (shift)
+table 'layer parts: e4m3 aps (shift, binades)
 layer0 5
 s0b0.conv1.weight -3' shift parts.jsonl --layers layer0,s0b0.conv1
 refused "--layers: no row has the name 's0b'" plot shift parts.jsonl --layers layer0,s0b
 refused "--layers 'layer0': rows for loss have no layers" plot loss aps.jsonl --layers layer0
 refused '--layers: at most 64 names' plot shift parts.jsonl --layers "$(printf '%064d' 0 | sed 's/0/layer0,/g')layer0"
-table 'layer stats: e4m3 aps (shift)
+table 'layer stats: e4m3 aps (shift, binades)
 layer0 5
 layer1 -3' shift stats.jsonl
 table 'layer stats: e4m3 aps, 1 % stats: e4m3 aps, half stats: e4m3 aps, 99 % (exponent)
@@ -124,12 +127,41 @@ cp aps.jsonl "it's.jsonl"
 sed -i "s/\"minifloat\"/\"x'; print \`touch hit\`; system('touch hit') #\"/" "it's.jsonl"
 plot accuracy "it's.jsonl" --out chart.gp --title "it's" 2>said || fail "a program: $(cat said)"
 grep -qF "set title 'it'.\"'\".'s' noenhanced" chart.gp || fail "the title: $(cat chart.gp)"
+# program WORDS...: fails unless the kind's program has each of the lines of standard input
+program() {
+    plot "$@" --out rows.gp || fail "plot $*"
+    while read -r line; do grep -qxFe "$line" rows.gp || fail "plot $*: no line \"$line\": $(cat rows.gp)"; done
+}
+# layers are rows, of which the first is on top; the title has what all names share
+program underflow stats.jsonl --layers layer1 <<'EOF'
+set title 'Gradients that underflow to 0, by layer (stats: e4m3 aps)' noenhanced
+set yrange [0.5:-0.5]
+set ytics scale 0 noenhanced ('layer1' 0)
+6.25 0
+unset key
+EOF
+program exponents stats.jsonl <<'EOF'
+set title 'Exponents of gradients by layer (stats)' noenhanced
+set yrange [1.5:-0.5]
+set ytics scale 0 noenhanced ('layer0' 0, 'layer1' 1)
+set xrange [-12.5:-9.5]
+-11 1 100
+EOF
+program accuracy aps.jsonl none.jsonl <<'EOF'
+set title 'Test accuracy' noenhanced
+set xtics 1
+EOF
+program accuracy aps.jsonl --title '' </dev/null
+grep -q 'set title' rows.gp && fail 'a title that was not wanted'
+rm rows.gp
 if [ -n "$(command -v gnuplot)" ]; then
     gnuplot -e 'set terminal dumb' chart.gp >dumb || fail 'gnuplot does not take the program'
     plot accuracy "it's.jsonl" aps.jsonl --out "it's.svg" --title "a & b" 2>said || fail "svg: $(cat said)"
     for words in '<svg' 'aps: e3m0 aps'; do grep -q "$words" "it's.svg" || fail "no '$words' in the svg"; done
     plot phases phases --out bars.png 2>said || fail "png: $(cat said)"
     [ "$(head -c 4 bars.png | tail -c 3)" = PNG ] || fail 'no png'
+    plot exponents stats.jsonl --out map.pdf 2>said || fail "pdf: $(cat said)"
+    [ "$(head -c 5 map.pdf)" = %PDF- ] || fail 'no pdf'
     plot time alone.jsonl beside.jsonl --out time.svg 2>said || fail "time: $(cat said)"
     [ ! -s said ] || fail "gnuplot said: $(cat said)"
     [ ! -e hit ] || fail 'a name was run'
@@ -195,14 +227,14 @@ printf '<svg'
 EOF
 chmod +x cut/gnuplot
 export SEEN=$dir/cut/seen
-for chart in new.svg new.png; do
+for chart in new.svg new.png new.pdf; do
     : >said
     ls >cut/before
     PATH=$dir/cut:$PATH plot accuracy aps.jsonl --out $chart 2>said
     diff cut/before cut/seen >said || fail "there is more while $chart is drawn: $(cat said)"
     ! grep -q 'set output' cut/seen.program || fail 'gnuplot is given a name'
 done
-for chart in cut.svg cut.png; do
+for chart in cut.svg cut.png cut.pdf; do
     echo old >$chart
     busy=1 PATH=$dir/cut:$PATH refused "cannot write '$chart': gnuplot stopped midway: is the disk full?" plot accuracy aps.jsonl --out $chart
     [ "$(cat $chart)" = old ] || fail "a chart that was cut: $(cat $chart)"
@@ -222,7 +254,7 @@ table 'epoch cursor: ?[2Jx (test accuracy, %)
 1 100' accuracy cursor
 
 refused "unknown kind 'acuracy': did you mean 'accuracy'?" plot acuracy aps.jsonl
-refused "unknown kind 'x': need one of accuracy, loss," plot x aps.jsonl
+refused "unknown kind 'x': need one of accuracy, accuracy-time, loss," plot x aps.jsonl
 refused "cannot open 'nowhere'" plot loss nowhere
 refused "cannot plot accuracy of 'phases': need logs of narrowcast train --log" plot accuracy aps.jsonl phases
 refused "cannot plot shift of 'aps.jsonl': need files of narrowcast train --stats" plot shift aps.jsonl
@@ -238,7 +270,7 @@ refused "line 1: it is longer than 1 MiB" plot loss long
 for i in $(seq 70); do echo "{\"kind\":\"stats\",\"step\":1,\"index\":$i,\"layer\":\"l$i\",\"first\":0,\"bins_all\":[1]}"; done >layers
 refused 'cannot plot more than 64 lines: give fewer files, or --layers' plot exponents layers
 [ "$(plot exponents layers --layers l7,l70 | wc -l)" = 2 ] || fail 'two layers of many'
-refused "need a name that ends in .svg, .png or .gp" plot loss aps.jsonl --out chart.pdf
+refused "need a name that ends in .svg, .png, .pdf or .gp" plot loss aps.jsonl --out chart.eps
 refused "cannot read '.': Is a directory" plot loss .
 ln -s /dev/full full.gp
 refused "cannot write 'full.gp': No space left on device" plot accuracy aps.jsonl --out full.gp

@@ -12,10 +12,10 @@ struct plot_options {
 #define AT(field) offsetof(struct plot_options, field)
 static const struct opt opts[] = {
     {"out", "FILE", NULL,
-     "File of the chart: FILE.svg or FILE.png, drawn by gnuplot, or FILE.gp, the gnuplot program. "
-     "Default: print a table.",
+     "File of the chart: FILE.svg, FILE.png or FILE.pdf, drawn by gnuplot, or FILE.gp, the gnuplot "
+     "program. Default: print a table.",
      TEXT_AT(out)},
-    {"title", "TEXT", "", "Title of the chart.", TEXT_AT(title)},
+    {"title", "TEXT", NULL, "Title of the chart. Default: what the kind shows.", TEXT_AT(title)},
     {"layers", "NAME,...", NULL,
      "Plot only the layers of these names from files of --stats. s1b0 selects all layers that "
      "begin with s1b0.",

@@ -156,7 +156,7 @@ static int draw(const struct plot *p, int number, struct err_lines *lines, FILE 
     if (rc < 0 && rc != -ENOENT && rc != -EDOM)
         return ERR(rc, "%s", lines->line);
     if (rc == -EDOM)
-        err_warn("the page lacks the chart '%s': %s", p->kind->report, lines->line);
+        err_warn("the page lacks the chart '%s': %s", p->kind->title, lines->line);
     return rc;
 }
 
@@ -176,7 +176,7 @@ static int chart(struct plot *p, int *number, bool *missing, FILE *to)
     if (drawing < 0 && drawing != -ENOENT && drawing != -EDOM)
         return free(svg), drawing;
     const bool drawn = drawing == 0;
-    fprintf(to, "<figure>\n<h2>%s</h2>\n", p->kind->report);
+    fprintf(to, "<figure>\n<h2>%s</h2>\n", p->kind->title);
     if (each > 1)
         fprintf(to, "<p class=\"by\">Points are means of up to %zu steps.</p>\n", each);
     if (drawing == -EDOM) {

@@ -57,13 +57,16 @@ struct plot_file {
 
 struct plot_kind {
     const char *name, *about;
+    const char *title; /* of the chart */
     const char *wants; /* the files that it needs */
     const char *x, *y;
     bool log_x, log_y, bars;
-    bool shares;        /* draws shares of the series' sum, % */
-    bool layers;        /* rows of layers, which can be chosen */
-    bool from_zero;     /* the y axis begins at 0 */
-    const char *report; /* headline in a report; NULL: not in reports */
+    bool map;         /* a row of coloured cells for each series */
+    bool shares;      /* draws shares of the series' sum, % */
+    bool layers;      /* rows of layers, which can be chosen */
+    bool from_zero;   /* the axis of y begins at 0 */
+    bool x_from_zero; /* the axis of x begins at 0 */
+    bool report;      /* in reports, too */
     /* Reads a line. Returns 1, 0 for a line of another kind, or a negative errno. */
     int (*row)(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 };
@@ -84,6 +87,7 @@ const char *plot_file_name(const struct plot_file *f);
 
 /* Rows of train --log. */
 int plot_accuracy_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
+int plot_accuracy_time_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_loss_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_step_loss_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_bytes_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
@@ -135,8 +139,11 @@ void plot_table(const struct plot *p, FILE *to);
 struct plot_look {
     const char *title;    /* any text */
     const char *terminal; /* "svg ..." */
-    const char *key;      /* place of the legend */
+    size_t skip;          /* characters of each series' name that the title has */
 };
+
+/* Returns the height in pixels: that of the rows if layers are rows, else `height`. */
+int plot_height(const struct plot *p, int height);
 
 /* Writes a gnuplot program, data included. */
 void plot_script(const struct plot *p, const struct plot_look *look, FILE *to);
@@ -149,8 +156,8 @@ int plot_draw(const struct plot *p, const struct plot_look *look, FILE **chart);
  * the same as plot_draw(). */
 int plot_svg(const struct plot *p, int number, FILE *to);
 
-/* Draws to a file, which appears when complete: SVG (.svg), PNG (.png) or gnuplot's program (.gp).
- * Reports a missing gnuplot. */
+/* Draws to a file, which appears when complete: SVG (.svg), PNG (.png), PDF (.pdf) or gnuplot's
+ * program (.gp). title: NULL for the kind's. Reports a missing gnuplot. */
 int plot_chart(const struct plot *p, const char *title, const char *path);
 
 #endif

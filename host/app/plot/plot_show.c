@@ -1,14 +1,9 @@
 /* plot_show.c : shows a plot as a table, and as a gnuplot program. */
 #include "app/plot/plot.h"
-#include "base/err.h"
-#include "base/file.h"
 #include "base/text.h"
 #include <math.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static int by_size(const void *a, const void *b)
 {
@@ -67,9 +62,42 @@ void plot_table(const struct plot *p, FILE *to)
     free(x);
 }
 
-enum { TICKS_SHOWN = 30, DOTS_MAX = 200, LEVEL_MAX = 12 };
+enum { ROWS_MAX = 200, DOTS_MAX = 200, LEVEL_MAX = 12, WHOLE_MAX = 15, LOG_MIN = 8 };
 
-static void data(const struct plot *p, FILE *to)
+/* Layers are rows, from the top: names beside dots can be read, names below a curve cannot. */
+static bool has_rows(const struct plot *p)
+{
+    return p->kind->map || (p->n_ticks > 0 && !p->kind->bars);
+}
+
+static const char *row_name(const struct plot *p, int i)
+{
+    return p->kind->map ? p->series[i].name : p->tick[i];
+}
+
+/* Sets row [PLOT_TICKS] of each name, and returns the number of rows. Layers that were not chosen
+ * have no name and no row. */
+static int rows_of(const struct plot *p, int row[PLOT_TICKS])
+{
+    const int names = p->kind->map ? p->n_series : p->n_ticks;
+    int n = 0;
+    for (int i = 0; i < names; i++) {
+        row[i] = n;
+        n += *row_name(p, i) != '\0';
+    }
+    return n;
+}
+
+int plot_height(const struct plot *p, int height)
+{
+    int row[PLOT_TICKS];
+    if (!has_rows(p))
+        return height;
+    const int n = rows_of(p, row);
+    return 180 + 18 * (n < ROWS_MAX ? n : ROWS_MAX);
+}
+
+static void data(const struct plot *p, const int *row, FILE *to)
 {
     char x[32], y[32];
     for (int s = 0; s < p->n_series; s++) {
@@ -77,7 +105,12 @@ static void data(const struct plot *p, FILE *to)
         for (size_t i = 0; i < p->series[s].n; i++) {
             number_print(x, sizeof x, 9, p->series[s].point[i].x);
             number_print(y, sizeof y, 9, p->series[s].point[i].y);
-            fprintf(to, "%s %s\n", x, y);
+            if (p->kind->map)
+                fprintf(to, "%s %d %s\n", x, row[s], y);
+            else if (row)
+                fprintf(to, "%s %d\n", y, row[(int)p->series[s].point[i].x]);
+            else
+                fprintf(to, "%s %s\n", x, y);
         }
         fprintf(to, "EOD\n");
     }
@@ -99,15 +132,30 @@ static void quoted(const char *text, FILE *to)
     fputc('\'', to);
 }
 
-static void ticks(const struct plot *p, FILE *to)
+static void names_below(const struct plot *p, FILE *to)
 {
-    const int each = p->kind->bars ? 1 : 1 + p->n_ticks / TICKS_SHOWN;
     fprintf(to, "set xtics rotate by %s scale 0 noenhanced (",
-            p->kind->bars && p->n_ticks <= LEVEL_MAX ? "20 right" : "-60");
-    for (int i = 0; i < p->n_ticks; i += each) {
+            p->n_ticks <= LEVEL_MAX ? "20 right" : "-60");
+    for (int i = 0; i < p->n_ticks; i++) {
         fprintf(to, "%s", i ? ", " : "");
         quoted(p->tick[i], to);
         fprintf(to, " %d", i);
+    }
+    fprintf(to, ")\n");
+}
+
+static void names_left(const struct plot *p, const int *row, int n, size_t skip, FILE *to)
+{
+    const int each = 1 + (n - 1) / ROWS_MAX, names = p->kind->map ? p->n_series : p->n_ticks;
+    const char *comma = "";
+    fprintf(to, "set yrange [%d.5:-0.5]\nset ytics scale 0 noenhanced (", n - 1);
+    for (int i = 0; i < names; i++) {
+        if (!*row_name(p, i) || row[i] % each)
+            continue;
+        fputs(comma, to);
+        quoted(row_name(p, i) + (p->kind->map ? skip : 0), to);
+        fprintf(to, " %d", row[i]);
+        comma = ", ";
     }
     fprintf(to, ")\n");
 }
@@ -131,29 +179,6 @@ static bool is_drawn(const struct plot *p, const struct plot_series *s)
     return !p->kind->bars;
 }
 
-static const char *style_of(const struct plot *p, const struct plot_series *s)
-{
-    if (p->kind->bars)
-        return "2";
-    return p->kind->shares || s->n > DOTS_MAX ? "1:2 with lines linewidth 2"
-                                              : "1:2 with linespoints pointtype 7 pointsize 0.5";
-}
-
-static void lines(const struct plot *p, FILE *to)
-{
-    bool first = true;
-    fprintf(to, "plot ");
-    for (int s = 0; s < p->n_series; s++) {
-        if (!is_drawn(p, &p->series[s]))
-            continue;
-        fprintf(to, "%s$series%d using %s linetype %d title ", first ? "" : ", \\\n     ", s,
-                style_of(p, &p->series[s]), s + 1);
-        quoted(p->series[s].name, to);
-        first = false;
-    }
-    fprintf(to, "\n");
-}
-
 struct range {
     double least, most;
 };
@@ -170,11 +195,44 @@ static struct range range_of(const struct plot *p, bool of_y)
     return r;
 }
 
-static void axis(char name, struct range r, bool log, bool from_zero, FILE *to)
+static const char *style_of(const struct plot *p, const struct plot_series *s)
+{
+    if (p->kind->bars)
+        return "2";
+    if (p->kind->map)
+        return "1:2:(0.5):(0.5):3 with boxxyerror linecolor palette fillstyle solid noborder";
+    if (has_rows(p))
+        return "1:2 with points pointtype 7 pointsize 0.9";
+    return p->kind->shares || s->n > DOTS_MAX ? "1:2 with lines linewidth 2"
+                                              : "1:2 with linespoints pointtype 7 pointsize 0.5";
+}
+
+static void lines(const struct plot *p, size_t skip, FILE *to)
+{
+    bool first = true;
+    fprintf(to, "plot ");
+    for (int s = 0; s < p->n_series; s++) {
+        const struct plot_series *of = &p->series[s];
+        if (!is_drawn(p, of))
+            continue;
+        fprintf(to, "%s$series%d using %s", first ? "" : ", \\\n     ", s, style_of(p, of));
+        if (p->kind->map) {
+            fprintf(to, " notitle");
+        } else {
+            fprintf(to, " linetype %d title ", s + 1);
+            quoted(of->name + (skip < strlen(of->name) ? skip : 0), to);
+        }
+        first = false;
+    }
+    fprintf(to, "\n");
+}
+
+/* log: NULL, or the axis and base of `set logscale`, whose ticks are too few for a short range */
+static void axis(char name, struct range r, const char *log, bool from_zero, FILE *to)
 {
     char least[32], most[32];
-    if (log && r.least > 0)
-        fprintf(to, name == 'x' ? "set logscale x 2\n" : "set logscale y\n");
+    if (log && r.least > 0 && (r.least == r.most || r.most >= LOG_MIN * r.least))
+        fprintf(to, "set logscale %s\n", log);
     if (from_zero && r.most > 0) {
         fprintf(to, "set %crange [0:*]\n", name);
     } else if (r.least == r.most || from_zero) {
@@ -185,238 +243,72 @@ static void axis(char name, struct range r, bool log, bool from_zero, FILE *to)
     }
 }
 
+/* Whole numbers, such as epochs, get no ticks between them. */
+static void whole_ticks(const struct plot *p, struct range x, FILE *to)
+{
+    for (int s = 0; s < p->n_series; s++)
+        for (size_t i = 0; i < p->series[s].n; i++)
+            if (p->series[s].point[i].x != floor(p->series[s].point[i].x))
+                return;
+    if (x.most - x.least <= WHOLE_MAX)
+        fprintf(to, "set xtics 1\n");
+}
+
+static void rows(const struct plot *p, const int *row, int n, size_t skip, FILE *to)
+{
+    const struct range x = range_of(p, false);
+    names_left(p, row, n, skip, to);
+    if (p->kind->map)
+        fprintf(to,
+                "set xrange [%.9g:%.9g]\nset cbrange [0:*]\nset cblabel '%s'\n"
+                "set palette defined (0 '#f4f7fb', 0.5 '#3b7dd8', 1 '#0b2a5c')\n",
+                x.least - 0.5, x.most + 0.5, p->kind->y);
+    else
+        axis('x', range_of(p, true), p->kind->log_y ? "x" : NULL, p->kind->from_zero, to);
+}
+
+static void curves(const struct plot *p, FILE *to)
+{
+    const struct range x = range_of(p, false);
+    axis('x', x, p->kind->log_x ? "x 2" : NULL, p->kind->x_from_zero, to);
+    if (!p->kind->log_x)
+        whole_ticks(p, x, to);
+    axis('y', range_of(p, true), p->kind->log_y ? "y" : NULL, p->kind->from_zero, to);
+}
+
+static void bars(const struct plot *p, FILE *to)
+{
+    axis('y', range_of(p, true), NULL, true, to);
+    fprintf(to, "set style data histograms\nset style histogram rowstacked\nset boxwidth 0.7\n"
+                "set style fill solid 0.8 noborder\n");
+    if (p->n_ticks)
+        names_below(p, to);
+}
+
 void plot_script(const struct plot *p, const struct plot_look *look, FILE *to)
 {
+    int row[PLOT_TICKS];
+    const bool in_rows = has_rows(p);
+    const int n = in_rows ? rows_of(p, row) : 0;
     fprintf(to, "# made by narrowcast plot %s\nset encoding utf8\n", p->kind->name);
     if (look->terminal)
         fprintf(to, "set terminal %s\n", look->terminal);
-    data(p, to);
-    if (look->title)
+    data(p, in_rows ? row : NULL, to);
+    if (look->title && *look->title)
         fprintf(to, "set title "), quoted(look->title, to), fprintf(to, " noenhanced\n");
     fprintf(to, "set xlabel ");
-    quoted(p->kind->x, to);
+    quoted(in_rows && !p->kind->map ? p->kind->y : p->kind->x, to);
     fprintf(to, "\nset ylabel ");
-    quoted(p->kind->y, to);
-    fprintf(to, "\nset grid\nset key %s noenhanced\n", look->key ? look->key : "outside right top");
-    if (!p->kind->bars)
-        axis('x', range_of(p, false), p->kind->log_x, false, to);
-    axis('y', range_of(p, true), p->kind->log_y, p->kind->bars || p->kind->from_zero, to);
+    quoted(in_rows ? "" : p->kind->y, to);
+    fprintf(to, "\nset grid\nset key outside above left Left reverse maxcols 3 noenhanced\n");
+    if (look->skip && p->n_series == 1)
+        fprintf(to, "unset key\n");
     if (p->kind->bars)
-        fprintf(to, "set style data histograms\nset style histogram rowstacked\nset boxwidth 0.7\n"
-                    "set style fill solid 0.8 noborder\n");
-    if (p->n_ticks)
-        ticks(p, to);
-    colours(to);
-    lines(p, to);
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), k = strlen(end);
-    return n > k && !strcmp(text + n - k, end);
-}
-
-static void last_line(FILE *said, char *to, size_t size)
-{
-    char line[256];
-    int number = 0;
-    *to = '\0';
-    rewind(said);
-    while (fgets(line, sizeof line, said)) {
-        const char *from = line + strspn(line, " \t\r\n");
-        line[strcspn(line, "\r\n")] = '\0';
-        if (*from && sscanf(from, "line %*d: %n", &number) == 0)
-            snprintf(to, size, "%s", from + number);
-        number = 0;
-    }
-}
-
-/* Passes descriptors, because gnuplot takes some file names for commands. -ENOENT is not
- * reported. */
-static int run_gnuplot(int from, int to, int said)
-{
-    /* -d: without the user's settings */
-    char *argv[] = {"gnuplot", "-d", NULL};
-    extern char **environ;
-    posix_spawn_file_actions_t files;
-    pid_t pid;
-    int status, rc = posix_spawn_file_actions_init(&files);
-    if (rc)
-        return ERR(-rc, "cannot run gnuplot: %s", strerror(rc));
-    rc = posix_spawn_file_actions_adddup2(&files, from, STDIN_FILENO);
-    rc = rc ? rc : posix_spawn_file_actions_adddup2(&files, to, STDOUT_FILENO);
-    rc = rc ? rc : posix_spawn_file_actions_adddup2(&files, said, STDERR_FILENO);
-    rc = rc ? rc : posix_spawnp(&pid, "gnuplot", &files, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&files);
-    if (rc == ENOENT || rc == EACCES)
-        return -ENOENT;
-    if (rc)
-        return ERR(-rc, "cannot run gnuplot: %s", strerror(rc));
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return ERR(-errno, "cannot wait for gnuplot: %s", strerror(errno));
-    return status;
-}
-
-static int ask_gnuplot(int from, int to)
-{
-    char line[256];
-    FILE *said = tmpfile();
-    if (!said)
-        return ERR(-errno, "cannot draw: no temporary file: %s", strerror(errno));
-    int rc = run_gnuplot(from, to, fileno(said));
-    last_line(said, line, sizeof line);
-    if (rc > 0)
-        rc = ERR(WIFEXITED(rc) ? -EDOM : -EIO, "gnuplot did not make the chart: %s",
-                 *line ? line : "it gave no reason");
-    else if (rc == 0 && *line)
-        err_warn("gnuplot: %s", line);
-    fclose(said);
-    return rc;
-}
-
-static int write_script(const struct plot *p, const struct plot_look *look, FILE **script)
-{
-    FILE *f = tmpfile();
-    if (!f)
-        return ERR(-errno, "cannot draw: no temporary file: %s", strerror(errno));
-    plot_script(p, look, f);
-    if (fflush(f) || ferror(f)) {
-        fclose(f);
-        return ERR(-EIO, "cannot draw: no space for temporary files");
-    }
-    rewind(f);
-    *script = f;
-    return 0;
-}
-
-int plot_draw(const struct plot *p, const struct plot_look *look, FILE **chart)
-{
-    FILE *script = NULL, *drawn = tmpfile();
-    if (!drawn)
-        return ERR(-errno, "cannot draw: no temporary file: %s", strerror(errno));
-    int rc = write_script(p, look, &script);
-    if (rc == 0) {
-        rc = ask_gnuplot(fileno(script), fileno(drawn));
-        fclose(script);
-    }
-    if (rc == 0)
-        *chart = drawn;
+        bars(p, to);
+    else if (in_rows)
+        rows(p, row, n, look->skip, to);
     else
-        fclose(drawn);
-    return rc;
-}
-
-/* gnuplot does not report a full disk. */
-static bool is_whole(FILE *chart, bool svg)
-{
-    const char *const end = svg ? "</svg>" : "IEND";
-    char tail[16];
-    const bool enough = !fseek(chart, -(long)sizeof tail, SEEK_END);
-    const size_t n = enough ? fread(tail, 1, sizeof tail, chart) : 0;
-    rewind(chart);
-    return memmem(tail, n, end, strlen(end)) != NULL;
-}
-
-/* Closes `from`. */
-static int copy(FILE *from, const char *path)
-{
-    struct file_out out;
-    char block[1 << 16];
-    size_t n;
-    int rc = file_out_open(&out, path);
-    while (rc == 0 && (n = fread(block, 1, sizeof block, from)) > 0)
-        (void)file_out_write(&out, block, n); /* file_out_commit() returns the error */
-    fclose(from);
-    return rc ? rc : file_out_commit(&out);
-}
-
-#define SIZE " size 1000,600 background 'white' font 'sans,12'"
-
-int plot_chart(const struct plot *p, const char *title, const char *path)
-{
-    const bool svg = ends_with(path, ".svg"), program = ends_with(path, ".gp");
-    const struct plot_look look = {.title = title,
-                                   .terminal = program ? NULL
-                                               : svg   ? "svg" SIZE
-                                                       : "pngcairo" SIZE};
-    FILE *chart = NULL;
-    if (!svg && !program && !ends_with(path, ".png"))
-        return ERR(-EINVAL, "--out '%s': need a name that ends in .svg, .png or .gp", path);
-    const int rc = program ? write_script(p, &look, &chart) : plot_draw(p, &look, &chart);
-    if (rc == -ENOENT)
-        return ERR(rc,
-                   "cannot draw '%s': no gnuplot in PATH: install gnuplot-nox, leave out --out for "
-                   "a table, or name a .gp file for the gnuplot program",
-                   path);
-    TRY(rc);
-    if (program || is_whole(chart, svg))
-        return copy(chart, path);
-    fclose(chart);
-    return ERR(-EIO, "cannot write '%s': gnuplot stopped midway: is the disk full?", path);
-}
-
-/* gnuplot gives shapes the same names in all charts, so only a page's first chart defines them. */
-
-static bool begins_with(const char *line, const char *word)
-{
-    return !strncmp(line + strspn(line, "\t "), word, strlen(word));
-}
-
-/* the line that opens a group, held back because many groups are empty */
-struct held {
-    char *group; /* malloc */
-    FILE *to;
-};
-
-static void put(struct held *h, const char *line)
-{
-    const bool empty = h->group && begins_with(line, "</g>");
-    if (h->group && !empty)
-        fputs(h->group, h->to);
-    free(h->group);
-    h->group = begins_with(line, "<g fill=") ? strdup(line) : NULL;
-    if (!h->group && !empty)
-        fputs(line, h->to);
-}
-
-/* Returns -EIO unreported if the chart is incomplete. */
-static int plot_svg_copy(FILE *from, bool first, FILE *to)
-{
-    struct held h = {.to = to};
-    char *line = NULL;
-    size_t room = 0;
-    bool inside = false, whole = false, defines = false;
-    while (getline(&line, &room, from) > 0) {
-        inside |= begins_with(line, "<svg");
-        defines |= begins_with(line, "<defs>");
-        whole |= begins_with(line, "</svg>");
-        if (begins_with(line, "<g id=\"gnuplot_canvas\""))
-            put(&h, "<g>\n");
-        else if (inside && (first || !defines) && !begins_with(line, "<desc>") &&
-                 !begins_with(line, "<title>"))
-            put(&h, line);
-        defines &= !begins_with(line, "</defs>");
-    }
-    free(h.group);
-    free(line);
-    return whole ? 0 : -EIO;
-}
-
-int plot_svg(const struct plot *p, int number, FILE *to)
-{
-    char terminal[96];
-    snprintf(terminal, sizeof terminal, "svg size 860,440 dynamic name 'chart%d' font 'sans,12'",
-             number);
-    const struct plot_look look = {.terminal = terminal, .key = "outside above left Left reverse"};
-    FILE *chart = NULL;
-    int rc = plot_draw(p, &look, &chart);
-    if (rc == 0) {
-        rewind(chart);
-        rc = plot_svg_copy(chart, number == 1, to);
-        if (rc < 0)
-            (void)ERR(rc, "cannot draw: gnuplot stopped midway");
-        fclose(chart);
-    }
-    return rc;
+        curves(p, to);
+    colours(to);
+    lines(p, look->skip, to);
 }

@@ -192,6 +192,11 @@ int plot_accuracy_row(struct plot *p, struct plot_file *f, const struct jsonl_in
     return curve(p, f, in, "epoch", "epoch", "test_accuracy", 100);
 }
 
+int plot_accuracy_time_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    return curve(p, f, in, "epoch", "train_s", "test_accuracy", 100);
+}
+
 int plot_loss_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
 {
     return curve(p, f, in, "epoch", "epoch", "loss", 1);
