@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct trace {
     pthread_mutex_t lock;
@@ -50,6 +51,12 @@ void trace_start(struct trace *t)
 void trace_add(struct trace *t, enum trace_row row, const char *name, int64_t number,
                double begin_s)
 {
+    trace_add_bytes(t, row, name, number, -1, begin_s);
+}
+
+void trace_add_bytes(struct trace *t, enum trace_row row, const char *name, int64_t number,
+                     int64_t bytes, double begin_s)
+{
     if (!t)
         return;
     const double end_s = clock_s();
@@ -58,7 +65,8 @@ void trace_add(struct trace *t, enum trace_row row, const char *name, int64_t nu
     *s = (struct trace_span){.row = (int32_t)row,
                              .begin_s = begin_s - t->start_s,
                              .end_s = end_s - t->start_s,
-                             .number = number};
+                             .number = number,
+                             .bytes = bytes};
     snprintf(s->name, sizeof s->name, "%s", name);
     pthread_mutex_unlock(&t->lock);
 }
@@ -117,6 +125,14 @@ static void put_us(struct file_out *out, const char *key, double s)
     file_out_print(out, ",\"%s\":%s", key, us);
 }
 
+/* Perfetto draws the bytes of each step as a curve. */
+static void put_counter(struct file_out *out, int rank, const struct trace_span *s)
+{
+    file_out_print(out, "{\"name\":\"bytes sent in a step\",\"ph\":\"C\",\"pid\":%d", rank);
+    put_us(out, "ts", s->begin_s);
+    file_out_print(out, ",\"args\":{\"bytes\":%" PRId64 "}},\n", s->bytes);
+}
+
 void trace_json_spans(struct file_out *out, int rank, const struct trace_span *spans, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -125,9 +141,14 @@ void trace_json_spans(struct file_out *out, int rank, const struct trace_span *s
                        rank, s->row);
         put_us(out, "ts", s->begin_s);
         put_us(out, "dur", s->end_s - s->begin_s);
+        file_out_print(out, ",\"args\":{");
         if (s->number >= 0)
-            file_out_print(out, ",\"args\":{\"number\":%" PRId64 "}", s->number);
-        file_out_print(out, "},\n");
+            file_out_print(out, "\"number\":%" PRId64, s->number);
+        if (s->bytes >= 0)
+            file_out_print(out, "%s\"bytes\":%" PRId64, s->number >= 0 ? "," : "", s->bytes);
+        file_out_print(out, "}},\n");
+        if (s->bytes >= 0 && !strcmp(s->name, TRACE_STEP))
+            put_counter(out, rank, s);
     }
 }
 

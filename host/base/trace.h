@@ -1,7 +1,8 @@
 /* trace.h : records time spans by thread in a ring and writes them as a timeline.
  *
  * The file is Chrome's trace JSON, which Perfetto and chrome://tracing show with one process per
- * rank and one row per thread. Spans of one row are nested. */
+ * rank and one row per thread. Spans of one row are nested. Those named TRACE_STEP with bytes are a
+ * counter, too. */
 #ifndef TRACE_H
 #define TRACE_H
 #include "base/clock.h"
@@ -11,14 +12,17 @@
 
 struct trace; /* NULL is legal: it records nothing */
 
+#define TRACE_STEP "step"
+
 enum trace_row { TRACE_MAIN, TRACE_REDUCE, TRACE_ROWS };
 
 /* Plain data, which ranks on machines of one kind may exchange. */
 struct trace_span {
-    char name[20];
+    char name[44];
     int32_t row;
     double begin_s, end_s; /* since trace_start() */
     int64_t number;        /* of the bucket or step; -1: none */
+    int64_t bytes;         /* that were sent; -1: unknown */
 };
 
 /* Allocate room for the last n_spans > 0 spans, and nothing later. Returns 0 or -ENOMEM. */
@@ -33,6 +37,8 @@ void trace_start(struct trace *t);
  * does not allocate. */
 void trace_add(struct trace *t, enum trace_row row, const char *name, int64_t number,
                double begin_s);
+void trace_add_bytes(struct trace *t, enum trace_row row, const char *name, int64_t number,
+                     int64_t bytes, double begin_s);
 
 /* Copy up to n spans from number `from` on, oldest first. Returns their number, less than n at the
  * end. */

@@ -1,6 +1,8 @@
 /* model.c : opens and closes models, and walks their nodes forward and backward. */
 #include "nn/model.h"
+#include "base/clock.h"
 #include "base/err.h"
+#include "base/trace.h"
 #include "nn/model_graph.h"
 #include "vec/vec.h"
 #include <stdio.h>
@@ -303,14 +305,41 @@ static void head_pass(struct nn_model *m, int h, int batch, bool train)
         m->ops->scale(m->ctx, graph_elements(node->window.out, batch), head->weight, dy, dy);
 }
 
+void nn_model_trace(struct nn_model *m, struct trace *trace)
+{
+    m->trace = trace;
+}
+
+/* "conv s0b0.conv1 forward"; layers without weights have a number: "relu 7 forward" */
+static void add_span(const struct nn_model *m, int i, const char *pass, double start_s)
+{
+    const struct node *node = &m->nodes[i];
+    char name[64], number[16];
+    if (!m->trace)
+        return;
+    snprintf(number, sizeof number, "%d", i);
+    const char *layer = node->n_params ? m->params[node->first_param].name : number;
+    const char *dot = node->n_params ? strrchr(layer, '.') : NULL;
+    snprintf(name, sizeof name, "%s %.*s %s", node->kind->name,
+             dot ? (int)(dot - layer) : (int)strlen(layer), layer, pass);
+    trace_add(m->trace, TRACE_MAIN, name, -1, start_s);
+}
+
 void graph_forward(struct nn_model *m, int batch, bool train)
 {
     m->ops->weights(m->ctx);
-    for (int i = 1; i < m->n_nodes; i++)
-        if (train || m->nodes[i].in_eval)
-            m->nodes[i].kind->forward(m, &m->nodes[i], batch, train);
-    for (int h = 0; h < (train ? m->n_heads : 1); h++)
+    for (int i = 1; i < m->n_nodes; i++) {
+        const double start_s = m->trace ? clock_s() : 0;
+        if (!train && !m->nodes[i].in_eval)
+            continue;
+        m->nodes[i].kind->forward(m, &m->nodes[i], batch, train);
+        add_span(m, i, "forward", start_s);
+    }
+    for (int h = 0; h < (train ? m->n_heads : 1); h++) {
+        const double start_s = m->trace ? clock_s() : 0;
         head_pass(m, h, batch, train);
+        trace_add(m->trace, TRACE_MAIN, "loss", -1, start_s);
+    }
 }
 
 /* Marks may be written by another processor. */
@@ -333,7 +362,9 @@ void graph_backward(struct nn_model *m, int batch, bool marks, struct graph_read
             graph_scale_node(m, i, batch);
         if (m->watch)
             graph_watch_node(m, i, batch, true);
+        const double start_s = m->trace ? clock_s() : 0;
         m->nodes[i].kind->backward(m, &m->nodes[i], batch);
+        add_span(m, i, "backward", start_s);
         if (m->watch)
             graph_watch_node(m, i, batch, false);
         if (!marks || group == m->n_groups || m->groups[group].node != i)

@@ -87,6 +87,11 @@ const char *nn_model_loss(const struct nn_model *m);
 const struct nn_ops *nn_model_ops(const struct nn_model *m);
 void *nn_model_ctx(struct nn_model *m);
 
+/* Add a span of each layer's forward and backward pass, and of the losses, to `trace` from now on;
+ * NULL: no more. For backends that compute before they return, so not for a GPU. */
+struct trace;
+void nn_model_trace(struct nn_model *m, struct trace *trace);
+
 /* Return the address of element i of an array of weights, gradients, velocities or statistics; only
  * the backend knows an element's size. */
 real *nn_model_at(const struct nn_model *m, const real *array, size_t i);

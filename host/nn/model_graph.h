@@ -143,6 +143,7 @@ struct nn_model {
     void *scratch;
     struct nn_loss_scale scale; /* value 1 unless fp16 or scaled */
     bool watched, watch;        /* gradients can be counted; are counted */
+    struct trace *trace;        /* of layers; NULL: none */
     bool adaptive;              /* each layer has its own scale, from `scaling` */
     struct scale_setup scaling;
     struct nn_target target; /* labels of all heads */

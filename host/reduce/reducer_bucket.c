@@ -201,7 +201,8 @@ int reducer_bucket_mpi(const struct reducing *s, int i)
                                    .node = b->fp32 ? NULL : r->node};
     const double travels = clock_s();
     TRY(r->algo->run(r->comm, &call));
-    trace_add(r->trace, reducer_row(r), "all-reduce", i, travels);
+    trace_add_bytes(r->trace, reducer_row(r), "all-reduce", i,
+                    (int64_t)reduce_op_in_at(&b->op, b->n), travels);
     if (whole)
         decode(&casting, 0, b->n);
     bucket_encoded(&casting, call.codes);

@@ -104,7 +104,8 @@ static int bucket_by_card(const struct reducing *s, int i, uint32_t exponents)
     int rc = r->card_path->sum(r->card_path_arg, &sum);
     if (rc < 0)
         return rc;
-    trace_add(r->trace, reducer_row(r), "all-reduce", i, start);
+    trace_add_bytes(r->trace, reducer_row(r), "all-reduce", i,
+                    (int64_t)reduce_op_in_at(&b->op, b->n), start);
     if (rc == 0)
         bucket_summed(&casting);
     bucket_encoded(&casting, sum.codes);

@@ -76,7 +76,8 @@ static int exchange(const struct reducing *s, const struct group *g)
     for (int p = 0; p < comm_n_ranks(r->comm); p++)
         comm_larger_i8((size_t)r->n_layers, r->exponents, r->packed->of[p]);
     s->report->comm_s += clock_s() - start;
-    trace_add(r->trace, reducer_row(r), "all-reduce", g->bucket, start);
+    trace_add_bytes(r->trace, reducer_row(r), "all-reduce", g->bucket,
+                    (int64_t)r->packed->code_bytes, start);
     return 0;
 }
 

@@ -21,14 +21,15 @@ static void test_ring(void)
     trace_start(t);
     CHECK(trace_copy(t, 0, ROOM, s) == 0, "start forgets");
     for (int i = 0; i < 13; i++)
-        trace_add(t, i % 2 ? TRACE_REDUCE : TRACE_MAIN, "a name that is too long for it", i,
-                  clock_s());
+        trace_add(t, i % 2 ? TRACE_REDUCE : TRACE_MAIN,
+                  "a name that is too long for the room that a span has for it", i, clock_s());
     CHECK(trace_lost(t) == 5, "%d lost", (int)trace_lost(t));
     CHECK(trace_copy(t, 0, ROOM + 4, s) == ROOM, "more than there is room for");
     for (int i = 0; i < ROOM; i++) {
         CHECK(s[i].number == 5 + i && s[i].row == (5 + i) % 2, "place %d: number %d", i,
               (int)s[i].number);
-        CHECK(strcmp(s[i].name, "a name that is too ") == 0, "'%s'", s[i].name);
+        CHECK(strcmp(s[i].name, "a name that is too long for the room that a") == 0, "'%s'",
+              s[i].name);
         CHECK(0 <= s[i].begin_s && s[i].begin_s <= s[i].end_s &&
                   (i == 0 || s[i - 1].end_s <= s[i].end_s),
               "times");
@@ -146,8 +147,8 @@ static void test_file(void)
 {
     char *all = NULL;
     size_t size;
-    const struct trace_span spans[] = {{"step", TRACE_MAIN, 0.5, 2, 7},
-                                       {"scan", TRACE_REDUCE, 1e-6, 1.5e-6, -1}};
+    const struct trace_span spans[] = {{"step", TRACE_MAIN, 0.5, 2, 7, 640},
+                                       {"scan", TRACE_REDUCE, 1e-6, 1.5e-6, -1, -1}};
     struct file_out out = {.f = open_memstream(&all, &size), .path = "memory", .folder = -1};
     if (!out.f)
         exit(1);
@@ -164,11 +165,13 @@ static void test_file(void)
           "%s", all);
     CHECK(count(all,
                 "{\"name\":\"step\",\"ph\":\"X\",\"pid\":2,\"tid\":0,\"ts\":500000,\"dur\":1500000,"
-                "\"args\":{\"number\":7}}") == 1,
+                "\"args\":{\"number\":7,\"bytes\":640}}") == 1,
           "%s", all);
-    CHECK(count(all, "{\"name\":\"scan\",\"ph\":\"X\",\"pid\":2,\"tid\":1,\"ts\":1,\"dur\":0.5}") ==
-              1,
+    CHECK(count(all, "{\"name\":\"scan\",\"ph\":\"X\",\"pid\":2,\"tid\":1,\"ts\":1,\"dur\":0.5,"
+                     "\"args\":{}}") == 1,
           "%s", all);
+    CHECK(count(all, "\"ph\":\"C\",\"pid\":2,\"ts\":500000,\"args\":{\"bytes\":640}}") == 1, "%s",
+          all);
     CHECK(count(all, "\"lost_spans\":11") == 1, "%s", all);
     all[size - 3] = ' '; /* the checker can refuse */
     CHECK(!is_json(all), "%s", all);

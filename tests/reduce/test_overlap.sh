@@ -53,13 +53,16 @@ if command -v python3 >/dev/null; then
 import json
 from collections import Counter
 
-def spans(path):
+def events(path):
     with open(path) as f:
-        events = json.load(f)["traceEvents"]
-    names = {e["args"]["name"] for e in events if e["name"] == "process_name"}
+        return json.load(f)["traceEvents"]
+
+def spans(path):
+    all_events = events(path)
+    names = {e["args"]["name"] for e in all_events if e["name"] == "process_name"}
     assert names == {"rank 0", "rank 1"}, names
-    assert [e["args"] for e in events if e["name"] == "trace"] == [{"ranks": 2, "lost_spans": 0}]
-    found = [e for e in events if e["ph"] == "X"]
+    assert [e["args"] for e in all_events if e["name"] == "trace"] == [{"ranks": 2, "lost_spans": 0}]
+    found = [e for e in all_events if e["ph"] == "X"]
     assert all(e["ts"] >= 0 and e["dur"] >= 0 for e in found)
     return found
 
@@ -90,6 +93,11 @@ for path, overlap in (("on.json", True), ("off.json", False)):
         assert n["eval"] >= 1 and n["checkpoint"] == (2 if overlap else 1), n
         reduce = Counter(e["name"] for e in (thread if overlap else main))
         assert reduce["all-reduce"] >= 8 * 4 and reduce["encode"] and reduce["decode"] and reduce["scan"] and reduce["exponents"], reduce
+        assert all(e["args"]["bytes"] > 0 for e in (thread if overlap else main) if e["name"] == "all-reduce")
+        sent = [e["args"]["bytes"] for e in events(path) if e["ph"] == "C" and e["pid"] == pid]
+        assert sent == [e["args"]["bytes"] for e in main if e["name"] == "step"] and min(sent) > 0, sent
+        for name in ("conv s0b0.conv1 forward", "conv s0b0.conv1 backward", "linear classifier forward", "loss"):
+            assert n[name] >= 8, (name, n)
         assert bool(thread) == overlap
         if overlap: # not in every step: a rank may wait for another one's first bucket
             computing = [e for e in main if e["name"] == "compute"]

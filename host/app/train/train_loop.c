@@ -132,7 +132,8 @@ static int one_step(struct train *t, uint64_t epoch)
     TRY(meet(t, &mine, &step));
     step.reduced.comm_s += clock_s() - meet_s;
     trace_add(t->trace, TRACE_MAIN, "meet", -1, meet_s);
-    trace_add(t->trace, TRACE_MAIN, "step", (int64_t)t->state.step - 1, start_s);
+    trace_add_bytes(t->trace, TRACE_MAIN, TRACE_STEP, (int64_t)t->state.step - 1,
+                    (int64_t)step.reduced.sent_bytes, start_s);
     step.seconds = clock_s() - start_s;
     step.input_s = t->input_s;
     t->input_s = 0;

@@ -270,8 +270,9 @@ static const struct opt opts[] = {
      "gradients again. If they differ, the run ends. 0: never.",
      SIZE_AT(verify_every, 0, 1e12)},
     {TEXT("trace", "FILE", NULL, trace, 0,
-          "Write a timeline of all ranks for ui.perfetto.dev or chrome://tracing: computation and "
-          "traffic. It holds only the end of a long run.")},
+          "Write a timeline of all ranks for ui.perfetto.dev or chrome://tracing: computation (on "
+          "a CPU by layer), casts, all-reduces with their bytes, and the bytes of each step. It "
+          "holds only the end of a long run.")},
     {TEXT("save", "FILE", NULL, save, 0,
           "Write a checkpoint at the end (see also --save-every), and after the step in which "
           "SIGINT, SIGTERM or SIGUSR1 arrives. The file appears only when it is complete.")},
