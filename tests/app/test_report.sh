@@ -42,17 +42,17 @@ python=$(command -v python3)
 
 small='--data synthetic:240,1 --model mlp --batch 60'
 # shellcheck disable=SC2086 # several words
-mpirun -np 2 "$n" train $small --epochs 2 --format e5m2 --nesterov --seed 7 --log "it's.jsonl" --stats stats.jsonl --stats-every 2 >out 2>said || fail "train: $(cat said)"
+mpirun -np 2 "$n" train $small --epochs 2 --format e5m2 --nesterov --seed 7 --log "it's.jsonl" --trace t.json --stats stats.jsonl --stats-every 2 >out 2>said || fail "train: $(cat said)"
 # shellcheck disable=SC2086
 "$n" emulate --ranks 2 $small --steps 3 --codec qsgd:4 --log two.jsonl >/dev/null 2>said || fail "emulate: $(cat said)"
 report "it's.jsonl" two.jsonl stats.jsonl -o page.html --title 'a < b & c' 2>said || fail "report: $(cat said)"
 look page.html 10 "$(drawn 10)"
 for words in 'a < b & c' 'Bytes of a step against fp32' 'Time of a step by phase' 'Exponents by layer' "it's: e5m2 aps" 'two: qsgd:4' 'mlp, ' '2 ranks in one process, 60 images' \
-    '8 of 8' '3 of 3' "$(sed -n 's/^weights checksum //p' out)" 'narrowcast emulate --ranks 2 --data synthetic:240,1 --model mlp --steps 3 --batch 60 --codec qsgd:4 --log two.jsonl'; do
+    '8 of 8' '3 of 3' 't.json, which ui.perfetto.dev shows' "$(sed -n 's/^weights checksum //p' out)" 'narrowcast emulate --ranks 2 --data synthetic:240,1 --model mlp --steps 3 --batch 60 --codec qsgd:4 --log two.jsonl'; do
     has "$words"
 done
 # shellcheck disable=SC2016 # what `eval` expands
-command=$(sed -n 's/^mpirun -np 2 narrowcast train/"$n" emulate --ranks 2/p' text | head -n 1)
+command=$(sed -n 's/^mpirun -np 2 narrowcast train/"$n" emulate --ranks 2/; s/ --trace t.json$//p' text | head -n 1)
 want="\"\$n\" emulate --ranks 2 --data synthetic:240,1 --model mlp --epochs 2 --batch 60 --nesterov --seed 7 --format e5m2 --log 'it'\\''s.jsonl' --stats stats.jsonl --stats-every 2"
 [ "$command" = "$want" ] || fail "the command: $command"
 eval "$command" >again 2>said || fail "the page's command: $(cat said)"

@@ -212,6 +212,12 @@ static void run_id(const struct page_run *r, struct text *to)
     text_add(to, "%s", r->run_id);
 }
 
+static void timeline(const struct page_run *r, struct text *to)
+{
+    if (*page_option(r, "trace"))
+        text_add(to, "%s, which ui.perfetto.dev shows", page_option(r, "trace"));
+}
+
 static void version(const struct page_run *r, struct text *to)
 {
     text_add(to, "%s%s%s", r->version, *r->commit ? ", commit " : "", r->commit);
@@ -242,6 +248,7 @@ static const struct {
     {"weights checksum", checksum},
     {"machine", machine},
     {"date", date},
+    {"timeline", timeline},
     {"run id", run_id},
     {"narrowcast", version},
 };
