@@ -40,11 +40,12 @@ void comm_mpi_room_free(struct comm_mpi *m)
     free(m->req);
     free(m->status);
     free(m->ended);
+    free(m->kept);
     free(m->heard);
     free(m->abandoned);
     free(m->notes);
     free(m->all);
-    m->req = NULL, m->status = NULL, m->ended = NULL;
+    m->req = NULL, m->status = NULL, m->ended = NULL, m->kept = NULL;
     m->heard = m->abandoned = NULL, m->notes = NULL, m->all = NULL;
 }
 

@@ -10,6 +10,7 @@ struct comm_mpi {
     MPI_Request *req;   /* [comm.room] per place; MPI_REQUEST_NULL if empty */
     MPI_Status *status; /* [comm.room] */
     int *ended;         /* [comm.room] places whose messages have ended */
+    bool *kept;         /* [comm.room] place of comm_mpi_start_send()'s request, if elastic */
     bool *heard;        /* [n_ranks] has answered the liveness check */
     bool *abandoned;    /* [n_ranks] has abandoned this step's card path */
     MPI_Request *notes; /* [n_ranks] to each rank that this one has, in flight until the vote */
@@ -47,6 +48,11 @@ int comm_mpi_join(const struct comm_members *o, MPI_Comm mpi, struct comm_mpi *m
 /* Allocate and free what depends on the number of ranks. */
 int comm_mpi_room(struct comm_mpi *m);
 void comm_mpi_room_free(struct comm_mpi *m);
+
+/* Begin to send. With comm_open_elastic() the request stays after its end, until settled: set
+ * `kept` of its place. */
+int comm_mpi_start_send(struct comm *c, int tag, int to, const void *buf, size_t bytes,
+                        MPI_Request *req);
 
 /* Return a place for one more request, or NULL after reporting -ENOMEM. Increment comm.n_req once
  * the request is in flight. */

@@ -93,9 +93,7 @@ int comm_mpi_abandon(struct comm *c)
     struct comm_mpi *m = comm_mpi(c);
     for (int r = 0; r < c->n_ranks; r++)
         if (r != c->rank)
-            TRY(comm_mpi_ok(
-                c, mpilib->Isend(NULL, 0, mpilib->byte, r, COMM_TAG_ABANDON, m->mpi, &m->notes[r]),
-                "abandon"));
+            TRY(comm_mpi_start_send(c, COMM_TAG_ABANDON, r, NULL, 0, &m->notes[r]));
     return 0;
 }
 
@@ -128,6 +126,7 @@ int comm_mpi_forget(struct comm *c, const uint64_t *abandoned)
         m->abandoned[r] = false;
         if (m->notes[r] != mpilib->request_null) {
             TRY(comm_place(c));
+            m->kept[c->n_req] = c->ops->fail;
             m->req[c->n_req++] = m->notes[r];
             m->notes[r] = mpilib->request_null;
         }

@@ -4,6 +4,7 @@
 #include "comm/mpi/comm_mpi.h"
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool comm_mpi_make_room(struct comm *c, size_t places)
 {
@@ -17,7 +18,12 @@ bool comm_mpi_make_room(struct comm *c, size_t places)
     int *ended = realloc(m->ended, places * sizeof *ended);
     if (ended)
         m->ended = ended;
-    return req && status && ended;
+    bool *kept = realloc(m->kept, places * sizeof *kept);
+    if (kept) {
+        m->kept = kept;
+        memset(kept + c->room, 0, (places - c->room) * sizeof *kept);
+    }
+    return req && status && ended && kept;
 }
 
 void comm_mpi_clear(struct comm *c, size_t at, size_t n)
@@ -31,11 +37,41 @@ MPI_Request *comm_mpi_request(struct comm *c)
     return comm_place(c) < 0 ? NULL : comm_mpi(c)->req + c->n_req;
 }
 
+/* Open MPI 5.0 ends the job if a message fails after its request was freed. After a failure
+ * MPI_Testsome() frees requests of messages that are still in flight, unless they are
+ * persistent. */
+int comm_mpi_start_send(struct comm *c, int tag, int to, const void *buf, size_t bytes,
+                        MPI_Request *req)
+{
+    const struct comm_mpi *m = comm_mpi(c);
+    MPI_Request keeps;
+    if (!c->ops->fail)
+        return comm_mpi_ok(c, mpilib->Isend(buf, (int)bytes, mpilib->byte, to, tag, m->mpi, req),
+                           "send");
+    TRY(comm_mpi_ok(c, mpilib->Send_init(buf, (int)bytes, mpilib->byte, to, tag, m->mpi, &keeps),
+                    "send"));
+    TRY(comm_mpi_ok(c, mpilib->Start(&keeps), "send"));
+    *req = keeps;
+    return 0;
+}
+
+/* A request that failed is never freed. */
+static void settle(struct comm_mpi *m, size_t place, bool fine)
+{
+    if (!m->kept[place])
+        return;
+    if (fine)
+        mpilib->Request_free(&m->req[place]);
+    m->req[place] = mpilib->request_null;
+    m->kept[place] = false;
+}
+
 int comm_mpi_send(struct comm *c, size_t place, int tag, int to, const void *buf, size_t bytes)
 {
     struct comm_mpi *m = comm_mpi(c);
-    return comm_mpi_ok(
-        c, mpilib->Isend(buf, (int)bytes, mpilib->byte, to, tag, m->mpi, &m->req[place]), "send");
+    TRY(comm_mpi_start_send(c, tag, to, buf, bytes, &m->req[place]));
+    m->kept[place] = c->ops->fail;
+    return 0;
 }
 
 int comm_mpi_recv(struct comm *c, size_t place, int tag, int from, void *buf, size_t bytes)
@@ -71,8 +107,12 @@ static bool all_done(struct comm_mpi *m, int *rc)
 {
     int done = 0;
     const int mpi_rc = mpilib->Testall((int)m->comm.n_req, m->req, &done, m->status);
+    if (mpi_rc == MPI_SUCCESS && !done)
+        return false;
+    for (size_t i = 0; i < m->comm.n_req; i++)
+        settle(m, i, mpi_rc == MPI_SUCCESS || m->status[i].MPI_ERROR == MPI_SUCCESS);
     if (mpi_rc == MPI_SUCCESS)
-        return done;
+        return true;
     if (*rc == 0)
         *rc = failed_request(m, mpi_rc, m->comm.n_req);
     return comm_mpi_done(&m->comm, 0, m->comm.n_req);
@@ -96,9 +136,10 @@ static int take(struct comm_mpi *m)
 {
     int n = 0;
     const int rc = mpilib->Testsome((int)m->comm.n_req, m->req, &n, m->ended, m->status);
-    if (rc != MPI_SUCCESS)
-        return failed_request(m, rc, n == MPI_UNDEFINED ? 0 : (size_t)n);
-    return n == MPI_UNDEFINED ? 0 : n;
+    n = n == MPI_UNDEFINED ? 0 : n;
+    for (int i = 0; i < n; i++)
+        settle(m, (size_t)m->ended[i], rc == MPI_SUCCESS || m->status[i].MPI_ERROR == MPI_SUCCESS);
+    return rc == MPI_SUCCESS ? n : failed_request(m, rc, (size_t)n);
 }
 
 /* After a failure all messages end, so that the caller owns their buffers again. */

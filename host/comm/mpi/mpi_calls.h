@@ -5,7 +5,7 @@
 #define MPI_CALLS_H
 #include <mpi.h>
 
-enum { MPI_CALLS_VERSION = 2 };
+enum { MPI_CALLS_VERSION = 3 };
 
 struct mpi_calls {
     int version; /* MPI_CALLS_VERSION */
