@@ -164,8 +164,9 @@ int comm_renew(struct comm *c, int *was);
 
 /* Start one more process of this program and take it into the job, as the last rank. All ranks call
  * it with no message in flight. args: ends with NULL. Returns 0 or a negative errno; after an error
- * that is not comm_failed() the job is as before, and rank 0 has reported why (-ENOTSUP: no process
- * is left of those that mpirun started). */
+ * that is not comm_failed() the job is as before, and a rank has reported why: -ENOTSUP (no process
+ * is left of those that mpirun started), or -EPROTO (the new process, which ends, has another
+ * version). */
 int comm_grow(struct comm *c, char **args);
 
 /* ---- steps reduced outside MPI (card_path.h) ---- */

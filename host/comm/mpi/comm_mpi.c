@@ -127,31 +127,29 @@ static int agree(MPI_Comm mpi, int rank, int rc)
     return least == fine ? 0 : -(int)(uint32_t)least;
 }
 
-int comm_mpi_join(const struct comm_members *o, MPI_Comm mpi, struct comm_mpi *m)
+void comm_mpi_set(struct comm_mpi *m, const struct comm_ops *ops, MPI_Comm mpi, double deadline_s)
 {
-    int level = MPI_THREAD_SINGLE, rank, n_ranks;
+    int level = MPI_THREAD_SINGLE;
     mpilib->Query_thread(&level);
-    mpilib->Comm_rank(mpi, &rank);
-    mpilib->Comm_size(mpi, &n_ranks);
-    if (m) {
-        m->mpi = mpi;
-        m->comm.ops = m->comm.ops ? m->comm.ops : &comm_mpi_ops;
-        m->comm.threads = comm_mpi_level(level) != COMM_MAIN;
-        m->comm.rank = rank;
-        m->comm.n_ranks = n_ranks;
-        m->comm.deadline_s = o->deadline_s;
-    }
-    int rc = agree(mpi, rank, fill(m, o));
-    if (rc == 0)
-        rc = comm_check_version(&m->comm);
-    return rc;
+    mpilib->Comm_rank(mpi, &m->comm.rank);
+    mpilib->Comm_size(mpi, &m->comm.n_ranks);
+    m->mpi = mpi;
+    m->comm.ops = ops;
+    m->comm.threads = comm_mpi_level(level) != COMM_MAIN;
+    m->comm.deadline_s = deadline_s;
 }
 
 static int open_held(const struct comm_members *o, struct comm_mpi *m)
 {
     MPI_Comm mpi;
+    int rank;
     TRY(duplicate(o, &mpi));
-    const int rc = comm_mpi_join(o, mpi, m);
+    mpilib->Comm_rank(mpi, &rank);
+    if (m)
+        comm_mpi_set(m, &comm_mpi_ops, mpi, o->deadline_s);
+    int rc = agree(mpi, rank, fill(m, o));
+    if (rc == 0)
+        rc = comm_check_version(&m->comm);
     if (rc < 0)
         mpilib->Comm_free(&mpi);
     return rc;

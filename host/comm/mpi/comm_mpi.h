@@ -42,10 +42,9 @@ int comm_mpi_ok(struct comm *c, int mpi_rc, const char *what);
 
 extern const struct comm_ops comm_mpi_ops;
 
-/* Fill m for a job on `mpi`, a communicator of its own, and agree with its ranks on the result. m:
- * zero except for comm.ops (if not comm_mpi_ops), or NULL if out of memory. */
-int comm_mpi_join(const struct comm_members *o, MPI_Comm mpi, struct comm_mpi *m);
-/* Allocate and free what depends on the number of ranks. */
+/* Fill m, which is zero, for a job on `mpi`, a communicator of its own. */
+void comm_mpi_set(struct comm_mpi *m, const struct comm_ops *ops, MPI_Comm mpi, double deadline_s);
+/* Then allocate, and later free, what depends on the number of ranks. */
 int comm_mpi_room(struct comm_mpi *m);
 void comm_mpi_room_free(struct comm_mpi *m);
 

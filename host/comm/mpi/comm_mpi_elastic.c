@@ -72,14 +72,15 @@ static int failed(const struct comm *c)
 /* Silent ranks are killed until all have come. */
 static void leave(struct comm *c)
 {
-    (void)comm_barrier(c);
-    seats_close(comm_mpi(c)->seats);
+    struct elastic_seats *seats = comm_mpi(c)->seats;
     comm_mpi_ops.leave(c);
+    seats_close(seats);
 }
 
 /* After a failure Open MPI 5.0 frees messages that failed, and ends the job if one of them was
- * still in flight ("Send error after request freed"). So all messages are short enough to leave at
- * once (eager), and collectives are made of them. */
+ * still in flight ("Send error after request freed"). So sends are persistent (comm_mpi_wait.c),
+ * and collectives are made of them. All messages are short enough to leave at once (eager), so that
+ * they end when a rank is lost. */
 static const char eager_bytes[] = "32768"; /* with MPI's header */
 enum { MESSAGE_BYTES = 32768 - 256 };
 
@@ -183,31 +184,36 @@ static int shrink(struct comm_mpi *m, MPI_Comm *out)
 
 /* ---- joining ---- */
 
-static int move_to(struct comm_mpi *m, MPI_Comm mpi)
+/* Not by MPI's collectives: they free messages that failed. */
+static int meet(struct comm_mpi *m)
 {
-    const struct comm_members how = {.deadline_s = m->comm.deadline_s};
-    *m = (struct comm_mpi){.comm = {.ops = elastic_ops()}, .mpi = mpi};
-    mpilib->Comm_set_errhandler(mpi, mpilib->errors_return);
-    const int rc = comm_mpi_join(&how, mpi, m);
-    if (rc == -EIO) /* MPI's reason is that a rank is lost */
-        m->failed = rc;
+    if (comm_mpi_room(m) < 0)
+        comm_abort(&m->comm, -ENOMEM);
     m->comm.chunk_bytes = MESSAGE_BYTES;
-    return rc < 0 ? rc : seats_open(m);
+    TRY(comm_check_version(&m->comm));
+    return seats_open(m);
 }
 
-/* Moves m to `mpi`, which it owns from now on. Meanwhile the old seats tell who is silent. */
+/* Moves m to `mpi`, which it owns from now on, unless the result is a negative errno and m has not
+ * failed: then all ranks stay where they were. Meanwhile the old seats tell who is silent. */
 static int move(struct comm_mpi *m, MPI_Comm mpi)
 {
-    const bool had = m->comm.ops != NULL;
-    comm_mpi_room_free(m);
-    struct comm_mpi old = *m;
-    struct guard g = {.m = &old, .deadline_s = old.comm.deadline_s};
+    struct guard g = {.m = m, .deadline_s = m->comm.deadline_s};
+    struct comm_mpi next = {.failed = 0};
+    mpilib->Comm_set_errhandler(mpi, mpilib->errors_return);
+    comm_mpi_set(&next, elastic_ops(), mpi, m->comm.deadline_s);
     guard_begin(&g);
-    if (had)
-        mpilib->Comm_free(&(MPI_Comm){old.mpi});
-    const int rc = move_to(m, mpi);
+    const int rc = meet(&next);
     guard_end(&g);
-    seats_close(old.seats);
+    const bool stays = rc < 0 && !next.failed;
+    struct comm_mpi *left = stays ? &next : m;
+    comm_mpi_room_free(left);
+    if (left->comm.ops)
+        mpilib->Comm_free(&left->mpi);
+    if (stays)
+        return rc;
+    seats_close(m->seats);
+    *m = next;
     return rc;
 }
 
