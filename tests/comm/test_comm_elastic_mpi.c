@@ -48,10 +48,15 @@ static int end(const char *how)
     DONE();
 }
 
-static int run_new(void)
+/* file: to remove if the job cannot take in this process. */
+static int run_new(const char *file)
 {
     struct comm *c = NULL;
     const int rc = comm_open_elastic(DEADLINE_S, true, &c);
+    if (rc == -EIO) {
+        CHECK(unlink(file) == 0, "'%s'", file);
+        return end("let go");
+    }
     CHECK((rc == 0) == (c != NULL) && (rc == 0 || rc == -EPROTO), "the new process: %d", rc);
     if (rc == 0) {
         check_works(c, N_OLD + 1);
@@ -109,10 +114,25 @@ static void check_gives_up(struct comm *c)
     check_renews(c);
 }
 
-static int run_old(void)
+/* Rank 1 gives up while rank 0 starts a process, which must not wait any longer. */
+static void check_lets_go(struct comm *c, char **args)
+{
+    if (comm_rank(c) == 1) {
+        (void)comm_fail(c, -ECONNRESET);
+    } else {
+        const int rc = comm_grow(c, args);
+        CHECK(rc == -ECONNRESET, "a process joined without rank 1: %d", rc);
+        for (int i = 0; i < 300 && access(args[1], F_OK) == 0; i++)
+            usleep(100000);
+        CHECK(access(args[1], F_OK) < 0, "the new process still waits");
+    }
+    check_renews(c);
+}
+
+static int run_old(char *file)
 {
     static char word[] = "joins";
-    char *args[] = {word, NULL};
+    char *args[] = {word, file, NULL};
     struct comm *c = NULL;
     int rc = comm_open_elastic(DEADLINE_S, false, &c);
     CHECK(rc == 0, "%d", rc);
@@ -120,6 +140,7 @@ static int run_old(void)
         return 1;
     check_works(c, N_OLD);
     check_gives_up(c);
+    check_lets_go(c, args);
     for (int i = 0; i < N_REFUSED; i++) {
         pretends = true;
         rc = comm_grow(c, args);
@@ -141,12 +162,20 @@ static int run_all(const char *program)
     static const struct {
         const char *line;
         int n;
-    } wanted[] = {
-        {"stayed", N_OLD}, {"joined", 1}, {"refused", N_REFUSED}, {"has 9.9.9", N_REFUSED}};
+    } wanted[] = {{"stayed", N_OLD},
+                  {"let go", 1},
+                  {"joined", 1},
+                  {"refused", N_REFUSED},
+                  {"has 9.9.9", N_REFUSED}};
     enum { N_WANTED = sizeof wanted / sizeof *wanted };
     char line[1024];
     int n[N_WANTED] = {0};
-    snprintf(line, sizeof line, "mpirun --with-ft ulfm -np %d '%s' old 2>&1", N_OLD, program);
+    char file[] = "/tmp/narrowcast-XXXXXX";
+    const int fd = mkstemp(file);
+    CHECK(fd >= 0, "'%s'", file);
+    close(fd);
+    snprintf(line, sizeof line, "mpirun --with-ft ulfm -np %d '%s' old %s 2>&1", N_OLD, program,
+             file);
     FILE *f = popen(line, "r");
     CHECK(f, "mpirun");
     while (f && fgets(line, sizeof line, f)) {
@@ -156,6 +185,7 @@ static int run_all(const char *program)
     }
     if (f)
         pclose(f);
+    (void)unlink(file);
     for (int i = 0; i < N_WANTED; i++)
         CHECK(n[i] == wanted[i].n, "%d processes: %s", n[i], wanted[i].line);
     DONE();
@@ -163,10 +193,10 @@ static int run_all(const char *program)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && !strcmp(argv[1], "joins"))
-        return run_new();
-    if (argc > 1 && !strcmp(argv[1], "old"))
-        return run_old();
+    if (argc > 2 && !strcmp(argv[1], "joins"))
+        return run_new(argv[2]);
+    if (argc > 2 && !strcmp(argv[1], "old"))
+        return run_old(argv[2]);
     if (system("mpirun --with-ft ulfm -np 1 true >/dev/null 2>&1") != 0) {
         puts("skip: this mpirun has no fault tolerance; Open MPI 5 has");
         return 77;

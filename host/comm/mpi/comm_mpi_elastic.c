@@ -392,6 +392,16 @@ static int start_process(char **args, MPI_Comm *bridge)
     return comm_mpi_check(mpilib->Intercomm_merge(inter, 0, bridge), "start one more process");
 }
 
+/* A process that cannot be taken in would wait for rank 0. */
+static void end_bridge(MPI_Comm *bridge, bool is_crossed)
+{
+    if (*bridge == mpilib->comm_null)
+        return;
+    if (!is_crossed)
+        (void)mpilib->Comm_revoke(*bridge);
+    mpilib->Comm_free(bridge);
+}
+
 int comm_grow(struct comm *c, char **args)
 {
     struct comm_mpi *m = comm_mpi(c);
@@ -404,14 +414,20 @@ int comm_grow(struct comm *c, char **args)
         rc = start_process(args, &bridge);
         guard_end(&g);
     }
-    TRY(comm_agree(c, rc));
-    guard_begin(&g);
-    err_hold(); /* all go on without the new process if it dies */
-    rc = connect_sides(m->mpi, 0, bridge, false, &mpi);
-    err_release(false);
-    guard_end(&g);
-    if (comm_all_fine(c, rc == 0)) /* else some may not have connected */
-        return move(m, mpi);
-    fail(c, -ECONNRESET);
-    return -ECONNRESET;
+    rc = comm_agree(c, rc);
+    if (rc == 0) {
+        guard_begin(&g);
+        err_hold(); /* all go on without the new process if it dies */
+        rc = connect_sides(m->mpi, 0, bridge, false, &mpi);
+        err_release(false);
+        guard_end(&g);
+        if (comm_all_fine(c, rc == 0)) { /* else some may not have connected */
+            end_bridge(&bridge, true);
+            return move(m, mpi);
+        }
+        fail(c, -ECONNRESET);
+        rc = -ECONNRESET;
+    }
+    end_bridge(&bridge, false);
+    return rc;
 }
