@@ -2,6 +2,7 @@
  * answers. */
 #ifndef CARD_PAIR_H
 #define CARD_PAIR_H
+#include "base/clock.h"
 #include "card_frames.h"
 #include "check.h"
 #include "hls/core/beat.h"
@@ -159,11 +160,20 @@ static inline void queue_both(struct queued_frame f, const uint8_t *bytes)
         exit(1);
 }
 
+static struct {
+    uint64_t clocks;
+    double seconds;
+} pair_rtl; /* what pair_run() has simulated */
+
 static inline struct shell_run pair_run(void)
 {
     rtl.n_out = c.n_out = 0;
-    struct shell_run a = rtl.ops->run(rtl.shell, &rtl.in, 1 << 26),
-                     b = c.ops->run(c.shell, &c.in, 1 << 26);
+    const double start_s = clock_s();
+    const uint64_t before = rtl.ops->ticks(rtl.shell);
+    struct shell_run a = rtl.ops->run(rtl.shell, &rtl.in, 1 << 26);
+    pair_rtl.seconds += clock_s() - start_s;
+    pair_rtl.clocks += rtl.ops->ticks(rtl.shell) - before;
+    struct shell_run b = c.ops->run(c.shell, &c.in, 1 << 26);
     CHECK(a.quiet && b.quiet && a.beats_in == b.beats_in, "the card does not come to rest");
     return a;
 }

@@ -171,7 +171,8 @@ int main(void)
                     i == CNT_DROP_TEST_IN || i == CNT_DROP_DISABLED;
         CHECK(check_bad || (value > 0) != never, "counter %u is %u", i, value);
     }
-    printf("%llu frames out\n", (unsigned long long)n);
+    printf("%llu frames out; %llu clocks of RTL at %.0f kHz\n", (unsigned long long)n,
+           (unsigned long long)pair_rtl.clocks, 1e-3 * (double)pair_rtl.clocks / pair_rtl.seconds);
     pair_close();
     DONE();
 }
