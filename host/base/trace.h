@@ -1,8 +1,8 @@
 /* trace.h : records time spans by thread in a ring and writes them as a timeline.
  *
  * The file is Chrome's trace JSON, which Perfetto and chrome://tracing show with one process per
- * rank and one row per thread. Spans of one row are nested. Those named TRACE_STEP with bytes are a
- * counter, too. */
+ * rank and one row per thread. Spans of one row are nested. Spans named TRACE_STEP that have bytes
+ * also become a counter. */
 #ifndef TRACE_H
 #define TRACE_H
 #include "base/clock.h"
@@ -22,7 +22,7 @@ struct trace_span {
     int32_t row;
     double begin_s, end_s; /* since trace_start() */
     int64_t number;        /* of the bucket or step; -1: none */
-    int64_t bytes;         /* that were sent; -1: unknown */
+    int64_t bytes;         /* sent; -1: unknown */
 };
 
 /* Allocate room for the last n_spans > 0 spans, and nothing later. Returns 0 or -ENOMEM. */

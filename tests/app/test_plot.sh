@@ -28,6 +28,12 @@ table 'epoch aps: e3m0 aps none: qsgd:4 (test accuracy, %)
 table 'training time, s aps: e3m0 aps (test accuracy, %)
 1.5 25
 4 50' accuracy-time aps.jsonl
+# a resumed run's seconds go on
+{ head -n 5 aps.jsonl && head -n 1 aps.jsonl && echo '{"kind":"epoch","epoch":3,"test_accuracy":0.75,"train_s":1.5}'; } >resumed.jsonl
+table 'training time, s resumed: e3m0 aps (test accuracy, %)
+1.5 25
+4 50
+5.5 75' accuracy-time resumed.jsonl
 table 'epoch aps: e3m0 aps (loss)
 1 1.875
 2 1e-05' loss aps.jsonl
@@ -151,6 +157,19 @@ program accuracy aps.jsonl none.jsonl <<'EOF'
 set title 'Test accuracy' noenhanced
 set xtics 1
 EOF
+# files of other layers, layers without a name, names that are formats
+{ stats 1 0 0 '[1]' 0.5 1 | sed 's/layer0//' && stats 1 1 0 '[1]' 0.25 1; } >'50%s.jsonl'
+program underflow '50%s.jsonl' stats.jsonl <<'EOF'
+set ytics scale 0 noenhanced ('0' 0, 'layer1' 1, 'layer0' 2)
+50 -0.15
+25 2.15
+EOF
+printf '{"kind":"run","codec":"x"}\n{"kind":"epoch","epoch":100,"test_accuracy":1}\n' >late.jsonl
+plot accuracy late.jsonl --out rows.gp || fail 'one late epoch'
+grep -q '^set xtics 1$' rows.gp && fail 'a tick for each of 100 epochs'
+{ echo '{"kind":"run","codec":"x","batch":1}' && echo '{"kind":"step","step":1,"samples_per_s":1e300,"comm_s":0,"codec_s":0}'; } >'0%s.jsonl'
+plot time '0%s.jsonl' --out rows.gp || fail 'bars of no height'
+if ! grep -q '^plot .series' rows.gp || ! grep -qF "'0%%s: x'" rows.gp; then fail "bars of no height: $(cat rows.gp)"; fi
 program accuracy aps.jsonl --title '' </dev/null
 grep -q 'set title' rows.gp && fail 'a title that was not wanted'
 rm rows.gp

@@ -54,13 +54,13 @@ static void test_files(const char *folder)
     CHECK(strstr(text, "\"loss\":0.25}"), "%s", text);
 
     const struct trace_span span = {
-        .name = "scan", .begin_s = 0.0015005, .end_s = 0.0017505, .number = -1};
+        .name = "scan", .begin_s = 0.0015005, .end_s = 0.0017505, .number = -1, .bytes = -1};
     struct file_out out;
     CHECK(file_out_open(&out, path) == 0, "open");
     trace_json_spans(&out, 0, &span, 1);
     CHECK(file_out_commit(&out) == 0, "write");
     read_file(path, text, sizeof text);
-    CHECK(strstr(text, "\"ts\":1500.5,\"dur\":250}"), "%s", text);
+    CHECK(strstr(text, "\"ts\":1500.5,\"dur\":250,\"args\""), "%s", text);
 }
 
 int main(void)

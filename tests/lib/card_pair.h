@@ -163,7 +163,7 @@ static inline void queue_both(struct queued_frame f, const uint8_t *bytes)
 static struct {
     uint64_t clocks;
     double seconds;
-} pair_rtl; /* what pair_run() has simulated */
+} pair_rtl; /* totals of pair_run() */
 
 static inline struct shell_run pair_run(void)
 {

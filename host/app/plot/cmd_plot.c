@@ -15,7 +15,10 @@ static const struct opt opts[] = {
      "File of the chart: FILE.svg, FILE.png or FILE.pdf, drawn by gnuplot, or FILE.gp, the gnuplot "
      "program. Default: print a table.",
      TEXT_AT(out)},
-    {"title", "TEXT", NULL, "Title of the chart. Default: what the kind shows.", TEXT_AT(title)},
+    {"title", "TEXT", NULL,
+     "Title of the chart. Default: what the kind shows, and the part that the names of all series "
+     "share. An empty TEXT: no title.",
+     TEXT_AT(title)},
     {"layers", "NAME,...", NULL,
      "Plot only the layers of these names from files of --stats. s1b0 selects all layers that "
      "begin with s1b0.",

@@ -164,7 +164,7 @@ static int draw(const struct plot *p, int number, struct err_lines *lines, FILE 
  * gnuplot. */
 static int chart(struct plot *p, int *number, bool *missing, FILE *to)
 {
-    const size_t each = plot_thin(p, POINTS_MAX);
+    const size_t each = p->n_ticks ? 1 : plot_thin(p, POINTS_MAX); /* layers are no steps */
     char *svg = NULL;
     size_t bytes = 0;
     struct err_lines why = {.held = false};

@@ -52,6 +52,8 @@ struct plot_file {
     double step;      /* last step seen */
     /* of a training: bytes that a step would send in fp32, and images of a step */
     double fp32_bytes, batch;
+    /* seconds of training: up to the last row, and before the last `run` line */
+    double train_s, earlier_s;
     int tick; /* its bar, from 1; 0: none */
 };
 
@@ -139,7 +141,8 @@ void plot_table(const struct plot *p, FILE *to);
 struct plot_look {
     const char *title;    /* any text */
     const char *terminal; /* "svg ..." */
-    size_t skip;          /* characters of each series' name that the title has */
+    /* characters of each series' name that the title has; of a single series all, and no key */
+    size_t skip;
 };
 
 /* Returns the height in pixels: that of the rows if layers are rows, else `height`. */
@@ -157,7 +160,8 @@ int plot_draw(const struct plot *p, const struct plot_look *look, FILE **chart);
 int plot_svg(const struct plot *p, int number, FILE *to);
 
 /* Draws to a file, which appears when complete: SVG (.svg), PNG (.png), PDF (.pdf) or gnuplot's
- * program (.gp). title: NULL for the kind's. Reports a missing gnuplot. */
+ * program (.gp). title: "" for none; NULL for the kind's, with the part that all names share.
+ * Reports a missing gnuplot. */
 int plot_chart(const struct plot *p, const char *title, const char *path);
 
 #endif

@@ -127,18 +127,23 @@ size_t plot_thin(struct plot *p, size_t most)
 
 int plot_add_layer(struct plot *p, int s, const struct jsonl_in *in, double y)
 {
-    char name[PLOT_NAME];
+    char name[PLOT_NAME], cleaned[PLOT_NAME];
     const double at = plot_real(in, "index");
     if (s < 0)
         return s;
     if (!(at >= 0 && at < PLOT_TICKS && at == floor(at)))
         return ERR(-EINVAL, "cannot plot layer %g: layers are numbered 0 to %d", at,
                    PLOT_TICKS - 1);
-    const int i = (int)at;
+    int i = (int)at;
+    if (!*plot_word(in, "layer", name))
+        snprintf(name, sizeof name, "%d", i);
+    clean(cleaned, name);
     if (!*p->tick[i])
-        clean(p->tick[i], plot_word(in, "layer", name));
+        memcpy(p->tick[i], cleaned, sizeof cleaned);
+    else if (strcmp(p->tick[i], cleaned) != 0) /* files of several models */
+        TRY(i = plot_tick_of(p, name));
     p->n_ticks = i >= p->n_ticks ? i + 1 : p->n_ticks;
-    return plot_add(p, s, at, y);
+    return plot_add(p, s, i, y);
 }
 
 static int by_x(const void *a, const void *b)

@@ -107,7 +107,7 @@ int plot_draw(const struct plot *p, const struct plot_look *look, FILE **chart)
 }
 
 static const struct form {
-    const char *ending, *terminal; /* and the size in pixels, or hundredths of an inch */
+    const char *ending, *terminal; /* terminal: printf format of the size in pixels */
     const char *end;               /* of a whole file */
 } forms[] = {
     {".svg", "svg size %d,%d", "</svg>"},

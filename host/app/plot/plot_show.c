@@ -62,7 +62,8 @@ void plot_table(const struct plot *p, FILE *to)
     free(x);
 }
 
-enum { ROWS_MAX = 200, DOTS_MAX = 200, LEVEL_MAX = 12, WHOLE_MAX = 15, LOG_MIN = 8 };
+enum { ROWS_MAX = 200, ROWS_LEAST = 300 }; /* ROWS_LEAST: pixels */
+enum { DOTS_MAX = 200, LEVEL_MAX = 12, WHOLE_MAX = 15, LOG_MIN = 8 };
 
 /* Layers are rows, from the top: names beside dots can be read, names below a curve cannot. */
 static bool has_rows(const struct plot *p)
@@ -88,13 +89,30 @@ static int rows_of(const struct plot *p, int row[PLOT_TICKS])
     return n;
 }
 
+/* Lines of the key, at most: gnuplot puts 1 to 3 names on a line, by their lengths. */
+static int key_lines(const struct plot *p)
+{
+    size_t longest = 0;
+    for (int s = 0; s < p->n_series && !p->kind->map; s++)
+        longest = strlen(p->series[s].name) > longest ? strlen(p->series[s].name) : longest;
+    const int each = longest <= 22 ? 3 : longest <= 40 ? 2 : 1;
+    return p->kind->map ? 0 : (p->n_series + each - 1) / each;
+}
+
 int plot_height(const struct plot *p, int height)
 {
     int row[PLOT_TICKS];
+    const int more = 18 * (key_lines(p) > 3 ? key_lines(p) - 3 : 0);
     if (!has_rows(p))
-        return height;
-    const int n = rows_of(p, row);
-    return 180 + 18 * (n < ROWS_MAX ? n : ROWS_MAX);
+        return height + more;
+    const int n = rows_of(p, row), rows = 180 + 18 * (n < ROWS_MAX ? n : ROWS_MAX);
+    return (rows < ROWS_LEAST ? ROWS_LEAST : rows) + more;
+}
+
+/* Distance from the middle of the row, so that equal values of several series are all seen. */
+static double beside(const struct plot *p, int s)
+{
+    return 0.6 * ((s + 0.5) / p->n_series - 0.5);
 }
 
 static void data(const struct plot *p, const int *row, FILE *to)
@@ -108,7 +126,7 @@ static void data(const struct plot *p, const int *row, FILE *to)
             if (p->kind->map)
                 fprintf(to, "%s %d %s\n", x, row[s], y);
             else if (row)
-                fprintf(to, "%s %d\n", y, row[(int)p->series[s].point[i].x]);
+                fprintf(to, "%s %.6g\n", y, row[(int)p->series[s].point[i].x] + beside(p, s));
             else
                 fprintf(to, "%s %s\n", x, y);
         }
@@ -118,18 +136,25 @@ static void data(const struct plot *p, const int *row, FILE *to)
 
 /* Splits the text at single quotes, because gnuplot ends a text at a doubled quote that is first or
  * follows another. Line ends would end the command, and some characters would spoil SVG. */
-static void quoted(const char *text, FILE *to)
+static void put_quoted(const char *text, bool is_tick, FILE *to)
 {
     fputc('\'', to);
     for (const char *at = text; *at;) {
         const int n = text_printable(at);
         if (*at == '\'')
             fputs("'.\"'\".'", to);
+        else if (*at == '%' && is_tick)
+            fputs("%%", to);
         else
             fprintf(to, "%.*s", n ? n : 1, n ? at : " ");
         at += n ? n : 1;
     }
     fputc('\'', to);
+}
+
+static void quoted(const char *text, FILE *to)
+{
+    put_quoted(text, false, to);
 }
 
 static void names_below(const struct plot *p, FILE *to)
@@ -138,7 +163,7 @@ static void names_below(const struct plot *p, FILE *to)
             p->n_ticks <= LEVEL_MAX ? "20 right" : "-60");
     for (int i = 0; i < p->n_ticks; i++) {
         fprintf(to, "%s", i ? ", " : "");
-        quoted(p->tick[i], to);
+        put_quoted(p->tick[i], true, to);
         fprintf(to, " %d", i);
     }
     fprintf(to, ")\n");
@@ -153,7 +178,7 @@ static void names_left(const struct plot *p, const int *row, int n, size_t skip,
         if (!*row_name(p, i) || row[i] % each)
             continue;
         fputs(comma, to);
-        quoted(row_name(p, i) + (p->kind->map ? skip : 0), to);
+        put_quoted(row_name(p, i) + (p->kind->map ? skip : 0), true, to);
         fprintf(to, " %d", row[i]);
         comma = ", ";
     }
@@ -176,7 +201,7 @@ static bool is_drawn(const struct plot *p, const struct plot_series *s)
     for (size_t i = 0; i < s->n; i++)
         if (s->point[i].y != 0)
             return true;
-    return !p->kind->bars;
+    return s->n > 0 && !p->kind->bars;
 }
 
 struct range {
@@ -213,7 +238,7 @@ static void lines(const struct plot *p, size_t skip, FILE *to)
     fprintf(to, "plot ");
     for (int s = 0; s < p->n_series; s++) {
         const struct plot_series *of = &p->series[s];
-        if (!is_drawn(p, of))
+        if (!is_drawn(p, of) && !(first && s == p->n_series - 1)) /* gnuplot needs one */
             continue;
         fprintf(to, "%s$series%d using %s", first ? "" : ", \\\n     ", s, style_of(p, of));
         if (p->kind->map) {
@@ -250,7 +275,9 @@ static void whole_ticks(const struct plot *p, struct range x, FILE *to)
         for (size_t i = 0; i < p->series[s].n; i++)
             if (p->series[s].point[i].x != floor(p->series[s].point[i].x))
                 return;
-    if (x.most - x.least <= WHOLE_MAX)
+    const double from = p->kind->x_from_zero ? fmin(x.least, 0) : x.least;
+    const bool one = x.least == x.most; /* axis() makes the range as wide as |x| */
+    if (x.most - from <= WHOLE_MAX && !(one && fabs(x.most) > WHOLE_MAX))
         fprintf(to, "set xtics 1\n");
 }
 
@@ -258,6 +285,8 @@ static void rows(const struct plot *p, const int *row, int n, size_t skip, FILE 
 {
     const struct range x = range_of(p, false);
     names_left(p, row, n, skip, to);
+    if (p->kind->map)
+        whole_ticks(p, x, to);
     if (p->kind->map)
         fprintf(to,
                 "set xrange [%.9g:%.9g]\nset cbrange [0:*]\nset cblabel '%s'\n"

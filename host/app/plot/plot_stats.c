@@ -194,7 +194,17 @@ int plot_accuracy_row(struct plot *p, struct plot_file *f, const struct jsonl_in
 
 int plot_accuracy_time_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
 {
-    return curve(p, f, in, "epoch", "train_s", "test_accuracy", 100);
+    const double train_s = plot_real(in, "train_s");
+    if (jsonl_in_is(in, "run"))
+        f->earlier_s = f->train_s;
+    else if (isfinite(train_s))
+        f->train_s = f->earlier_s + train_s;
+    if (!is_of(f, in, "epoch") || !isfinite(train_s))
+        return 0;
+    const int s = plot_series_here(p, f, plot_file_name(f));
+    TRY(s);
+    TRY(plot_add(p, s, f->train_s, 100 * plot_real(in, "test_accuracy")));
+    return 1;
 }
 
 int plot_loss_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)

@@ -20,7 +20,8 @@ int train_trace_open(struct train *t)
     if (!t->trace_block)
         return -ENOMEM;
     reducer_set_trace(t->job.reducer, t->trace);
-    if (!t->on_gpu) /* which computes later than it is asked to */
+    /* A GPU computes after the call returns. */
+    if (!t->on_gpu)
         nn_model_trace(t->model, t->trace);
     return 0;
 }
