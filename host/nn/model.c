@@ -310,18 +310,16 @@ void nn_model_trace(struct nn_model *m, struct trace *trace)
     m->trace = trace;
 }
 
-/* "conv s0b0.conv1 forward"; layers without weights have a number: "relu 7 forward" */
+/* "conv s0b0.conv1 forward"; the name of a layer without weights has its kind: "relu6 forward" */
 static void add_span(const struct nn_model *m, int i, const char *pass, double start_s)
 {
-    const struct node *node = &m->nodes[i];
-    char name[64], number[16];
+    char name[64];
     if (!m->trace)
         return;
-    snprintf(number, sizeof number, "%d", i);
-    const char *layer = node->n_params ? m->params[node->first_param].name : number;
-    const char *dot = node->n_params ? strrchr(layer, '.') : NULL;
-    snprintf(name, sizeof name, "%s %.*s %s", node->kind->name,
-             dot ? (int)(dot - layer) : (int)strlen(layer), layer, pass);
+    const struct nn_output layer = nn_model_output(m, i - 1);
+    const bool named = m->nodes[i].n_params > 0;
+    snprintf(name, sizeof name, "%s%s%s %s", named ? layer.kind : "", named ? " " : "", layer.name,
+             pass);
     trace_add(m->trace, TRACE_MAIN, name, -1, start_s);
 }
 
@@ -329,9 +327,9 @@ void graph_forward(struct nn_model *m, int batch, bool train)
 {
     m->ops->weights(m->ctx);
     for (int i = 1; i < m->n_nodes; i++) {
-        const double start_s = m->trace ? clock_s() : 0;
         if (!train && !m->nodes[i].in_eval)
             continue;
+        const double start_s = m->trace ? clock_s() : 0;
         m->nodes[i].kind->forward(m, &m->nodes[i], batch, train);
         add_span(m, i, "forward", start_s);
     }

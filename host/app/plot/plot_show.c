@@ -93,16 +93,18 @@ static int rows_of(const struct plot *p, int row[PLOT_TICKS])
 static int key_lines(const struct plot *p)
 {
     size_t longest = 0;
-    for (int s = 0; s < p->n_series && !p->kind->map; s++)
+    if (p->kind->map)
+        return 0;
+    for (int s = 0; s < p->n_series; s++)
         longest = strlen(p->series[s].name) > longest ? strlen(p->series[s].name) : longest;
     const int each = longest <= 22 ? 3 : longest <= 40 ? 2 : 1;
-    return p->kind->map ? 0 : (p->n_series + each - 1) / each;
+    return (p->n_series + each - 1) / each;
 }
 
 int plot_height(const struct plot *p, int height)
 {
     int row[PLOT_TICKS];
-    const int more = 18 * (key_lines(p) > 3 ? key_lines(p) - 3 : 0);
+    const int names = key_lines(p), more = names > 3 ? 18 * (names - 3) : 0;
     if (!has_rows(p))
         return height + more;
     const int n = rows_of(p, row), rows = 180 + 18 * (n < ROWS_MAX ? n : ROWS_MAX);
@@ -285,15 +287,15 @@ static void rows(const struct plot *p, const int *row, int n, size_t skip, FILE 
 {
     const struct range x = range_of(p, false);
     names_left(p, row, n, skip, to);
-    if (p->kind->map)
-        whole_ticks(p, x, to);
-    if (p->kind->map)
-        fprintf(to,
-                "set xrange [%.9g:%.9g]\nset cbrange [0:*]\nset cblabel '%s'\n"
-                "set palette defined (0 '#f4f7fb', 0.5 '#3b7dd8', 1 '#0b2a5c')\n",
-                x.least - 0.5, x.most + 0.5, p->kind->y);
-    else
+    if (!p->kind->map) {
         axis('x', range_of(p, true), p->kind->log_y ? "x" : NULL, p->kind->from_zero, to);
+        return;
+    }
+    whole_ticks(p, x, to);
+    fprintf(to,
+            "set xrange [%.9g:%.9g]\nset cbrange [0:*]\nset cblabel '%s'\n"
+            "set palette defined (0 '#f4f7fb', 0.5 '#3b7dd8', 1 '#0b2a5c')\n",
+            x.least - 0.5, x.most + 0.5, p->kind->y);
 }
 
 static void curves(const struct plot *p, FILE *to)

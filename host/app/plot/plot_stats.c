@@ -172,19 +172,23 @@ static bool is_of(struct plot_file *f, const struct jsonl_in *in, const char *ki
     if (jsonl_in_is(in, "run")) {
         f->fp32_bytes = plot_real(in, "fp32_sent_bytes");
         f->batch = plot_real(in, "batch");
+        f->earlier_s = f->train_s;
     }
     return jsonl_in_is(in, kind);
+}
+
+static int add_to_curve(struct plot *p, const struct plot_file *f, double x, double y)
+{
+    const int s = plot_series_here(p, f, plot_file_name(f));
+    TRY(s);
+    TRY(plot_add(p, s, x, y));
+    return 1;
 }
 
 static int curve(struct plot *p, struct plot_file *f, const struct jsonl_in *in, const char *kind,
                  const char *x, const char *y, double times)
 {
-    if (!is_of(f, in, kind))
-        return 0;
-    const int s = plot_series_here(p, f, plot_file_name(f));
-    TRY(s);
-    TRY(plot_add(p, s, plot_real(in, x), times * plot_real(in, y)));
-    return 1;
+    return is_of(f, in, kind) ? add_to_curve(p, f, plot_real(in, x), times * plot_real(in, y)) : 0;
 }
 
 int plot_accuracy_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
@@ -195,16 +199,11 @@ int plot_accuracy_row(struct plot *p, struct plot_file *f, const struct jsonl_in
 int plot_accuracy_time_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
 {
     const double train_s = plot_real(in, "train_s");
-    if (jsonl_in_is(in, "run"))
-        f->earlier_s = f->train_s;
-    else if (isfinite(train_s))
-        f->train_s = f->earlier_s + train_s;
-    if (!is_of(f, in, "epoch") || !isfinite(train_s))
+    const bool is_epoch = is_of(f, in, "epoch");
+    if (!isfinite(train_s))
         return 0;
-    const int s = plot_series_here(p, f, plot_file_name(f));
-    TRY(s);
-    TRY(plot_add(p, s, f->train_s, 100 * plot_real(in, "test_accuracy")));
-    return 1;
+    f->train_s = f->earlier_s + train_s;
+    return is_epoch ? add_to_curve(p, f, f->train_s, 100 * plot_real(in, "test_accuracy")) : 0;
 }
 
 int plot_loss_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
