@@ -320,10 +320,11 @@ module admit #(
       end
     end
     finishing_at_q <= finishing_q[at];
-    for (int s = 0; s < Slots; s++) begin
-      if (fin_valid_o && SlotW'(s) == fin_slot_o) finishing_q[s] <= 1'b1;
-      if (done_valid_i && SlotW'(s) == done_slot_i) finishing_q[s] <= 1'b0;
-    end
+    // loops: as `finishing_q[fin_slot_o] <= 1'b1` it would be slower
+    if (fin_valid_o)
+      for (int s = 0; s < Slots; s++) if (SlotW'(s) == fin_slot_o) finishing_q[s] <= 1'b1;
+    if (done_valid_i)
+      for (int s = 0; s < Slots; s++) if (SlotW'(s) == done_slot_i) finishing_q[s] <= 1'b0;
     if (rst_i) begin
       state_q     <= Reset;
       clear_q     <= '0;

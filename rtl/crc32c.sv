@@ -1,11 +1,16 @@
 // crc32c: computes the CRC32C state after `Bits` data bits, lowest first, then `Then` zero bits.
-// Starts from state 0. Combinational.
+// Starts from state 0.
 // Another start state acts like its XOR into the first 32 data bits. CRC is linear, so the state
 // after n data bits d is crc32c#(n)(d) ^ crc32c#(32, n - 32)(state before).
 module crc32c #(
   parameter int Bits = 512,
-  parameter int Then = 0
+  parameter int Then = 0,
+  // 0: combinational, clk_i and en_i unused. 1: crc_o is a register, of data_i in the last clock
+  // with en_i. A simulator then computes it only in these clocks.
+  parameter int Register = 0
 ) (
+  input  logic            clk_i,
+  input  logic            en_i,
   input  logic [Bits-1:0] data_i,
   output logic [31:0]     crc_o
 );
@@ -24,6 +29,14 @@ module crc32c #(
 
   for (genvar r = 0; r < 32; r++) begin : g_row
     localparam bit [Bits-1:0] Row = row(5'(r));
-    assign crc_o[r] = ^(data_i & Row);
+    if (Register != 0) begin : g_register
+      always_ff @(posedge clk_i) if (en_i) crc_o[r] <= ^(data_i & Row);
+    end else begin : g_wire
+      assign crc_o[r] = ^(data_i & Row);
+    end
+  end
+  if (Register == 0) begin : g_unused
+    logic unused;
+    assign unused = clk_i ^ en_i;
   end
 endmodule

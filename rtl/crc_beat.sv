@@ -15,18 +15,18 @@ module crc_beat #(
   // crc_o includes the flit of two clocks ago, no later one
   output logic         valid_o
 );
-  logic [31:0] data_crc, data_crc_q, stepped, state_q, state_d;
+  logic [31:0] data_crc_q, stepped, state_q, state_d;
   logic        valid_q, first_q, part_q, known_q;
 
-  crc32c #(.Bits(Flit)) u_data (.data_i(data_i), .crc_o(data_crc));
-  crc32c #(.Bits(32), .Then(Flit - 32)) u_step (.data_i(state_q | {32{first_q}}), .crc_o(stepped));
+  crc32c #(.Bits(Flit), .Register(1)) u_data (.clk_i, .en_i(valid_i), .data_i, .crc_o(data_crc_q));
+  crc32c #(.Bits(32), .Then(Flit - 32)) u_step (
+    .clk_i, .en_i(1'b0), .data_i(state_q | {32{first_q}}), .crc_o(stepped));
 
   assign state_d = (part_q ? state_q : stepped) ^ data_crc_q;
   assign crc_o   = ~state_q;
   assign valid_o = known_q;
 
   always_ff @(posedge clk_i) begin
-    data_crc_q <= data_crc;
     first_q    <= first_i;
     part_q     <= part_i;
     valid_q    <= valid_i && !rst_i;
@@ -47,7 +47,7 @@ module crc_beat #(
     want = part_q ? '0 : first_q ? '1 : state_q;
     for (int i = 0; i < Flit; i++)
       want = (want >> 1) ^ (want[0] != (at_q == 10'(i)) ? 32'h82f63b78 : 32'd0);
-    assert (state_d == (part_q ? state_q ^ want : want));
+    if (valid_q) assert (state_d == (part_q ? state_q ^ want : want));
   end
 `endif
 endmodule

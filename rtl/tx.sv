@@ -181,8 +181,9 @@ module tx #(
     s_rank_q <= s_load ? send_lowest : lowest;
     s_none_q <= s_load ? send_mask_i == '0 : s_mask_q == '0;
     if (s_load) s_mask_q <= send_mask_i;
-    for (int r = 0; r < Ranks; r++)
-      if (begins && !pick_a && (s_group_q || RankW'(r) == s_rank_q)) s_mask_q[r] <= 1'b0;
+    if (begins && !pick_a)
+      for (int r = 0; r < Ranks; r++)
+        if (s_group_q || RankW'(r) == s_rank_q) s_mask_q[r] <= 1'b0;
     if (s_done) s_full_q <= 1'b0;
     if (s_load) begin
       s_full_q   <= 1'b1;

@@ -56,7 +56,7 @@ module tx_header #(
         fields_q[nc_pkg::PKT_RANK +: 16] <= group_i ? nc_pkg::PKT_TO_GROUP[15:0] : 16'(rank_i);
       end
       crc32c #(.Bits(Fields)) u_crc (
-        .data_i({fields_q[Fields-1:32], ~fields_q[31:0]}), .crc_o(crc));
+        .clk_i, .en_i(1'b0), .data_i({fields_q[Fields-1:32], ~fields_q[31:0]}), .crc_o(crc));
       assign flit_o = {~crc, fields_q};
       logic unused;
       assign unused = load_i ^ next_i;
@@ -67,7 +67,7 @@ module tx_header #(
       logic [All-1:0]  left_q;
       logic [At-1:0]   at_q;
       logic [31:0]     crc_q, crc, data_crc, stepped;
-      logic [Flit-1:0] behind;
+      logic [Flit-1:0] crc_data;
       always_ff @(posedge clk_i) begin
         if (next_i) begin
           left_q <= left_q >> Flit;
@@ -82,9 +82,9 @@ module tx_header #(
           crc_q  <= '0;
         end
       end
-      assign behind = left_q[Flit-1:0] ^ (at_q == '0 ? Flit'(64'hffff_ffff_0000_0000) : '0);
-      crc32c #(.Bits(Flit)) u_data (.data_i(behind), .crc_o(data_crc));
-      crc32c #(.Bits(32), .Then(Flit - 32)) u_step (.data_i(crc_q), .crc_o(stepped));
+      assign crc_data = left_q[Flit-1:0] ^ (at_q == '0 ? Flit'(64'hffff_ffff_0000_0000) : '0);
+      crc32c #(.Bits(Flit)) u_data (.clk_i, .en_i(1'b0), .data_i(crc_data), .crc_o(data_crc));
+      crc32c #(.Bits(32), .Then(Flit - 32)) u_step (.clk_i, .en_i(1'b0), .data_i(crc_q), .crc_o(stepped));
       assign crc    = data_crc ^ stepped;
       assign flit_o = {at_q == '1 ? ~crc : left_q[Flit +: 32], left_q[Flit-1:32]};
     end

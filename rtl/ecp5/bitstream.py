@@ -25,13 +25,17 @@ SHOWN = ('TRELLIS_COMB', 'TRELLIS_FF', 'TRELLIS_RAMW', 'DP16KD', 'TRELLIS_IO', '
 # `check` would take minutes to name the card's 300,000 objects.
 SYNTH = 'synth_ecp5 -abc9 -nowidelut -run :check'
 CHECKED = 'hierarchy -check; stat; check -noinit; blackbox =A:whitebox'
-Board = namedtuple('Board', 'name kind top mhz options')
+Board = namedtuple('Board', 'name kind top mhz pins params options')
 
 
 def boards():
     with open(os.environ.get('BOARDS', os.path.join(HERE, 'boards.list')), encoding='utf-8') as f:
         lines = [line.split() for line in f if line.strip() and not line.startswith('#')]
-    return {name: Board(name, kind, top, float(mhz), options) for name, kind, top, mhz, *options in lines}
+    found = {}
+    for name, kind, top, mhz, pins, *rest in lines:
+        params = [word for word in rest if '=' in word]
+        found[name] = Board(name, kind, top, float(mhz), pins, params, [word for word in rest if word not in params])
+    return found
 
 
 def sources(board):
@@ -69,6 +73,11 @@ def yosys(what, script, folder, log):
     return f'{what}: {took}'
 
 
+def with_params(top, params):
+    """Returns Yosys' commands that set parameters of TOP."""
+    return ''.join(f'chparam -set {p.replace("=", " ")} {top}; ' for p in params)
+
+
 def piece(top, params, folder):
     """Writes TOP between registers as netlist.json and TOP alone as piece.json.
 
@@ -76,8 +85,7 @@ def piece(top, params, folder):
     """
     pkg = f'read_verilog -sv {B}/rtl/nc_pkg.sv'
     where = 'rtl/ecp5' if os.path.exists(f'rtl/ecp5/{top}.sv') else 'rtl'
-    chparam = ''.join(f'chparam -set {p.replace("=", " ")} {top}; ' for p in params)
-    done = yosys(f'synthesis of {top}', f'{pkg} {where}/{top}.sv; {chparam}hierarchy -libdir rtl -top {top}; rename -top {top}; '
+    done = yosys(f'synthesis of {top}', f'{pkg} {where}/{top}.sv; {with_params(top, params)}hierarchy -libdir rtl -top {top}; rename -top {top}; '
                  f'{SYNTH} -top {top}; {CHECKED}; write_json {folder}/piece.json', folder, 'synthesis.log')
     with open(f'{folder}/between.v', 'w', encoding='utf-8') as f:
         made = tools.subprocess.run([sys.executable, f'{HERE}/between.py', f'{folder}/piece.json', top], stdout=f, check=False)
@@ -93,16 +101,15 @@ def card(board, folder):
     """Writes the whole card as netlist.json; returns a line for the report."""
     no_core = 'rtl/ecp5/no_core.sv' if board.kind == 'bare' else ''
     return yosys(f'synthesis of {board.top}{" without its core" if no_core else ", 8 minutes of a core"}',
-                 f'read_verilog -sv {B}/rtl/nc_pkg.sv {no_core} rtl/shell/{board.top}.sv; hierarchy -libdir rtl -libdir rtl/shell -libdir {B}/shell '
-                 f'-top {board.top}; {SYNTH} -top {board.top}; {CHECKED}; write_json {folder}/netlist.json', folder, 'synthesis.log')
+                 f'read_verilog -sv {B}/rtl/nc_pkg.sv {no_core} rtl/shell/{board.top}.sv; {with_params(board.top, board.params)}'
+                 f'hierarchy -libdir rtl -libdir rtl/shell -libdir {B}/shell -top {board.top}; rename -top {board.top}; {SYNTH} -top {board.top}; {CHECKED}; write_json {folder}/netlist.json', folder, 'synthesis.log')
 
 
 def route(board, seed, folder, bin_folder):
     """Places and routes netlist.json. Returns (nextpnr's report, a line for the report)."""
     pins = ['--lpf-allow-unconstrained']
     if board.kind != 'piece':
-        lpf = f'{board.name}.lpf' if os.path.exists(f'{HERE}/{board.name}.lpf') else 'ecpix5.lpf'
-        with open(f'{HERE}/{lpf}', encoding='utf-8') as f, open(f'{folder}/pins.lpf', 'w', encoding='utf-8') as to:
+        with open(f'{HERE}/{board.pins}', encoding='utf-8') as f, open(f'{folder}/pins.lpf', 'w', encoding='utf-8') as to:
             to.write(f.read())
         pins = ['--lpf', 'pins.lpf']
     what = f'placing and routing, seed {seed}'
@@ -129,7 +136,7 @@ def clock_lines(report):
 
 
 def make(board, folder, bin_folder, versions, key):
-    done = [card(board, folder) if board.kind != 'piece' else piece(board.top, [], folder)]
+    done = [card(board, folder) if board.kind != 'piece' else piece(board.top, board.params, folder)]
     for seed in SEEDS:
         report, step = route(board, seed, folder, bin_folder)
         good, clocks = clock_lines(report)

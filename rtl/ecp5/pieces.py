@@ -16,7 +16,7 @@ sys.dont_write_bytecode = True  # no __pycache__ among sources
 import bitstream
 import tools
 
-BOARD = bitstream.Board('piece', 'piece', '', 200, '--um5g-85k --package CABGA554 --speed 8'.split())
+BOARD = bitstream.Board('piece', 'piece', '', 200, '-', [], '--um5g-85k --package CABGA554 --speed 8'.split())
 
 
 def routed_path(report):

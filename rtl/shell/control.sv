@@ -196,8 +196,9 @@ module control #(
     endcase
     crc_data = tx_step ? out_data_o : in_data_i;
   end
-  crc32c #(.Bits(32)) u_crc (.data_i(crc_data ^ ((tx_step ? tx_first : rx_first) ? '1 : crc_q)),
-                             .crc_o(crc));
+  crc32c #(.Bits(32)) u_crc (
+    .clk_i, .en_i(1'b0), .data_i(crc_data ^ ((tx_step ? tx_first : rx_first) ? '1 : crc_q)),
+    .crc_o(crc));
 
   // Lengths must be equal, or the answer could exceed the request.
   assign repeated = hit_q && own_sequence == sequence_in && as_long_q;

@@ -2,7 +2,7 @@
 """generate.py: generates LiteEth's part of a card's shell: MAC, ARP, ICMP, IP, UDP.
 
 Writes FOLDER/eth_VARIANT.v, with a data path of 32 bits. VARIANT is sim (for Verilator: the ports
-carry the MAC's words, with preamble and CRC) or ecpix5 (RGMII, a PHY of that board).
+carry the MAC's words, with preamble and CRC) or rgmii (a PHY by RGMII, on an ECP5).
 Differences from LiteEth and liteeth_gen:
   - eth_guard.sv between the MAC and the layers above passes only complete, correct frames
   - arp_table.sv replaces LiteEth's table, where one address that does not answer blocks all frames
@@ -49,7 +49,7 @@ COMMON = [
 ]
 VARIANTS = {
     "sim": [both_ways("phy", WORD)],
-    "ecpix5": [
+    "rgmii": [
         ports("rgmii_clocks", [("tx", 1), ("rx", 1)]),
         ports("rgmii", [("rst_n", 1), ("mdio", 1), ("mdc", 1), ("rx_ctl", 1), ("rx_data", 4), ("tx_ctl", 1), ("tx_data", 4)]),
     ],
@@ -142,7 +142,7 @@ class Shell(LiteXModule):
         if variant == "sim":
             self.ethphy = SimPhy(ask("phy"))
         else:
-            # As in litex-boards, the board's PHY delays only the transmit clock.
+            # As litex-boards has it for the ECPIX-5 and the ButterStick: only the transmit clock is delayed here.
             from liteeth.phy.ecp5rgmii import LiteEthPHYRGMII
             self.ethphy = LiteEthPHYRGMII(ask("rgmii_clocks"), ask("rgmii"), tx_delay=2e-9, rx_delay=0, with_hw_init_reset=False)
         liteeth.mac.LiteEthMACCore = GuardedMac

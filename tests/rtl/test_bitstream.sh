@@ -56,7 +56,7 @@ else
     echo 'no namespaces here: a full disk was left out'
 fi
 
-echo 'lane piece lane 900 --um5g-85k --package CABGA554 --speed 8' >"$dir/list"
+echo 'lane piece lane 900 - --um5g-85k --package CABGA554 --speed 8' >"$dir/list"
 SEEDS=1 BOARDS=$dir/list refuses 1 'no seed of 1 holds the clock' make_it "$dir" lane
 [ "$(sha256sum "$dir/ecp5/lane/lane.bit" | cut -d ' ' -f 1)" = "$sum" ] || say 'a clock that did not hold left another bitstream'
 

@@ -198,7 +198,8 @@ static void run_batch(int close, uint64_t n_good)
                                                                                    fates_c = 0;
     counters_of(&rtl, a);
     counters_of(&c, b);
-    pair_run();
+    const struct shell_run run = pair_run();
+    narrow = run.flits_in > run.beats_in;
     if (!close)
         same_frames();
     counters_of(&rtl, a2);
@@ -307,8 +308,10 @@ int main(int argc, char **argv)
           (unsigned long long)total[CNT_DROP_DISABLED]);
     complete();
 
+    /* admit takes headers faster than a card of less than 64 bytes a clock receives them */
     for (uint32_t i = CNT_IN_RESENT; i < REG_COUNTERS; i++)
-        CHECK(total[i] > 0 || i == CNT_LOST_TEST_OUT, "counter %u was never reached", i);
+        CHECK(total[i] > 0 || i == CNT_LOST_TEST_OUT || (i == CNT_DROP_ROOM && narrow),
+              "counter %u was never reached", i);
     printf("%d bad frames: %llu dropped for want of room, %llu not answered\n",
            (n_batches + 2) * BATCH, (unsigned long long)total[CNT_DROP_ROOM],
            (unsigned long long)total[CNT_LOST_NAK]);

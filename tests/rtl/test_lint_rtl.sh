@@ -55,7 +55,7 @@ for file in "${1:-rtl}"/*.sv "${1:-rtl}"/memory/*.sv "${1:-rtl}"/shell/*.sv; do
     case $module in
     prove_*) continue ;;
     card_sim) [ -e "$B/shell/eth_sim.v" ] || { echo 'skip: no LiteEth (make shell): card_sim' && continue; } ;;
-    card_ecpix5) continue ;; # contains ECP5 cells
+    card_rgmii) continue ;; # contains ECP5 cells
     esac
     n=$((n + 1))
     lint "${1:-rtl}" "$module" || bad=$((bad + 1))

@@ -1,12 +1,16 @@
-// card_ecpix5: the card for the ECPIX-5 board (LFE5UM5G-85F): 100 MHz in, 50 MHz inside, RGMII.
-module card_ecpix5 #(
+// card_rgmii: the card for an ECP5 board with a Gigabit PHY (RGMII); 50 MHz inside.
+// rtl/ecp5/boards.list has the boards and their parameters.
+module card_rgmii #(
   parameter logic [47:0] Mac     = 48'h026e_6300_0032,
   parameter logic [31:0] Ip      = 32'h0a00_0032,    // 10.0.0.50
   parameter logic [15:0] Port    = 16'd20035,     // UDP port for frames
   parameter logic [15:0] Control = 16'd20036,     // UDP port for control
-  parameter int LaneBytes = nc_pkg::BEAT_BYTES    // see nic_core
+  parameter int LaneBytes = 8,                    // see nic_core
+  // of the PLL: 50 MHz = clk_i / InDiv * FbDiv; clk_i / InDiv of at least 10 MHz
+  parameter int InDiv = 2,
+  parameter int FbDiv = 1
 ) (
-  input  logic       clk100_i,
+  input  logic       clk_i,
   input  logic       rst_n_i,
   input  logic       rgmii_rxc_i,
   input  logic       rgmii_rx_ctl_i,
@@ -21,7 +25,7 @@ module card_ecpix5 #(
 );
   logic       clk, locked, rst;
   logic [3:0] reset_q = 4'hf;
-  pll50 u_pll (.clkin(clk100_i), .clkout0(clk), .locked(locked));
+  pll50 #(.InDiv(InDiv), .FbDiv(FbDiv)) u_pll (.clkin(clk_i), .clkout0(clk), .locked(locked));
   always_ff @(posedge clk) reset_q <= {reset_q[2:0], !(locked && rst_n_i)};
   assign rst   = reset_q[3];
   assign led_o = !locked;
@@ -44,7 +48,7 @@ module card_ecpix5 #(
   logic [3:0]  ask_last_be, ask_error, answer_last_be;
   logic        ask_last, ask_valid, ask_ready, answer_last, answer_valid, answer_ready;
 
-  eth_ecpix5 u_eth (
+  eth_rgmii u_eth (
     .sys_clock(clk), .sys_reset(rst), .mac_address(Mac), .ip_address(Ip), .frames_port(Port),
     .control_port(Control), .guard_count(),
     .rgmii_clocks_rx(rgmii_rxc_i), .rgmii_clocks_tx(rgmii_txc_o), .rgmii_mdc(rgmii_mdc_o),
