@@ -18,7 +18,8 @@ module crc_beat #(
   logic [31:0] data_crc_q, stepped, state_q, state_d;
   logic        valid_q, first_q, part_q, known_q;
 
-  crc32c #(.Bits(Flit), .Register(1)) u_data (.clk_i, .en_i(valid_i), .data_i, .crc_o(data_crc_q));
+  crc32c #(.Bits(Flit), .Register(1)) u_data (
+    .clk_i, .en_i(valid_i), .data_i, .crc_o(data_crc_q));
   crc32c #(.Bits(32), .Then(Flit - 32)) u_step (
     .clk_i, .en_i(1'b0), .data_i(state_q | {32{first_q}}), .crc_o(stepped));
 

@@ -84,7 +84,8 @@ module tx_header #(
       end
       assign crc_data = left_q[Flit-1:0] ^ (at_q == '0 ? Flit'(64'hffff_ffff_0000_0000) : '0);
       crc32c #(.Bits(Flit)) u_data (.clk_i, .en_i(1'b0), .data_i(crc_data), .crc_o(data_crc));
-      crc32c #(.Bits(32), .Then(Flit - 32)) u_step (.clk_i, .en_i(1'b0), .data_i(crc_q), .crc_o(stepped));
+      crc32c #(.Bits(32), .Then(Flit - 32)) u_step (
+        .clk_i, .en_i(1'b0), .data_i(crc_q), .crc_o(stepped));
       assign crc    = data_crc ^ stepped;
       assign flit_o = {at_q == '1 ? ~crc : left_q[Flit +: 32], left_q[Flit-1:32]};
     end

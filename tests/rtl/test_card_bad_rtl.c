@@ -185,6 +185,7 @@ static void a_bad_frame(int close)
 }
 
 static uint64_t total[REG_COUNTERS];
+static int narrow; /* the card takes less than a beat a clock */
 
 static int is_fate(uint32_t i)
 {
