@@ -1,6 +1,6 @@
 #!/bin/sh
 # test_lanes_rtl.sh : with `long`, runs tests of the tile and the card on modules of 8, 16 and 32
-# bytes a clock (LaneBytes), and of the card with LiteEth, if that is installed, on 8.
+# bytes a clock (LaneBytes), and of the card with LiteEth, if that is installed, on 32.
 # test_by8_*_rtl are quick tests.
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
@@ -15,7 +15,7 @@ for bytes in 8 16 32; do
         [ ! -e "$B/$built" ] || cp -a "$B/$built" "$dir/$built"
     done
     tests='tile tile8 narrow card card_bad card_stop card_flow narrow_card'
-    [ $bytes != 8 ] || [ ! -e "$B/shell/eth_sim.v" ] || tests="$tests shell"
+    [ $bytes != 32 ] || [ ! -e "$B/shell/eth_sim.v" ] || tests="$tests shell"
     for name in $tests; do
         make -s B="$dir" VFLAGS="--cc --build -O3 --unroll-count 12 --x-assign fast --x-initial fast -Wno-fatal -GLaneBytes=$bytes" \
             "$dir/tests/test_${name}_rtl" && "$dir/tests/test_${name}_rtl" >"$dir/said" 2>&1 && continue
