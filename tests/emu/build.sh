@@ -5,11 +5,11 @@
 #        build.sh check FILE.cu...          only looks for warnings in these files and the emulator;
 #                                           what has none is remembered in OBJECTS
 # Environment: CXX, SAN=address,undefined (sanitizers), JOBS (parallel compilers, 1), LEVEL (of
-# optimisation, 1), V=1 (shows the commands), OBJECTS (a folder instead of LIBRARY.so.d/),
+# optimisation: 1, of the emulator itself 3), V=1 (shows the commands), OBJECTS (a folder instead of LIBRARY.so.d/),
 # RACES=1 (the library finds races between threads of a kernel, emu_races.cpp; g++).
 set -euo pipefail
 CXX=${CXX:-g++}
-flags=(-DHAVE_NCCL -DHAVE_NN -std=c++17 "-O${LEVEL-1}" -g -fPIC -ffp-contract=off -fno-math-errno -Wall -Werror -Wno-unknown-pragmas -Wno-unused-label -Wno-sign-compare -Wno-parentheses
+flags=(-DHAVE_NCCL -DHAVE_NN -std=c++17 -g1 -fPIC -ffp-contract=off -fno-math-errno -Wall -Werror -Wno-unknown-pragmas -Wno-unused-label -Wno-sign-compare -Wno-parentheses
     -Wno-format-truncation -Wno-unused-function -Wno-unused-variable -D_GNU_SOURCE -DNARROWCAST_EMULATED)
 [[ $CXX != *clang* ]] || flags+=(-Wno-unknown-warning-option -Wno-pass-failed)
 # Unaligned addresses trap and emu_chip.cpp reports them.
@@ -29,11 +29,12 @@ rewrite() {
 }
 
 compile() {
-    local source=$2 hooks=() how=(-o "$1.new" -c)
+    local source=$2 level=${LEVEL-1} hooks=() how=(-o "$1.new" -c)
     [ "$out" != check ] || how=(-fsyntax-only)
     [[ $2 != *.cu ]] || source=$1.cpp
     [[ -z ${RACES-} || $2 != *.cu ]] || hooks=(-fsanitize=thread -Wno-tsan --param tsan-distinguish-volatile=1)
-    run "$CXX" "${flags[@]}" ${hooks[@]+"${hooks[@]}"} "-I$copies" -Itests/emu -I. "-I$(dirname "$2")" -MMD -MP -MT "$1" -MF "$1.d" "${how[@]}" "$source"
+    [[ $2 == *.cu ]] || level=${LEVEL-3}
+    run "$CXX" "${flags[@]}" "-O$level" ${hooks[@]+"${hooks[@]}"} "-I$copies" -Itests/emu -I. "-I$(dirname "$2")" -MMD -MP -MT "$1" -MF "$1.d" "${how[@]}" "$source"
     if [ "$out" = check ]; then touch "$1"; else mv "$1.new" "$1"; fi
 }
 
@@ -52,9 +53,9 @@ folder=${OBJECTS:-$out.d}
 copies=$folder/copies
 mkdir -p "$copies"
 for f in device/*/*.cuh; do rewrite "$f" "$copies/$f"; done
-if [ "$(cat "$folder/flags" 2>/dev/null)" != "$CXX ${flags[*]}" ]; then
+if [ "$(cat "$folder/flags" 2>/dev/null)" != "$CXX -O${LEVEL-} ${flags[*]}" ]; then
     rm -f "$folder"/*.o
-    echo "$CXX ${flags[*]}" >"$folder/flags"
+    echo "$CXX -O${LEVEL-} ${flags[*]}" >"$folder/flags"
 fi
 set -- "$@" tests/emu/*.cpp
 objects=()

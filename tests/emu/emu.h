@@ -58,7 +58,8 @@ struct emu_shape {
 /* thread: the kernel with bound arguments, called once per thread. kernel: its address. */
 cudaError_t emu_launch(const char *name, const void *kernel, const emu_shape &shape,
                        std::function<void()> thread);
-void emu_run_grid(const char *name, const emu_shape &shape, const std::function<void()> &thread);
+void emu_run_grid(const char *name, const void *kernel, const emu_shape &shape,
+                  const std::function<void()> &thread);
 
 /* *base, *bytes: the allocation with p, if p is in device memory. */
 bool emu_find(const void *p, char **base, size_t *bytes);

@@ -15,11 +15,10 @@ int emu_lane()
     return emu_now.runs->running->thread % 32;
 }
 
-static void emu_become(emu_block *b, int thread)
+static void emu_begin(emu_block *b, int thread)
 {
     const unsigned t = (unsigned)thread, x = emu_now.block_dim.x, y = emu_now.block_dim.y;
-    (void)b;
-    emu_now.thread = {t % x, t / x % y, t / (x * y)};
+    b->lanes[(size_t)thread].place = emu_now.thread = {t % x, t / x % y, t / (x * y)};
 }
 
 static uint64_t emu_combine(const emu_member *w, int n, unsigned group, int i)
@@ -86,9 +85,11 @@ static void emu_warp_complete(emu_block *b, int first, unsigned mask)
         if ((group >> l & 1) && w[l].op != head->op)
             emu_die("%s: lanes %d and %d of a warp meet in different operations", b->name,
                     (int)(head - w), l);
+    const bool alike = head->op != EMU_SHUFFLE && head->op != EMU_MATCH;
+    const uint64_t same = alike ? emu_combine(w, n, group, (int)(head - w)) : 0;
     for (int l = 0; l < n; l++)
         if (group >> l & 1)
-            w[l].result = emu_combine(w, n, group, l);
+            w[l].result = alike ? same : emu_combine(w, n, group, l);
     for (int l = 0; l < n; l++)
         if (group >> l & 1)
             w[l].state = EMU_READY;
@@ -99,7 +100,7 @@ static void emu_stop_here(emu_block *b)
     emu_fiber *me = b->running;
     emu_fiber_switch(me, &b->scheduler);
     b->running = me;
-    emu_become(b, me->thread);
+    emu_now.thread = b->lanes[(size_t)me->thread].place;
 }
 
 uint64_t emu_warp(enum emu_warp_op op, unsigned mask, uint64_t value, int from)
@@ -130,7 +131,8 @@ static unsigned emu_barrier(emu_state kind, const char *file, int line, unsigned
         b->line = line;
         b->kind = kind;
         b->sum = 0;
-    } else if (b->kind != kind || b->line != line || strcmp(b->file, file) != 0)
+    } else if (b->kind != kind || b->line != line ||
+               (b->file != file && strcmp(b->file, file) != 0))
         emu_die("%s: divergent barrier: threads of a block wait at %s:%d and at %s:%d", b->name,
                 b->file, b->line, file, line);
     if (b->n_done)
@@ -173,7 +175,7 @@ static void emu_fiber_main(emu_fiber *f)
 {
     emu_block *b = emu_now.runs;
     for (;;) {
-        emu_become(b, f->thread);
+        emu_begin(b, f->thread);
         (*b->body)();
         b = emu_now.runs;
         b->lanes[(size_t)f->thread].state = EMU_DONE;
@@ -230,21 +232,52 @@ static int emu_find_statics(struct dl_phdr_info *info, size_t size, void *data)
         }
     return 0;
 }
-static void emu_poison(emu_block *b)
+
+static void emu_poison(char *from, char *to)
 {
-    if (!emu_now.statics)
-        dl_iterate_phdr(emu_find_statics, nullptr);
-    char *const me = (char *)&emu_now, *const end = emu_now.statics + emu_now.statics_bytes;
-    memset(emu_now.statics, 0xa5, (size_t)(me - emu_now.statics));
-    memset(me + sizeof emu_now, 0xa5, (size_t)(end - me) - sizeof emu_now);
-    memset(b->shared.data(), 0xa5, b->shared.size());
+    char *const me = (char *)&emu_now, *const after = me + sizeof emu_now;
+    if (from < me)
+        memset(from, 0xa5, (size_t)((to < me ? to : me) - from));
+    if (to > after)
+        memset(from > after ? from : after, 0xa5, (size_t)(to - (from > after ? from : after)));
+}
+
+/* Extends w by the pieces of bytes from..to that are no longer as emu_poison() left them. */
+static void emu_look(emu_written *w, size_t from, size_t to)
+{
+    enum { PIECE = 4096 };
+    static const std::vector<char> garbage(PIECE, (char)0xa5);
+    const char *const statics = emu_now.statics;
+    for (size_t i = from, end; i < to; i = end) {
+        end = i + PIECE < to ? i + PIECE : to;
+        if (memcmp(statics + i, garbage.data(), end - i) == 0)
+            continue;
+        w->from = w->to == 0 || i < w->from ? i : w->from;
+        w->to = end > w->to ? end : w->to;
+    }
+}
+
+/* All kernels' static shared memory is megabytes, so a block only renews what its kernel writes,
+ * as seen after the kernel's first block and one in 64. */
+static void emu_renew(emu_block *b)
+{
+    const size_t me = (size_t)((char *)&emu_now - emu_now.statics);
+    if (b->written.n_blocks++ % 64 == 0) {
+        emu_look(&b->written, 0, me);
+        emu_look(&b->written, me + sizeof emu_now, emu_now.statics_bytes);
+    }
+    emu_poison(emu_now.statics + b->written.from, emu_now.statics + b->written.to);
 }
 
 void emu_block_run(emu_block *b)
 {
     emu_now.runs = b;
     emu_now.shared = (void *)(((uintptr_t)b->shared.data() + 127) & ~(uintptr_t)127);
-    emu_poison(b);
+    if (!emu_now.statics) {
+        dl_iterate_phdr(emu_find_statics, nullptr);
+        emu_poison(emu_now.statics, emu_now.statics + emu_now.statics_bytes);
+    }
+    memset(b->shared.data(), 0xa5, b->shared.size());
     emu_fiber_self(&b->scheduler);
     b->n_done = b->n_at = b->n_started = 0;
     b->lanes.assign((size_t)b->n, emu_member());
@@ -272,5 +305,6 @@ void emu_block_run(emu_block *b)
         if (!any)
             emu_stuck(b);
     }
+    emu_renew(b);
     emu_now.runs = nullptr;
 }

@@ -23,14 +23,22 @@ enum emu_state { EMU_NEW, EMU_READY, EMU_AT_BLOCK, EMU_AT_WARP, EMU_DONE };
 struct emu_member {
     emu_state state;
     emu_fiber *fiber;
+    uint3 place;    /* threadIdx */
     emu_warp_op op; /* operation that its warp awaits */
     unsigned mask;
     uint64_t value, result;
     int from;
 };
 
+/* Where a kernel has been seen to write in static shared memory: bytes from..to */
+struct emu_written {
+    size_t from, to;
+    uint32_t n_blocks;
+};
+
 struct emu_block {
     const char *name;
+    emu_written written;
     const std::function<void()> *body;
     int n, n_done, n_at, n_started;
     /* for emu_races.cpp: the launch, the block in it, barriers and each warp's operations so far */

@@ -87,23 +87,26 @@ cudaError_t emu_launch(const char *name, const void *kernel, const emu_shape &s,
         return emu_error(cudaErrorInvalidValue);
     return emu_enqueue(s.stream, [=] {
         if (!emu_host_watched())
-            return emu_run_grid(name, s, thread);
+            return emu_run_grid(name, kernel, s, thread);
         emu_host_enter();
-        emu_run_grid(name, s, thread);
+        emu_run_grid(name, kernel, s, thread);
         emu_host_leave();
     });
 }
 
-static std::mutex pool_lock; /* idle blocks and their stacks */
+static std::mutex pool_lock; /* idle blocks and their stacks; what kernels write */
+static std::map<const void *, emu_written> written;
 /* never destroyed: streams outlive main() */
 static std::vector<emu_block *> &pool = *new std::vector<emu_block *>;
 
-static emu_block *emu_block_take(const char *name, const emu_shape &s,
+static emu_block *emu_block_take(const char *name, const void *kernel, const emu_shape &s,
                                  const std::function<void()> &body)
 {
     emu_block *b = nullptr;
+    emu_written seen;
     {
         std::lock_guard<std::mutex> hold(pool_lock);
+        seen = written[kernel];
         if (!pool.empty()) {
             b = pool.back();
             pool.pop_back();
@@ -112,6 +115,7 @@ static emu_block *emu_block_take(const char *name, const emu_shape &s,
     if (!b)
         b = new emu_block();
     b->name = name;
+    b->written = seen;
     b->body = &body;
     b->n = (int)(s.block.x * s.block.y * s.block.z);
     b->shared.resize(s.shared + 128);
@@ -120,18 +124,20 @@ static emu_block *emu_block_take(const char *name, const emu_shape &s,
     return b;
 }
 
-static void emu_block_give(emu_block *b)
+static void emu_block_give(emu_block *b, const void *kernel)
 {
     std::lock_guard<std::mutex> hold(pool_lock);
+    written[kernel] = b->written;
     pool.push_back(b);
 }
 
-void emu_run_grid(const char *name, const emu_shape &s, const std::function<void()> &body)
+void emu_run_grid(const char *name, const void *kernel, const emu_shape &s,
+                  const std::function<void()> &body)
 {
     static const bool reversed = emu_env("EMU_REVERSE", 0) != 0;
     const uint64_t n = (uint64_t)s.grid.x * s.grid.y * s.grid.z;
     static std::atomic<uint32_t> n_launches;
-    emu_block *b = emu_block_take(name, s, body);
+    emu_block *b = emu_block_take(name, kernel, s, body);
     b->launch = ++n_launches;
     for (uint64_t k = 0; k < n; k++) {
         const uint64_t i = reversed ? n - 1 - k : k;
@@ -140,5 +146,5 @@ void emu_run_grid(const char *name, const emu_shape &s, const std::function<void
         b->number = (uint32_t)i;
         emu_block_run(b);
     }
-    emu_block_give(b);
+    emu_block_give(b, kernel);
 }
