@@ -47,7 +47,7 @@ prove() {
         timeout "$limit" yosys -q -p "$read; memory_map; opt -full; sat $(steps "$depth") -prove-asserts -set-assumes -verify" 2>&1
         ;;
     sat)
-        timeout "$limit" yosys -q -p "$read; memory_map; sat -prove-asserts -set-assumes -tempinduct -seq 1 -initsteps $((depth - 1)) -maxsteps $depth -verify" 2>&1
+        timeout "$limit" yosys -q -p "$read; memory_map; opt -full; sat -prove-asserts -set-assumes -tempinduct -seq 1 -initsteps $((depth - 1)) -maxsteps $depth -verify" 2>&1
         ;;
     smt)
         command -v yosys-smtbmc >/dev/null 2>&1 && command -v z3 >/dev/null 2>&1 || return 77
