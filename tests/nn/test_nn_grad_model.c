@@ -1,10 +1,11 @@
 /* test_nn_grad_model.c : compares gradients of whole small networks with central differences:
- * connections of nodes, shared gradient buffers. */
+ * connections of nodes, shared gradient buffers. Six weights of each tensor, with `long` 24. */
 #include "nn_double.h"
 #include "host/nn/zoo/model_zoo.c"
 #include "host/nn/zoo/model_zoo_plain.c"
 
-enum { CLASSES = 5, BATCH = 4, SAMPLES = 24 };
+enum { CLASSES = 5, BATCH = 4 };
+static int n_samples = 6;
 
 struct case_data {
     struct nn_model *m;
@@ -64,8 +65,8 @@ static void check_model(const char *name, struct nn_model *m)
     for (int k = 0; k < m->n_params; k++) {
         const struct nn_param *p = &m->params[k];
         double typical = rms(grads + p->offset, p->n);
-        for (int s = 0; s < SAMPLES && (size_t)s < p->n; s++) {
-            size_t i = p->offset + philox_u32(77, (uint64_t)(k * SAMPLES + s)) % p->n;
+        for (int s = 0; s < n_samples && (size_t)s < p->n; s++) {
+            size_t i = p->offset + philox_u32(77, (uint64_t)(k * n_samples + s)) % p->n;
             double at = w[i];
             w[i] = at + STEP;
             double up = loss(&c);
@@ -287,8 +288,10 @@ static struct nn_model *named(const char *name)
     return m;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1 && !strcmp(argv[1], "long"))
+        n_samples = 24;
     nn_cpu_threads(1);
     puts("seeds: x 1, weights 4, dropout 3, points 77");
     check_model("all kinds of nodes, 9x11x3", planned(all_kinds((struct nn_shape){9, 11, 3})));
