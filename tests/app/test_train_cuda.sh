@@ -6,7 +6,7 @@ emu=$B/emu/libnarrowcast_cuda.so
 . "$here/lib/cuda_library.sh"
 
 export NARROWCAST_CONV=first  # plans chosen by their speed may round differently
-small="--data synthetic:400,1 --model lenet5 --batch 20 --steps 6 --lr 0.05 --warmup 0"
+small="--data synthetic:160,1 --model lenet5 --batch 12 --steps 4 --lr 0.05 --warmup 0"
 train() {
     local label=$1 ranks=$2
     shift 2
@@ -35,7 +35,7 @@ train scatter 2 --device cuda --algo group-scatter:2 && same gpu scatter group-s
 train card 2 --device cuda --offload sim:c && same gpu card "a card"
 grep -q '^all-reduce: offload' "$dir/card.err" || fail "no gradients went through the card"
 
-train first 2 --device cuda --steps 3 --schedule const --save "$dir/ckpt" &&
+train first 2 --device cuda --steps 2 --schedule const --save "$dir/ckpt" &&
     train rest 2 --device cuda --schedule const --resume "$dir/ckpt" && train whole 2 --device cuda --schedule const &&
     same whole rest "a resumed run"
 train other 2 --device cpu --schedule const --resume "$dir/ckpt" && fail "a checkpoint of a GPU went on on a CPU"
@@ -81,7 +81,7 @@ refused() {
 if [ "$NARROWCAST_CUDA" = "$emu" ]; then
     EMU_DEVICES=0 refused 'needs a GPU' --device auto --precision fp16
     EMU_DEVICES=0 train auto 2 --device auto && same cpu auto "auto without a GPU"
-    EMU_MEMORY=1000000 refused memory --device cuda --batch 200
+    EMU_MEMORY=1000000 refused memory --device cuda --data synthetic:400,1 --batch 200
     EMU_DEVICES=2 EMU_NCCL_FAILS=3 train nccl 2 --device cuda --algo direct && fail 'a failed send is not seen'
     grep -q '^narrowcast: gpu: sending codes failed: NCCL says: invalid argument' "$dir/nccl.err" || fail "a failed send: $(cat "$dir/nccl.err")"
     ! grep '^emu:' "$dir/nccl.err" || fail 'a group of NCCL is left open'
