@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_train_pure.sh : trains with `--precision fp16-pure`.
+# test_train_pure.sh : trains with `--precision fp16-pure`. With `long` more optimisers are resumed.
 set -eu
 . "$(dirname "$0")/../lib/in_folder.sh"
 
@@ -16,6 +16,7 @@ checksum() { on "$@" 2>said | sum_of; }
 # Adaptive scales are refreshed in steps 0, 3 and 6: after step 5, scales and step must be saved.
 adaptive='--loss-scale adaptive:0.1,3 --block swap:0.003'
 for options in '--micro 2' '--optimizer lars --trust 0.02 --lr 2' '--nesterov --momentum 0.9' "$adaptive"; do
+    case ${1-}$options in --optimizer* | --nesterov*) continue ;; esac
     # shellcheck disable=SC2086
     whole=$(checksum 2 $options --save whole.ck)
     # shellcheck disable=SC2086

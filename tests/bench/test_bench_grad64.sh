@@ -16,7 +16,7 @@ run() {
 all() { sed -n 's/^| all | 75002 | \([0-9.]*\) |$/\1/p' "$1.md"; }
 run fp32 2 --precision fp32
 run pure 2 --precision fp16-pure
-run gemm 1 --precision fp16-pure --gemm e5m10 --dump-steps 1
+run gemm 1 --precision fp16-pure --gemm e5m10 --dump-steps 1 --steps 2
 awk -v a="$(all fp32)" -v b="$(all pure)" -v c="$(all gemm)" 'BEGIN { exit !(a != "" && a < 0.02 && b > 10 * a && b > 0.1 && b < 10 && c > b && c < 20) }' ||
     fail "L2: fp32 $(all fp32), pure $(all pure), sums too $(all gemm)"
 [ "$(grep -c '^| s[012]b0' gemm.md)" = 18 ] || fail "layers: $(cat gemm.md)"
