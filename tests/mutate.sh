@@ -3,14 +3,13 @@
 #
 # A line of the list: a function, the test that must fail, and the sed command that changes the
 # function. A mutant that equals the original or does not compile counts as a survivor.
-# usage: mutate.sh [long | check]   long: all mutants; check: one in 8; otherwise one in 4
+# usage: mutate.sh [long]   long: all mutants; otherwise one in 8
 # A checksum of the headers selects the mutants. Environment: B, the build folder; CC, the
 # compiler. Exit 1 on any survivor.
 cd "$(dirname "$0")/.." || exit 1
 case ${1-} in
 long) every=1 ;;
-check) every=8 ;;
-*) every=4 ;;
+*) every=8 ;;
 esac
 dir=${B:-build}/mutate
 n_caught=0 n_survived=0

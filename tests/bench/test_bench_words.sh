@@ -1,6 +1,8 @@
 #!/bin/bash
-# test_bench_words.sh : no script of bench/ runs a command hidden in an argument or variable.
+# test_bench_words.sh : no script of bench/ runs a command hidden in an argument or variable. With
+# `long` each word in each place, otherwise in every other one.
 set -eu
+long=${1-}
 . "$(dirname "$0")/../lib/script.sh"
 cd "$here/.."
 # Fakes of this tree's and the system's programs: scripts only read their arguments.
@@ -27,12 +29,16 @@ tried=0
 for script in bench/*.sh bench/*/*.sh; do
     case $script in */trainings.sh | */usage.sh | */netlab.sh | */gpu_pack.sh) continue ;; esac # these arguments are commands and files
     variables=$(cat "$script" bench/trainings.sh bench/papers/*.sh | grep -o '[{][A-Z_]*[:-]' | tr -d '{:-' | sort -u)
-    for word in "${words[@]}"; do
+    for at in 0 1; do
+        word=${words[at]} turn=$at
         for variable in $variables; do
             case $variable in B | PATH | TABLES | TABLE | OUT | NARROWCAST_DATA | LOGS | NARROWCAST_LIBRARY | PYTHON) continue ;; esac # folders, a program
+            turn=$((turn + 1))
             for arguments in '' 1; do
                 [ "$script$arguments" != bench/gpu/gpu_all.sh ] || continue
                 grep -q "[{]${variable}[:-]" "$script" || continue
+                turn=$((turn + 1))
+                [ -n "$long" ] || [ $((turn % 2)) = 0 ] || continue
                 tried=$((tried + 1))
                 # shellcheck disable=SC2086  # arguments are words
                 ran "$script, $variable=$word" "$variable=$word" "$script" $arguments
@@ -40,6 +46,8 @@ for script in bench/*.sh bench/*/*.sh; do
         done
         case $script in */median.sh) rest=(true) ;; *) rest=() ;; esac
         for first in '' -n 4 9 cpu resnet8 sweep an4; do
+            turn=$((turn + 1))
+            [ -n "$long" ] || [ $((turn % 2)) = 0 ] || continue
             tried=$((tried + 1))
             ran "$script $first $word" "$script" ${first:+"$first"} "$word" ${rest[@]+"${rest[@]}"}
         done
