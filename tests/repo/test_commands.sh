@@ -44,13 +44,12 @@ not_here() {
     'make bitstream'*) echo 'test_bitstream.sh does a part of it' ;;
     openFPGALoader*) echo 'no board' ;;
     *ecp5/pieces.py*) echo 'it routes for minutes' ;;
-    build/tests/test_shell_*) [ -e build/tests/test_shell_rtl ] || echo 'no LiteEth' ;;
     *' --tap '* | host/ranks.sh*'://10.77.0.'*) echo 'test_shell_tap.sh does it' ;;
     *' ./program'*) echo "the reader's program" ;;
     'make install'* | 'make deb'* | 'make dist'*) echo 'test_install.sh does it' ;;
     'make wheel'* | pip\ install* | python*narrowcast.selftest*) echo 'test_wheel.sh does it' ;;
     make\ test* | make\ check* | 'make all'* | 'make formal'* | 'make synth'* | 'make lint'* | make | 'make bench'* | *GPU_ARCHS*) echo 'a whole build or all tests' ;;
-    tests/*.sh* | *build/tests/test_nc_table_mpi* | 'build/tests/test_mf_floats long'*) echo 'a test of its own' ;;
+    tests/*.sh* | *build/tests/test_nc_table_mpi* | build/tests/test_shell_* | 'build/tests/test_mf_floats long'*) echo 'a test of its own' ;;
     */train_peer.sh\ cpu* | *predict_check.sh*) echo 'it measures for minutes' ;;
     *'--device cuda'* | */bench_gpu* | */train_peer.sh* | */davidnet.sh*) [ -e /dev/nvidiactl ] || echo 'no GPU' ;;
     *NARROWCAST_CUDA=*) [ -e build/emu/libnarrowcast_cuda.so ] || echo 'no emulator' ;;
@@ -86,7 +85,12 @@ shorter() {
     c=${c/--sizes 1k:256k --reps 60/--sizes 1k --reps 2}
     c=${c/median.sh 5/median.sh 1}
     c=${c/bench_blocks 16 64/bench_blocks 4 1}
-    c=${c/synthetic:2400,1/synthetic:240,1}
+    c=${c/--model resnet50 --width 0.25/--model resnet50 --width 0.06}
+    c=${c/--data shapes --model fcn --width 0.25/--data shapes:40,2 --batch 20 --model fcn --width 0.06}
+    c=${c/--model alexnet --image 64/--model alexnet --image 64 --width 0.1}
+    c=${c/synthetic:2400,1 --batch 24/synthetic:40,1 --batch 4}
+    c=${c/--model caffenet --image 64/--model caffenet --image 40}
+    c=${c/caffenet --batch 32 --size 64/caffenet --batch 1 --size 40}
     c=${c//--layers 1048576,2359296,1048576/--layers 4096,8192,4096}
     c=${c/RATES=\"100mbit:4*none:4\" bench\/breakeven.sh 16M/RATES=none:2 bench\/breakeven.sh 16k --reps 2}
     case $c in
