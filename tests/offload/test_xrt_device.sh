@@ -1,6 +1,6 @@
 #!/bin/bash
 # test_xrt_device.sh : tests the simulated card as a device of the Xilinx runtime (sim/xrt),
-# through build/xrt/try, which uses only XRT's C API.
+# through build/xrt/try, which uses only XRT's C API. With `long` more scenes under valgrind.
 set -eu
 . "$(dirname "$0")/../lib/script.sh"
 try=$B/xrt/try xclbin=$B/narrowcast.sim.xclbin
@@ -91,7 +91,7 @@ for name in 8reg_readEjjPj:8reg_reaXEjjPj 6system17get_total_devicesEb:6system17
 done
 
 if command -v valgrind >/dev/null && [ -z "${SAN-}" ]; then
-    for what in registers twice 'runs 50' memory reload 'dies 50'; do
+    for what in registers 'runs 50' 'dies 50' ${1:+twice memory reload}; do
         fault=
         [ "${what% *}" = dies ] && fault=dies:50
         # shellcheck disable=SC2086

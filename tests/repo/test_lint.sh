@@ -1,5 +1,9 @@
 #!/bin/bash
-# test_lint.sh : `make lint` must find nothing.
+# test_lint.sh : `make lint` must find nothing. Only with `long` clang reads all C and the kernels;
+# otherwise it reads the small libraries that test_sanitizers.sh does not build.
 set -u
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES
-exec make -s -C "$(dirname "$0")/../.." B="$(realpath "${B:-build}")" lint
+cd "$(dirname "$0")/../.." || exit 1
+small=''
+[ "${1-}" = long ] || small=$(echo host/pmpi/*.c host/collnet/*.c host/comm/mpi/mpi_calls.c)
+exec make -s B="$(realpath "${B:-build}")" LINT_C="$small" lint
