@@ -1,6 +1,8 @@
 #!/bin/bash
-# test_samples.sh : compares sample outputs of READMEs with new runs (tests/samples.sh).
+# test_samples.sh : compares sample outputs of READMEs with new runs (tests/samples.sh), with `long`
+# also the weights of one with those over MPI.
 set -u
+[ "${1-}" = long ] || export QUICK=1
 here=$(cd "$(dirname "$0")/.." && pwd)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
