@@ -1,9 +1,12 @@
 #!/bin/sh
 # test_lint_rtl.sh : checks every module of rtl/ as a top with verilator -Wall and Icarus
-# Verilog. Mistakes planted in a copy must be found. usage: test_lint_rtl.sh [RTL-FOLDER]
+# Verilog. Mistakes planted in a copy must be found. usage: test_lint_rtl.sh [long] [RTL-FOLDER]
+# long: also the card with lanes of 16 and 32 bytes and every kernel
 # prove_*.sv are left out: only Yosys reads them. A missing tool prints one line; exit 77
 # without both.
 cd "$(dirname "$0")/../.." || exit 1
+long=''
+[ "${1-}" != long ] || { long=long && shift; }
 B=${B:-build}
 dir=$B/lint_rtl
 mkdir -p "$dir" || exit 1
@@ -63,13 +66,13 @@ done
 lint "${1:-rtl}" tile Wide=0 || bad=$((bad + 1))
 lint "${1:-rtl}" nic_core Ultra=0 || bad=$((bad + 1))
 lint "${1:-rtl}" nic_core Narrow=1 || bad=$((bad + 1))
-for bytes in 8 16 32; do
-    lint "${1:-rtl}" nic_core LaneBytes=$bytes || bad=$((bad + 1))
+for bytes in 8 ${long:+16 32}; do
+    lint "${1:-rtl}" nic_core "LaneBytes=$bytes" || bad=$((bad + 1))
 done
 lint "${1:-rtl}" tile Wide=0 LaneBytes=8 || bad=$((bad + 1))
-lint "${1:-rtl}" mm_kernel Kernel=2 || bad=$((bad + 1))
-lint "${1:-rtl}" mm_kernel Kernel=3 || bad=$((bad + 1))
-lint "${1:-rtl}" mm_kernel Kernel=4 || bad=$((bad + 1))
+for kernel in 3 ${long:+2 4}; do
+    lint "${1:-rtl}" mm_kernel "Kernel=$kernel" || bad=$((bad + 1))
+done
 have_y=$(command -v yosys)
 [ -n "$have_y" ] || echo "skip: no yosys"
 size() {
