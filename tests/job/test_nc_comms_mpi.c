@@ -128,7 +128,8 @@ static void test_refused(MPI_Comm half)
     CHECK(nc_open_on(NULL, &o, layers, N_LAYERS, &nc) == -EINVAL && strstr(c.lines, "NULL"),
           "no pointer: \"%s\"", c.lines);
     memset(c.lines, 0, sizeof c.lines);
-    CHECK(nc_open_fortran(-1, &o, layers, N_LAYERS, &nc) == -EINVAL && strstr(c.lines, "NULL"),
+    CHECK(nc_open_fortran(MPI_Comm_c2f(MPI_COMM_NULL), &o, layers, N_LAYERS, &nc) == -EINVAL &&
+              strstr(c.lines, "NULL"),
           "no number: \"%s\"", c.lines);
     MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank % 2 ? 0 : 1, 1, &inter);
     CHECK(nc_open_on(&inter, &o, layers, N_LAYERS, &nc) == -EINVAL && strstr(c.lines, "two groups"),
