@@ -163,7 +163,7 @@ run: $(B)/narrowcast $(B)/narrowcast-sim  ## train on 4 ranks; a simulated card 
 check: $(HERE) skips                    ## before every commit: all C tests, the command line, a card; 5 minutes on 2 cores
 	$(Q)B=$(B) CC=$(CC) tests/run.sh --check $(CHECKS) $(TEST_BIN)
 # Downloads nextpnr (40 MB) if possible. test_bitstream.sh decides what a failure means.
-test: $(HERE) skips                     ## all tests except the long ones; 20 minutes on 2 cores
+test: $(HERE) skips                     ## all tests except the long ones; half an hour on 2 cores
 	$(Q)$(MAKE) --no-print-directory bitstream BOARD=lane || :
 	$(Q)B=$(B) CC=$(CC) tests/run.sh $(SCRIPTS) $(TEST_BIN)
 test-long: $(HERE) skips                ## also the exhaustive tests: 2^32 floats, all sanitizers; one to two hours
@@ -204,7 +204,7 @@ formal: $(B)/rtl/nc_pkg.sv              ## prove properties of rtl/ with Yosys (
 # BOARD:SHELL, with the top card_SHELL. An unknown board, or one without a shell, does not install
 # LiteEth.
 BOARDS = $(shell sed -n 's/^\([^ \#]*\) \(card\|bare\) card_\([^ ]*\) .*/\1:\3/p' rtl/ecp5/boards.list)
-bitstream: $(B)/rtl/nc_pkg.sv $(patsubst $(BOARD):%,$(B)/shell/eth_%.v,$(filter $(BOARD):%,$(BOARDS)))  ## place and route the card (BOARD=ecpix5: an hour; lane: a minute; rtl/ecp5/README.md)
+bitstream: $(B)/rtl/nc_pkg.sv $(patsubst $(BOARD):%,$(B)/shell/eth_%.v,$(filter $(BOARD):%,$(BOARDS)))  ## place and route the card (BOARD=ecpix5, butterstick: 20 minutes; lane: a minute; rtl/ecp5/README.md)
 	$(Q)B=$(B) rtl/ecp5/bitstream.py '$(BOARD)'
 synth: $(B)/rtl/nc_pkg.sv               ## check area and longest path of rtl/ against limits (Yosys, half an hour; MODULE=NAME: of one module)
 	$(Q)B=$(B) tests/synth.sh $(MODULE)
