@@ -16,7 +16,7 @@ checksum() { on "$@" 2>said | sum_of; }
 # Adaptive scales are refreshed in steps 0, 3 and 6: after step 5, scales and step must be saved.
 adaptive='--loss-scale adaptive:0.1,3 --block swap:0.003'
 for options in '--micro 2' '--optimizer lars --trust 0.02 --lr 2' '--nesterov --momentum 0.9' "$adaptive"; do
-    case ${1-}$options in --optimizer* | --nesterov*) continue ;; esac
+    case ${1-}/$options in /--optimizer* | /--nesterov*) continue ;; esac
     # shellcheck disable=SC2086
     whole=$(checksum 2 $options --save whole.ck)
     # shellcheck disable=SC2086
