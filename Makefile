@@ -204,7 +204,7 @@ formal: $(B)/rtl/nc_pkg.sv              ## prove properties of rtl/ with Yosys (
 # BOARD:SHELL, with the top card_SHELL. An unknown board, or one without a shell, does not install
 # LiteEth.
 BOARDS = $(shell sed -n 's/^\([^ \#]*\) \(card\|bare\) card_\([^ ]*\) .*/\1:\3/p' rtl/ecp5/boards.list)
-bitstream: $(B)/rtl/nc_pkg.sv $(patsubst $(BOARD):%,$(B)/shell/eth_%.v,$(filter $(BOARD):%,$(BOARDS)))  ## place and route the card (BOARD=ecpix5, butterstick: 20 minutes; lane: a minute; rtl/ecp5/README.md)
+bitstream: $(B)/rtl/nc_pkg.sv $(patsubst $(BOARD):%,$(B)/shell/eth_%.v,$(filter $(BOARD):%,$(BOARDS)))  ## place and route the card (BOARD=ecpix5, butterstick: half an hour; lane: a minute; rtl/ecp5/README.md)
 	$(Q)B=$(B) rtl/ecp5/bitstream.py '$(BOARD)'
 synth: $(B)/rtl/nc_pkg.sv               ## check area and longest path of rtl/ against limits (Yosys, half an hour; MODULE=NAME: of one module)
 	$(Q)B=$(B) tests/synth.sh $(MODULE)

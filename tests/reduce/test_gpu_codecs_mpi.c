@@ -1,5 +1,5 @@
 /* test_gpu_codecs_mpi.c : with codecs other than aps and gradients on GPUs, the reducer gives
- * the CPU's means and state. Of several ranks' transports each codec takes one, with `long` two. */
+ * the CPU's means and state. On several ranks each codec uses one transport, with `long` two. */
 /* RANKS: 1 4 */
 #include "base/err.h"
 #include "check.h"
