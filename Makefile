@@ -17,6 +17,9 @@ Q         = $(if $(V),,@)
 MAKEFLAGS += --jobs=$(shell nproc 2>/dev/null || echo 1)
 san      := $(strip $(SAN))
 
+# Without make's own rules for suffixes, which take half a second of each start.
+.SUFFIXES:
+
 # The build first installs its dependencies if it can; tests also install optional tools. Stamps are
 # makefiles, so make restarts and sees new tools.
 ifneq ($(filter-out help map clean fmt dist tools,$(or $(MAKECMDGOALS),all)),)

@@ -9,8 +9,9 @@ module admit #(
   parameter int Narrow   = 0,
   parameter int LaneBytes = nc_pkg::BEAT_BYTES,
   localparam int SlotW = $clog2(Slots),
-  localparam int Turns = nc_pkg::BEAT_BYTES / LaneBytes,  // flits (nic_core) of a beat
-  localparam int RowW  = $clog2(Rows * Turns),
+  // flits (nic_core) of a beat, or 1
+  localparam int Turns = LaneBytes < nc_pkg::BEAT_BYTES ? nc_pkg::BEAT_BYTES / LaneBytes : 1,
+  localparam int MemRows = Rows * nc_pkg::BEAT_BYTES / LaneBytes, RowW = $clog2(MemRows),
   localparam int JobW  = $clog2(Jobs),
   localparam int Ranks = nc_pkg::PKT_MAX_RANKS,
   localparam int RankW = $clog2(Ranks),
@@ -45,6 +46,7 @@ module admit #(
   output logic [RowW-1:0]  tile_row_o,
   output logic             tile_start_o,
   output logic             tile_last_o,
+  output logic             tile_odd_o,       // of the flit, only the first of two beats
   output logic             tile_first_o,
   output logic             tile_emit_o,
   output logic             tile_max_o,
@@ -201,10 +203,11 @@ module admit #(
 
   logic       stream_free;
   logic [9+$clog2(Turns):0] left;
-  payload #(.LaneBytes(LaneBytes), .Rows(Rows * Turns)) u_payload (
+  payload #(.LaneBytes(LaneBytes), .Rows(MemRows)) u_payload (
     .clk_i, .rst_i, .start_i(go), .beats_i(len[15:6] - 10'd1), .away_i(!do_add),
     .free_o(stream_free), .pay_valid_i, .pay_ready_o, .tile_valid_o, .tile_ready_i,
-    .row_o(tile_row_o), .first_o(tile_start_o), .last_o(tile_last_o), .left_o(left));
+    .row_o(tile_row_o), .first_o(tile_start_o), .last_o(tile_last_o), .odd_o(tile_odd_o),
+    .left_o(left));
   assign tile_data_o = pay_data_i;
 
   // A frame waits (wait_slot) while its slot's result is in the tile, or is being sent and would be
@@ -336,7 +339,7 @@ module admit #(
 `ifdef FORMAL
   // The proof follows one slot, `one`: its added ranks, chunk and description. A rank is added only
   // once per chunk, and only with key, rank, slot and source of a job that runs in the deciding
-  // clock. Assumed: frames are stable until taken; the promises of job_table.
+  // clock. Assumed: frames have a header and are stable until taken; the promises of job_table.
   (* anyconst *) logic [SlotW-1:0] one;
   logic         past_q = 1'b0, known_q, filling_seen_q, kept_seen_q, over_q, was_on_q, was_off_q,
                 here, hold;
@@ -372,7 +375,10 @@ module admit #(
     if (finishes && at == one) over_q <= 1'b1;
     else if (done_valid_i && done_slot_i == one) over_q <= 1'b0;
     if (pay_valid_i && pay_ready_o) taken_q <= taken_q + 1'b1;
-    if (go) {taken_q, total_q} <= {LeftW'(0), LeftW'(len[15:6] - 10'd1) << $clog2(Turns)};
+    if (go) taken_q <= '0;
+    if (go)
+      total_q <= LaneBytes > nc_pkg::BEAT_BYTES ? LeftW'(len[15:6] >> 1)
+                 : LeftW'(len[15:6] - 10'd1) << $clog2(Turns);
     if (rst_i) {known_q, over_q, was_on_q, was_off_q, told_q} <= '0;
 
     if (!past_q) assume (rst_i);
@@ -382,7 +388,8 @@ module admit #(
       assume ($stable({job_key_i, job_ranks_i, job_base_i, job_slots_i, job_formats_i}));
     if (hold && was_off_q) assume (!job_enabled_i);
     if (job_enabled_i)
-      assume (job_ranks_i != '0 && job_ranks_i <= (RankW + 1)'(Ranks) && len >= 16'd64);
+      assume (job_ranks_i != '0 && job_ranks_i <= (RankW + 1)'(Ranks));
+    if (desc_valid_i) assume (len >= 16'd64);
     assume (clear_slots_i != '0
             && (SlotW + 2)'(clear_base_i) + (SlotW + 2)'(clear_slots_i) <= (SlotW + 2)'(Slots));
     if (past_q && $past(clear_i && !clear_done_o))

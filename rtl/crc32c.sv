@@ -1,4 +1,5 @@
-// crc32c: computes the CRC32C state after `Bits` data bits, lowest first, then `Then` zero bits.
+// crc32c: computes the CRC32C state after `Bits` data bits, lowest first, then `Then` zero bits. If
+// `Then` is negative, so many zero bits at the end of the data are taken out again.
 // Starts from state 0.
 // Another start state acts like its XOR into the first 32 data bits. CRC is linear, so the state
 // after n data bits d is crc32c#(n)(d) ^ crc32c#(32, n - 32)(state before).
@@ -20,6 +21,8 @@ module crc32c #(
     begin
       state = 32'd1;
       for (int i = 0; i < Then; i++) state = (state >> 1) ^ (state[0] ? 32'h82f63b78 : 32'd0);
+      for (int i = 0; i > Then; i--)
+        state = {state[30:0], 1'b0} ^ (state[31] ? 32'h05ec76f1 : 32'd0);
       for (int i = Bits - 1; i >= 0; i--) begin
         state  = (state >> 1) ^ (state[0] ? 32'h82f63b78 : 32'd0);
         row[i] = state[which];

@@ -38,16 +38,16 @@ module crc_beat #(
 `ifdef FORMAL
   // The proof sets at most one of the data and 32 state bits. The circuit has only XORs, so this
   // covers all flits. With part_i, the new state is the old one XOR the CRC of data_i from state 0.
-  (* anyseq *) logic [9:0] at;
-  logic [9:0]  at_q;
+  (* anyseq *) logic [10:0] at;
+  logic [10:0] at_q;
   logic [31:0] want;
   always_ff @(posedge clk_i) at_q <= at;
   always_comb begin
-    for (int i = 0; i < Flit; i++) assume (data_i[i] == (at == 10'(i)));
-    for (int i = 0; i < 32; i++) assume (state_q[i] == (at_q == 10'(Flit + i)));
+    for (int i = 0; i < Flit; i++) assume (data_i[i] == (at == 11'(i)));
+    for (int i = 0; i < 32; i++) assume (state_q[i] == (at_q == 11'(Flit + i)));
     want = part_q ? '0 : first_q ? '1 : state_q;
     for (int i = 0; i < Flit; i++)
-      want = (want >> 1) ^ (want[0] != (at_q == 10'(i)) ? 32'h82f63b78 : 32'd0);
+      want = (want >> 1) ^ (want[0] != (at_q == 11'(i)) ? 32'h82f63b78 : 32'd0);
     if (valid_q) assert (state_d == (part_q ? state_q ^ want : want));
   end
 `endif

@@ -45,6 +45,20 @@ module finish #(
     .clk_i, .rst_i, .data_i(pieces), .valid_i(kept_valid_i), .first_i(first_q),
     .part_i(!kept_en_i[0]), .crc_o(crc), .valid_o(crc_valid));
 
+  // A result of an odd number of beats may fill half of its last flit: takes the zeros out again.
+  logic [31:0] whole_crc;
+  logic [7:0]  beats;                        // of the result
+  generate
+    if (LaneBytes > nc_pkg::BEAT_BYTES) begin : g_pair
+      logic [31:0] less;
+      crc32c #(.Bits(32), .Then(-8 * nc_pkg::BEAT_BYTES - 32)) u_less (
+        .clk_i, .en_i(1'b0), .data_i(~crc), .crc_o(less));
+      assign whole_crc = beats[0] ? ~less : crc;
+    end else begin : g_flit
+      assign whole_crc = crc;
+    end
+  endgenerate
+
   // --- status; the CRC includes the last row two clocks later ---
   logic [2:0] status_q, all_status_q, done_status_q;
   logic       last_q, done_q;
@@ -70,7 +84,6 @@ module finish #(
   logic [JobW-1:0]  job;
   logic [31:0]      chunk;
   logic [DescW-1:0] desc;
-  logic [7:0]       beats;
   /* verilator lint_off UNUSEDSIGNAL */
   logic             announced, crc_valid;    // announced: always 1 with done_q
   /* verilator lint_on UNUSEDSIGNAL */
@@ -82,7 +95,7 @@ module finish #(
     .out_ready_i(done_valid_o));
 
   assign done_valid_o = done_q;
-  assign done_info_o  = {job, chunk, desc, done_status_q, crc, beats};
+  assign done_info_o  = {job, chunk, desc, done_status_q, whole_crc, beats};
 
 `ifdef FORMAL
   // The proof assumes the promises of fifo and crc_beat (README.md). A piece is one write of the
@@ -112,7 +125,7 @@ module finish #(
       assert (done_valid_o == in_done2_q && (!done_valid_o || (announced && crc_valid)));
       if (done_valid_o)
         assert (done_info_o[nc_pkg::INFO_STATUS +: 3] == due2_q
-                && done_info_o[nc_pkg::INFO_CRC +: 32] == crc
+                && done_info_o[nc_pkg::INFO_CRC +: 32] == whole_crc
                 && done_info_o[0 +: nc_pkg::INFO_CRC] == beats);
       assert (first_q == !open_q && (!open_q || status_q == seen_q) && (open_q || status_q == '0));
       assert (last_q == in_done_q && waiting_q >= 5'(in_done_q) + 5'(in_done2_q)

@@ -20,8 +20,8 @@ module kept_mem #(
   output logic [8*LaneBytes-1:0] r_data_o
 );
   power_of_two #(.N(Rows)) u_rows ();
-  // Memories of 128 bits, which fill two UltraRAM.
-  localparam int Mems = LaneBytes > 16 ? LaneBytes / 16 : 1, Parts = 4 / Mems,
+  // Memories of 128 bits, which fill two UltraRAM, or of a quarter.
+  localparam int Mems = LaneBytes > 64 ? 4 : LaneBytes > 16 ? LaneBytes / 16 : 1, Parts = 4 / Mems,
                  W = 8 * LaneBytes / Mems;
   generate
     for (genvar m = 0; m < Mems; m++) begin : g_mem

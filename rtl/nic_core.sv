@@ -11,10 +11,11 @@
 //                      +----- ans_* -----> fifo -----------------------------+   NAK, PONG
 //
 // The ports carry UDP payloads in flits of LaneBytes bytes, all that the card moves and adds in a
-// clock. A beat of 64 bytes (hls/core/beat.h) is 64 / LaneBytes flits; with 64, a flit is a beat.
-// The peer's address and port are valid with a frame's first flit. Every flit of a tx frame is
-// full. rx takes a flit every clock; a frame without room is dropped and counted. One clock domain;
-// rst_i is synchronous.
+// clock. A beat of 64 bytes (hls/core/beat.h) is 64 / LaneBytes flits; with 64, a flit is a beat;
+// with 128, two. The peer's address and port are valid with a frame's first flit. Every flit of a
+// tx frame is full; with 128, the last may have one beat. rx takes a flit every clock, except with
+// 128 after a full last flit; a frame without room is dropped and counted. One clock domain; rst_i
+// is synchronous.
 module nic_core #(
   parameter int Narrow    = 0,               // 1: adds only e1m6f and e2m5f, in more slots
   parameter int Slots     = Narrow != 0 ? nc_pkg::CARD_NARROW_SLOTS : nc_pkg::CARD_SLOTS,
@@ -26,7 +27,7 @@ module nic_core #(
   parameter int Wide      = Narrow != 0 ? 0 : 1,
   parameter int Group     = 1,
   parameter int Ultra     = 1,               // 1: slot memory in UltraRAM
-  parameter int LaneBytes = nc_pkg::BEAT_BYTES,  // 8, 16, 32 or 64
+  parameter int LaneBytes = nc_pkg::BEAT_BYTES,  // 8, 16, 32, 64 or 128
   localparam int Flit     = 8 * LaneBytes
 ) (
   input  logic         clk_i,
@@ -39,6 +40,7 @@ module nic_core #(
   input  logic         rx_valid_i,
   output logic         rx_ready_o,
   output logic [Flit-1:0] tx_data_o,
+  output logic [LaneBytes-1:0] tx_keep_o,
   output logic         tx_last_o,
   output logic [31:0]  tx_ip_o,
   output logic [15:0]  tx_port_o,
@@ -148,7 +150,7 @@ module nic_core #(
     .desc_data_o(desc_data), .desc_valid_o(desc_valid), .desc_ready_i(desc_ready),
     .pay_data_o(pay_data), .pay_valid_o(pay_valid), .pay_ready_i(pay_ready), .drop_o(count_rx));
 
-  logic             t_valid, t_ready, t_start, t_last, t_first, t_emit, t_max, t_saturate;
+  logic             t_valid, t_ready, t_start, t_last, t_odd, t_first, t_emit, t_max, t_saturate;
   logic [SlotW-1:0] t_slot, fin_slot, done_slot, ask_slot, send_slot, reading_slot;
   logic [RowW-1:0]  t_row;
   logic [7:0]       t_in_fmt, t_out_fmt, fin_beats;
@@ -182,8 +184,8 @@ module nic_core #(
     .clear_i(clear), .clear_base_i(clear_base), .clear_slots_i(clear_slots),
     .clear_done_o(clear_done),
     .tile_valid_o(t_valid), .tile_ready_i(t_ready), .tile_slot_o(t_slot), .tile_row_o(t_row),
-    .tile_start_o(t_start), .tile_last_o(t_last), .tile_first_o(t_first), .tile_emit_o(t_emit),
-    .tile_max_o(t_max), .tile_in_fmt_o(t_in_fmt), .tile_out_fmt_o(t_out_fmt),
+    .tile_start_o(t_start), .tile_last_o(t_last), .tile_odd_o(t_odd), .tile_first_o(t_first),
+    .tile_emit_o(t_emit), .tile_max_o(t_max), .tile_in_fmt_o(t_in_fmt), .tile_out_fmt_o(t_out_fmt),
     .tile_shift_o(t_shift), .tile_saturate_o(t_saturate), .tile_data_o(t_data),
     .fin_valid_o(fin_valid), .fin_ready_i(fin_ready), .fin_job_o(fin_job), .fin_slot_o(fin_slot),
     .fin_chunk_o(fin_chunk), .fin_desc_o(fin_desc), .fin_beats_o(fin_beats), .fin_mask_o(fin_mask),
@@ -208,9 +210,9 @@ module nic_core #(
   ) u_tile (
     .clk_i, .rst_i,
     .in_valid_i(t_valid), .in_ready_o(t_ready), .in_slot_i(t_slot), .in_row_i(t_row),
-    .in_start_i(t_start), .in_last_i(t_last), .in_first_i(t_first), .in_emit_i(t_emit),
-    .in_max_i(t_max), .in_fmt_i(t_in_fmt), .out_fmt_i(t_out_fmt), .out_shift_i(t_shift),
-    .saturate_i(t_saturate), .in_data_i(t_data),
+    .in_start_i(t_start), .in_last_i(t_last), .in_odd_i(t_odd), .in_first_i(t_first),
+    .in_emit_i(t_emit), .in_max_i(t_max), .in_fmt_i(t_in_fmt), .out_fmt_i(t_out_fmt),
+    .out_shift_i(t_shift), .saturate_i(t_saturate), .in_data_i(t_data),
     .kept_valid_o(kw_valid), .kept_slot_o(kw_slot), .kept_row_o(kw_row), .kept_en_o(kw_en),
     .kept_data_o(kw_data), .kept_last_o(kw_last), .kept_status_o(kw_status));
 
@@ -292,6 +294,6 @@ module nic_core #(
     .ans_beats_i(a_beats),
     .addr_job_o(addr_job), .addr_rank_o(addr_rank), .addr_group_o(addr_group),
     .addr_ip_i(addr_address[47:16]), .addr_port_i(addr_address[15:0]),
-    .tx_data_o, .tx_last_o, .tx_ip_o, .tx_port_o, .tx_valid_o, .tx_ready_i,
+    .tx_data_o, .tx_keep_o, .tx_last_o, .tx_ip_o, .tx_port_o, .tx_valid_o, .tx_ready_i,
     .drop_out_i(drop_out), .random_i(random_out), .count_o(count_tx));
 endmodule

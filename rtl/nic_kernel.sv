@@ -121,6 +121,9 @@ module nic_kernel #(
     .rx_data_i(rx_beat[511:0]), .rx_keep_i(rx_beat[575:512]), .rx_last_i(rx_last),
     .rx_ip_i(rx_address[47:16]), .rx_port_i(rx_address[15:0]), .rx_valid_i(rx_valid),
     .rx_ready_o(rx_ready),
+    /* verilator lint_off PINCONNECTEMPTY */
+    .tx_keep_o(),                            // all ones
+    /* verilator lint_on PINCONNECTEMPTY */
     .tx_data_o(tx_data), .tx_last_o(tx_last), .tx_ip_o(tx_ip), .tx_port_o(tx_port),
     .tx_valid_o(tx_valid), .tx_ready_i(tx_ready),
     .s_awaddr_i(s_axi_control_awaddr[11:0]), .s_awvalid_i(awvalid[0]), .s_awready_o(awready[0]),

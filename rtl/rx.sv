@@ -30,26 +30,68 @@ module rx #(
   input  logic         pay_ready_i,
   output logic [nc_pkg::REG_COUNTERS-1:0] drop_o  // a pulse on the reason's bit
 );
-  localparam int Turns = nc_pkg::BEAT_BYTES / LaneBytes, TurnW = Turns > 1 ? $clog2(Turns) : 1;
+  // Turns: flits of a beat; Pair: a flit has two beats
+  localparam int Pair = LaneBytes > nc_pkg::BEAT_BYTES ? 1 : 0,
+                 Turns = Pair != 0 ? 1 : nc_pkg::BEAT_BYTES / LaneBytes,
+                 TurnW = Turns > 1 ? $clog2(Turns) : 1, HeadW = 512 / Turns;
   // c1, c2: the flit; c3: the header, which fills from the top, held until the next
   logic [Flit-1:0] flit1_q, flit2_q;
   logic [511:0] head_q;
   logic [47:0]  from1_q, from2_q, from_q;
-  logic         valid1_q, first1_q, header1_q, last1_q, whole1_q, enable1_q, first2_q, header2_q,
-                lose2_q, lose3_q;
+  logic         valid1_q, first1_q, header1_q, last1_q, whole1_q, odd1_q, enable1_q, first2_q,
+                header2_q, lose2_q, lose3_q;
   // of the next flit: a frame's first, part of a header, its number there
   logic         begin_q, header_q, ready_q;
   logic [TurnW-1:0] at_q;
 
   assign rx_ready_o = ready_q;
 
+  // A flit as the card takes it: with the header only, or with payload only.
+  logic [Flit-1:0] in;
+  logic            in_valid, in_last, in_whole, in_odd, in_more;
+  generate
+    if (Pair != 0) begin : g_pair
+      // A frame begins with half a flit, its header. So a flit of payload is the upper half of one
+      // flit, which waits in upper_q, and the lower half of the next. A last upper half (in_more)
+      // enters in a clock of its own.
+      localparam int Half = Flit / 2, HalfBytes = LaneBytes / 2;
+      logic [Half-1:0] upper_q;
+      logic            more_q, upper_whole_q, lower_whole, upper_whole, upper_none;
+      assign lower_whole = &rx_keep_i[HalfBytes-1:0];
+      assign upper_whole = &rx_keep_i[LaneBytes-1:HalfBytes];
+      assign upper_none  = rx_last_i && rx_keep_i[LaneBytes-1:HalfBytes] == '0;
+      assign in_more     = rx_valid_i && ready_q && rx_last_i && !upper_none;
+      assign in          = begin_q ? {Half'(0), rx_data_i[Half-1:0]}
+                           : {more_q ? Half'(0) : rx_data_i[Half-1:0], upper_q};
+      assign in_valid    = more_q || (rx_valid_i && ready_q);
+      assign in_last     = more_q || upper_none;
+      assign in_whole    = more_q ? upper_whole_q : lower_whole && (upper_whole || upper_none);
+      assign in_odd      = more_q;
+      always_ff @(posedge clk_i) begin
+        if (rx_valid_i && ready_q) begin
+          upper_q       <= rx_data_i[Flit-1:Half];
+          upper_whole_q <= upper_whole;
+        end
+        more_q <= in_more && !rst_i;
+      end
+    end else begin : g_flit
+      assign in       = rx_data_i;
+      assign in_valid = rx_valid_i && ready_q;
+      assign in_last  = rx_last_i;
+      assign in_whole = &rx_keep_i;
+      assign in_odd   = 1'b0;
+      assign in_more  = 1'b0;
+    end
+  endgenerate
+
   always_ff @(posedge clk_i) begin
-    flit1_q   <= rx_data_i;
+    flit1_q   <= in;
     from1_q   <= {rx_ip_i, rx_port_i};
     first1_q  <= begin_q;
     header1_q <= header_q;
-    last1_q   <= rx_last_i;
-    whole1_q  <= &rx_keep_i;
+    last1_q   <= in_last;
+    whole1_q  <= in_whole;
+    odd1_q    <= in_odd;
     enable1_q <= enable_i;
     flit2_q   <= flit1_q;
     from2_q   <= from1_q;
@@ -57,17 +99,17 @@ module rx #(
     header2_q <= valid1_q && header1_q;
     lose2_q   <= random_i < drop_in_i;
     lose3_q   <= lose2_q;
-    if (header2_q) head_q <= 512'({flit2_q, head_q} >> Flit);
+    if (header2_q) head_q <= 512'({flit2_q[HeadW-1:0], head_q} >> HeadW);
     if (first2_q) from_q <= from2_q;
   end
 
   always_ff @(posedge clk_i) begin
-    valid1_q <= rx_valid_i && ready_q;
-    ready_q  <= 1'b1;
-    if (rx_valid_i && ready_q) begin
-      begin_q  <= rx_last_i;
-      header_q <= rx_last_i || (Turns > 1 && header_q && at_q != TurnW'(Turns - 1));
-      at_q     <= rx_last_i ? '0 : at_q + 1'b1;
+    valid1_q <= in_valid;
+    ready_q  <= !in_more;
+    if (in_valid) begin
+      begin_q  <= in_last;
+      header_q <= in_last || (Turns > 1 && header_q && at_q != TurnW'(Turns - 1));
+      at_q     <= in_last ? '0 : at_q + 1'b1;
     end
     if (rst_i) begin
       valid1_q <= 1'b0;
@@ -91,7 +133,7 @@ module rx #(
   logic put, ends, good, commit, full, desc_room;
   rx_check #(.MaxBeats(MaxBeats), .LaneBytes(LaneBytes)) u_check (
     .clk_i(clk_i), .rst_i(rst_i), .valid_i(valid1_q), .first_i(first1_q), .header_i(header1_q),
-    .last_i(last1_q), .whole_i(whole1_q), .enable_i(enable1_q),
+    .last_i(last1_q), .whole_i(whole1_q), .odd_i(odd1_q), .enable_i(enable1_q),
     .magic_i(flit1_q[nc_pkg::PKT_MAGIC +: nc_pkg::PKT_MAGIC_BITS]),
     .len_i(flit1_q[nc_pkg::PKT_LEN +: nc_pkg::PKT_LEN_BITS]),
     .payload_crc_i(flit1_q[nc_pkg::PKT_PAYLOAD_CRC % Flit +: nc_pkg::PKT_PAYLOAD_CRC_BITS]),
@@ -99,7 +141,7 @@ module rx #(
     .put_o(put), .end_o(ends), .good_o(good), .commit_o(commit), .drop_o(drop_o)
   );
 
-  frame_fifo #(.W(Flit), .Depth(FifoBeats * Turns)) u_payload (
+  frame_fifo #(.W(Flit), .Depth(FifoBeats * nc_pkg::BEAT_BYTES / LaneBytes)) u_payload (
     .clk_i(clk_i), .rst_i(rst_i),
     .in_data_i(flit2_q), .in_valid_i(put), .in_end_i(ends), .in_good_i(good), .full_o(full),
     .out_data_o(pay_data_o), .out_valid_o(pay_valid_o), .out_ready_i(pay_ready_i)

@@ -10,7 +10,7 @@
 // A row computed one or two clocks ago is forwarded. A packet's flits are contiguous.
 module tile #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
-  parameter int LaneBytes = nc_pkg::BEAT_BYTES,  // 8, 16, 32 or 64
+  parameter int LaneBytes = nc_pkg::BEAT_BYTES,  // 8, 16, 32, 64 or 128
   parameter int Rows = nc_pkg::CARD_BEATS * nc_pkg::BEAT_BYTES / LaneBytes,  // of a slot
   parameter int Wide = 1,
   parameter int Narrow = 0,                  // 1: rows of narrow_lane, and Wide = 0
@@ -31,6 +31,7 @@ module tile #(
   input  logic [BW-1:0] in_row_i,
   input  logic          in_start_i,
   input  logic          in_last_i,
+  input  logic          in_odd_i,            // only the flit's first beat counts; others are 0
   input  logic          in_first_i,          // first contribution: overwrite
   input  logic          in_emit_i,           // last contribution: round
   input  logic          in_max_i,            // int8 codes; the formats do not matter
@@ -47,7 +48,7 @@ module tile #(
   output logic          kept_last_o,         // last write of the packet
   output logic [2:0]    kept_status_o        // STATUS_ bits
 );
-  power_of_two #(.N(LaneBytes), .Least(8), .Most(nc_pkg::BEAT_BYTES)) u_bytes ();
+  power_of_two #(.N(LaneBytes), .Least(8), .Most(2 * nc_pkg::BEAT_BYTES)) u_bytes ();
   // ---- 0: take a flit
   logic       take, ready_q, in_four, in_half, out_four, out_half;
   logic [2:0] wait_q, wait_d;
@@ -70,8 +71,8 @@ module tile #(
   end
 
   // ---- 1: decode, read
-  logic          d_valid_q, d_second_q, d_flip_q, d_start_q, d_last_q, d_first_q, d_emit_q, d_max_q,
-                 d_fn_q, d_finite_q;
+  logic          d_valid_q, d_second_q, d_flip_q, d_start_q, d_last_q, d_odd_q, d_first_q, d_emit_q,
+                 d_max_q, d_fn_q, d_finite_q;
   logic          d_four_q, d_half_q, d_out_four_q, d_out_half_q, d_saturate_q;
   logic [5:2]    d_e_q;
   logic [7:0]    d_in_fmt_q, d_out_fmt_q;
@@ -95,7 +96,8 @@ module tile #(
       d_in_fmt_q  <= in_fmt_i;
       d_out_fmt_q <= out_fmt_i;
       d_shift_q   <= out_shift_i;
-      {d_start_q, d_last_q, d_first_q, d_emit_q} <= {in_start_i, in_last_i, in_first_i, in_emit_i};
+      {d_start_q, d_last_q, d_odd_q} <= {in_start_i, in_last_i, in_odd_i};
+      {d_first_q, d_emit_q} <= {in_first_i, in_emit_i};
       {d_max_q, d_saturate_q} <= {in_max_i, saturate_i};
       {d_four_q, d_half_q, d_out_four_q, d_out_half_q} <= {in_four, in_half, out_four, out_half};
     end
@@ -112,8 +114,8 @@ module tile #(
   assign from_sum  = d_second_q || (a_write_q && a_row_q == d_row_q);
   assign from_last = s_write_q && s_row_q == d_row_q;
 
-  logic          a_valid_q, a_write_q, a_clip_q, a_emit_q, a_start_q, a_last_q, a_max_q, a_four_q,
-                 a_half_q;
+  logic          a_valid_q, a_write_q, a_clip_q, a_emit_q, a_start_q, a_last_q, a_odd_q, a_max_q,
+                 a_four_q, a_half_q;
   logic          a_out_four_q, a_out_half_q, a_saturate_q;
   logic [1:0]    a_from_q;
   logic [7:0]    a_out_fmt_q;
@@ -131,7 +133,8 @@ module tile #(
       a_row_q     <= d_row_q;
       a_out_fmt_q <= d_out_fmt_q;
       a_k_q       <= k;
-      {a_start_q, a_last_q, a_max_q, a_saturate_q} <= {d_start_q, d_last_q, d_max_q, d_saturate_q};
+      {a_start_q, a_last_q, a_odd_q} <= {d_start_q, d_last_q, d_odd_q};
+      {a_max_q, a_saturate_q} <= {d_max_q, d_saturate_q};
       {a_four_q, a_half_q, a_out_four_q, a_out_half_q} <=
           {d_four_q, d_half_q, d_out_four_q, d_out_half_q};
     end
@@ -167,7 +170,7 @@ module tile #(
     .over_o(over), .fn_o(fn), .finite_o(finite), .beyond_o(beyond));
 
   // Parameters travel with their sums through clocks 3 to 6; `tail` is used from clock 7 on.
-  localparam int Four = 4 + 5 + 2 + 1 + 2 + 15, Three = 6 + 6 + (Man + 1) + Man + 1, Tail = RW + 8;
+  localparam int Four = 4 + 5 + 2 + 1 + 2 + 15, Three = 6 + 6 + (Man + 1) + Man + 1, Tail = RW + 9;
   logic [5:0]       stop1_q;
   logic [3:0]       stop2_q;
   logic [Three-1:0] three1_q, three2_q, three3_q;
@@ -183,7 +186,7 @@ module tile #(
                    beyond};
       low1_q   <= a_four_q && !again;
       high1_q  <= again;
-      tail1_q  <= {a_row_q, a_start_q, a_last_q, a_four_q && !again, a_four_q, a_half_q,
+      tail1_q  <= {a_row_q, a_start_q, a_last_q, a_odd_q, a_four_q && !again, a_four_q, a_half_q,
                    a_out_four_q, a_out_half_q, again};
     end
     if (en1_q) begin
@@ -251,8 +254,8 @@ module tile #(
 
   // ---- 7: output
   logic [RW-1:0] t_row;
-  logic          t_start, t_last, t_more, t_four, t_half, t_out_four, t_out_half, t_again;
-  assign {t_row, t_start, t_last, t_more, t_four, t_half,
+  logic          t_start, t_last, t_odd, t_more, t_four, t_half, t_out_four, t_out_half, t_again;
+  assign {t_row, t_start, t_last, t_odd, t_more, t_four, t_half,
           t_out_four, t_out_half, t_again} = tail5_q;
 
   logic [2:0] status;
@@ -269,8 +272,8 @@ module tile #(
     if (Wide != 0) begin : g_pack
       tile_out #(.LaneBytes(LaneBytes), .RW(RW), .BW(BW)) u_out (
         .clk_i, .rst_i, .valid_i(code_valid_q), .codes_i(codes), .status_i(status), .row_i(t_row),
-        .start_i(t_start), .last_i(t_last), .more_i(t_more), .in_four_i(t_four), .in_half_i(t_half),
-        .out_four_i(t_out_four), .out_half_i(t_out_half),
+        .start_i(t_start), .last_i(t_last), .odd_i(t_odd), .more_i(t_more), .in_four_i(t_four),
+        .in_half_i(t_half), .out_four_i(t_out_four), .out_half_i(t_out_half),
         .kept_valid_o, .kept_row_o({kept_slot_o, kept_row_o}), .kept_en_o, .kept_data_o,
         .kept_last_o, .kept_status_o);
       logic unused;
@@ -283,7 +286,7 @@ module tile #(
       assign kept_data_o   = codes;
       assign kept_last_o   = t_last;
       assign kept_status_o = status;
-      assign unused        = ^{t_start, t_more, t_four, t_out_four, t_out_half, t_again};
+      assign unused        = ^{t_start, t_odd, t_more, t_four, t_out_four, t_out_half, t_again};
     end
   endgenerate
 endmodule

@@ -13,6 +13,7 @@ module tile_out #(
   input  logic [RW-1:0] row_i,
   input  logic          start_i,
   input  logic          last_i,
+  input  logic          odd_i,               // only the first half of the flit counts
   input  logic          more_i,              // low 4-bit codes; the high ones follow next clock
   input  logic          in_four_i,
   input  logic          in_half_i,
@@ -42,6 +43,7 @@ module tile_out #(
     steps = 2'd0;
     if (in_four_i) steps = out_half_i ? 2'd3 : out_four_i ? 2'd0 : 2'd1;
     else if (!in_half_i && out_half_i) steps = 2'd1;
+    if (odd_i) steps = steps >> 1;
     quarters = 3'd4;
     if (!in_four_i && out_four_i) quarters = in_half_i ? 3'd1 : 3'd2;
     if (in_half_i && !out_half_i && !out_four_i) quarters = 3'd2;

@@ -9,8 +9,8 @@
 //
 // With a header of several flits (nic_core), START asks for the first, HEAD for the others; row 0
 // comes with the last. A header enters the output FIFO a clock before its row 0. At most one flit
-// enters in a clock, if there is room. When busy_o falls, the last read of busy_slot_o was at least
-// a clock before.
+// enters in a clock, if there is room. A header of half a flit waits after the FIFO for its row 0.
+// When busy_o falls, the last read of busy_slot_o was at least a clock before.
 module tx #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
   parameter int Rows  = nc_pkg::CARD_BEATS,  // most payload beats
@@ -18,8 +18,11 @@ module tx #(
   parameter int LaneBytes = nc_pkg::BEAT_BYTES,
   localparam int SlotW = $clog2(Slots),
   localparam int Flit  = 8 * LaneBytes,
-  localparam int Turns = nc_pkg::BEAT_BYTES / LaneBytes, TurnW = Turns > 1 ? $clog2(Turns) : 1,
-  localparam int RowW  = $clog2(Rows * Turns),
+  // Turns: flits of a beat; Pair: a flit has two beats
+  localparam int Pair  = LaneBytes > nc_pkg::BEAT_BYTES ? 1 : 0,
+  localparam int Turns = Pair != 0 ? 1 : nc_pkg::BEAT_BYTES / LaneBytes,
+  localparam int TurnW = Turns > 1 ? $clog2(Turns) : 1, HeadW = 512 / Turns,
+  localparam int RowW  = $clog2(Rows * nc_pkg::BEAT_BYTES / LaneBytes),
   localparam int LeftW = $clog2(Rows + 1) + $clog2(Turns),
   localparam int BeatW = $clog2(Rows + 1),
   localparam int JobW  = $clog2(Jobs),
@@ -70,6 +73,7 @@ module tx #(
   input  logic [31:0]      addr_ip_i,
   input  logic [15:0]      addr_port_i,
   output logic [Flit-1:0]  tx_data_o,
+  output logic [LaneBytes-1:0] tx_keep_o,
   output logic             tx_last_o,
   output logic [31:0]      tx_ip_o,
   output logic [15:0]      tx_port_o,
@@ -125,13 +129,16 @@ module tx #(
   logic             ask_header, ask_more, head_ends, ask_row;
   logic [TurnW-1:0] head_q;                  // flits of the header asked for, less 1
   logic             some_q;                  // the frame has a payload
-  logic [BeatW-1:0] beats;                   // of the frame that begins
+  // of the frame that begins. flits: of two beats; with fewer lanes, beats
+  logic [BeatW-1:0] beats, flits;
+  logic             odd_q;                   // beats is odd
   logic [RowW-1:0]  at_q;                    // next row to read
   logic [LeftW-1:0] left_q;                  // rows after it
 
   assign pick_a       = a_valid && (turn_a_q || !s_full_q);
   assign begins       = state_q == Start && room_q && (a_valid || s_full_q);
   assign beats        = !pick_a ? s_beats_q : a_pong ? a_beats : '0;
+  assign flits        = (beats + BeatW'(Pair)) >> Pair;
   assign s_done       = state_q == Gap && !is_a_q && s_mask_q == '0;
   assign s_load       = send_valid_i && send_ready_o;
   assign send_ready_o = !s_full_q || s_done;
@@ -148,7 +155,7 @@ module tx #(
     unique case (state_q)
       Start:
         if (Turns > 1 && ask_header) state_d = Head;
-        else if (begins && ask_header && beats > BeatW'(1)) state_d = Payload;
+        else if (begins && ask_header && flits > BeatW'(1)) state_d = Payload;
         else if (begins && beats != '0) state_d = Gap;
       Payload: if (room_q && left_q == LeftW'(1)) state_d = Gap;
       Head:
@@ -168,9 +175,10 @@ module tx #(
     if (begins) begin
       is_a_q   <= pick_a;
       turn_a_q <= !pick_a;
-      left_q   <= (LeftW'(beats) << $clog2(Turns)) - LeftW'(Turns == 1);
+      left_q   <= (LeftW'(flits) << $clog2(Turns)) - LeftW'(Turns == 1);
       head_q   <= '0;
       some_q   <= beats != '0;
+      odd_q    <= beats[0];
     end else begin
       if (ask_row) left_q <= left_q - 1'b1;
       if (ask_more) head_q <= head_q + 1'b1;
@@ -217,11 +225,11 @@ module tx #(
 
   // --- the header; a PONG's bitmap: low bits in TAG, the others in COUNT ---
   localparam int TagW = nc_pkg::PKT_TAG_BITS, CountW = nc_pkg::PKT_COUNT_BITS;
-  logic [Flit-1:0]      header;
+  logic [HeadW-1:0]     header;
   logic [CountW-1:0]    bitmap_high;
   logic [TagW-1:0]      bitmap_low;
   assign {bitmap_high, bitmap_low} = (CountW + TagW)'(a_bitmap);
-  tx_header #(.LaneBytes(LaneBytes)) u_header (
+  tx_header #(.LaneBytes(HeadW / 8)) u_header (
     .clk_i, .load_i(begins), .next_i(ask_more), .beats_i(10'(beats)), .flit_o(header),
     .op_i(!pick_a ? nc_pkg::OP_RESULT : a_pong ? nc_pkg::OP_PONG : nc_pkg::OP_NAK),
     .rank_i(addr_rank_o),
@@ -241,16 +249,18 @@ module tx #(
   localparam int Depth = 8;
   // h_q: a header's first flit; more_q: another
   logic        h_q, more_q, h_last_q, h_a_q, h_pong_q, lost_q;
-  logic [1:0]  row_q, row_last_q, row_zero_q;      // two clocks; [1] is the older
+  logic [1:0]  row_q, row_last_q, row_odd_q, row_zero_q;  // two clocks; [1] is the older
   logic [47:0] addr_q;
   logic [3:0]  used_q, used_d, held;
-  logic        put, gone, asks_head;
+  logic        put, gone, asks_head, out_last, out_valid, out_ready;
+  logic [Flit-1:0] out_data;
+  logic [47:0] out_to;
   /* verilator lint_off UNUSEDSIGNAL */
   logic        fifo_ready;                   // always 1: nothing is read without room
   /* verilator lint_on UNUSEDSIGNAL */
 
   assign put    = h_q || more_q || row_q[1];
-  assign gone   = tx_valid_o && tx_ready_i;
+  assign gone   = out_valid && out_ready;
   assign asks_head = ask_header || ask_more;
   assign held   = used_q - 4'(gone);
   assign used_d = held + 4'(asks_head) + 4'(ask_row);
@@ -264,6 +274,7 @@ module tx #(
     lost_q     <= begins && drop_q && (pick_a || !s_none_q);
     row_q      <= {row_q[0], ask_row};
     row_last_q <= {row_last_q[0], state_d == Gap};
+    row_odd_q  <= {row_odd_q[0], Pair != 0 && state_d == Gap && (begins ? beats[0] : odd_q)};
     row_zero_q <= {row_zero_q[0], !kr_valid_o};
     if (h_q) addr_q <= {addr_ip_i, addr_port_i};
     used_q     <= used_d;
@@ -280,14 +291,69 @@ module tx #(
   end
 
   logic [Flit-1:0] data;
-  assign data = h_q || more_q ? header : row_zero_q[1] ? '0 : kr_data_i;
-  fifo #(.W(Flit + 1 + 48), .Depth(Depth)) u_out (
+  assign data = h_q || more_q ? Flit'(header) : row_zero_q[1] ? '0 : kr_data_i;
+  localparam int OutW = Pair + Flit + 1 + 48;
+  logic [OutW-1:0] out;
+  fifo #(.W(OutW), .Depth(Depth)) u_out (
     .clk_i, .rst_i,
-    .in_data_i({data, h_q || more_q ? h_last_q : row_last_q[1],
-                h_q ? {addr_ip_i, addr_port_i} : addr_q}),
+    .in_data_i(OutW'({row_odd_q[1], data, h_q || more_q ? h_last_q : row_last_q[1],
+                      h_q ? {addr_ip_i, addr_port_i} : addr_q})),
     .in_valid_i(put), .in_ready_o(fifo_ready),
-    .out_data_o({tx_data_o, tx_last_o, tx_ip_o, tx_port_o}), .out_valid_o(tx_valid_o),
-    .out_ready_i(tx_ready_i));
+    .out_data_o(out), .out_valid_o(out_valid), .out_ready_i(out_ready));
+  assign {out_data, out_last, out_to} = out[Flit+48:0];
+
+  generate
+    if (Pair != 0) begin : g_pair
+      // half_q: the header, or a row's upper beat, which leaves with the next row's lower one.
+      // rest_q: it leaves without one.
+      localparam int Half = Flit / 2;
+      logic            held_q, rest_q, sent, out_odd;
+      logic [Half-1:0] half_q;
+      logic [47:0]     to_q;
+      assign sent        = tx_valid_o && tx_ready_i;
+      assign out_ready   = !held_q || tx_ready_i;
+      assign tx_valid_o  = held_q && (rest_q || out_valid);
+      assign tx_data_o   = {rest_q ? Half'(0) : out_data[Half-1:0], half_q};
+      assign tx_keep_o   = {{(LaneBytes/2){!rest_q}}, {(LaneBytes/2){1'b1}}};
+      assign tx_last_o   = rest_q || (out_last && out_odd);
+      assign out_odd     = out[OutW-1];
+      assign {tx_ip_o, tx_port_o} = to_q;
+      always_ff @(posedge clk_i) begin
+        if (sent) begin
+          half_q <= out_data[Flit-1:Half];
+          held_q <= !tx_last_o;
+          rest_q <= !rest_q && out_last && !out_odd;
+        end
+        if (gone && (!held_q || rest_q)) begin
+          half_q <= out_data[Half-1:0];
+          to_q   <= out_to;
+          held_q <= 1'b1;
+          rest_q <= out_last;
+        end
+        if (rst_i) {held_q, rest_q} <= 2'b00;
+      end
+`ifdef FORMAL
+      // Proven: as many beats leave as come, except for one that waits (held_q).
+      logic       begun_q = 1'b0;
+      logic [2:0] beats_q, come, leave;
+      assign come  = !gone ? 3'd0 : !held_q || rest_q || out_odd ? 3'd1 : 3'd2;
+      assign leave = !sent ? 3'd0 : rest_q ? 3'd1 : 3'd2;
+      always_ff @(posedge clk_i) begin
+        begun_q <= 1'b1;
+        beats_q <= rst_i ? '0 : beats_q + come - leave;
+        assume (!out_odd || out_last);
+        if (begun_q) assert (beats_q == 3'(held_q) && (!rest_q || held_q));
+      end
+`endif
+    end else begin : g_flit
+      assign {tx_data_o, tx_last_o, tx_ip_o, tx_port_o} = {out_data, out_last, out_to};
+      assign tx_valid_o = out_valid;
+      assign tx_keep_o  = '1;
+      assign out_ready  = tx_ready_i;
+      logic unused;
+      assign unused = row_odd_q[1];
+    end
+  endgenerate
 
   always_comb begin
     count_o = '0;
@@ -305,9 +371,9 @@ module tx #(
   logic [3:0] inside_q;
   always_ff @(posedge clk_i) begin
     past_q   <= 1'b1;
-    inside_q <= rst_i ? '0 : inside_q + 4'(put) - 4'(tx_valid_o && tx_ready_i);
+    inside_q <= rst_i ? '0 : inside_q + 4'(put) - 4'(gone);
     if (!past_q) assume (rst_i);
-    assume (!tx_valid_o || inside_q != '0);
+    assume (!out_valid || inside_q != '0);
     assume (send_beats_i != '0);
     if (past_q) begin
       assert (used_q == inside_q + 4'(h_q || more_q) + 4'(row_q[0]) + 4'(row_q[1]));

@@ -26,8 +26,8 @@ module prove_encode #(
   tile #(.Slots(2), .Rows(2), .Wide(Wide), .Narrow(Narrow), .LaneBytes(LaneBytes)) u_tile (
     .clk_i, .rst_i,
     .in_valid_i, .in_ready_o(in_ready), .in_slot_i(others_i[0]), .in_row_i(others_i[1]),
-    .in_start_i(others_i[2]), .in_last_i(others_i[3]), .in_first_i(others_i[4]), .in_emit_i,
-    .in_max_i, .in_fmt_i, .out_fmt_i, .out_shift_i, .saturate_i,
+    .in_start_i(others_i[2]), .in_last_i(others_i[3]), .in_odd_i(1'b0), .in_first_i(others_i[4]),
+    .in_emit_i, .in_max_i, .in_fmt_i, .out_fmt_i, .out_shift_i, .saturate_i,
     .in_data_i({(LaneBytes/8){others_i}}), .kept_valid_o(), .kept_slot_o(), .kept_row_o(),
     .kept_en_o(), .kept_data_o(), .kept_last_o(), .kept_status_o());
   (* hierconn *) wire [LaneBytes*Word-1:0]    \u_tile.sums ;

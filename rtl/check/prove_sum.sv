@@ -25,8 +25,8 @@ module prove_sum #(
   tile #(.Slots(2), .Rows(4), .Wide(Wide), .Narrow(Narrow), .LaneBytes(LaneBytes)) u_tile (
     .clk_i, .rst_i,
     .in_valid_i, .in_ready_o(in_ready), .in_slot_i(in_row_i[2]), .in_row_i(in_row_i[1:0]),
-    .in_start_i(1'b0), .in_last_i(1'b0), .in_first_i, .in_emit_i, .in_max_i, .in_fmt_i,
-    .out_fmt_i, .out_shift_i('0), .saturate_i('0), .in_data_i((8*LaneBytes)'(in_data_i)),
+    .in_start_i(1'b0), .in_last_i(1'b0), .in_odd_i(1'b0), .in_first_i, .in_emit_i, .in_max_i,
+    .in_fmt_i, .out_fmt_i, .out_shift_i('0), .saturate_i('0), .in_data_i((8*LaneBytes)'(in_data_i)),
     .kept_valid_o(), .kept_slot_o(), .kept_row_o(), .kept_en_o(), .kept_data_o(), .kept_last_o(),
     .kept_status_o());
   (* hierconn *) wire [LaneBytes*Bits-1:0] \u_tile.new_row , \u_tile.old_row ;

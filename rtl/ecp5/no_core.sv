@@ -13,6 +13,7 @@ module nic_core #(
   input  logic         rx_valid_i,
   output logic         rx_ready_o,
   output logic [8*LaneBytes-1:0] tx_data_o,
+  output logic [LaneBytes-1:0] tx_keep_o,
   output logic         tx_last_o,
   output logic [31:0]  tx_ip_o,
   output logic [15:0]  tx_port_o,
@@ -37,6 +38,7 @@ module nic_core #(
   output logic         s_rvalid_o,
   input  logic         s_rready_i
 );
+  assign tx_keep_o = '1;
   skid #(.W(8 * LaneBytes + 1 + 48)) u_back (
     .clk_i, .rst_i,
     .in_data_i({rx_data_i, rx_last_i, rx_ip_i, rx_port_i}), .in_valid_i(rx_valid_i && &rx_keep_i),

@@ -135,7 +135,8 @@ module reduce_mm #(
   tile #(.Slots(1), .Rows(Rows), .Wide(Wide)) u_tile (
     .clk_i, .rst_i,
     .in_valid_i(code_valid && room && run_q), .in_ready_o(tile_ready), .in_slot_i('0),
-    .in_row_i(row_q), .in_start_i(row_q == '0), .in_last_i(block_end), .in_first_i(add_q == '0),
+    .in_row_i(row_q), .in_start_i(row_q == '0), .in_last_i(block_end), .in_odd_i(1'b0),
+    .in_first_i(add_q == '0),
     .in_emit_i(emit), .in_max_i(1'b0), .in_fmt_i(fmt[7:0]),
     .out_fmt_i(out_fmt[7:0]), .out_shift_i(out_shift[2:0]), .saturate_i(saturate[0]),
     .in_data_i(code),

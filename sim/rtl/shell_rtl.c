@@ -11,13 +11,15 @@ enum {
     /* clocks without a beat after which the card is idle: many times its longest path */
     QUIET = 512,
     FRAME_BEATS = 1 << 10, /* longest, outgoing */
+    MAX_FLIT = 2 * BEAT_SIZE,
     RESET_CLOCKS = 8
 };
 
 struct rtl {
     struct model *model;
     uint8_t *rst, *rx_last, *rx_valid, *rx_ready, *tx_last, *tx_valid, *tx_ready;
-    void *rx_data, *rx_keep, *tx_data; /* [flit] and, keep, a bit per byte */
+    void *rx_data, *tx_data; /* [flit] */
+    void *rx_keep, *tx_keep; /* a bit per byte */
     uint32_t *rx_ip, *tx_ip;
     size_t flit; /* bytes a clock */
     uint16_t *rx_port, *tx_port;
@@ -49,13 +51,15 @@ static void offer(struct rtl *s)
     }
     if (!f || shell_stalls(&s->random, s->stall))
         return;
-    uint8_t bytes[BEAT_SIZE] = {0};
-    size_t left = f->n - s->in_at, n = left < s->flit ? left : s->flit;
+    uint8_t bytes[MAX_FLIT] = {0}, keep[MAX_FLIT / 8] = {0};
+    const size_t left = f->n - s->in_at, n = left < s->flit ? left : s->flit;
     memcpy(bytes, s->in->bytes + f->at + s->in_at, n);
-    struct beat b = beat_load(bytes);
-    memcpy(s->rx_data, b.w, s->flit);
-    const uint64_t keep = n == BEAT_SIZE ? ~(uint64_t)0 : ((uint64_t)1 << n) - 1;
-    memcpy(s->rx_keep, &keep, s->flit / 8);
+    memset(keep, 0xff, n / 8);
+    if (n % 8)
+        keep[n / 8] = (uint8_t)((1u << n % 8) - 1);
+    const struct beat b[2] = {beat_load(bytes), beat_load(bytes + BEAT_SIZE)};
+    memcpy(s->rx_data, b, s->flit);
+    memcpy(s->rx_keep, keep, s->flit / 8);
     *s->rx_last = left <= s->flit;
     *s->rx_ip = s->in_at ? 0 : f->ip; /* valid with the first flit */
     *s->rx_port = s->in_at ? 0 : f->port;
@@ -73,13 +77,20 @@ static void moved(struct rtl *s)
     s->last = s->now + 1;
 }
 
+/* Beats that begin among a frame's bytes from `from` up to `to`. */
+static uint64_t beats_of(size_t from, size_t to)
+{
+    return (to + BEAT_SIZE - 1) / BEAT_SIZE - (from + BEAT_SIZE - 1) / BEAT_SIZE;
+}
+
 static void took(struct rtl *s)
 {
     const struct queued_frame *f = frame_queue_first(s->in);
+    const size_t from = s->in_at;
     moved(s);
-    s->total.beats_in += s->in_at % BEAT_SIZE == 0;
     s->flits_in++;
     s->in_at += s->flit;
+    s->total.beats_in += beats_of(from, s->in_at < f->n ? s->in_at : f->n);
     if (s->in_at < f->n)
         return;
     s->gap = f->gap;
@@ -89,15 +100,19 @@ static void took(struct rtl *s)
 
 static void gave(struct rtl *s)
 {
-    uint8_t bytes[BEAT_SIZE];
-    struct beat b = beat_zero();
-    memcpy(b.w, s->tx_data, s->flit);
+    uint8_t bytes[MAX_FLIT], keep[MAX_FLIT / 8];
+    struct beat b[2] = {beat_zero(), beat_zero()};
+    memcpy(b, s->tx_data, s->flit);
+    memcpy(keep, s->tx_keep, s->flit / 8);
+    /* a flit is full, or half full if it has two beats */
+    const size_t n = keep[s->flit / 8 - 1] ? s->flit : s->flit / 2;
     moved(s);
-    s->total.beats_out += s->frame_bytes % BEAT_SIZE == 0;
-    if (s->frame_bytes + s->flit <= sizeof s->frame) {
-        beat_store(b, bytes);
-        memcpy(s->frame + s->frame_bytes, bytes, s->flit);
-        s->frame_bytes += s->flit;
+    s->total.beats_out += beats_of(s->frame_bytes, s->frame_bytes + n);
+    if (s->frame_bytes + n <= sizeof s->frame) {
+        for (size_t i = 0; i < 2; i++)
+            beat_store(b[i], bytes + i * BEAT_SIZE);
+        memcpy(s->frame + s->frame_bytes, bytes, n);
+        s->frame_bytes += n;
     }
     if (*s->tx_last) {
         s->out(s->arg, *s->tx_ip, *s->tx_port, s->frame, s->frame_bytes);
@@ -148,6 +163,7 @@ static void bind(struct rtl *s)
     s->rx_valid = model_port(m, "rx_valid_i", NULL);
     s->rx_ready = model_port(m, "rx_ready_o", NULL);
     s->tx_data = model_port(m, "tx_data_o", NULL);
+    s->tx_keep = model_port(m, "tx_keep_o", NULL);
     s->tx_last = model_port(m, "tx_last_o", NULL);
     s->tx_ip = model_port(m, "tx_ip_o", NULL);
     s->tx_port = model_port(m, "tx_port_o", NULL);

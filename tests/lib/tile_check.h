@@ -1,9 +1,9 @@
 /* tile_check.h : drives rtl/tile.sv of any width and compares all its output with mf_acc_*, bit
  * for bit.
  *
- * A packet is `beats` beats of one slot; a beat enters in flits of as many bytes as in_data_i
- * has. tile_send() also adds it to the oracle's rows; tile_clock() compares each quarter that the
- * tile writes with the oracle's queue. */
+ * A packet is `beats` beats of one slot. It enters in flits of as many bytes as in_data_i has; the
+ * last may have zeros in its upper half (in_odd_i). tile_send() also adds it to the oracle's rows;
+ * tile_clock() compares each quarter that the tile writes with the oracle's queue. */
 #ifndef TILE_CHECK_H
 #define TILE_CHECK_H
 #include "card_formats.h"
@@ -20,13 +20,13 @@ struct tile_op {
     unsigned shift, max, saturate, first, emit, slot, beats; /* shift to slot: of contributions */
 };
 struct tile_quarter {
-    uint8_t data[16], slot, last, status;
+    uint8_t data[32], slot, last, status;
     uint16_t at; /* quarter of the slot's result */
 };
 struct tile_bench {
     struct model *m;
-    uint8_t *rst, *in_valid, *in_ready, *in_slot, *in_row, *in_start, *in_last, *in_first, *in_emit,
-        *in_max, *in_fmt, *out_fmt, *out_shift, *saturate;
+    uint8_t *rst, *in_valid, *in_ready, *in_slot, *in_row, *in_start, *in_last, *in_odd, *in_first,
+        *in_emit, *in_max, *in_fmt, *out_fmt, *out_shift, *saturate;
     uint8_t *kept_valid, *kept_slot, *kept_row, *kept_en, *kept_last, *kept_status;
     void *in_data, *kept_data;
     unsigned lane_bytes;
@@ -61,6 +61,7 @@ static inline void tile_open(struct tile_bench *t, int argc, char **argv, uint64
     t->in_row = model_port(m, "in_row_i", NULL);
     t->in_start = model_port(m, "in_start_i", NULL);
     t->in_last = model_port(m, "in_last_i", NULL);
+    t->in_odd = model_port(m, "in_odd_i", NULL);
     t->in_first = model_port(m, "in_first_i", NULL);
     t->in_emit = model_port(m, "in_emit_i", NULL);
     t->in_max = model_port(m, "in_max_i", NULL);
@@ -183,8 +184,12 @@ static inline void tile_send(struct tile_bench *t, const struct tile_op *op, con
     memset(out, 0, sizeof out);
     for (unsigned beat = 0; beat < op->beats; beat++)
         n += tile_add(t, op, beat, data + 64 * beat, out, &status);
-    const unsigned bytes = t->lane_bytes, flits = op->beats * 64 / bytes;
-    unsigned quarters = op->emit ? n * (op->max ? 8 : mf_width(op->out)) / (2 * bytes) : 0;
+    const unsigned bytes = t->lane_bytes, flits = (op->beats * 64 + bytes - 1) / bytes,
+                   out_bits = op->max ? 8 : mf_width(op->out),
+                   down = op->max ? 1 : mf_width(op->in) / out_bits,
+                   write = down > 1 ? 4 / down : 4, /* quarters, of bits: */
+        bits = write * 2 * bytes;
+    unsigned quarters = op->emit ? (n * out_bits + bits - 1) / bits * write : 0;
     for (unsigned q = 0; q < quarters; q++) {
         struct tile_quarter *want = &t->queue[t->put++ % TILE_QUEUE];
         memcpy(want->data, out + bytes / 4 * q, bytes / 4);
@@ -211,7 +216,10 @@ static inline void tile_send(struct tile_bench *t, const struct tile_op *op, con
         *t->out_fmt = (uint8_t)(op->max ? 0 : beat_format_byte(op->out));
         *t->out_shift = (uint8_t)op->shift;
         *t->saturate = (uint8_t)op->saturate;
-        memcpy(t->in_data, data + bytes * flit, bytes);
+        const unsigned left = op->beats * 64 - bytes * flit;
+        *t->in_odd = left < bytes;
+        memset(t->in_data, 0, bytes);
+        memcpy(t->in_data, data + bytes * flit, left < bytes ? left : bytes);
         for (int waited = 0; !*t->in_ready; waited++) {
             CHECK(waited < 8, "the tile does not take a flit");
             if (waited >= 8)

@@ -1,21 +1,23 @@
 #!/bin/sh
-# test_lanes_rtl.sh : with `long`, runs tests of the tile and the card on modules of 8, 16 and 32
+# test_lanes_rtl.sh : with `long`, runs tests of the tile and the card on modules of 8, 16, 32 and 128
 # bytes a clock (LaneBytes), and of the card with LiteEth, if that is installed, on 32.
-# test_by8_*_rtl are quick tests.
+# test_by8_*_rtl are quick tests. usage: test_lanes_rtl.sh long [BYTES...]
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
 [ "${1-}" = long ] || { echo 'skip: without the argument long' && exit 77; }
+shift
+[ $# -gt 0 ] || set -- 8 16 32 128
 command -v "${VERILATOR-verilator}" >/dev/null || { echo 'skip: no verilator' && exit 77; }
 bad=0
-for bytes in 8 16 32; do
+for bytes; do
     dir=$B/lanes_rtl/$bytes
     rm -rf "$dir" && mkdir -p "$dir/rtl" || exit 1
     for built in o flags installed libnarrowcast.a libsim.a rtl/nc_pkg.sv rtl/verilated.o shell; do
         [ ! -e "$B/$built" ] || cp -a "$B/$built" "$dir/$built"
     done
     tests='tile tile8 narrow card card_bad card_stop card_flow narrow_card'
-    [ $bytes != 32 ] || [ ! -e "$B/shell/eth_sim.v" ] || tests="$tests shell"
+    [ "$bytes" != 32 ] || [ ! -e "$B/shell/eth_sim.v" ] || tests="$tests shell"
     for name in $tests; do
         make -s B="$dir" VFLAGS="--cc --build -O3 --unroll-count 12 --x-assign fast --x-initial fast -Wno-fatal -GLaneBytes=$bytes" \
             "$dir/tests/test_${name}_rtl" && "$dir/tests/test_${name}_rtl" >"$dir/said" 2>&1 && continue

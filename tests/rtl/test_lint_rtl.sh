@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_lint_rtl.sh : checks every module of rtl/ as a top with verilator -Wall and Icarus
 # Verilog. Mistakes planted in a copy must be found. usage: test_lint_rtl.sh [long] [RTL-FOLDER]
-# long: also the card with lanes of 16 and 32 bytes and every kernel
+# long: also the card with 16, 32 and 128 bytes a clock and every kernel
 # prove_*.sv are left out: only Yosys reads them. A missing tool prints one line; exit 77
 # without both.
 cd "$(dirname "$0")/../.." || exit 1
@@ -66,7 +66,7 @@ done
 lint "${1:-rtl}" tile Wide=0 || bad=$((bad + 1))
 lint "${1:-rtl}" nic_core Ultra=0 || bad=$((bad + 1))
 lint "${1:-rtl}" nic_core Narrow=1 || bad=$((bad + 1))
-for bytes in 8 ${long:+16 32}; do
+for bytes in 8 ${long:+16 32 128}; do
     lint "${1:-rtl}" nic_core "LaneBytes=$bytes" || bad=$((bad + 1))
 done
 lint "${1:-rtl}" tile Wide=0 LaneBytes=8 || bad=$((bad + 1))
@@ -94,7 +94,7 @@ for what in 'kept_mem Rows' 'reduce_mm Rows' 'frame_fifo Depth' 'sockets N' 'job
 done
 size taken kept_mem Rows 16
 size refused tile LaneBytes 4
-size refused tile LaneBytes 128
+size refused tile LaneBytes 256
 size taken tile LaneBytes 16
 size refused sum_room Ranks 256
 size taken sum_room Ranks 128

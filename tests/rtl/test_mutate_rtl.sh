@@ -44,11 +44,14 @@ look() {
         return 0
         ;;
     *)
-        rm -f "$dir/build/tests/$1"
+        # CATCHER/BYTES: modules of so many bytes a clock
+        name=${1%/*} lanes=''
+        [ "$name" = "$1" ] || lanes=-GLaneBytes=${1#*/}
+        rm -f "$dir/build/tests/$name"
         # Warnings about a mutant do not count.
-        make -s -C "$tree" B="$dir/build" VFLAGS='--cc --build -O3 --x-assign fast --x-initial fast -Wno-fatal' \
-            "$dir/build/tests/$1" >"$dir/log" 2>&1 </dev/null || return 2
-        timeout 300 "$dir/build/tests/$1" >>"$dir/log" 2>&1 </dev/null || return 1
+        make -s -C "$tree" B="$dir/build" VFLAGS='--cc --build -O3 --x-assign fast --x-initial fast -Wno-fatal '"$lanes" \
+            "$dir/build/tests/$name" >"$dir/log" 2>&1 </dev/null || return 2
+        timeout 300 "$dir/build/tests/$name" >>"$dir/log" 2>&1 </dev/null || return 1
         return 0
         ;;
     esac
