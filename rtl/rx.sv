@@ -56,21 +56,20 @@ module rx #(
       // enters in a clock of its own.
       localparam int Half = Flit / 2, HalfBytes = LaneBytes / 2;
       logic [Half-1:0] upper_q;
-      logic            more_q, upper_whole_q, lower_whole, upper_whole, upper_none;
+      logic            more_q, upper_whole_q, lower_whole, upper_none;
       assign lower_whole = &rx_keep_i[HalfBytes-1:0];
-      assign upper_whole = &rx_keep_i[LaneBytes-1:HalfBytes];
       assign upper_none  = rx_last_i && rx_keep_i[LaneBytes-1:HalfBytes] == '0;
       assign in_more     = rx_valid_i && ready_q && rx_last_i && !upper_none;
       assign in          = begin_q ? {Half'(0), rx_data_i[Half-1:0]}
                            : {more_q ? Half'(0) : rx_data_i[Half-1:0], upper_q};
       assign in_valid    = more_q || (rx_valid_i && ready_q);
       assign in_last     = more_q || upper_none;
-      assign in_whole    = more_q ? upper_whole_q : lower_whole && (upper_whole || upper_none);
+      assign in_whole    = (more_q || lower_whole) && (begin_q || upper_whole_q);
       assign in_odd      = more_q;
       always_ff @(posedge clk_i) begin
         if (rx_valid_i && ready_q) begin
           upper_q       <= rx_data_i[Flit-1:Half];
-          upper_whole_q <= upper_whole;
+          upper_whole_q <= &rx_keep_i[LaneBytes-1:HalfBytes];
         end
         more_q <= in_more && !rst_i;
       end

@@ -334,15 +334,16 @@ module tx #(
       end
 `ifdef FORMAL
       // Proven: as many beats leave as come, except for one that waits (held_q).
-      logic       begun_q = 1'b0;
+      logic       begun_q = 1'b0, open_q;    // open_q: more of the frame is to come
       logic [2:0] beats_q, come, leave;
-      assign come  = !gone ? 3'd0 : !held_q || rest_q || out_odd ? 3'd1 : 3'd2;
+      assign come  = !gone ? 3'd0 : !open_q || out_odd ? 3'd1 : 3'd2;
       assign leave = !sent ? 3'd0 : rest_q ? 3'd1 : 3'd2;
       always_ff @(posedge clk_i) begin
         begun_q <= 1'b1;
         beats_q <= rst_i ? '0 : beats_q + come - leave;
-        assume (!out_odd || out_last);
-        if (begun_q) assert (beats_q == 3'(held_q) && (!rest_q || held_q));
+        open_q  <= !rst_i && (gone ? !out_last : open_q);
+        assume (!out_odd || (out_last && open_q));
+        if (begun_q) assert (beats_q == 3'(held_q) && open_q == (held_q && !rest_q));
       end
 `endif
     end else begin : g_flit
