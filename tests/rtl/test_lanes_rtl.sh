@@ -19,7 +19,7 @@ trained() {
     done
 }
 direct=$(trained "$B/narrowcast" train --algo direct)
-[ "$(echo "$direct" | wc -l)" = 3 ] || bad=1
+[ "$(echo "$direct" | wc -l)" = 3 ] || { echo "--algo direct: $direct, not 3 checksums" && bad=1; }
 for bytes; do
     dir=$B/lanes_rtl/$bytes
     rm -rf "$dir" && mkdir -p "$dir/rtl" || exit 1
