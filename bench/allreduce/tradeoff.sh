@@ -1,20 +1,24 @@
 #!/bin/bash
-# tradeoff.sh : measures trainings on 4 nodes with 1 Gbit/s (netlab.sh) by codec and network, as
-# the 1-bit study's figures 10 and 16: images/s, bytes, time by activity, speed-up over MB per
-# GFLOP.
+# tradeoff.sh : measures trainings on nodes with 1 Gbit/s (netlab.sh) by codec and network, as the
+# 1-bit study's figures 10, 12 and 16 and the fp8 paper's 5 and 6: images/s, bytes, time by
+# activity, speed-up over MB per GFLOP.
 # usage: bench/allreduce/tradeoff.sh [--table] [NETWORKS [CODECS]]
 # NETWORKS and CODECS are names of the lists below, such as "fp32 fp32,native". Environment: B, the
-# build folder; STEPS per row [12]; BATCH [64]; RATE of a port [1gbit]; TABLE, the file of finished
-# rows [$B/tradeoff.tsv]. --table prints it and draws the chart.
+# build folder; NODES with a rank each [4]; STEPS per row [12]; BATCH [64]; RATE of a port [1gbit];
+# TABLE, the file of finished rows [$B/tradeoff.tsv, or tradeoff-NODES.tsv]. --table prints it and
+# draws the chart.
 set -eu
 . "$(dirname "$0")/../usage.sh"
-tsv=${TABLE:-$B/tradeoff.tsv}
-steps=${STEPS:-12} batch=${BATCH:-64} nodes=4
+steps=${STEPS:-12} batch=${BATCH:-64} nodes=${NODES:-4}
+whole NODES "$nodes" 'a number of nodes'
 whole STEPS "$steps" 'a number of steps'
 whole BATCH "$batch" 'a number of images'
+tsv=$B/tradeoff-$nodes.tsv
+[ "$nodes" != 4 ] || tsv=$B/tradeoff.tsv
+tsv=${TABLE:-$tsv}
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
-all='resnet20 resnet110 davidnet caffenet vgg19'
+all='resnet20 resnet110 davidnet googlenet caffenet vgg19'
 networks=${1:-$all}
 codecs="fp32            --format fp32 --scale none
 fp32,native     --format fp32 --scale none --algo native
@@ -39,10 +43,10 @@ names=$(while read -r name _; do printf '%s ' "$name"; done <<<"$codecs")
 known network "$all" $networks
 # shellcheck disable=SC2086
 known codec "${names% }" ${2-}
-pixels() { case $1 in caffenet | alexnet | vgg19) echo 64 ;; *) echo 28 ;; esac; }
+pixels() { case $1 in caffenet | alexnet | vgg19 | googlenet) echo 64 ;; *) echo 28 ;; esac; }
 
 if [ -z "$only" ] && [ -z "${NETLAB_MPI-}" ]; then
-    exec bench/netlab.sh -n $nodes -r "${RATE:-1gbit}" -- "$0" "$@"
+    exec bench/netlab.sh -n "$nodes" -r "${RATE:-1gbit}" -- "$0" "$@"
 fi
 mkdir -p "$(dirname "$tsv")"
 touch "$tsv"
@@ -79,7 +83,7 @@ train() {
     echo "tradeoff.sh: $network, $codec" >&2
     rm -f "$log.jsonl"
     # shellcheck disable=SC2086
-    if mpirun $NETLAB_MPI -np $nodes "$B/narrowcast" train --data "synthetic:$images,1" --model "$network" $image \
+    if mpirun $NETLAB_MPI -np "$nodes" "$B/narrowcast" train --data "synthetic:$images,1" --model "$network" $image \
         --steps "$steps" --batch "$batch" --lr 0.001 --schedule const --warmup 0 --deadline 600 --log "$log.jsonl" "$@" \
         </dev/null >"$log.out" 2>&1 && ! grep -q '"skipped":true' "$log.jsonl"; then
         found=$(medians)

@@ -1,9 +1,10 @@
 #!/bin/bash
 # codec_accuracy.sh : measures test accuracy by --codec and format: CIFAR-10, 4 ranks, 10 epochs;
-# with mlp by exponents of layers and of groups: Fashion-MNIST, 16 ranks, 5 epochs.
+# with lenet5 by the layers that are quantised; with mlp by exponents of layers and of groups:
+# Fashion-MNIST, 16 ranks, 5 epochs.
 # usage: NARROWCAST_DATA=DIR bench/codec_accuracy/codec_accuracy.sh [--table] [MODEL [SEEDS]]
-# DIR/cifar10 holds the binary batches, DIR/fashion-mnist the four .gz files. MODEL: resnet8 or mlp
-# (20,000 images, seeds "1 2 3") or resnet20 (50,000, "1 2"). Appends to $TABLES/MODEL.tsv
+# DIR/cifar10 holds the binary batches, DIR/fashion-mnist the four .gz files. MODEL: resnet8, lenet5
+# or mlp (20,000 images, seeds "1 2 3") or resnet20 (50,000, "1 2"). Appends to $TABLES/MODEL.tsv
 # (bench/data); --table prints it.
 #
 # The last seed of resnet8 also compares the applied means with the fp64 means, ten times per epoch
@@ -52,6 +53,18 @@ relgrad,rate          --codec relgrad --lr 0.1316"
     look_at=3 look_every=16
     ;;
 resnet20) seeds=${2:-1 2} ;;
+lenet5)
+    rows="fp32           --format fp32 --scale none
+onebit:64      --codec onebit:64 --quantise all
+onebit:64,conv --codec onebit:64 --quantise conv
+onebit:512     --codec onebit:512 --quantise all
+onebit:512,conv --codec onebit:512 --quantise conv
+onebit:column  --codec onebit:column --quantise all
+qsgd:2         --codec qsgd:2 --quantise all
+qsgd:2,conv    --codec qsgd:2 --quantise conv"
+    common="--train-samples 20000 ${common/--lr 0.1 /--lr 0.02 }" # better in fp32, seed 1
+    seeds=${2:-1 2 3}
+    ;;
 mlp)
     # formats of gradients and results, with :G
     rows="fp32 --format fp32 --scale none"
@@ -65,7 +78,7 @@ $name --format $format --scale aps-tight${in#"$format"} --out-format ${name#*,}"
     common="--conv gemm --train-samples 20000 --batch 128 --epochs 5 --lr 0.1 --momentum 0.9 --weight-decay 1e-4 --schedule cosine --warmup 1"
     ;;
 *)
-    echo "codec_accuracy.sh: '$model': must be resnet8, resnet20 or mlp" >&2
+    echo "codec_accuracy.sh: '$model': must be resnet8, lenet5, resnet20 or mlp" >&2
     exit 2
     ;;
 esac

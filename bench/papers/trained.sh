@@ -1,6 +1,6 @@
 #!/bin/bash
 # trained.sh : trains for the papers' tables of accuracies at a smaller size (README.md), 3 seeds.
-# usage: [TABLES=DIR] bench/papers/papers.sh [--table] 4|5|6|7|8|fig6|fig10|oyama11 [SEEDS]
+# usage: [TABLES=DIR] bench/papers/papers.sh [--table] 4|5|6|7|8|resnet18|cpd|fig6|fig9|fig10|oyama11 [SEEDS]
 # Appends to $TABLES/trained.tsv; curves/ has seed 1's accuracy by epoch, for the figures.
 # trained-steps.tsv compares seed 2's applied mean gradient with the true one: name, L2 error,
 # cosine, share of elements cast to 0, slope, means over steps. "none" has the scale that the papers'
@@ -29,6 +29,19 @@ e4m3 aps|88.6|8|--format e4m3 --scale aps --algo ring
 e4m3 none|10.0|8|--format e4m3 ${none}512 --algo ring
 e3m0 aps|81.3|8|--format e3m0 --scale aps --algo ring
 e3m0 none|10.0|8|--format e3m0 ${none}512 --algo ring"
+# The program for ResNet-18 multiplies by 1/8 instead of 512.
+deep='--conv auto --model resnet18 --width 0.25 --algo ring'
+deeper="resnet18 fp32|91.4|8|--format fp32 --scale none $deep
+resnet18 e5m2 aps|91.4|8|--format e5m2 --scale aps $deep
+resnet18 e5m2 none|90.1|8|--format e5m2 ${none}0.125 $deep
+resnet18 e4m3 aps|91.6|8|--format e4m3 --scale aps $deep
+resnet18 e4m3 none|90.4|8|--format e4m3 ${none}0.125 $deep
+resnet18 e3m0 aps|86.7|8|--format e3m0 --scale aps $deep
+resnet18 e3m0 none|10.0|8|--format e3m0 ${none}0.125 $deep"
+narrow_sums="$(head -n 2 <<<"$small")
+fp32, sums in e5m2|-|8|--format fp32 --scale none --algo direct --sum nearest --acc-format e5m2
+fp32, sums in e5m2 by Kahan|-|8|--format fp32 --scale none --algo direct --sum kahan --acc-format e5m2
+e5m2 aps, sums by Kahan|-|8|--format e5m2 --scale aps --algo direct --sum kahan"
 under_lars="fp32 lars|92.072|8|--format fp32 --scale none --algo ring $lars
 e4m3 aps lars|92.44|8|--format e4m3 --scale aps --algo ring $lars
 e4m3 none lars|92.036|8|--format e4m3 ${none}0.125 --algo ring $lars
@@ -63,26 +76,17 @@ curve=''
 case ${1-} in
 4) rows=$small ;;
 5) rows=$under_lars base='fp32 lars' ;;
+resnet18) rows=$deeper base='resnet18 fp32' ;;
+cpd) rows=$narrow_sums ;;
+fig9) rows=$under_lars curve=1 ;;
 6) rows=$large base='fp32 256' ;;
 7) rows=$last base='fp32 256' ;;
 8) rows=$groups base='fp32 256' ;;
 oyama11) rows=$stages ;;
 fig6) rows=$small curve=1 ;;
 fig10) rows=$large curve=1 ;;
-*) echo "trained.sh: '${1-}': must be 4 5 6 7 8 fig6 fig10 or oyama11" >&2 && exit 2 ;;
+*) echo "trained.sh: '${1-}': must be 4 5 6 7 8 resnet18 cpd fig6 fig9 fig10 or oyama11" >&2 && exit 2 ;;
 esac
-
-# keep_curves: keep seed 1's, unless it diverged at once
-keep_curves() {
-    local name log
-    while IFS='|' read -r name _; do
-        log=$LOGS-${name// /-}-1.jsonl
-        if [ -f "$log" ] && grep -q "^$name	1	" "$tsv"; then
-            mkdir -p "$curves"
-            grep '"kind":"epoch"' "$log" >"$curves/${name// /-}.jsonl" || rm "$curves/${name// /-}.jsonl"
-        fi
-    done <<<"$rows"
-}
 
 table() {
     echo '| row | runs | test accuracy, mean % | lowest .. highest | to fp32, points | bytes a step and rank | the paper'"'"'s, % |'
@@ -113,6 +117,8 @@ if [ -z "$only" ]; then
         done <<<"$rows"
     done
     settle 1
-    case $rows in "$small" | "$large") keep_curves ;; esac
+    case $rows in
+    "$small" | "$under_lars" | "$large") while IFS='|' read -r name _; do keep_curve "$name"; done <<<"$rows" ;;
+    esac
 fi
 if [ "$curve" ]; then draw "$1"; else table; fi

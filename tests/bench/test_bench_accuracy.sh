@@ -139,6 +139,9 @@ rm -f "$B/ran"
 bench/segmentation/segmentation.sh '1 2' >"$dir/out" 2>&1 || fail "segmentation.sh: $(cat "$dir/out")"
 [ "$(wc -l <"$B/ran")" -eq 10 ] || fail "segmentation.sh ran $(wc -l <"$B/ran") trainings, not 10"
 bench/segmentation/segmentation.sh --table >"$dir/seen"
+[ "$(find "$TABLES/curves/shapes" -name '*.jsonl' | wc -l)" -eq 4 ] || fail "segmentation.sh: not a curve of each row: $(ls "$TABLES/curves/shapes")"
+grep -q -- "--seed 1 .*--predict $B/segmentation/maps/e4m3-aps\|--predict $B/segmentation/maps/e4m3-aps .*--seed 1 " "$B/ran" || fail "segmentation.sh: no maps of seed 1: $(cat "$B/ran")"
+[ "$(grep -c -- --predict "$B/ran")" = 5 ] || fail "segmentation.sh: not the maps of one seed: $(cat "$B/ran")"
 [ "$(grep -c '^| .* | 2 | 50.00 | 50.00 .. 50.00 | .* 75.00 | 91.50 | 77 |$' "$dir/seen")" -eq 4 ] || fail "segmentation.sh: $(cat "$dir/seen")"
 grep -q '^| e4m3 none | 2, 2 diverged | - | - | - | - | - | - |$' "$dir/seen" || fail "segmentation.sh: $(cat "$dir/seen")"
 grep -q '^| conv1.weight |$' "$dir/table" || fail "no shares: $(cat "$dir/table")"
@@ -168,15 +171,15 @@ NARROWCAST_DATA="$dir/a b" bench/loss_scale/loss_scale.sh sweep resnet8 1 >"$dir
 [ "$(grep -c resnet8 "$B/ran") $(grep -c -- '--quant error=e4m3,overflow=inf --loss-scale adaptive ' "$B/ran")" = '13 1' ] || fail "loss_scale.sh resnet8 ran $(grep resnet8 "$B/ran")"
 grep -qx "cifar10:$dir/a b/cifar10" "$B/data" || fail "loss_scale.sh: a folder with a blank: $(tail -n 1 "$B/data")"
 
-# tables of 7, 5, 6, 4 and 4 rows, 3 of them twice; gradients are counted once for each format
+# tables of 7, 5, 6, 4, 4, 7 and 5 rows, 5 of them twice; gradients are counted once for each format
 # without counts
 rm -f "$B/ran"
-for which in 4 5 6 7 8 fig6 fig10 oyama11; do bench/papers/papers.sh $which 1 >"$dir/table-$which" 2>&1 || fail "papers.sh $which: $(cat "$dir/table-$which")"; done
-[ "$(grep -c '^emulate' "$B/ran")" -eq 26 ] || fail "papers.sh ran $(grep -c '^emulate' "$B/ran") trainings, not 26"
-[ "$(sed 's/.*--overflow inf --scale const:\([0-9.]*\).*/\1/;t;d' "$B/ran" | sort | uniq -c | tr -s ' \n' ' ')" = ' 2 0.00390625 2 0.125 3 512 ' ] ||
+for which in 4 5 6 7 8 resnet18 cpd fig6 fig9 fig10 oyama11; do bench/papers/papers.sh $which 1 >"$dir/table-$which" 2>&1 || fail "papers.sh $which: $(cat "$dir/table-$which")"; done
+[ "$(grep -c '^emulate' "$B/ran")" -eq 36 ] || fail "papers.sh ran $(grep -c '^emulate' "$B/ran") trainings, not 36"
+[ "$(sed 's/.*--overflow inf --scale const:\([0-9.]*\).*/\1/;t;d' "$B/ran" | sort | uniq -c | tr -s ' \n' ' ')" = ' 2 0.00390625 5 0.125 3 512 ' ] ||
     fail "not the papers' gradient scales: $(cat "$B/ran")"
 grep -q '^| e4m3 aps | 1 | 91.00 | 91.00 .. 91.00 | +0.00 | 77 | 88.6 |$' "$dir/table-4" || fail "papers.sh 4: $(cat "$dir/table-4")"
-[ "$(find "$TABLES/curves" -name '*.jsonl' | wc -l)" -eq 13 ] || fail "not a curve of each training of a figure: $(ls "$TABLES/curves")"
+[ "$(find "$TABLES/curves" -maxdepth 1 -name '*.jsonl' | wc -l)" -eq 18 ] || fail "not a curve of each training of a figure: $(ls "$TABLES/curves")"
 bench/papers/papers.sh 8 2 >"$dir/out" 2>&1 || fail "papers.sh 8: $(cat "$dir/out")"
 [ "$(grep -c '^| e[45]m. aps all.* | 100.0 | 0.5000 | 0.625 | 31.25 |$' "$dir/out")" -eq 4 ] || fail "papers.sh 8 says nothing of the steps: $(cat "$dir/out")"
 cat >"$B/bench_error" <<'END'
@@ -196,4 +199,41 @@ rm "$TABLES/table9-e4m3-0.tsv"
 bench/papers/papers.sh 9 0 >"$dir/out" 2>&1 || fail "papers.sh 9: $(cat "$dir/out")"
 bench/papers/papers.sh 9 0 >"$dir/out" 2>&1 || fail "papers.sh 9: $(cat "$dir/out")"
 [ "$(wc -l <"$B/ran")" -eq 3 ] || fail "papers.sh 9 made gradients $(wc -l <"$B/ran") times, not 3"
+
+# relgrad_seen.sh: three steps; after a failure it goes on with the step that failed
+cat >"$B/narrowcast" <<'END'
+#!/bin/sh
+here=$(dirname "$0")
+echo "$*" >>"$here/ran"
+while [ $# -gt 0 ]; do
+    case $1 in --dump-gradients) dump=$2 ;; --save) save=$2 ;; --steps) steps=$2 ;; esac
+    shift
+done
+[ "$steps" != 3 ] || [ ! -e "$here/crash" ] || exit 1
+mkdir "$dump" && touch "$save" && echo more >"$save"
+echo 'conv2.weight 1 4 2 2' >"$dump/layers.txt"
+printf '\0\0\0\0\0\0\200\077\0\0\0\100\0\0\200\277\0\0\200\100' | tee "$dump/step000000.weights.f32" >"$dump/step000000.rank0.f32" # 0 1 2 -1 4
+END
+cat >"$B/bench_shares" <<'END'
+#!/bin/sh
+for layer in conv1.weight conv1.bias; do
+    echo '{"kind":"shares","codec":"relgrad:eps=1e-5","node":4,"layer":"'$layer'","elements":4,"q":0.5,"underflow":0}'
+    echo '{"kind":"shares","codec":"relgrad:of=gradient","node":4,"layer":"'$layer'","elements":4,"q":7,"underflow":0}'
+done
+END
+: >"$B/ran"
+export STEPS='1 3 5'
+touch "$B/crash"
+if bench/codec_accuracy/relgrad_seen.sh >"$dir/out" 2>&1; then fail 'relgrad_seen.sh: a crash did not end it'; fi
+grep -q 'step 3 failed' "$dir/out" || fail "relgrad_seen.sh does not say what failed: $(cat "$dir/out")"
+rm "$B/crash"
+bench/codec_accuracy/relgrad_seen.sh >"$dir/out" 2>&1 || fail "relgrad_seen.sh: $(cat "$dir/out")"
+bench/codec_accuracy/relgrad_seen.sh >"$dir/out" 2>&1 || fail "relgrad_seen.sh again: $(cat "$dir/out")"
+[ "$(sed 's/.*--steps \([0-9]*\) .*/\1/' "$B/ran" | tr '\n' ' ')" = '1 3 3 5 ' ] || fail "relgrad_seen.sh ran $(cat "$B/ran")"
+[ "$(grep -c -- --resume "$B/ran")" = 3 ] || fail "relgrad_seen.sh does not go on: $(cat "$B/ran")"
+for row in '| quantile in step | 1 | 3 | 5 |' '| conv1.bias | 0.5 | 0.5 | 0.5 |' '| largest / smallest | 1 | 1 | 1 |'; do
+    grep -qxF "$row" "$dir/out" || fail "relgrad_seen.sh: no row '$row': $(cat "$dir/out")"
+done
+# 3 of 4 numbers are up to the 99 % quantile, and 4 of the ratios, all about 1
+[ "$(cut -f 1,2 "$TABLES/caffenet-conv2.tsv" | tr '\t\n' '  ')" = 'weight 0.6236 gradient 0.6236 ratio 0.8660 ' ] || fail "conv2: $(cut -f 1,2 "$TABLES/caffenet-conv2.tsv")"
 exit $bad

@@ -1,6 +1,6 @@
 #!/bin/bash
 # test_bench_words.sh : no script of bench/ runs a command hidden in an argument or variable. With
-# `long` each word in each place, otherwise in every other one.
+# `long` each word in each place, otherwise in every fourth.
 set -eu
 long=${1-}
 . "$(dirname "$0")/../lib/script.sh"
@@ -38,7 +38,7 @@ for script in bench/*.sh bench/*/*.sh; do
                 [ "$script$arguments" != bench/gpu/gpu_all.sh ] || continue
                 grep -q "[{]${variable}[:-]" "$script" || continue
                 turn=$((turn + 1))
-                [ -n "$long" ] || [ $((turn % 2)) = 0 ] || continue
+                [ -n "$long" ] || [ $((turn % 4)) = 0 ] || continue
                 tried=$((tried + 1))
                 # shellcheck disable=SC2086  # arguments are words
                 ran "$script, $variable=$word" "$variable=$word" "$script" $arguments
@@ -47,7 +47,7 @@ for script in bench/*.sh bench/*/*.sh; do
         case $script in */median.sh) rest=(true) ;; *) rest=() ;; esac
         for first in '' -n 4 9 cpu resnet8 sweep an4; do
             turn=$((turn + 1))
-            [ -n "$long" ] || [ $((turn % 2)) = 0 ] || continue
+            [ -n "$long" ] || [ $((turn % 4)) = 0 ] || continue
             tried=$((tried + 1))
             ran "$script $first $word" "$script" ${first:+"$first"} "$word" ${rest[@]+"${rest[@]}"}
         done
@@ -66,8 +66,11 @@ refused "RUNS '1e3': must be" bench/training/emulate.sh -n 1e3 4
 refused "RANKS '99999999999999999999': must be" bench/training/emulate.sh 99999999999999999999
 refused "BATCH '0': must be" BATCH=0 bench/allreduce/tradeoff.sh
 refused "STEPS '-1': must be" STEPS=-1 bench/allreduce/tradeoff.sh
+refused "NODES '0': must be" NODES=0 bench/allreduce/tradeoff.sh
 refused "MIB '1k': must be" MIB='16 1k' bench/gpu/gpu_all.sh 1
 refused "RUNS 'x': must be" bench/median.sh x true
+refused "RUNS '0': must be" RUNS=0 bench/papers/by_nodes.sh oyama3
+refused "STEPS '1.5': must be" STEPS=1.5 bench/codec_accuracy/relgrad_seen.sh
 refused "ROUNDS '0x2': must be" ROUNDS=0x2 bench/allreduce/bench_native.sh 2
 refused "RANKS '-h2': must be" bench/allreduce/bench_overlap.sh -h2
 refused "NODES '1 2': must be" NODES='1 2' bench/allreduce/predict_check.sh

@@ -1,0 +1,73 @@
+#!/bin/bash
+# by_nodes.sh : measures the fp8 paper's Fig. 3 to 6 (README.md) on nodes with 1 Gbit/s (netlab.sh).
+# usage: bench/papers/papers.sh [--table] oyama3|oyama4|oyama5
+#   oyama3   MPI's all-reduce of 1 Ki to 16 Mi elements on 4 nodes, and `direct`
+#   oyama4   the same of 64 Mi elements on 2, 4 and 8 nodes; a rank takes 2 GB of memory
+#   oyama5   a step of CaffeNet and GoogLeNet on 1, 2, 4 and 8 nodes (Fig. 5 and 6)
+# Environment: RUNS [3]. Rows of bench_allreduce go to $TABLES/oyama3.jsonl or oyama4.jsonl, those of
+# tradeoff.sh to oyama5-NODES.tsv (bench/data). Finished ones are not measured again; --table prints
+# their medians.
+set -euo pipefail
+. "$(dirname "$0")/../usage.sh"
+export B
+only=''
+[ "${1-}" != --table ] || { only=1 && shift; }
+figure=${1-} runs=${RUNS:-3} tables=${TABLES:-bench/data}
+whole RUNS "$runs" 'a number of runs'
+rows=$tables/$figure.jsonl
+
+# reduce NODES FORMAT SUM OPTION...: measure until there are $runs runs
+reduce() {
+    local seen
+    while seen=$(grep -c "\"label\":\"$1 nodes\",.*\"algo\":\"done\",\"type\":\"$2\"" "$rows" || true) && [ "$seen" -lt "$runs" ]; do
+        echo "by_nodes.sh: $figure, $1 nodes, $2, run $((seen + 1)) of $runs" >&2
+        # mpirun's warning of a setpgid is harmless
+        # shellcheck disable=SC2016  # the variable is netlab.sh's
+        bench/netlab.sh -n "$1" -r 1gbit -- bash -c 'n=$1; shift; mpirun $NETLAB_MPI -np "$n" "$B/bench_allreduce" "$@" 2> >(grep -v setpgid >&2)' bench "$1" \
+            --json --label "$1 nodes" --algo native,direct --format "$2" --scale none --sum "$3" "${@:4}" >"$rows.new" || refuse "$1 nodes, $2 failed"
+        { grep '"kind":"allreduce"' "$rows.new" && echo "{\"label\":\"$1 nodes\",\"algo\":\"done\",\"type\":\"$2\"}"; } >>"$rows"
+        rm "$rows.new"
+    done
+}
+
+# steps: print a row for each network, number of nodes and codec
+steps() {
+    local network n
+    echo '| network | nodes | codec | images/s | to the best fp32 there | MB a step and rank | computing, ms | casting, ms | travelling, ms |'
+    echo '|---|---|---|---|---|---|---|---|---|'
+    for network in caffenet googlenet; do
+        for n in 1 2 4 8; do
+            [ ! -s "$tables/oyama5-$n.tsv" ] || awk -F '\t' -v network=$network -v n=$n '
+                $1 == network && NF == 7 { row[++m] = $0; if ($2 ~ /^fp32/ && $3 > best) best = $3 }
+                END { for (i = 1; i <= m; i++) { split(row[i], f, "\t"); ms = 64000 / f[3]
+                          printf "| %s | %d | %s | %.1f | %.2f | %.1f | %.0f | %.0f | %.0f |\n", network, n, f[2], f[3], f[3] / best, f[4] / 1e6,
+                              ms - 1000 * (f[6] + f[7]), 1000 * f[7], 1000 * f[6] } }' "$tables/oyama5-$n.tsv"
+        done
+    done
+}
+
+mkdir -p "$tables"
+case $figure in
+oyama3 | oyama4)
+    if [ ! "$only" ]; then
+        touch "$rows"
+        for way in 'fp16 nearest' 'e5m2 trunc'; do
+            # shellcheck disable=SC2086  # two words
+            if [ "$figure" = oyama3 ]; then
+                reduce 4 $way --sizes 4k:64M --reps 5 --warmup 1
+            else
+                for n in 2 4 8; do reduce "$n" $way --sizes 256M --reps 1 --warmup 1 --mpi ring; done
+            fi
+        done
+    fi
+    [ ! -s "$rows" ] || bench/median.sh 1 cat "$rows"
+    ;;
+oyama5)
+    [ "$only" ] || for n in 1 2 4 8; do
+        NODES=$n STEPS=6 TABLE=$tables/oyama5-$n.tsv bench/allreduce/tradeoff.sh 'caffenet googlenet' 'fp32 fp32,native relgrad qsgd:4' >/dev/null
+        rm -f "$tables/oyama5-$n".{svg,tsv.log.jsonl,tsv.log.out}
+    done
+    steps
+    ;;
+*) echo "by_nodes.sh: '$figure': must be oyama3, oyama4 or oyama5" >&2 && exit 2 ;;
+esac
