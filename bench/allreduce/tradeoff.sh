@@ -48,9 +48,14 @@ pixels() { case $1 in caffenet | alexnet | vgg19 | googlenet) echo 64 ;; *) echo
 if [ -z "$only" ] && [ -z "${NETLAB_MPI-}" ]; then
     exec bench/netlab.sh -n "$nodes" -r "${RATE:-1gbit}" -- "$0" "$@"
 fi
-mkdir -p "$(dirname "$tsv")"
-touch "$tsv"
 log=$tsv.log
+if [ -z "$only" ]; then
+    mkdir -p "$(dirname "$tsv")"
+    touch "$tsv"
+    [ ! -s "$tsv" ] || [ -z "$(tail -c 1 "$tsv")" ] || sed -i '$d' "$tsv" # a torn row
+elif [ ! -f "$tsv" ]; then
+    tsv=/dev/null # no results yet
+fi
 images=$((steps * batch / 10 * 10 + 10))
 [ "$images" -ge 1000 ] || images=1000
 

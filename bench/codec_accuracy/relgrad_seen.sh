@@ -2,21 +2,28 @@
 # relgrad_seen.sh : shows relgrad's quantiles over a training of CaffeNet, and histograms and
 # matrices of conv2's weights, gradients and their ratio, like the fp8 paper's Fig. 9, 10 and 12.
 # usage: NARROWCAST_DATA=DIR bench/codec_accuracy/relgrad_seen.sh [--table]
-# DIR/cifar10 holds the binary batches. Appends to $TABLES/caffenet-quantiles.tsv (bench/data): step,
-# layer, quantile, and writes caffenet-conv2.tsv: what, deviation of the ratio to the 99 % quantile,
-# then shares of 40 bins from -1 to 1. --table prints them and, with gnuplot, draws
-# $B/relgrad-quantiles.svg, -histogram.svg and, after a training, -matrices.png. The last step's
-# gradients take 170 MB in $B. With TABLES, another folder: STEPS instead of "1 ... 624".
+# DIR/cifar10 holds the binary batches. Appends to $TABLES/caffenet-quantiles.tsv (bench/data):
+# step, layer, quantile. caffenet-conv2.tsv is of the last step: what, deviation of the numbers up to the
+# 99 % quantile in parts of it, then shares of 40 bins from -1 to 1. --table prints both and, with
+# gnuplot, draws $B/relgrad-quantiles.svg, relgrad-histogram.svg and, in the build folder that
+# trained, relgrad-matrices.png. The last step's gradients and a checkpoint take 900 MB in $B. With
+# TABLES, another folder: STEPS, rising, instead of "1 40 101 201 301 401 501 624".
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
+[ $# = 0 ] || refuse "'$1': must be --table or nothing"
 tables=${TABLES:-bench/data}
 quantiles=$tables/caffenet-quantiles.tsv bins=$tables/caffenet-conv2.tsv
 dump=$B/codec_accuracy/seen ckpt=$B/codec_accuracy/seen.ckpt matrices=$B/codec_accuracy/seen-conv2
 [ -z "${STEPS-}" ] || [ -n "${TABLES-}" ] || refuse 'STEPS makes a table of its own: say where it is kept (TABLES=FOLDER)'
 steps=${STEPS:-1 40 101 201 301 401 501 624}
-for step in $steps; do whole STEPS "$step" 'numbers of steps'; done
+before=0
+for step in $steps; do
+    whole STEPS "$step" 'numbers of steps'
+    [ "$step" -gt "$before" ] || refuse "STEPS '$steps': must rise"
+    before=$step
+done
 layer=conv2.weight node=4 # ranks of a node
 
 # As relgrad_caffenet.sh, but at a constant rate, as a run must become longer step by step.
@@ -29,9 +36,10 @@ train_to() {
     [ ! -s "$ckpt" ] || resume=(--resume "$ckpt")
     rm -rf "$dump"
     # shellcheck disable=SC2086
-    "$B/narrowcast" emulate $common --data "cifar10:$NARROWCAST_DATA/cifar10" --steps "$1" ${resume[@]+"${resume[@]}"} --save "$ckpt" \
+    "$B/narrowcast" emulate $common --data "cifar10:$NARROWCAST_DATA/cifar10" --steps "$1" ${resume[@]+"${resume[@]}"} --save "$ckpt.new" \
         --dump-gradients "$dump" --dump-first $(($1 - 1)) --dump-steps 1 >"$dump.out" 2>&1 ||
         { tail -n 5 "$dump.out" >&2 && refuse "step $1 failed, see $dump.out"; }
+    compgen -G "$dump/step*.weights.f32" >/dev/null || refuse "step $1: $ckpt is of a later one: remove it"
 }
 
 # quantiles_of STEP: print step, layer, quantile with eps = 1e-5
@@ -43,20 +51,23 @@ quantiles_of() {
 # floats NAME: print the layer's numbers of a file of the dump
 floats() {
     local file first n
-    file=$(echo "$dump"/step*."$1".f32)
+    file=$(compgen -G "$dump/step*.$1.f32")
     read -r first n <<<"$(awk -v layer=$layer '$1 == layer { print $2, $3 }' "$dump/layers.txt")"
     od -An -v -w4 -t f4 -j $((4 * first)) -N $((4 * n)) "$file"
 }
 
-# conv2: write weight, rank 0's gradient and their ratio, each divided by its 99 % quantile
+# conv2: print the table of weight, rank 0's gradient and their ratio, each divided by its 99 %
+# quantile; $matrices has the numbers
 conv2() {
-    paste <(floats weights) <(floats rank0) | awk '{ w = $1 < 0 ? -$1 : $1; print $1, $2, $2 / (w + 1e-5) }' >"$matrices.raw"
     local at n
+    paste <(floats weights) <(floats rank0) | awk '{ w = $1 < 0 ? -$1 : $1; print $1, $2, $2 / (w + 1e-5) }' >"$matrices.raw"
     n=$(wc -l <"$matrices.raw")
     for at in 1 2 3; do
-        awk -v at=$at '{ print $at < 0 ? -$at : $at }' "$matrices.raw" | sort -g | sed -n "$((n * 99 / 100))p"
+        awk -v at=$at '{ print $at < 0 ? -$at : $at }' "$matrices.raw" | LC_ALL=C sort -g >"$matrices.sorted"
+        sed -n "$((n * 99 / 100))p" "$matrices.sorted"
     done >"$matrices.q"
-    awk 'NR == FNR { q[++n] = $1; next } { print $1 / q[1], $2 / q[2], $3 / q[3] }' "$matrices.q" "$matrices.raw" >"$matrices"
+    awk 'NR == FNR { q[++n] = $1 ? $1 : 1; next } { print $1 / q[1], $2 / q[2], $3 / q[3] }' "$matrices.q" "$matrices.raw" >"$matrices"
+    rm "$matrices.raw" "$matrices.sorted" "$matrices.q"
     for at in 1 2 3; do
         awk -v at=$at '
             BEGIN { split("weight gradient ratio", name, " ") }
@@ -64,8 +75,7 @@ conv2() {
             END { printf "%s\t%.4f", name[at], sqrt(squares / n - (sum / n) ^ 2)
                   for (i = 0; i < 40; i++) printf "\t%.5f", bin[i] / n
                   print "" }' "$matrices"
-    done >"$bins.new"
-    mv "$bins.new" "$bins"
+    done
 }
 
 table() {
@@ -77,27 +87,52 @@ table() {
         $3 > 0 { if (!most[$1] || $3 > most[$1]) most[$1] = $3; if (!least[$1] || $3 < least[$1]) least[$1] = $3 }
         END { printf "| quantile in step |"; for (i = 1; i <= n; i++) printf " %s |", step[i]
               printf "\n|---|"; for (i = 1; i <= n; i++) printf "---|"
-              for (k = 1; k <= m; k++) { printf "\n| %s |", layer[k]; for (i = 1; i <= n; i++) printf " %.2g |", q[step[i], layer[k]] }
-              printf "\n| largest / smallest |"; for (i = 1; i <= n; i++) printf " %.3g |", most[step[i]] / least[step[i]]
+              for (k = 1; k <= m; k++) {
+                  printf "\n| %s |", layer[k]
+                  for (i = 1; i <= n; i++) if ((step[i], layer[k]) in q) printf " %.2g |", q[step[i], layer[k]]; else printf " - |"
+              }
+              printf "\n| largest / smallest |"
+              for (i = 1; i <= n; i++) if (least[step[i]]) printf " %.3g |", most[step[i]] / least[step[i]]; else printf " - |"
               print "" }' "$quantiles"
     [ ! -s "$bins" ] || { printf '\n| %s | deviation, in 99 %% quantiles |\n|---|---|\n' "$layer" && awk -F '\t' '{ printf "| %s | %.3f |\n", $1, $2 }' "$bins"; }
-    command -v gnuplot >/dev/null || return 0
-    QUANTILES=$quantiles BINS=$bins MATRICES=$matrices OUT=$B/relgrad gnuplot bench/codec_accuracy/relgrad_seen.gp
-    echo "charts $B/relgrad-*" >&2
+    draw
 }
+
+# draw: draw what there is, each chart by itself
+draw() {
+    local chart file
+    command -v gnuplot >/dev/null && [ -d "$B" ] || return 0
+    for chart in quantiles:svg histogram:svg matrices:png; do
+        case $chart in histogram*) [ -s "$bins" ] || continue ;; matrices*) [ -s "$matrices" ] || continue ;; esac
+        file=$B/relgrad-${chart%:*}.${chart#*:}
+        CHART=${chart%:*} QUANTILES=$quantiles BINS=$bins MATRICES=$matrices gnuplot bench/codec_accuracy/relgrad_seen.gp >"$file.new"
+        mv "$file.new" "$file"
+        echo "chart $file" >&2
+    done
+}
+
 if [ "$only" ]; then
     table
     exit
 fi
 need_data 'cifar10/'
 mkdir -p "$tables" "$B/codec_accuracy"
+exec {lock}>>"$B/codec_accuracy/seen.lock"
+flock "$lock"
+touch "$quantiles"
 [ -s "$quantiles" ] || rm -f "$ckpt"
 for step in $steps; do
-    ! grep -q "^$step	" "$quantiles" 2>/dev/null || continue
+    ! grep -q "^$step	" "$quantiles" || continue
     echo "relgrad_seen.sh: step $step" >&2
     train_to "$step"
     quantiles_of "$step" >"$quantiles.new"
-    cat "$quantiles.new" >>"$quantiles" && rm "$quantiles.new"
-    conv2
+    [ -s "$quantiles.new" ] || refuse "step $step: bench_shares names no quantile"
+    conv2 >"$bins.new"
+    # Stopped before the table is complete, the step runs again from the older checkpoint.
+    cat "$quantiles" "$quantiles.new" >"$quantiles.all"
+    mv "$bins.new" "$bins"
+    mv "$quantiles.all" "$quantiles"
+    mv "$ckpt.new" "$ckpt"
+    rm "$quantiles.new"
 done
 table

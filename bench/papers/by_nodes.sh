@@ -4,9 +4,9 @@
 #   oyama3   MPI's all-reduce of 1 Ki to 16 Mi elements on 4 nodes, and `direct`
 #   oyama4   the same of 64 Mi elements on 2, 4 and 8 nodes; a rank takes 2 GB of memory
 #   oyama5   a step of CaffeNet and GoogLeNet on 1, 2, 4 and 8 nodes (Fig. 5 and 6)
-# Environment: RUNS [3]. Rows of bench_allreduce go to $TABLES/oyama3.jsonl or oyama4.jsonl, those of
-# tradeoff.sh to oyama5-NODES.tsv (bench/data). Finished ones are not measured again; --table prints
-# their medians.
+# Environment: RUNS of oyama3 and oyama4 [3]. Rows of bench_allreduce go to $TABLES/oyama3.jsonl or
+# oyama4.jsonl, those of tradeoff.sh to oyama5-NODES.tsv (bench/data). Finished ones are not measured
+# again; --table prints medians over the runs, and the steps of oyama5.
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
 export B
@@ -18,15 +18,23 @@ rows=$tables/$figure.jsonl
 
 # reduce NODES FORMAT SUM OPTION...: measure until there are $runs runs
 reduce() {
-    local seen
+    local seen rc lab=(bench/netlab.sh -n "$1" -r 1gbit --)
+    [ -z "${NETLAB_MPI-}" ] || lab=() # in one already
     while seen=$(grep -c "\"label\":\"$1 nodes\",.*\"algo\":\"done\",\"type\":\"$2\"" "$rows" || true) && [ "$seen" -lt "$runs" ]; do
         echo "by_nodes.sh: $figure, $1 nodes, $2, run $((seen + 1)) of $runs" >&2
         # mpirun's warning of a setpgid is harmless
         # shellcheck disable=SC2016  # the variable is netlab.sh's
-        bench/netlab.sh -n "$1" -r 1gbit -- bash -c 'n=$1; shift; mpirun $NETLAB_MPI -np "$n" "$B/bench_allreduce" "$@" 2> >(grep -v setpgid >&2)' bench "$1" \
-            --json --label "$1 nodes" --algo native,direct --format "$2" --scale none --sum "$3" "${@:4}" >"$rows.new" || refuse "$1 nodes, $2 failed"
-        { grep '"kind":"allreduce"' "$rows.new" && echo "{\"label\":\"$1 nodes\",\"algo\":\"done\",\"type\":\"$2\"}"; } >>"$rows"
-        rm "$rows.new"
+        "${lab[@]}" bash -c 'n=$1; shift; mpirun $NETLAB_MPI -np "$n" "$B/bench_allreduce" "$@" 2> >(grep -v setpgid >&2)' bench "$1" \
+            --json --label "$1 nodes" --algo native,direct --format "$2" --scale none --sum "$3" "${@:4}" >"$rows.new" || {
+            rc=$?
+            [ $rc != 77 ] || exit 77
+            refuse "$1 nodes, $2: bench_allreduce ended with $rc"
+        }
+        grep '"kind":"allreduce"' "$rows.new" >"$rows.run" || refuse "$1 nodes, $2: bench_allreduce printed no row"
+        echo "{\"label\":\"$1 nodes\",\"algo\":\"done\",\"type\":\"$2\"}" >>"$rows.run"
+        cat "$rows" "$rows.run" >"$rows.new"
+        mv "$rows.new" "$rows" # a whole run or nothing
+        rm "$rows.run"
     done
 }
 
@@ -40,23 +48,31 @@ steps() {
             [ ! -s "$tables/oyama5-$n.tsv" ] || awk -F '\t' -v network=$network -v n=$n '
                 $1 == network && NF == 7 { row[++m] = $0; if ($2 ~ /^fp32/ && $3 > best) best = $3 }
                 END { for (i = 1; i <= m; i++) { split(row[i], f, "\t"); ms = 64000 / f[3]
-                          printf "| %s | %d | %s | %.1f | %.2f | %.1f | %.0f | %.0f | %.0f |\n", network, n, f[2], f[3], f[3] / best, f[4] / 1e6,
-                              ms - 1000 * (f[6] + f[7]), 1000 * f[7], 1000 * f[6] } }' "$tables/oyama5-$n.tsv"
+                          printf "| %s | %d | %s | %.1f | %s | %.1f | %.0f | %.0f | %.0f |\n", network, n, f[2], f[3],
+                              best ? sprintf("%.2f", f[3] / best) : "", f[4] / 1e6, ms - 1000 * (f[6] + f[7]), 1000 * f[7], 1000 * f[6] } }' "$tables/oyama5-$n.tsv"
         done
     done
 }
 
-mkdir -p "$tables"
+case $figure in
+oyama[345]) ;;
+*) echo "by_nodes.sh: '$figure': must be oyama3, oyama4 or oyama5" >&2 && exit 2 ;;
+esac
+if [ -z "$only" ]; then
+    mkdir -p "$tables" "$B/papers"
+    exec {lock}>>"$B/papers/by_nodes.lock"
+    flock "$lock"
+fi
 case $figure in
 oyama3 | oyama4)
     if [ ! "$only" ]; then
         touch "$rows"
-        for way in 'fp16 nearest' 'e5m2 trunc'; do
+        for cast in 'fp16 nearest' 'e5m2 trunc'; do
             # shellcheck disable=SC2086  # two words
             if [ "$figure" = oyama3 ]; then
-                reduce 4 $way --sizes 4k:64M --reps 5 --warmup 1
+                reduce 4 $cast --sizes 4k:64M --reps 5 --warmup 1
             else
-                for n in 2 4 8; do reduce "$n" $way --sizes 256M --reps 1 --warmup 1 --mpi ring; done
+                for n in 2 4 8; do reduce "$n" $cast --sizes 256M --reps 1 --warmup 1 --mpi ring; done
             fi
         done
     fi
@@ -64,10 +80,9 @@ oyama3 | oyama4)
     ;;
 oyama5)
     [ "$only" ] || for n in 1 2 4 8; do
-        NODES=$n STEPS=6 TABLE=$tables/oyama5-$n.tsv bench/allreduce/tradeoff.sh 'caffenet googlenet' 'fp32 fp32,native relgrad qsgd:4' >/dev/null
+        NODES=$n STEPS=6 BATCH=64 RATE=1gbit TABLE=$tables/oyama5-$n.tsv bench/allreduce/tradeoff.sh 'caffenet googlenet' 'fp32 fp32,native relgrad qsgd:4' >/dev/null
         rm -f "$tables/oyama5-$n".{svg,tsv.log.jsonl,tsv.log.out}
     done
     steps
     ;;
-*) echo "by_nodes.sh: '$figure': must be oyama3, oyama4 or oyama5" >&2 && exit 2 ;;
 esac

@@ -2,9 +2,9 @@
 # segmentation.sh : trains on label maps in 8-bit formats with and without APS, like the APS
 # paper's Table 3 but smaller (README.md).
 # usage: [EPOCHS=N] bench/segmentation/segmentation.sh [--table] [SEEDS]      N: 10; SEEDS: "1 2 3"
-# Appends to $TABLES/shapes-N.tsv (bench/data); --table prints it. Seed 1's loss by epoch is kept in
-# curves/, its predicted label maps in $B/segmentation/maps, which gnuplot draws as
-# $B/segmentation.png (the paper's Fig. 7 and 8).
+# Appends to $TABLES/shapes-N.tsv (bench/data); --table prints it. Where it trains seed 1, it keeps
+# the loss by epoch in curves/shapes-N, and predicted label maps in $B/segmentation/maps-N, which
+# gnuplot draws as $B/segmentation.png (the paper's Fig. 7 and 8).
 set -eu
 . "$(dirname "$0")/../usage.sh"
 only=''
@@ -13,7 +13,7 @@ seeds=${1:-1 2 3}
 epochs=${EPOCHS:-10}
 tsv=${TABLES:-bench/data}/shapes-$epochs.tsv
 LOGS=$B/segmentation/shapes-$epochs
-curves=${TABLES:-bench/data}/curves/shapes maps=$B/segmentation/maps
+curves=${TABLES:-bench/data}/curves/shapes-$epochs maps=$B/segmentation/maps-$epochs
 # shellcheck disable=SC2034 # trainings.sh reads it
 keys='test_miou test_macc'
 rows='fp32 none
@@ -51,9 +51,11 @@ table() {
 # Draw the first predicted label maps, a row per format and scale.
 draw_maps() {
     local drawn='' row
-    while read -r row; do [ ! -d "$maps/${row// /-}" ] || drawn+=" ${row// /-}"; done <<<"$rows"
+    while read -r row; do [ ! -e "$maps/${row// /-}/000007.png" ] || drawn+=" ${row// /-}"; done <<<"$rows"
     [ "$drawn" ] && command -v gnuplot >/dev/null || return 0
-    MAPS=$maps ROWS=$drawn gnuplot bench/segmentation/maps.gp >"$B/segmentation.png" && echo "label maps $B/segmentation.png" >&2
+    MAPS=$maps ROWS=$drawn gnuplot bench/segmentation/maps.gp >"$B/segmentation.png.new"
+    mv "$B/segmentation.png.new" "$B/segmentation.png"
+    echo "label maps $B/segmentation.png" >&2
 }
 
 if [ "$only" ]; then
@@ -64,14 +66,17 @@ for seed in $seeds; do
     while read -r format scale; do
         predict=()
         if [ "$seed" = 1 ] && ! grep -q "^$format $scale	1	" "$tsv"; then
-            rm -rf "$maps/$format-$scale" && mkdir -p "$maps"
-            predict=(--predict "$maps/$format-$scale")
+            mkdir -p "$maps"
+            predict=(--predict "$maps/$format-$scale.$$") # another script may be writing its own
         fi
         # shellcheck disable=SC2086
         launch "$format $scale" "$seed" 8 $common --format "$format" --scale "$scale" ${predict[@]+"${predict[@]}"}
     done <<<"$rows"
 done
 settle 1
-while read -r row; do keep_curve "$row"; done <<<"$rows"
+while read -r row; do
+    keep_curve "$row"
+    [ ! -d "$maps/${row// /-}.$$" ] || { rm -rf "${maps:?}/${row// /-}" && mv "$maps/${row// /-}.$$" "$maps/${row// /-}"; }
+done <<<"$rows"
 table
 draw_maps

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test_bench_figures.sh : tests bench/papers/seen.sh and phases.sh with fakes. With a real
+# test_bench_figures.sh : tests bench/papers/seen.sh, phases.sh and by_nodes.sh with fakes. With a real
 # training, seen.sh must find the program's own losses.
 set -u
 . "$(dirname "$0")/../lib/in_folder.sh"
@@ -169,4 +169,38 @@ for format in e5m2 e4m3; do
 done >counted
 [ "$(awk -F ' *[|] *' '$2 == "lenet5" { print $6; print $7 }' out)" = "$(cat counted)" ] || fail "losses are not what casts count, $(tr '\n' ' ' <counted): $(cat out)"
 awk '$1 > 0 { n++ } END { exit n != 2 }' counted || fail "nothing is lost: $(cat counted)"
+
+# --- by_nodes.sh: run i takes i ms; with "crash" it crashes, with "short" it prints no row ---
+by_nodes() { B=$dir/build "$tree/bench/papers/by_nodes.sh" "$@" >out 2>said; }
+cat >build/bench_allreduce <<'END'
+#!/bin/bash
+here=$(dirname "$0")
+echo "$*" >>"$here/ran"
+while [ $# -gt 0 ]; do
+    case $1 in --label) label=$2 ;; --format) type=$2 ;; esac
+    shift
+done
+[ ! -e "$here/short" ] || exit 0
+echo "{\"kind\":\"allreduce\",\"label\":\"$label\",\"algo\":\"direct\",\"type\":\"$type\",\"size\":4096,\"time_us\":$(grep -c . "$here/ran")000,\"wrong\":0,\"ratio\":2}"
+[ ! -e "$here/crash" ] || exit 3
+END
+: >build/ran
+touch build/crash
+by_nodes oyama3 && fail 'oyama3: a crash did not end it'
+grep -q '4 nodes, fp16: bench_allreduce ended with 3' said || fail "oyama3 crashed: $(cat said)"
+rm build/crash && touch build/short
+by_nodes oyama3 && fail 'oyama3: a run without rows did not end it'
+[ ! -s tables/oyama3.jsonl ] || fail "oyama3: what failed was kept: $(cat tables/oyama3.jsonl)"
+rm build/short
+: >build/ran
+RUNS=1 by_nodes oyama3 || fail "$(cat said)"
+by_nodes oyama3 || fail "$(cat said)"
+runs 6 'oyama3, 3 runs in 2 formats'
+has '4 nodes direct fp16 4096                 3.00 ms       2.00      2.00 .. 2.00        3'
+: >build/ran
+by_nodes oyama4 || fail "$(cat said)"
+runs 18 'oyama4, 3 runs in 2 formats on 2, 4 and 8 nodes'
+TABLES=none by_nodes --table oyama4 || fail "$(cat said)"
+[ ! -e none ] || fail '--table made a folder'
+by_nodes oyama6 && fail 'oyama6 was taken'
 exit $bad
