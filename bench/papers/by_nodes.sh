@@ -2,7 +2,7 @@
 # by_nodes.sh : measures the fp8 paper's Fig. 3 to 6 (README.md) on nodes with 1 Gbit/s (netlab.sh).
 # usage: bench/papers/papers.sh [--table] oyama3|oyama4|oyama5
 #   oyama3   MPI's all-reduce of 1 Ki to 16 Mi elements on 4 nodes, and `direct`
-#   oyama4   the same of 64 Mi elements on 2, 4 and 8 nodes; a rank takes 2 GB of memory
+#   oyama4   the same of 64 Mi elements on 2, 4 and 8 nodes; a rank takes 2.5 GB
 #   oyama5   a step of CaffeNet and GoogLeNet on 1, 2, 4 and 8 nodes (Fig. 5 and 6)
 # Environment: RUNS of oyama3 and oyama4 [3]. Rows of bench_allreduce go to $TABLES/oyama3.jsonl or
 # oyama4.jsonl, those of tradeoff.sh to oyama5-NODES.tsv (bench/data). Finished ones are not measured
