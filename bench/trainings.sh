@@ -91,12 +91,12 @@ step_of() {
         END { if (looks) printf "%s\t%.4f\t%.4f\t%.4f\t%.4f\n", name, l2 / looks, cosine / looks, lost / n, slope / looks }' "$2"
 }
 
-# keep_curve NAME: keep the epochs of seed 1's log in $curves, if this build folder has trained it,
+# keep_curve NAME: keep the epochs of seed 1's log as ${curves}NAME.jsonl, if this build folder has trained it,
 # unless it diverged at once
 keep_curve() {
-    local log=${LOGS:-${tsv%.tsv}}-${1// /-}-1.jsonl to=${curves:?the folder of curves}/${1// /-}.jsonl
+    local log=${LOGS:-${tsv%.tsv}}-${1// /-}-1.jsonl to=${curves:?the prefix of curves}${1// /-}.jsonl
     if [ ! -e "$to" ] && [ -f "$log" ] && grep -q "^$1	1	" "$tsv" && grep -q '"kind":"epoch"' "$log"; then
-        mkdir -p "$curves"
+        mkdir -p "$(dirname "$to")"
         grep '"kind":"epoch"' "$log" >"$to.new"
         mv "$to.new" "$to"
     fi

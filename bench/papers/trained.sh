@@ -11,7 +11,7 @@ tables=${TABLES:-bench/data}
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 seeds=${2:-1 2 3}
-tsv=$tables/trained.tsv curves=$tables/curves
+tsv=$tables/trained.tsv curves=$tables/curves/
 look_at=2 look_every=8
 LOGS=$B/papers/trained
 . bench/trainings.sh
@@ -97,15 +97,15 @@ table() {
     cut -d "|" -f 1 <<<"$rows" | steps_of row
 }
 
-# draw NAME: print the curves as a table, and draw them
+# draw NAME: print the curves as a table, and draw them, but not for --table
 draw() {
     local files=() name
     while IFS='|' read -r name _; do
-        [ ! -s "$curves/${name// /-}.jsonl" ] || files+=("$curves/${name// /-}.jsonl")
+        [ ! -s "$curves${name// /-}.jsonl" ] || files+=("$curves${name// /-}.jsonl")
     done <<<"$rows"
     [ ${#files[@]} -gt 0 ] || return 0
     "$B/narrowcast" plot accuracy "${files[@]}"
-    ! command -v gnuplot >/dev/null || "$B/narrowcast" plot accuracy "${files[@]}" --out "$tables/$1.svg"
+    [ "$only" ] || ! command -v gnuplot >/dev/null || "$B/narrowcast" plot accuracy "${files[@]}" --out "$tables/$1.svg"
 }
 
 if [ -z "$only" ]; then

@@ -3,7 +3,7 @@
 # paper's Table 3 but smaller (README.md).
 # usage: [EPOCHS=N] bench/segmentation/segmentation.sh [--table] [SEEDS]      N: 10; SEEDS: "1 2 3"
 # Appends to $TABLES/shapes-N.tsv (bench/data); --table prints it. Where it trains seed 1, it keeps
-# the loss by epoch in curves/shapes-N, and predicted label maps in $B/segmentation/maps-N, which
+# the loss by epoch in curves/shapes-N-*, and predicted label maps in $B/segmentation/maps-N, which
 # gnuplot draws as $B/segmentation.png (the paper's Fig. 7 and 8).
 set -eu
 . "$(dirname "$0")/../usage.sh"
@@ -13,7 +13,7 @@ seeds=${1:-1 2 3}
 epochs=${EPOCHS:-10}
 tsv=${TABLES:-bench/data}/shapes-$epochs.tsv
 LOGS=$B/segmentation/shapes-$epochs
-curves=${TABLES:-bench/data}/curves/shapes-$epochs maps=$B/segmentation/maps-$epochs
+curves=${TABLES:-bench/data}/curves/shapes-$epochs- maps=$B/segmentation/maps-$epochs
 # shellcheck disable=SC2034 # trainings.sh reads it
 keys='test_miou test_macc'
 rows='fp32 none

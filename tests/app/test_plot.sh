@@ -223,13 +223,19 @@ if [ -n "$(command -v gnuplot)" ]; then
     rows="it's \$(touch hit) \`touch hit\` <x | touch hit; a=b.json"
     { row plain && row "x'; touch hit; '" && row "\$(touch hit)" && row "\`touch hit\`" && row "|touch hit"; } >"$rows"
     for name in 1 none fp32 "x'; touch hit; '" "\$(touch hit)"; do
+        printf '1\t%s\t1\n2\t%s\t2\n' "$name" "$name" >>"$rows.steps"
         printf '%s\tgflop\t1\n%s\tfp32\t1\t5\t1000000\t0.1\t0\n%s\t%s\t2\t5\t1000000\t0.1\t0.1\n' "$name" "$name" "$name" "$name"
     done >"$rows.tsv"
     for program in "$here"/../bench/*/*.gp; do
         case $program in */loss_scale.gp | */tradeoff.gp) file=$rows.tsv ;; *) file=$rows ;; esac
-        FILE=$file gnuplot "$program" >bench.svg 2>said || fail "${program##*/}: $(cat said)"
+        [ "${program##*/}" != maps.gp ] || continue
+        FILE=$file CHART=quantiles QUANTILES=$rows.steps gnuplot "$program" >bench.svg 2>said || fail "${program##*/}: $(cat said)"
         grep -q '</svg>' bench.svg || fail "${program##*/}: no chart"
     done
+    mkdir -p "$rows.maps/fp32"
+    for i in 1 2 3 4 5 6 7 8; do gnuplot -e 'set terminal pngcairo size 64,64; plot x' >"$rows.maps/fp32/$i.png"; done
+    MAPS=$rows.maps ROWS=fp32 gnuplot "$here/../bench/segmentation/maps.gp" >maps.png 2>said || fail "maps.gp: $(cat said)"
+    [ "$(head -c 4 maps.png | tail -c 3)" = PNG ] || fail "maps.gp: no picture: $(cat said)"
     [ -z "$(find . -name hit)" ] || fail 'what a bench had written was run'
 fi
 text=$(grep -rnE '(^|[^a-z_])(system|popen)\(' "$here"/../{host,device,sim} --include=*.[ch]* | grep -v 'clock_')

@@ -141,7 +141,7 @@ rm -f "$B/ran"
 bench/segmentation/segmentation.sh '1 2' >"$dir/out" 2>&1 || fail "segmentation.sh: $(cat "$dir/out")"
 [ "$(wc -l <"$B/ran")" -eq 10 ] || fail "segmentation.sh ran $(wc -l <"$B/ran") trainings, not 10"
 bench/segmentation/segmentation.sh --table >"$dir/seen"
-[ "$(find "$TABLES/curves/shapes-10" -name '*.jsonl' | wc -l)" -eq 4 ] || fail "segmentation.sh: not a curve of each row: $(ls "$TABLES/curves/shapes-10")"
+[ "$(find "$TABLES/curves" -name 'shapes-10-*.jsonl' | wc -l)" -eq 4 ] || fail "segmentation.sh: not a curve of each row: $(ls "$TABLES/curves")"
 grep -q -- "--predict $B/segmentation/maps-10/e4m3-aps[.][0-9]* .*--seed 1 " "$B/ran" || fail "segmentation.sh: no maps of seed 1: $(cat "$B/ran")"
 [ "$(grep -c -- --predict "$B/ran")" = 5 ] || fail "segmentation.sh: not the maps of one seed: $(cat "$B/ran")"
 [ "$(grep -c '^| .* | 2 | 50.00 | 50.00 .. 50.00 | .* 75.00 | 91.50 | 77 |$' "$dir/seen")" -eq 4 ] || fail "segmentation.sh: $(cat "$dir/seen")"
@@ -181,7 +181,7 @@ for which in 4 5 6 7 8 resnet18 cpd fig6 fig9 fig10 oyama11; do bench/papers/pap
 [ "$(sed 's/.*--overflow inf --scale const:\([0-9.]*\).*/\1/;t;d' "$B/ran" | sort | uniq -c | tr -s ' \n' ' ')" = ' 2 0.00390625 5 0.125 3 512 ' ] ||
     fail "not the papers' gradient scales: $(cat "$B/ran")"
 grep -q '^| e4m3 aps | 1 | 91.00 | 91.00 .. 91.00 | +0.00 | 77 | 88.6 |$' "$dir/table-4" || fail "papers.sh 4: $(cat "$dir/table-4")"
-[ "$(find "$TABLES/curves" -maxdepth 1 -name '*.jsonl' | wc -l)" -eq 18 ] || fail "not a curve of each training of a figure: $(ls "$TABLES/curves")"
+[ "$(find "$TABLES/curves" -name '*.jsonl' | wc -l)" -eq 22 ] || fail "not a curve of each training of a figure: $(ls "$TABLES/curves")"
 bench/papers/papers.sh 8 2 >"$dir/out" 2>&1 || fail "papers.sh 8: $(cat "$dir/out")"
 [ "$(grep -c '^| e[45]m. aps all.* | 100.0 | 0.5000 | 0.625 | 31.25 |$' "$dir/out")" -eq 4 ] || fail "papers.sh 8 says nothing of the steps: $(cat "$dir/out")"
 cat >"$B/bench_error" <<'END'
