@@ -53,7 +53,7 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-[ ! -s "$tsv" ] || [ -z "$(tail -c 1 "$tsv")" ] || sed -i '$d' "$tsv"
+trim_torn "$tsv"
 
 # train_once NAME SEED RANKS OPTION...: run a training unless it is in the table
 train_once() {
@@ -91,8 +91,8 @@ step_of() {
         END { if (looks) printf "%s\t%.4f\t%.4f\t%.4f\t%.4f\n", name, l2 / looks, cosine / looks, lost / n, slope / looks }' "$2"
 }
 
-# keep_curve NAME: keep the epochs of seed 1's log as ${curves}NAME.jsonl, if this build folder has trained it,
-# unless it diverged at once
+# keep_curve NAME: keep the epochs of seed 1's log as ${curves}NAME.jsonl, if this build folder has
+# trained it, unless it diverged at once
 keep_curve() {
     local log=${LOGS:-${tsv%.tsv}}-${1// /-}-1.jsonl to=${curves:?the prefix of curves}${1// /-}.jsonl
     if [ ! -e "$to" ] && [ -f "$log" ] && grep -q "^$1	1	" "$tsv" && grep -q '"kind":"epoch"' "$log"; then

@@ -20,6 +20,8 @@ refuse() {
 whole() {
     case $2 in '' | 0* | *[!0-9]* | ??????????*) refuse "$1 '$2': must be ${3:-a whole number}, from 1 on" ;; esac
 }
+# trim_torn FILE: remove a last line that a killed script left without its end
+trim_torn() { [ ! -s "$1" ] || [ -z "$(tail -c 1 "$1")" ] || sed -i '$d' "$1"; }
 # need_data WHAT: exit if NARROWCAST_DATA is not set
 need_data() {
     [ -n "${NARROWCAST_DATA-}" ] || refuse "NARROWCAST_DATA is not set: must be the folder that holds $1"

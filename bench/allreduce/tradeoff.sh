@@ -52,7 +52,7 @@ log=$tsv.log
 if [ -z "$only" ]; then
     mkdir -p "$(dirname "$tsv")"
     touch "$tsv"
-    [ ! -s "$tsv" ] || [ -z "$(tail -c 1 "$tsv")" ] || sed -i '$d' "$tsv" # a torn row
+    trim_torn "$tsv"
 elif [ ! -f "$tsv" ]; then
     tsv=/dev/null # no results yet
 fi
