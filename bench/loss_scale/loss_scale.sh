@@ -2,16 +2,16 @@
 # loss_scale.sh : measures the effect of scaling activation gradients on gradients and accuracy in
 # e5m10 on CIFAR-10.
 # usage: NARROWCAST_DATA=DIR bench/loss_scale/loss_scale.sh layers [resnet110|resnet8|resnet20]
-#        NARROWCAST_DATA=DIR bench/loss_scale/loss_scale.sh sweep [resnet20|resnet110|resnet8 [SEEDS]]
-#        bench/loss_scale/loss_scale.sh --table [resnet20|resnet110|resnet8]
+#        NARROWCAST_DATA=DIR bench/loss_scale/loss_scale.sh sweep [resnet20|resnet56|resnet110|resnet8 [SEEDS]]
+#        bench/loss_scale/loss_scale.sh --table [resnet20|resnet56|resnet110|resnet8]
 # DIR/cifar10 holds the binary batches.
 #   layers   200 steps of resnet110 (bench_loss_scale); one line per layer in
 #            $B/loss_scale/layers.tsv. resnet8, resnet20: one table for each of e5m2, e4m3 and e3m4,
 #            in which only activation gradients are; a line per layer in layers-MODEL-FORMAT.tsv
 #   sweep    fp32, constant scales 1, 2, 4 ... 8192, dynamic, adaptive; 5 passes over 10,000 images
-#            (resnet110: fp32, none and adaptive, 3 over 5,000; resnet8: 10 passes, with activation
-#            gradients in e5m2, e4m3 and e3m4), SEEDS "1 2 3"; appends to $TABLES/scale-MODEL.tsv
-#            (bench/data)
+#            (resnet56: fp32, none, 16 and adaptive; resnet110: fp32, none and adaptive, 3 over
+#            5,000; resnet8: 10 passes, with activation gradients in e5m2, e4m3 and e3m4), SEEDS
+#            "1 2 3"; appends to $TABLES/scale-MODEL.tsv (bench/data)
 #   --table  prints the results, and draws $B/loss_scale.svg for resnet20
 # With TABLES, another folder: SAMPLES, EPOCHS, RATE.
 set -eu
@@ -51,6 +51,10 @@ resnet20)
     samples=10000 epochs=5 rate=0.1
     scales=$(echo none && for ((k = 2; k <= 8192; k *= 2)); do echo $k; done && echo dynamic && echo adaptive)
     ;;
+resnet56)
+    samples=10000 epochs=5 rate=0.1
+    scales=$(printf '%s\n' none 16 adaptive)
+    ;;
 resnet110) # at 0.1 the first steps are chaotic, also in fp32
     samples=5000 epochs=3 rate=0.02
     scales=$(printf '%s\n' none adaptive)
@@ -60,7 +64,7 @@ resnet8)
     scales=$(for format in e5m2 e4m3 e3m4; do printf "$format %s\n" none 128 dynamic adaptive; done)
     ;;
 *)
-    echo "loss_scale.sh: '$model': must be resnet20, resnet110 or resnet8" >&2
+    echo "loss_scale.sh: '$model': must be resnet20, resnet56, resnet110 or resnet8" >&2
     exit 2
     ;;
 esac
