@@ -4,8 +4,9 @@
 # Fashion-MNIST, 16 ranks, 5 epochs.
 # usage: NARROWCAST_DATA=DIR bench/codec_accuracy/codec_accuracy.sh [--table] [MODEL [SEEDS]]
 # DIR/cifar10 holds the binary batches, DIR/fashion-mnist the four .gz files. MODEL: resnet8, lenet5
-# or mlp (20,000 images, seeds "1 2 3") or resnet20 (50,000, "1 2"). Appends to $TABLES/MODEL.tsv
-# (bench/data); --table prints it.
+# or mlp (20,000 images, seeds "1 2 3") or resnet20 (50,000, "1 2"), or full: resnet20 for 60 epochs,
+# each row at the best of three rates of seed 0 after 10 epochs (rows "NAME RATE"). Appends to
+# $TABLES/MODEL.tsv (bench/data); --table prints it. DEVICE=cuda trains on a GPU.
 #
 # The last seed of resnet8 also compares the applied means with the fp64 means, ten times per epoch
 # (MODEL-steps.tsv). "relgrad,rate" has the other rows' rate divided by 0.76.
@@ -14,6 +15,8 @@ set -eu
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 model=${1:-resnet8}
+DEVICE=${DEVICE:-cpu}
+[ "$DEVICE" != cuda ] || JOBS=${JOBS:-1} # one GPU
 tsv=${TABLES:-bench/data}/$model.tsv
 LOGS=$B/codec_accuracy/$model
 
@@ -53,6 +56,21 @@ relgrad,rate          --codec relgrad --lr 0.1316"
     look_at=3 look_every=16
     ;;
 resnet20) seeds=${2:-1 2} ;;
+full)
+    rows="fp32       --format fp32 --scale none
+e5m2       --format e5m2
+e4m3       --format e4m3
+e3m4,tight --format e3m4 --scale aps-tight
+e2m5f:32   --format e2m5f --scale aps-tight:32
+e3m0,tight --format e3m0 --scale aps-tight
+e3m0,e3m0  --format e3m0 --scale aps-tight --out-format e3m0
+qsgd:4     --codec qsgd:4
+qsgd:2     --codec qsgd:2
+onebit:64  --codec onebit:64
+relgrad,nearest --codec relgrad --sum nearest
+relgrad    --codec relgrad"
+    seeds=${2:-1 2}
+    ;;
 lenet5)
     rows="fp32           --format fp32 --scale none
 onebit:64      --codec onebit:64 --quantise all
@@ -78,7 +96,7 @@ $name --format $format --scale aps-tight${in#"$format"} --out-format ${name#*,}"
     common="--conv gemm --train-samples 20000 --batch 128 --epochs 5 --lr 0.1 --momentum 0.9 --weight-decay 1e-4 --schedule cosine --warmup 1"
     ;;
 *)
-    echo "codec_accuracy.sh: '$model': must be resnet8, lenet5, resnet20 or mlp" >&2
+    echo "codec_accuracy.sh: '$model': must be resnet8, lenet5, resnet20, mlp or full" >&2
     exit 2
     ;;
 esac
@@ -86,15 +104,32 @@ esac
 . bench/trainings.sh
 
 names=$(cut -d " " -f 1 <<<"$rows")
+trials=''
+[ "$model" != full ] || trials=$(while read -r name options; do printf "$name %s $options\n" 0.05 0.1 0.2; done <<<"$rows")
 table() {
     table_of codec "$base" <<<"$names"
+    [ -z "$trials" ] || { echo && table_of 'codec, rate' '' < <(cut -d " " -f 1,2 <<<"$trials"); }
     steps_of codec <<<"$names"
+}
+# best_rate NAME: print the rate of NAME's best trial
+best_rate() {
+    awk -F '[ \t]' -v name="$1" '$1 == name && $3 == 0 && $4 != "diverged" && $4 >= best { best = $4; rate = $2 } END { print rate }' "$tsv"
 }
 if [ "$only" ]; then
     table
     exit
 fi
 need_data "$folder/"
+options="--data $kind:$NARROWCAST_DATA/$folder --device $DEVICE --model ${model/full/resnet20} $common"
 # shellcheck disable=SC2086
-launch_rows $ranks --data "$kind:$NARROWCAST_DATA/$folder" --model "$model" $common
+while read -r name rate more; do
+    [ -z "$name" ] || launch "$name $rate" 0 $ranks $options $more --lr "$rate"
+done <<<"$trials"
+settle 1
+[ -z "$trials" ] || rows=$(while read -r name more; do
+    rate=$(best_rate "$name")
+    [ -z "$rate" ] || echo "$name $more --epochs 60 --lr $rate"
+done <<<"$rows")
+# shellcheck disable=SC2086
+launch_rows $ranks $options
 table

@@ -151,10 +151,20 @@ grep -q '^| conv1.weight |$' "$dir/table" || fail "no shares: $(cat "$dir/table"
 # fp32, and 10 pairs of formats of gradients and results
 rm -f "$B/ran"
 bench/codec_accuracy/codec_accuracy.sh mlp '1 2' >"$dir/out" 2>&1 || fail "codec_accuracy.sh mlp: $(cat "$dir/out")"
-[ "$(grep -c "^emulate --ranks 16 --data idx:$dir/fashion-mnist --model mlp " "$B/ran")" = 22 ] || fail "codec_accuracy.sh mlp ran $(cat "$B/ran")"
+[ "$(grep -c "^emulate --ranks 16 --data idx:$dir/fashion-mnist --device cpu --model mlp " "$B/ran")" = 22 ] || fail "codec_accuracy.sh mlp ran $(cat "$B/ran")"
 [ "$(grep -c -e '--format e2m1f --scale aps-tight --out-format e2m1f:32 ' -e '--format e2m1f --scale aps-tight:32 --out-format e4m3 ' "$B/ran")" = 4 ] ||
     fail "not the names' formats: $(cat "$B/ran")"
 [ "$(grep -c '| 2 | 91.50 | 91.00 .. 92.00 |' "$dir/out")" -eq 11 ] || fail "codec_accuracy.sh mlp: $(cat "$dir/out")"
+
+# Full trainings at the best rate of the trials that there are, here two thirds of them.
+rm -f "$B/ran"
+for name in fp32 e5m2 e4m3 e3m4,tight e2m5f:32 e3m0,tight e3m0,e3m0 qsgd:4 qsgd:2 onebit:64 relgrad,nearest relgrad; do
+    printf "$name %s\t0\t%s\t77\n" 0.05 0.95 0.2 diverged
+done >"$TABLES/full.tsv"
+DEVICE=cuda bench/codec_accuracy/codec_accuracy.sh full 1 >"$dir/out" 2>&1 || fail "codec_accuracy.sh full: $(cat "$dir/out")"
+[ "$(grep -c 'cuda --model resnet20 .*--epochs 10 .*--lr 0.1 --seed 0 ' "$B/ran") $(grep -c -- '--epochs 60 --lr 0.05 --seed 1 ' "$B/ran")" = '12 12' ] ||
+    fail "codec_accuracy.sh full ran $(cat "$B/ran")"
+[ "$(grep -c '^| .* | 1 | 91.00 | 91.00 .. 91.00 |' "$dir/out")" -eq 12 ] || fail "codec_accuracy.sh full: $(cat "$dir/out")"
 
 # fp32, without a scale, and 16 scales with 2 seeds; 3 rows of resnet110
 rm -f "$B/ran"
