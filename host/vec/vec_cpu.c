@@ -27,6 +27,11 @@ static const struct {
     [VEC_AVX512] = {.name = "avx512"},
     [VEC_AVX512VBMI] = {.name = "avx512vbmi"},
 #endif
+#ifdef VEC_ARM
+    [VEC_NEON] = {.name = "neon", .fill = {cast_neon_fill, sum_neon_fill}},
+#else
+    [VEC_NEON] = {.name = "neon"},
+#endif
 };
 
 const char *vec_isa_name(enum vec_isa isa)
@@ -38,7 +43,9 @@ bool vec_isa_here(enum vec_isa isa)
 {
     if (isa == VEC_SCALAR)
         return true;
-#ifdef VEC_X86
+#if defined(VEC_X86)
+    if (isa == VEC_NEON)
+        return false;
     unsigned a, b, c, d;
     __builtin_cpu_init();
     bool avx2 = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) &&
@@ -52,6 +59,8 @@ bool vec_isa_here(enum vec_isa isa)
     if (isa == VEC_AVX512 || !avx512)
         return avx512;
     return __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni");
+#elif defined(VEC_ARM)
+    return isa == VEC_NEON;
 #else
     return false;
 #endif
@@ -111,6 +120,7 @@ int vec_best_check(void)
     if (!strcmp(word, isas[isa_of(word)].name))
         return ERR(-EINVAL, "cannot use NARROWCAST_ISA=%s: this CPU has at most %s", word,
                    vec_best()->name);
-    return ERR(-EINVAL, "unknown NARROWCAST_ISA \"%s\": want scalar, avx2, avx512 or avx512vbmi",
+    return ERR(-EINVAL,
+               "unknown NARROWCAST_ISA \"%s\": want scalar, avx2, avx512, avx512vbmi or neon",
                word);
 }

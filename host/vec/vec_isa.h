@@ -9,11 +9,13 @@
 
 #if defined(__x86_64__)
 #define VEC_X86 1
+#elif defined(__aarch64__) && defined(__ARM_NEON) && defined(__AARCH64EL__)
+#define VEC_ARM 1
 #endif
 
 /* VEC_AVX2 includes F16C, FMA and BMI2. VEC_AVX512 is F, BW, CD, DQ and VL. VEC_AVX512VBMI adds
- * VBMI and VNNI. */
-enum vec_isa { VEC_SCALAR, VEC_AVX2, VEC_AVX512, VEC_AVX512VBMI, VEC_ISAS };
+ * VBMI and VNNI. Every 64-bit ARM has VEC_NEON. */
+enum vec_isa { VEC_SCALAR, VEC_AVX2, VEC_AVX512, VEC_AVX512VBMI, VEC_NEON, VEC_ISAS };
 
 /* Returns the name, as in NARROWCAST_ISA. */
 const char *vec_isa_name(enum vec_isa isa);
@@ -33,6 +35,7 @@ void cast_c_fill(struct vec_ops *ops);
 void cast_avx2_fill(struct vec_ops *ops);
 void cast_avx512_fill(struct vec_ops *ops);
 void cast_avx512vbmi_fill(struct vec_ops *ops);
+void cast_neon_fill(struct vec_ops *ops);
 /* asks: loops that prefetch, an OR of enum vec_asks */
 void cast_avx512_ask(struct vec_ops *ops, unsigned asks);
 
@@ -40,6 +43,7 @@ void sum_c_fill(struct vec_ops *ops);
 void sum_avx2_fill(struct vec_ops *ops);
 void sum_avx512_fill(struct vec_ops *ops);
 void sum_avx512vbmi_fill(struct vec_ops *ops); /* only add and sum */
+void sum_neon_fill(struct vec_ops *ops);
 
 /* Fill the slots levels, signs and ratio. The scalar versions are those of vec_plain. */
 void levels_avx2_fill(struct vec_ops *ops);

@@ -31,7 +31,7 @@ run() {
 run test_philox
 run test_mf_add quick
 run test_mf_floats quick
-for t in vec_plain vec_fold vec_pack vec_add vec_sum vec_edges codec codec_spec; do run "test_$t"; done
+for t in vec_plain vec_pack vec_add vec_sum vec_edges codec codec_spec; do run "test_$t"; done
 [ "${1-}" = long ] || exit 0
 run test_mf
 run test_mf_acc

@@ -10,7 +10,7 @@
  *     largest()    the largest lane of a register */
 #ifndef CAST_BODY_H
 #define CAST_BODY_H
-#include "vec/cast/cast_x86.h"
+#include "vec/cast/cast_step.h"
 
 CAST_INLINE VEC step_part(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
                           const float *x, size_t n, const uint32_t *random, uint8_t *codes)
@@ -43,7 +43,7 @@ CAST_INLINE uint32_t loop(const struct enc_plan *p, enum enc_way way, enum cast_
     if (i < n)
         max = larger(max, step_part(p, way, shape, x + i, n - i, random ? random + i : random, to));
     if (stream)
-        _mm_sfence();
+        cast_streamed();
     return largest(max);
 }
 

@@ -1,7 +1,7 @@
 /* cast_x86.h : Declares the x86 loops for the slots of cast_drive.h. */
 #ifndef CAST_X86_H
 #define CAST_X86_H
-#include "vec/cast/cast_drive.h"
+#include "vec/cast/cast_step.h"
 #include "vec/vec_isa.h"
 
 #ifdef VEC_X86
@@ -26,20 +26,6 @@ uint32_t draw_avx512(const struct enc_plan *p, const struct cast_draw *d, enum c
 void philox_avx512(uint64_t key, uint64_t block, uint32_t half, size_t n_blocks, uint32_t *words);
 void uncast_avx512(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n,
                    float *x, bool stream);
-
-#define CAST_INLINE static inline __attribute__((always_inline))
-
-/* Prefetches the memory 6 KiB after p, which need not exist. */
-CAST_INLINE void cast_ahead(const void *p)
-{
-    _mm_prefetch((const char *)((uintptr_t)p + 6144), _MM_HINT_T0);
-}
-
-/* Returns the bytes of n codes. For CAST_4, n is even except at the end of a vector. */
-CAST_INLINE size_t cast_shape_bytes(enum cast_shape shape, size_t n)
-{
-    return shape == CAST_4 ? (n + 1) / 2 : n << (shape - CAST_8);
-}
 
 #endif
 #endif

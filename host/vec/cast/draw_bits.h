@@ -2,7 +2,7 @@
 #ifndef DRAW_BITS_H
 #define DRAW_BITS_H
 #include "hls/arith/philox.h"
-#include "vec/cast/cast_x86.h"
+#include "vec/cast/cast_step.h"
 
 /* Sets codes[i] for every bit i of `which`. at: index of x[0]. */
 static __attribute__((noinline)) void by_all_bits(const struct cast_draw *d, const float *x,

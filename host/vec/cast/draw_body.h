@@ -11,7 +11,7 @@
  *     largest()       the largest lane of a register */
 #ifndef DRAW_BODY_H
 #define DRAW_BODY_H
-#include "vec/cast/cast_x86.h"
+#include "vec/cast/cast_step.h"
 
 /* elements per call of draw_words(), and per Philox block */
 enum { CHUNK = 1024, PER_PHILOX = 8 };
@@ -54,7 +54,7 @@ CAST_INLINE uint32_t loop(const struct enc_plan *p, const struct cast_draw *d,
         }
     }
     if (stream)
-        _mm_sfence();
+        cast_streamed();
     return largest(max);
 }
 

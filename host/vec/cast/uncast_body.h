@@ -7,7 +7,7 @@
  *     decode_step()    decodes STEP codes to floats */
 #ifndef UNCAST_BODY_H
 #define UNCAST_BODY_H
-#include "vec/cast/cast_x86.h"
+#include "vec/cast/cast_step.h"
 
 CAST_INLINE void decode_part(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
                              size_t n, float *x)
@@ -34,7 +34,7 @@ CAST_INLINE void decode_shape(const struct dec_plan *p, enum cast_shape shape, c
     if (i < n)
         decode_part(p, shape, codes + cast_shape_bytes(shape, i), n - i, x + i);
     if (stream)
-        _mm_sfence();
+        cast_streamed();
 }
 
 /* Constant arguments give each shape its own loop. */
