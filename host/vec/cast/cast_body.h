@@ -72,7 +72,8 @@ CAST_INLINE uint32_t encode_any(const struct enc_plan *p, enum cast_shape shape,
 static uint32_t encode_loop(const struct enc_plan *p, enum cast_shape shape, const float *x,
                             size_t n, const uint32_t *random, void *codes, bool stream)
 {
-    return encode_any(p, shape, x, n, random, codes, stream, true);
+    const struct enc_plan plan = *p; /* stays in registers, as codes cannot alias it */
+    return encode_any(&plan, shape, x, n, random, codes, stream, true);
 }
 
 #endif

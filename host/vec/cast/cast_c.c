@@ -141,7 +141,7 @@ static enum cast_shape roomy_shape(unsigned width)
     return width <= 8 ? CAST_8 : width <= 16 ? CAST_16 : CAST_32;
 }
 
-static void pack(unsigned width, const void *codes, size_t n, uint8_t *bytes)
+void cast_c_pack(unsigned width, const void *codes, size_t n, uint8_t *bytes)
 {
     const enum cast_shape shape = roomy_shape(width);
     uint32_t words[BLOCK];
@@ -151,7 +151,7 @@ static void pack(unsigned width, const void *codes, size_t n, uint8_t *bytes)
     }
 }
 
-static void unpack(unsigned width, const uint8_t *bytes, size_t n, void *codes)
+void cast_c_unpack(unsigned width, const uint8_t *bytes, size_t n, void *codes)
 {
     const enum cast_shape shape = roomy_shape(width);
     uint32_t words[BLOCK];
@@ -237,8 +237,8 @@ static const struct cast_loops loops = {
     .encode = encode_loop,
     .decode = decode_loop,
     .random = random_words,
-    .pack = pack,
-    .unpack = unpack,
+    .pack = cast_c_pack,
+    .unpack = cast_c_unpack,
 };
 
 static void encode_c(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,

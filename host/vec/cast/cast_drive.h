@@ -44,6 +44,10 @@ struct cast_loops {
     void (*unpack)(unsigned width, const uint8_t *bytes, size_t n, void *codes);
 };
 
+/* The slots pack and unpack in plain C. */
+void cast_c_pack(unsigned width, const void *codes, size_t n, uint8_t *bytes);
+void cast_c_unpack(unsigned width, const uint8_t *bytes, size_t n, void *codes);
+
 /* Implement encode, scan_encode and decode of vec.h with an instruction set's loops. cast_encode()
  * returns absmax(x). */
 uint32_t cast_encode(const struct cast_loops *loops, const struct vec_cast *cast, const float *x,

@@ -3,6 +3,7 @@
 #ifdef VEC_X86
 #include "vec/cast/cast_avx2.h"
 #include "vec/cast/draw_bits.h"
+#include "vec/fp_mode.h"
 
 #define VEC __m256i
 enum { STEP = 32 };
@@ -77,10 +78,9 @@ CAST_INLINE __m256i step(const struct enc_plan *p, const struct cast_draw *d, en
 uint32_t draw_avx2(const struct enc_plan *p, const struct cast_draw *d, enum cast_shape shape,
                    const float *x, size_t n, uint64_t at, void *codes, bool stream)
 {
-    const unsigned mode = _mm_getcsr();
-    _mm_setcsr(mode | _MM_ROUND_TOWARD_ZERO); /* callers set nearest */
+    const uint64_t mode = fp_mode_to_zero();
     const uint32_t absmax = draw_loop(p, d, shape, x, n, at, codes, stream);
-    _mm_setcsr(mode);
+    fp_mode_back(mode);
     return absmax;
 }
 #endif

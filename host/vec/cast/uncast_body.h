@@ -38,21 +38,22 @@ CAST_INLINE void decode_shape(const struct dec_plan *p, enum cast_shape shape, c
 }
 
 /* Constant arguments give each shape its own loop. */
-CAST_INLINE void decode_loop(const struct dec_plan *p, enum cast_shape shape, const void *codes,
+CAST_INLINE void decode_loop(const struct dec_plan *plan, enum cast_shape shape, const void *codes,
                              size_t n, float *x, bool stream)
 {
+    const struct dec_plan p = *plan; /* stays in registers, as x cannot alias it */
     switch (shape) {
     case CAST_4:
-        decode_shape(p, CAST_4, codes, n, x, stream);
+        decode_shape(&p, CAST_4, codes, n, x, stream);
         break;
     case CAST_8:
-        decode_shape(p, CAST_8, codes, n, x, stream);
+        decode_shape(&p, CAST_8, codes, n, x, stream);
         break;
     case CAST_16:
-        decode_shape(p, CAST_16, codes, n, x, stream);
+        decode_shape(&p, CAST_16, codes, n, x, stream);
         break;
     default:
-        decode_shape(p, CAST_32, codes, n, x, stream);
+        decode_shape(&p, CAST_32, codes, n, x, stream);
     }
 }
 
