@@ -19,8 +19,8 @@ enum { MIN_STEPS = 3, WARM_STEPS = 4, INFINITY_BITS = 0x7f800000 };
 static const double MIN_S = 4;
 
 struct options {
-    const char *model, *device, *precision, *conv;
-    int64_t batch, size, channels, classes;
+    const char *model, *device, *precision, *conv, *data;
+    int64_t batch, size, channels, classes, threads;
     bool json;
 };
 
@@ -31,6 +31,9 @@ static const struct opt opts[] = {
     {"size", "N", "32", "Height and width of an image.", INT_AT(size, 1, 4096)},
     {"channels", "N", "3", "Channels of an image.", INT_AT(channels, 1, 4096)},
     {"classes", "N", "10", "Classes.", INT_AT(classes, 2, 1000)},
+    {"data", "SPEC", NULL, "Samples of a data set of `narrowcast train`, instead of noise.",
+     TEXT_AT(data)},
+    {"threads", "N", "1", "Threads of a CPU's matrix products.", INT_AT(threads, 1, 1024)},
     {"device", "cpu|cuda", "cpu", "Where.", CHOICE_AT(device)},
     {"precision", "fp32|tf32|fp16|bf16", "fp32",
      "Format of matrix products and activations (only cuda).", CHOICE_AT(precision)},
@@ -40,7 +43,7 @@ static const struct opt opts[] = {
 static const struct opt_command command = {
     .name = "bench_train",
     .args = "",
-    .about = "Measures one training step on one core, with the share of CBLAS, or on one GPU. "
+    .about = "Measures one training step on a CPU, with the share of CBLAS, or on one GPU. "
              "Images are bytes that are normalised on the way. In fp16, gradients are checked for "
              "inf and nan before a step.",
     .opts = opts,
@@ -52,7 +55,8 @@ struct bench {
     struct options o;
     struct nn_model *model;
     struct optim *optim;
-    struct dataset data; /* two batches of noise */
+    struct dataset noise; /* two batches */
+    struct dataset *data; /* noise, or loaded */
     struct feed *feed;
     uint32_t *order;
     /* fp16: checks gradients for inf and nan, to move the scale; else NULL */
@@ -64,18 +68,27 @@ struct times {
     double step_s, gemm_s; /* means over steps */
 };
 
+/* Returns the multiplications of one sample in a node, forward. */
+static double node_products(const struct node *node)
+{
+    const struct nn_window *g = &node->window;
+    const double in = (double)g->in.h * g->in.w * g->in.c,
+                 out = (double)g->out.h * g->out.w * g->out.c;
+    if (node->kind == &layer_conv)
+        return out * g->k * g->k * g->in.c;
+    if (node->kind == &layer_linear)
+        return out * in;
+    if (node->kind == &layer_lstm) /* for each time step: four gates, and the projection */
+        return (double)g->in.h * node->cells * (4.0 * (g->in.c + g->out.c) + g->out.c);
+    return 0;
+}
+
 /* Returns the operations of a step's GEMMs: one pass forward, two back (first layer: one). */
 static double step_flop(const struct nn_model *m, int batch)
 {
     double sum = 0;
-    for (int i = 1; i < m->n_nodes; i++) {
-        const struct nn_window *g = &m->nodes[i].window;
-        int per_output =
-            m->nodes[i].kind == &layer_conv ? g->k * g->k * g->in.c : g->in.h * g->in.w * g->in.c;
-        if (m->nodes[i].kind == &layer_conv || m->nodes[i].kind == &layer_linear)
-            sum += 2.0 * batch * g->out.h * g->out.w * g->out.c * per_output *
-                   (m->nodes[i].in > 0 ? 3 : 2);
-    }
+    for (int i = 1; i < m->n_nodes; i++)
+        sum += 2.0 * batch * node_products(&m->nodes[i]) * (m->nodes[i].in > 0 ? 3 : 2);
     return sum;
 }
 
@@ -117,22 +130,24 @@ static struct times measure(struct bench *b)
     return t;
 }
 
-static void show(const struct options *o, struct times t, double flop)
+static void show(const struct bench *b, struct times t, double flop)
 {
-    const double images_s = (double)o->batch / t.step_s, share = t.gemm_s / t.step_s;
-    const int batch = (int)o->batch, size = (int)o->size, channels = (int)o->channels;
+    const struct options *o = &b->o;
+    const struct nn_shape in = dataset_shape(b->data);
+    const double samples_s = (double)o->batch / t.step_s, share = t.gemm_s / t.step_s;
+    const int batch = (int)o->batch;
     if (o->json)
         printf("{\"model\":\"%s\",\"device\":\"%s\",\"precision\":\"%s\",\"batch\":%d,\"size\":%d,"
-               "\"channels\":%d,\"classes\":%d,"
-               "\"steps\":%d,\"step_s\":%.6g,\"images_per_s\":%.6g,\"gemm_share\":%.4f,\"gflop\":%."
-               "6g,\"gflop_per_"
-               "s\":%.4g}\n",
-               o->model, o->device, o->precision, batch, size, channels, (int)o->classes, t.steps,
-               t.step_s, images_s, share, 1e-9 * flop, 1e-9 * flop / t.step_s);
+               "\"channels\":%d,\"classes\":%d,\"threads\":%d,"
+               "\"steps\":%d,\"step_s\":%.6g,\"images_per_s\":%.6g,\"gemm_share\":%.4f,"
+               "\"gflop\":%.6g,\"gflop_per_s\":%.4g}\n",
+               o->model, o->device, o->precision, batch, in.h, in.c, b->data->n_classes,
+               (int)o->threads, t.steps, t.step_s, samples_s, share, 1e-9 * flop,
+               1e-9 * flop / t.step_s);
     else
-        printf("%s, %dx%dx%d, batch %d, %s %s: %.1f ms a step, %.0f images/s, %.1f GFLOP/s",
-               o->model, size, size, channels, batch, o->device, o->precision, 1e3 * t.step_s,
-               images_s, 1e-9 * flop / t.step_s);
+        printf("%s, %dx%dx%d, batch %d, %s %s: %.1f ms a step, %.0f %s/s, %.1f GFLOP/s", o->model,
+               in.h, in.w, in.c, batch, o->device, o->precision, 1e3 * t.step_s, samples_s,
+               b->data->samples->name, 1e-9 * flop / t.step_s);
     if (!o->json && t.gemm_s > 0)
         printf(", %.1f %% of the time in CBLAS", 100 * share);
     if (!o->json)
@@ -143,23 +158,32 @@ static int make_data(struct bench *b)
 {
     const size_t side = (size_t)b->o.size, n = 2 * (size_t)b->o.batch,
                  bytes = n * side * side * (size_t)b->o.channels;
-    b->data = (struct dataset){.samples = &sample_images,
-                               .h = (int)side,
-                               .w = (int)side,
-                               .c = (int)b->o.channels,
-                               .n_classes = (int)b->o.classes,
-                               .n_train = n,
-                               .train_x = buf_alloc(bytes),
-                               .train_y = buf_alloc(n * sizeof *b->data.train_y),
-                               .mean = {0.5f, 0.5f, 0.5f},
-                               .inv_std = {4, 4, 4}};
     b->order = buf_alloc(n * sizeof *b->order);
-    if (!b->data.train_x || !b->data.train_y || !b->order)
+    if (!b->order)
+        return -ENOMEM;
+    if (b->o.data) {
+        TRY(dataset_open(b->o.data, 0, &b->data));
+        for (size_t i = 0; i < n; i++)
+            b->order[i] = (uint32_t)(i % b->data->n_train);
+        return 0;
+    }
+    b->data = &b->noise;
+    b->noise = (struct dataset){.samples = &sample_images,
+                                .h = (int)side,
+                                .w = (int)side,
+                                .c = (int)b->o.channels,
+                                .n_classes = (int)b->o.classes,
+                                .n_train = n,
+                                .train_x = buf_alloc(bytes),
+                                .train_y = buf_alloc(n * sizeof *b->noise.train_y),
+                                .mean = {0.5f, 0.5f, 0.5f},
+                                .inv_std = {4, 4, 4}};
+    if (!b->noise.train_x || !b->noise.train_y)
         return -ENOMEM;
     for (size_t i = 0; i < bytes; i++)
-        b->data.train_x[i] = (uint8_t)(i * 2654435761u >> 24);
+        b->noise.train_x[i] = (uint8_t)(i * 2654435761u >> 24);
     for (size_t i = 0; i < n; i++) {
-        b->data.train_y[i] = (uint16_t)(i % (size_t)b->o.classes);
+        b->noise.train_y[i] = (uint16_t)(i % (size_t)b->o.classes);
         b->order[i] = (uint32_t)i;
     }
     return 0;
@@ -173,7 +197,7 @@ static int open_bench(struct bench *b)
     const struct nn_ops *ops = on_gpu ? &nn_cuda : &nn_cpu;
     const struct optim_options sgd = {.momentum = 0.9, .weight_decay = 1e-4, .bias_rate = 1};
     const struct dataset_augment augment = {.seed = 0};
-    const int side = (int)o->size;
+    struct nn_target wants;
     int n_params;
     size_t n_weights;
     if (!on_gpu && setup.math != NN_FP32)
@@ -182,22 +206,26 @@ static int open_bench(struct bench *b)
         TRY(gpu_open(0));
     if (setup.math == NN_FP16)
         b->looks = vec_cuda();
-    nn_cpu_threads(1);
-    TRY(nn_model_open(ops, &setup, o->model, (struct nn_shape){side, side, (int)o->channels},
-                      (int)o->classes, (int)o->batch, 1, &b->model));
+    nn_cpu_threads((int)o->threads);
+    TRY(make_data(b));
+    const struct nn_shape in = dataset_shape(b->data);
+    TRY(nn_model_wants(o->model, in, b->data->n_classes, &wants));
+    TRY(dataset_suits(b->data, o->model, wants));
+    TRY(nn_model_open(ops, &setup, o->model, in, b->data->n_classes, (int)o->batch, 1, &b->model));
     const struct nn_param *params = nn_model_params(b->model, &n_params);
     nn_model_weights(b->model, &n_weights);
     TRY(optim_open(ops, nn_model_ctx(b->model), &sgd, params, n_params, n_weights, &b->optim));
-    TRY(make_data(b));
-    return feed_open(b->model, &b->data, &augment, (int)o->batch, &b->feed);
+    return feed_open(b->model, b->data, &augment, (int)o->batch, &b->feed);
 }
 
 static void close_bench(struct bench *b)
 {
     feed_close(b->feed);
     free(b->order);
-    free(b->data.train_x);
-    free(b->data.train_y);
+    if (b->data != &b->noise)
+        dataset_close(b->data);
+    free(b->noise.train_x);
+    free(b->noise.train_y);
     optim_close(b->optim);
     nn_model_close(b->model);
     gpu_close();
@@ -216,7 +244,7 @@ int main(int argc, char **argv)
     const struct times t = measure(&b);
     const bool failed = nn_model_failed(b.model) < 0;
     if (!failed)
-        show(&b.o, t, step_flop(b.model, (int)b.o.batch));
+        show(&b, t, step_flop(b.model, (int)b.o.batch));
     close_bench(&b);
     return failed;
 }

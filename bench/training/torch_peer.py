@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """torch_peer.py : measures PyTorch's images per second in a training step, to compare with bench_train's.
-usage: bench/training/torch_peer.py [--device cuda|cpu] [--model resnet18|resnet20|resnet50] [--batch N] [--size 32|224]
-                           [--precision fp32|tf32|fp16|bf16] [--mode eager,compile,graphs] [--seconds S]
+usage: bench/training/torch_peer.py [--device cuda|cpu] [--model resnet18|resnet20|resnet50|charlstm] [--batch N] [--size 32|224]
+                           [--precision fp32|tf32|fp16|bf16] [--mode eager,compile,graphs] [--seconds S] [--threads N]
 graphs: compiled, with recorded launches ("reduce-overhead"), like ours. cudagraphs: only recorded
 launches; it replaces a compile that fails, as without Python.h. Prints one JSON line per mode.
 The networks are those of bench_train (stem of 3x3 below 64 pixels, else 7x7 and a pooling), with SGD
-with momentum, channels last, and data on the device."""
+with momentum, channels last, and data on the device. charlstm: windows of 128 characters of 65 kinds;
+PyTorch's LSTM has no peepholes."""
 import argparse
 import json
 import sys
@@ -71,20 +72,40 @@ def resnet(name, size, classes):
     return nn.Sequential(*stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(previous, classes))
 
 
+class CharLstm(nn.Module):
+    KINDS, WINDOW, CELLS, OUT = 65, 128, 512, 256
+
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(self.KINDS, self.CELLS, 2, batch_first=True, proj_size=self.OUT)
+        self.classifier = nn.Linear(self.OUT, self.KINDS)
+
+    def forward(self, x):
+        return self.classifier(self.lstm(x)[0]).flatten(0, 1)
+
+
+def samples_of(args):
+    if args.model == "charlstm":
+        kinds = torch.randint(0, CharLstm.KINDS, (args.batch, CharLstm.WINDOW), device=args.device)
+        return nn.functional.one_hot(kinds, CharLstm.KINDS).float(), kinds.roll(-1, 1).flatten()
+    x = torch.randn(args.batch, 3, args.size, args.size, device=args.device).to(memory_format=torch.channels_last)
+    return x, torch.arange(args.batch, device=args.device) % 10
+
+
 def images_per_s(args, mode):
     torch.manual_seed(1)
     torch.backends.cudnn.benchmark = True
     tf32 = args.precision == "tf32"
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
-    model = resnet(args.model, args.size, 10 if args.size < 64 else 1000).to(args.device).to(memory_format=torch.channels_last)
+    model = CharLstm() if args.model == "charlstm" else resnet(args.model, args.size, 10 if args.size < 64 else 1000)
+    model = model.to(args.device).to(memory_format=torch.channels_last)
     step_model = {"eager": lambda m: m, "compile": torch.compile, "graphs": lambda m: torch.compile(m, mode="reduce-overhead"),
                   "cudagraphs": lambda m: torch.compile(m, backend="cudagraphs")}[mode](model)
     optim = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4, **({"fused": True} if args.device == "cuda" else {}))
     loss_of = nn.CrossEntropyLoss()
     narrow = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(args.precision)
     scaler = torch.amp.GradScaler(args.device, enabled=args.precision == "fp16")
-    x = torch.randn(args.batch, 3, args.size, args.size, device=args.device).to(memory_format=torch.channels_last)
-    labels = torch.arange(args.batch, device=args.device) % 10
+    x, labels = samples_of(args)
 
     def step():
         optim.zero_grad(set_to_none=True)
@@ -112,15 +133,17 @@ def images_per_s(args, mode):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
-    p.add_argument("--model", choices=["resnet18", "resnet20", "resnet50"], default="resnet18")
+    p.add_argument("--model", choices=["resnet18", "resnet20", "resnet50", "charlstm"], default="resnet18")
     p.add_argument("--batch", type=int, default=512)
     p.add_argument("--size", type=int, default=32)
     p.add_argument("--precision", choices=["fp32", "tf32", "fp16", "bf16"], default="tf32")
     p.add_argument("--mode", default="eager,compile")
     p.add_argument("--seconds", type=float, default=5)
+    p.add_argument("--threads", type=int, default=1, help="of a CPU")
     args = p.parse_args()
-    if min(args.batch, args.size) < 1 or not 0 < args.seconds < float("inf"):
-        p.error("--batch, --size and --seconds: must be more than 0")
+    if min(args.batch, args.size, args.threads) < 1 or not 0 < args.seconds < float("inf"):
+        p.error("--batch, --size, --threads and --seconds: must be more than 0")
+    torch.set_num_threads(args.threads)
     if args.device == "cuda" and not torch.cuda.is_available():
         print("skip  PyTorch: it sees no GPU")
         sys.exit(77)

@@ -1,8 +1,9 @@
 #!/bin/bash
 # train_peer.sh : compares images per second of a training step with PyTorch's, in turn, on one GPU
-# or core. PyTorch runs channels last, eager and compiled, on a GPU also with graphs.
-# usage: bench/training/train_peer.sh [gpu|cpu [SECONDS of PyTorch's runs, 5 [TURNS, 1]]]
-# Skips a missing GPU or PyTorch.
+# or on a CPU. PyTorch runs channels last, eager and compiled, on a GPU also with graphs.
+# usage: bench/training/train_peer.sh [gpu|cpu [SECONDS of PyTorch's runs, 5 [TURNS, 1 [CORES, 1]]]]
+# Skips a missing GPU or PyTorch. With NARROWCAST_DATA, whose tinyshakespeare/input.txt is a text, a CPU
+# also trains charlstm.
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
 PYTHON=${PYTHON:-python3}
@@ -12,14 +13,20 @@ where=${1:-gpu}
 case $where in
 gpu)
     [ -e /dev/nvidiactl ] || { echo 'skip  no GPU'; exit 77; }
-    device=cuda one_core=() modes='eager compile graphs'
+    device=cuda on_cores=() modes='eager compile graphs'
     cases='resnet18 512 32 tf32
 resnet18 512 32 fp16
 resnet50 128 224 fp16'
     ;;
 cpu)
-    device=cpu one_core=(env OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 taskset -c "$(taskset -cp $$ | sed 's/.*[ ,-]//')") modes='eager compile'
+    whole CORES "${4:-1}"
+    last=$(taskset -cp $$ | sed 's/.*[ ,-]//')
+    device=cpu modes='eager compile'
+    on_cores=(env "OMP_NUM_THREADS=${4:-1}" "OPENBLAS_NUM_THREADS=${4:-1}" taskset -c "$((last - ${4:-1} + 1))-$last")
     cases='resnet20 128 32 fp32'
+    [ -z "${NARROWCAST_DATA-}" ] || cases+='
+charlstm 16 32 fp32
+charlstm 64 32 fp32'
     ;;
 *) echo "train_peer.sh: '$where': must be gpu or cpu" >&2 && exit 2 ;;
 esac
@@ -32,11 +39,13 @@ for mode in $modes; do printf ' %16s %6s' "$mode img/s" ratio; done
 echo
 for ((turn = 0; turn < ${3:-1}; turn++)); do
     while read -r model batch size type; do
-        what=(--device "$device" --model "$model" --batch "$batch" --size "$size" --precision "$type")
-        ours=$("${one_core[@]}" "$B/bench_train" "${what[@]}" --classes "$((size < 64 ? 10 : 1000))" --json | field images_per_s)
+        what=(--device "$device" --model "$model" --batch "$batch" --size "$size" --precision "$type" --threads "${4:-1}")
+        data=()
+        [ "$model" != charlstm ] || data=(--data "text:$NARROWCAST_DATA/tinyshakespeare/input.txt")
+        ours=$("${on_cores[@]}" "$B/bench_train" "${what[@]}" ${data[@]+"${data[@]}"} --classes "$((size < 64 ? 10 : 1000))" --json | field images_per_s)
         printf '%-9s %5d %5d %-5s %14.0f' "$model" "$batch" "$size" "$type" "$ours"
         for mode in $modes; do # where one fails, the others' figures stand
-            peer=$("${one_core[@]}" "$PYTHON" bench/training/torch_peer.py "${what[@]}" --mode "$mode" --seconds "${2:-5}" | field images_per_s) || peer=
+            peer=$("${on_cores[@]}" "$PYTHON" bench/training/torch_peer.py "${what[@]}" --mode "$mode" --seconds "${2:-5}" | field images_per_s) || peer=
             awk -v o="$ours" -v p="$peer" 'BEGIN { printf " %16s %6s", p ? p : "-", p ? sprintf("%.2f", o / p) : "-" }'
         done
         echo

@@ -33,7 +33,19 @@ MF_FN real squash_exp(real x)
         OVER(5040),       OVER(720),       OVER(120),      OVER(24),      OVER(6),      OVER(2)};
 #undef OVER
     const int least = (int)(sizeof one_over / sizeof *one_over) + 1 - SQUASH_TERMS;
-    const real end = SQUASH_END, limited = x > end ? end : x < -end ? -end : x;
+    /* by magnitude: gcc does not vectorise a comparison that depends on another */
+    const squash_bits sign = (squash_bits)1 << (8 * sizeof sign - 1);
+    squash_bits bits, minus;
+    memcpy(&bits, &x, sizeof bits);
+    minus = bits & sign;
+    bits ^= minus;
+    real limited;
+    memcpy(&limited, &bits, sizeof limited);
+    limited = limited > SQUASH_END ? (real)SQUASH_END : limited;
+    memcpy(&bits, &limited, sizeof bits);
+    bits |= minus;
+    memcpy(&limited, &bits, sizeof limited);
+
     /* a number as large as SQUASH_ROUND has no fraction, so its low bits hold k */
     const real shifted = real_mul(limited, (real)1.44269504088896340736) + SQUASH_ROUND;
     const real k = shifted - SQUASH_ROUND;
@@ -42,7 +54,6 @@ MF_FN real squash_exp(real x)
     for (int i = least + 1; i < (int)(sizeof one_over / sizeof *one_over); i++)
         sum = real_mul(sum, r) + one_over[i];
     sum = real_mul(real_mul(sum, r) + 1, r) + 1;
-    squash_bits bits;
     memcpy(&bits, &shifted, sizeof bits);
     bits = (bits + SQUASH_BIAS) << SQUASH_MANTISSA;
     real power;
