@@ -111,7 +111,8 @@ static void unpack(const struct packed *p, int steps, size_t n, int batch, const
 }
 
 /* Flush values below 2^-100. Unused cells and gradients halve at every step, and a CPU multiplies
- * subnormals a hundred times slower. By a mask: with a choice of 0, gcc does not vectorise cell(). */
+ * subnormals a hundred times slower. By a mask: with a choice of 0, gcc does not vectorise
+ * cell(). */
 static inline real live(real x)
 {
     const real least = (real)0x1p-100;
