@@ -36,6 +36,8 @@ tools() {
     need z3 tool z3
     need iverilog tool iverilog
     need gnuplot-nox tool gnuplot
+    need 'gcc-aarch64-linux-gnu libc6-dev-arm64-cross' tool aarch64-linux-gnu-gcc # test_aarch64.sh
+    need qemu-user tool qemu-aarch64
     need python3 tool python3
     need python3-venv python3 -c 'import ensurepip' # for packages in no archive: LiteEth, nextpnr
     need procps tool pgrep
