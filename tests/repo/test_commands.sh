@@ -50,7 +50,7 @@ not_here() {
     'make wheel'* | pip\ install* | python*narrowcast.selftest*) echo 'test_wheel.sh does it' ;;
     make\ test* | make\ check* | 'make all'* | 'make formal'* | 'make synth'* | 'make lint'* | make | 'make bench'* | *GPU_ARCHS*) echo 'a whole build or all tests' ;;
     tests/*.sh* | *build/tests/test_nc_table_mpi* | build/tests/test_shell_* | 'build/tests/test_mf_floats long'*) echo 'a test of its own' ;;
-    */train_peer.sh\ cpu* | *predict_check.sh*) echo 'it measures for minutes' ;;
+    */train_peer.sh\ cpu* | *predict_check.sh* | */arm.sh*) echo 'it measures for minutes' ;;
     *'--device cuda'* | */bench_gpu* | */train_peer.sh* | */davidnet.sh*) [ -e /dev/nvidiactl ] || echo 'no GPU' ;;
     *NARROWCAST_CUDA=*) [ -e build/emu/libnarrowcast_cuda.so ] || echo 'no emulator' ;;
     *'--on rtl'* | *'--offload sim' | *'sim --listen'*)
