@@ -142,5 +142,6 @@ static void add_nibbles(struct sum_step_fmt f, uint8_t *acc, const uint8_t *code
 
 #define SUM_NAME(what) sum_avx2_##what
 #define SUM_EXACT      sum_exact_avx2
-#include "vec/sum/sum_x86_body.h"
+#define SUM_WIDE(way)  sum_##way##_wide_avx2
+#include "vec/sum/sum_fast_body.h"
 #endif

@@ -130,5 +130,6 @@ static void sum_exact(const struct sum_exact *plan, const uint8_t *const *parts,
 
 #define SUM_NAME(what) sum_avx512_##what
 #define SUM_EXACT      sum_exact
-#include "vec/sum/sum_x86_body.h"
+#define SUM_WIDE(way)  sum_##way##_wide_avx2
+#include "vec/sum/sum_fast_body.h"
 #endif

@@ -1,5 +1,5 @@
-/* sum_step.h : Defines tables that add two codes with m <= 2 of at most 8 bits, by the shuffles of
- * AVX2 and AVX-512.
+/* sum_step.h : Defines tables that add two codes with m <= 2 of at most 8 bits, by lookups of
+ * 16 entries.
  *
  * Codes grow like logarithms: twice the value is 2^m codes further. So for normals, |A| >= |B|,
  *

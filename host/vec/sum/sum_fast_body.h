@@ -1,7 +1,7 @@
-/* sum_x86_body.h : Chooses how the including file, by its add_bytes(), add_nibbles() and SUM_EXACT,
- * adds two vectors and sums many. */
-#ifndef SUM_X86_BODY_H
-#define SUM_X86_BODY_H
+/* sum_fast_body.h : Chooses how the including file, by add_bytes(), add_nibbles() and SUM_EXACT,
+ * adds two vectors and sums many. SUM_WIDE() names the sums of wide words. */
+#ifndef SUM_FAST_BODY_H
+#define SUM_FAST_BODY_H
 
 void SUM_NAME(add)(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
 {
@@ -34,8 +34,8 @@ void SUM_NAME(sum)(const struct vec_sum *sum, const uint8_t *const *parts, int n
 void SUM_NAME(fill)(struct vec_ops *ops)
 {
     body_fill(ops);
-    ops->sum_to_wide = sum_to_wide_avx2;
-    ops->sum_of_wide = sum_of_wide_avx2;
+    ops->sum_to_wide = SUM_WIDE(to);
+    ops->sum_of_wide = SUM_WIDE(of);
     ops->add = SUM_NAME(add);
     ops->sum = SUM_NAME(sum);
 }
