@@ -1,4 +1,4 @@
-/* sum_exact.h : Plans exact sums of packed codes in one pass, for AVX2 and AVX-512.
+/* sum_exact.h : Plans exact sums of packed codes in one pass, for AVX2, AVX-512 and NEON.
  *
  * A code of e <= 5, m <= 5 becomes a half, then an fp32. The half's bias is always 15; the
  * resulting wrong power of two is corrected at the end. An fp32 sum is exact up to 24 bits, so the
@@ -29,7 +29,7 @@ struct sum_exact {
     int special, special_add;
     bool two; /* two windows, else one */
     /* ---- fp32 to codes: |sum| * scale is rounded on its bits ---- */
-    unsigned out_width;        /* 4, 8 or 16; 32: floats, of one window, only with AVX2 */
+    unsigned out_width;        /* 4, 8 or 16; 32: floats, of one window, not with AVX-512 */
     float scale;               /* a power of two */
     unsigned drop;             /* mantissa bits of an fp32 less the result's */
     uint32_t first, half, odd; /* bits of the smallest normal; half a unit less one; 1 for m = 0 */

@@ -1,0 +1,17 @@
+/* sum_neon.h : Declares NEON's sums. */
+#ifndef SUM_NEON_H
+#define SUM_NEON_H
+#include "vec/sum/sum_plan.h"
+#include <arm_neon.h>
+
+/* plan: made for n_parts */
+void sum_exact_neon(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
+                    size_t n, uint8_t *codes);
+
+/* vec_ops' sum_to_wide and sum_of_wide */
+bool sum_to_wide_neon(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                      uint8_t *wide);
+bool sum_of_wide_neon(const struct vec_sum *sum, const uint8_t *const *wides, int n_parts, size_t n,
+                      struct mf_fmt out, int shift, uint8_t *codes);
+
+#endif
