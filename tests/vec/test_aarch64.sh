@@ -1,7 +1,7 @@
 #!/bin/bash
-# test_aarch64.sh : runs casts, sums and codecs for aarch64 in qemu's user mode. There is no
-# hand-written NEON: this tests vectorised C and the switch of the floating-point mode. Debian:
-# gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
+# test_aarch64.sh : runs casts, sums and codecs for aarch64 in qemu's user mode: NEON, vectorised C
+# and the switch of the floating-point mode. Debian: gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+# qemu-user-static
 set -eu
 cd "$(dirname "$0")/../.."
 cc=aarch64-linux-gnu-gcc
@@ -31,8 +31,10 @@ run() {
 run test_philox
 run test_mf_add quick
 run test_mf_floats quick
-for t in vec_plain vec_pack vec_add vec_sum vec_edges codec codec_spec; do run "test_$t"; done
+for t in vec_plain vec_pack vec_add vec_sum vec_accumulate vec_edges codec codec_spec; do run "test_$t"; done
 [ "${1-}" = long ] || exit 0
 run test_mf
 run test_mf_acc
+run test_vec_acc
+run test_vec_ranks
 run test_vec_isa
