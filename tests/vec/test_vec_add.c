@@ -49,7 +49,10 @@ static void check_all_pairs(void)
                 check_pairs((struct vec_sum){.rule = VEC_NEAREST,
                                              .overflow = overflow,
                                              .in = {e, (uint8_t)(width - 1 - e), 0}});
-        check_pairs((struct vec_sum){.rule = VEC_NEAREST, .overflow = overflow, .in = e4m3fn});
+        static const struct mf_fmt others[] = {{4, 3, 1}, {4, 3, 2}, {3, 4, 1}, {3, 4, 2}};
+        for (unsigned f = 0; f < sizeof others / sizeof others[0]; f++)
+            check_pairs(
+                (struct vec_sum){.rule = VEC_NEAREST, .overflow = overflow, .in = others[f]});
     }
     check_pairs((struct vec_sum){.rule = VEC_TRUNC, .overflow = MF_SATURATE, .in = e5m2});
 }

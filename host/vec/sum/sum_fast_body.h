@@ -1,5 +1,6 @@
-/* sum_fast_body.h : Chooses how the including file, by add_bytes(), add_nibbles() and SUM_EXACT,
- * adds two vectors and sums many. SUM_WIDE() names the sums of wide words. */
+/* sum_fast_body.h : Chooses how the including file adds two vectors and sums many: by add_bytes(),
+ * add_nibbles() and SUM_EXACT. SUM_WIDE() names the sums of wide words. SUM_ADD_FIRST, if defined,
+ * is asked first and returns false if it does not add. */
 #ifndef SUM_FAST_BODY_H
 #define SUM_FAST_BODY_H
 
@@ -7,6 +8,10 @@ void SUM_NAME(add)(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes
 {
     struct sum_step_fmt f;
     struct sum_exact exact;
+#ifdef SUM_ADD_FIRST
+    if (SUM_ADD_FIRST(sum, acc, codes, n))
+        return;
+#endif
     if (sum_exact_add_plan(sum, &exact))
         SUM_EXACT(&exact, (const uint8_t *const[]){acc, codes}, 2, n, acc);
     else if (!sum_step_fmt(sum, &f))

@@ -1,5 +1,6 @@
 /* sum_neon.c : Sums codes with NEON. sum_step.h's tables add 16 codes of m <= 2 at a time.
- * sum_exact_neon() adds other 8-bit codes and makes all sums that sum_exact_plan() accepts. */
+ * add_neon() adds halves and other 8-bit codes. sum_exact_neon() makes all sums that
+ * sum_exact_plan() accepts. */
 #include "vec/vec_isa.h"
 #ifdef VEC_ARM
 #include "vec/sum/sum_neon.h"
@@ -143,6 +144,7 @@ static void add_nibbles(struct sum_step_fmt f, uint8_t *acc, const uint8_t *code
         acc[n_bytes - 1] &= 15;
 }
 
+#define SUM_ADD_FIRST  add_neon
 #define SUM_NAME(what) sum_neon_##what
 #define SUM_EXACT      sum_exact_neon
 #define SUM_WIDE(way)  sum_##way##_wide_neon

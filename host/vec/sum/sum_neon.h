@@ -8,6 +8,9 @@
 void sum_exact_neon(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
                     size_t n, uint8_t *codes);
 
+/* vec_ops.add, if it returns true: e5m10, and 8-bit formats that sum_exact_add_plan() accepts */
+bool add_neon(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n);
+
 /* vec_ops' sum_to_wide and sum_of_wide */
 bool sum_to_wide_neon(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                       uint8_t *wide);

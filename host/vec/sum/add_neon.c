@@ -1,0 +1,99 @@
+/* add_neon.c : Adds codes in place with NEON: as halves, which become fp32s, and their sum a half.
+ *
+ * Rounding to fp32 before that to halves is harmless (sum_lanes.h). Codes of 8 bits with m > 2
+ * become halves of the same exponent bits (sum_exact.h). Their sum is rounded to a half, then to m
+ * bits. A half has 11 significant bits: enough for m = 3, whose sums need 2p + 2 = 10, and sums of
+ * two codes with e <= 3 are exact. Half and code have the same subnormals, so that shifting a
+ * magnitude rounds it. */
+#include "vec/vec_isa.h"
+#ifdef VEC_ARM
+#include "vec/fp_mode.h"
+#include "vec/sum/sum_exact_neon.h"
+
+EXACT_INLINE uint16x8_t add_halves(float16x8_t a, float16x8_t b)
+{
+    const float32x4_t low = vaddq_f32(vcvt_f32_f16(vget_low_f16(a)), vcvt_f32_f16(vget_low_f16(b)));
+    const float32x4_t high = vaddq_f32(vcvt_high_f32_f16(a), vcvt_high_f32_f16(b));
+    return vreinterpretq_u16_f16(vcvt_high_f16_f32(vcvt_f16_f32(low), high));
+}
+
+/* Zero and nan have no sign. */
+EXACT_INLINE uint8x16_t add_eight(const struct sum_exact *p, uint8x16_t a, uint8x16_t b)
+{
+    const uint16x8_t sum = add_halves(as_halves(a), as_halves(b)), all = vdupq_n_u16(0x7fff);
+    const uint16x8_t mag = vandq_u16(sum, all), nan = vcgtq_u16(mag, vdupq_n_u16(0x7c00));
+    const uint16x8_t code = vbslq_u16(all, vminq_u16(mag, vdupq_n_u16((uint16_t)p->beyond)), sum);
+    return vreinterpretq_u8_u16(vbslq_u16(nan, all, vandq_u16(code, vtstq_u16(mag, mag))));
+}
+
+/* Returns magnitudes of codes. Those of nans are arbitrary. */
+EXACT_INLINE uint8x16_t round_halves(const struct sum_exact *p, uint16x8_t sum)
+{
+    const uint16x8_t mag = vandq_u16(sum, vdupq_n_u16(0x7fff));
+    const int16x8_t right = vdupq_n_s16((int16_t)(13 - (int)p->drop));
+    /* 1 if a tie rounds down; the rounding shift takes ties up */
+    const uint16x8_t even = vbicq_u16(vdupq_n_u16(1), vshlq_u16(mag, right));
+    return vreinterpretq_u8_u16(
+        vminq_u16(vrshlq_u16(vqsubq_u16(mag, even), right), vdupq_n_u16((uint16_t)p->beyond)));
+}
+
+EXACT_INLINE uint8x16_t add_bytes(const struct sum_exact *p, uint8x16_t a, uint8x16_t b)
+{
+    const uint8x16x2_t x = to_halves(p, a), y = to_halves(p, b);
+    const uint16x8_t low = add_halves(as_halves(x.val[0]), as_halves(y.val[0])),
+                     high = add_halves(as_halves(x.val[1]), as_halves(y.val[1]));
+    const uint8x16_t mag = vuzp1q_u8(round_halves(p, low), round_halves(p, high)),
+                     top = vuzp2q_u8(vreinterpretq_u8_u16(low), vreinterpretq_u8_u16(high)),
+                     all = vdupq_n_u8(0x7f);
+    /* nans are quiet: the upper 8 bits exceed those of inf */
+    const uint8x16_t nan = vcgtq_u8(vandq_u8(top, all), vdupq_n_u8(0x7c));
+    const uint8x16_t code = vandq_u8(vbslq_u8(all, mag, top), vtstq_u8(mag, mag));
+    return vbslq_u8(nan, vdupq_n_u8((uint8_t)p->nan), code);
+}
+
+EXACT_INLINE void add_lanes(const struct sum_exact *p, bool halves, uint8_t *acc,
+                            const uint8_t *codes)
+{
+    const uint8x16_t a = vld1q_u8(acc), b = vld1q_u8(codes);
+    vst1q_u8(acc, halves ? add_eight(p, a, b) : add_bytes(p, a, b));
+}
+
+/* Constant arguments give each kind of codes its own loop. */
+EXACT_INLINE void add_all(struct sum_exact plan, bool halves, uint8_t *acc, const uint8_t *codes,
+                          size_t bytes)
+{
+    plan.two = plan.nibbles = false;
+    size_t i = 0;
+    for (; i + LANES <= bytes; i += LANES)
+        add_lanes(&plan, halves, acc + i, codes + i);
+    if (i < bytes) {
+        uint8_t a[LANES] = {0}, b[LANES] = {0};
+        memcpy(a, acc + i, bytes - i);
+        memcpy(b, codes + i, bytes - i);
+        add_lanes(&plan, halves, a, b);
+        memcpy(acc + i, a, bytes - i);
+    }
+}
+
+static __attribute__((noinline)) void add_in_ieee(const struct sum_exact *plan, uint8_t *acc,
+                                                  const uint8_t *codes, size_t bytes)
+{
+    if (plan->halves)
+        add_all(*plan, true, acc, codes, bytes);
+    else
+        add_all(*plan, false, acc, codes, bytes);
+}
+
+bool add_neon(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
+{
+    struct sum_exact plan = {.halves = mf_same(sum->in, mf_half()),
+                             .beyond =
+                                 sum->overflow == MF_SATURATE ? mf_max(sum->in) : mf_inf(sum->in)};
+    if (plan.halves ? sum->rule != VEC_NEAREST : !sum_exact_add_plan(sum, &plan))
+        return false;
+    const uint64_t mode = fp_mode_ieee();
+    add_in_ieee(&plan, acc, codes, vec_bytes(sum->in, n));
+    fp_mode_back(mode);
+    return true;
+}
+#endif
