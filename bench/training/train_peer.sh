@@ -2,8 +2,9 @@
 # train_peer.sh : compares images per second of a training step with PyTorch's, in turn, on one GPU
 # or on a CPU. PyTorch runs channels last, eager and compiled, on a GPU also with graphs.
 # usage: bench/training/train_peer.sh [gpu|cpu [SECONDS of PyTorch's runs, 5 [TURNS, 1 [CORES, 1]]]]
-# Skips a missing GPU or PyTorch. With NARROWCAST_DATA, whose tinyshakespeare/input.txt is a text, a CPU
-# also trains charlstm.
+# Skips a missing GPU or PyTorch. A CPU also trains charlstm if NARROWCAST_DATA is set (DIR/cifar10,
+# DIR/tinyshakespeare/input.txt). On CORES > 1, which need it, as many ranks train, and PyTorch has
+# as many threads.
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
 PYTHON=${PYTHON:-python3}
@@ -13,16 +14,18 @@ where=${1:-gpu}
 case $where in
 gpu)
     [ -e /dev/nvidiactl ] || { echo 'skip  no GPU'; exit 77; }
-    device=cuda on_cores=() modes='eager compile graphs'
+    device=cuda cores=1 on_cores=() modes='eager compile graphs'
     cases='resnet18 512 32 tf32
 resnet18 512 32 fp16
 resnet50 128 224 fp16'
     ;;
 cpu)
-    whole CORES "${4:-1}"
+    cores=${4:-1}
+    whole CORES "$cores"
+    [ "$cores" = 1 ] || need_data 'cifar10/ and tinyshakespeare/'
     last=$(taskset -cp $$ | sed 's/.*[ ,-]//')
-    device=cpu modes='eager compile'
-    on_cores=(env "OMP_NUM_THREADS=${4:-1}" "OPENBLAS_NUM_THREADS=${4:-1}" taskset -c "$((last - ${4:-1} + 1))-$last")
+    [ "$cores" -le $((last + 1)) ] || refuse "CORES '$cores': must be at most $((last + 1)), which are here"
+    device=cpu modes='eager compile' on_cores=(env "OMP_NUM_THREADS=$cores" taskset -c "$((last - cores + 1))-$last")
     cases='resnet20 128 32 fp32'
     [ -z "${NARROWCAST_DATA-}" ] || cases+='
 charlstm 16 32 fp32
@@ -34,18 +37,29 @@ whole SECONDS "${2:-5}"
 whole TURNS "${3:-1}"
 [ -x "$B/bench_train" ] || { echo "train_peer.sh: there is no $B/bench_train: build it (make), or say where it is (B=DIR)" >&2 && exit 2; }
 why=$("$PYTHON" -c 'import torch' 2>&1) || { echo "skip  no PyTorch to be beside: ${why##*$'\n'}" && exit 77; }
+data_of() { case $1 in charlstm) echo "text:$NARROWCAST_DATA/tinyshakespeare/input.txt" ;; *) echo "cifar10:$NARROWCAST_DATA/cifar10" ;; esac; }
+# ours_of MODEL BATCH SIZE OPTION...: print images or windows per second
+ours_of() {
+    local data=()
+    if [ "$cores" -gt 1 ]; then # the median of ten steps
+        host/ranks.sh "$cores" "$B/narrowcast" train --model "$1" --batch "$2" --data "$(data_of "$1")" --steps 14 --warmup 0 \
+            --format fp32 --scale none --log "$B/train_peer.jsonl" </dev/null >/dev/null 2>&1
+        grep '"kind":"step"' "$B/train_peer.jsonl" | field samples_per_s | tail -n 10 | sort -n | sed -n 5p
+        return
+    fi
+    [ "$1" != charlstm ] || data=(--data "$(data_of charlstm)")
+    OPENBLAS_NUM_THREADS=1 "${on_cores[@]}" "$B/bench_train" "${@:4}" ${data[@]+"${data[@]}"} --classes "$(($3 < 64 ? 10 : 1000))" --json | field images_per_s
+}
 printf '%-9s %5s %5s %-5s %14s' model batch size type 'ours img/s'
 for mode in $modes; do printf ' %16s %6s' "$mode img/s" ratio; done
 echo
 for ((turn = 0; turn < ${3:-1}; turn++)); do
     while read -r model batch size type; do
-        what=(--device "$device" --model "$model" --batch "$batch" --size "$size" --precision "$type" --threads "${4:-1}")
-        data=()
-        [ "$model" != charlstm ] || data=(--data "text:$NARROWCAST_DATA/tinyshakespeare/input.txt")
-        ours=$("${on_cores[@]}" "$B/bench_train" "${what[@]}" ${data[@]+"${data[@]}"} --classes "$((size < 64 ? 10 : 1000))" --json | field images_per_s)
+        what=(--device "$device" --model "$model" --batch "$batch" --size "$size" --precision "$type")
+        ours=$(ours_of "$model" "$batch" "$size" "${what[@]}")
         printf '%-9s %5d %5d %-5s %14.0f' "$model" "$batch" "$size" "$type" "$ours"
         for mode in $modes; do # where one fails, the others' figures stand
-            peer=$("${on_cores[@]}" "$PYTHON" bench/training/torch_peer.py "${what[@]}" --mode "$mode" --seconds "${2:-5}" | field images_per_s) || peer=
+            peer=$("${on_cores[@]}" "$PYTHON" bench/training/torch_peer.py "${what[@]}" --threads "$cores" --mode "$mode" --seconds "${2:-5}" | field images_per_s) || peer=
             awk -v o="$ours" -v p="$peer" 'BEGIN { printf " %16s %6s", p ? p : "-", p ? sprintf("%.2f", o / p) : "-" }'
         done
         echo

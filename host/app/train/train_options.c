@@ -247,8 +247,9 @@ static const struct opt opts[] = {
           "error=F (gradients of outputs). Values that are too large become the largest finite "
           "value, or inf with ,overflow=inf.")},
     {"threads", "N", "1",
-     "Threads for a rank's matrix products. More than one may change the last bits.", OPT_INT,
-     AT(threads), 1, 1024, TRAIN_BITS},
+     "Threads for a rank's matrix products; more ranks are faster. More than one may change the "
+     "last bits.",
+     OPT_INT, AT(threads), 1, 1024, TRAIN_BITS},
 
     {GROUP("files")},
     {TEXT("log", "FILE", NULL, log, 0,
