@@ -93,7 +93,10 @@ $cc "${flags[@]}" -static "$out/run.c" "${objects[@]}" -lm -o "$out/run"
 n=65536
 # executed SET KIND FORMAT CALLS: print the number of executed instructions
 executed() {
-    NARROWCAST_ISA=$1 qemu-aarch64 -plugin "$out/count.so" "$out/run" "$2" "$3" $n "$4" 2>&1 | tail -n 1
+    local count
+    count=$(NARROWCAST_ISA=$1 qemu-aarch64 -plugin "$out/count.so" "$out/run" "$2" "$3" $n "$4" 2>&1 | tail -n 1)
+    case $count in '' | *[!0-9]*) refuse "qemu-aarch64 counted nothing: $count" ;; esac
+    echo "$count"
 }
 echo '| | plain C | NEON | plain C / NEON |'
 echo '|---|---|---|---|'
