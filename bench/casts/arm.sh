@@ -94,7 +94,8 @@ n=65536
 # executed SET KIND FORMAT CALLS: print the number of executed instructions
 executed() {
     local count
-    count=$(NARROWCAST_ISA=$1 qemu-aarch64 -plugin "$out/count.so" "$out/run" "$2" "$3" $n "$4" 2>&1 | tail -n 1)
+    NARROWCAST_ISA=$1 qemu-aarch64 -plugin "$out/count.so" "$out/run" "$2" "$3" $n "$4" 2>"$out/said" || refuse "$1, $2 $3 failed: $(tail -n 1 "$out/said")"
+    count=$(tail -n 1 "$out/said")
     case $count in '' | *[!0-9]*) refuse "qemu-aarch64 counted nothing: $count" ;; esac
     echo "$count"
 }

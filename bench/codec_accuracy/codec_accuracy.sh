@@ -6,7 +6,8 @@
 # DIR/cifar10 holds the binary batches, DIR/fashion-mnist the four .gz files. MODEL: resnet8, lenet5
 # or mlp (20,000 images, seeds "1 2 3") or resnet20 (50,000, "1 2"), or full: resnet20 for 60 epochs,
 # each row at the best of three rates of seed 0 after 10 epochs (rows "NAME RATE"). Appends to
-# $TABLES/MODEL.tsv (bench/data); --table prints it. DEVICE=cuda trains on a GPU.
+# $TABLES/MODEL.tsv (bench/data); --table prints it. with full, DEVICE=cuda trains
+# on a GPU (a table is of one device).
 #
 # The last seed of resnet8 also compares the applied means with the fp64 means, ten times per epoch
 # (MODEL-steps.tsv). "relgrad,rate" has the other rows' rate divided by 0.76.
@@ -16,7 +17,8 @@ only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 model=${1:-resnet8}
 DEVICE=${DEVICE:-cpu}
-[ "$DEVICE" != cuda ] || JOBS=${JOBS:-1} # one GPU
+[ "$DEVICE" = cpu ] || [ "$model" = full ] || refuse "DEVICE '$DEVICE': only full trains on a GPU"
+[ "$DEVICE" = cpu ] || JOBS=${JOBS:-1} # one GPU
 tsv=${TABLES:-bench/data}/$model.tsv
 LOGS=$B/codec_accuracy/$model
 
@@ -111,25 +113,26 @@ table() {
     [ -z "$trials" ] || { echo && table_of 'codec, rate' '' < <(cut -d " " -f 1,2 <<<"$trials"); }
     steps_of codec <<<"$names"
 }
-# best_rate NAME: print the rate of NAME's best trial
+# best_rate NAME: print the rate of NAME's best trial, the smallest of equal ones
 best_rate() {
-    awk -F '[ \t]' -v name="$1" '$1 == name && $3 == 0 && $4 != "diverged" && $4 >= best { best = $4; rate = $2 } END { print rate }' "$tsv"
+    awk -F '[ \t]' -v name="$1" '$1 == name && $3 == 0 && $4 != "diverged" && ($4 > best || $4 == best && $2 < rate) { best = $4; rate = $2 } END { print rate }' "$tsv"
 }
 if [ "$only" ]; then
     table
     exit
 fi
 need_data "$folder/"
-options="--data $kind:$NARROWCAST_DATA/$folder --device $DEVICE --model ${model/full/resnet20} $common"
+data=(--data "$kind:$NARROWCAST_DATA/$folder")
+options="--device $DEVICE --model ${model/full/resnet20} $common"
 # shellcheck disable=SC2086
 while read -r name rate more; do
-    [ -z "$name" ] || launch "$name $rate" 0 $ranks $options $more --lr "$rate"
+    [ -z "$name" ] || launch "$name $rate" 0 $ranks "${data[@]}" $options $more --lr "$rate"
 done <<<"$trials"
 settle 1
 [ -z "$trials" ] || rows=$(while read -r name more; do
     rate=$(best_rate "$name")
-    [ -z "$rate" ] || echo "$name $more --epochs 60 --lr $rate"
+    if [ "$rate" ]; then echo "$name $more --epochs 60 --lr $rate"; else echo "$name: all trials diverged" >&2; fi
 done <<<"$rows")
 # shellcheck disable=SC2086
-launch_rows $ranks $options
+launch_rows $ranks "${data[@]}" $options
 table

@@ -202,6 +202,11 @@ static int open_bench(struct bench *b)
     size_t n_weights;
     if (!on_gpu && setup.math != NN_FP32)
         return ERR(-EINVAL, "--precision %s needs --device cuda", o->precision);
+    if (o->data && (o->size != 32 || o->channels != 3 || o->classes != 10))
+        return ERR(-EINVAL, "--data has a size, channels and classes of its own: leave out --size, "
+                            "--channels and --classes");
+    if (on_gpu && o->threads > 1)
+        return ERR(-EINVAL, "--threads applies only to --device cpu");
     if (on_gpu)
         TRY(gpu_open(0));
     if (setup.math == NN_FP16)

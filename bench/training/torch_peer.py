@@ -143,7 +143,8 @@ def main():
     args = p.parse_args()
     if min(args.batch, args.size, args.threads) < 1 or not 0 < args.seconds < float("inf"):
         p.error("--batch, --size, --threads and --seconds: must be more than 0")
-    torch.set_num_threads(args.threads)
+    if args.device == "cpu":
+        torch.set_num_threads(args.threads)
     if args.device == "cuda" and not torch.cuda.is_available():
         print("skip  PyTorch: it sees no GPU")
         sys.exit(77)

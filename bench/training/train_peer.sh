@@ -23,9 +23,13 @@ cpu)
     cores=${4:-1}
     whole CORES "$cores"
     [ "$cores" = 1 ] || need_data 'cifar10/ and tinyshakespeare/'
-    last=$(taskset -cp $$ | sed 's/.*[ ,-]//')
-    [ "$cores" -le $((last + 1)) ] || refuse "CORES '$cores': must be at most $((last + 1)), which are here"
-    device=cpu modes='eager compile' on_cores=(env "OMP_NUM_THREADS=$cores" taskset -c "$((last - cores + 1))-$last")
+    here=() # the CPUs that this process may use
+    for range in $(taskset -cp $$ | sed 's/.*: //; s/,/ /g'); do
+        for ((cpu = ${range%-*}; cpu <= ${range#*-}; cpu++)); do here+=("$cpu"); done
+    done
+    [ "$cores" -le ${#here[@]} ] || refuse "CORES '$cores': must be at most ${#here[@]}, the cores that it may use"
+    last=$(IFS=, && echo "${here[*]: -cores}")
+    device=cpu modes='eager compile' on_cores=(env "OMP_NUM_THREADS=$cores" taskset -c "$last")
     cases='resnet20 128 32 fp32'
     [ -z "${NARROWCAST_DATA-}" ] || cases+='
 charlstm 16 32 fp32
@@ -35,15 +39,21 @@ charlstm 64 32 fp32'
 esac
 whole SECONDS "${2:-5}"
 whole TURNS "${3:-1}"
-[ -x "$B/bench_train" ] || { echo "train_peer.sh: there is no $B/bench_train: build it (make), or say where it is (B=DIR)" >&2 && exit 2; }
+for program in bench_train narrowcast; do
+    [ -x "$B/$program" ] || refuse "there is no $B/$program: build it (make), or say where it is (B=DIR)"
+done
 why=$("$PYTHON" -c 'import torch' 2>&1) || { echo "skip  no PyTorch to be beside: ${why##*$'\n'}" && exit 77; }
 data_of() { case $1 in charlstm) echo "text:$NARROWCAST_DATA/tinyshakespeare/input.txt" ;; *) echo "cifar10:$NARROWCAST_DATA/cifar10" ;; esac; }
 # ours_of MODEL BATCH SIZE OPTION...: print images or windows per second
 ours_of() {
     local data=()
     if [ "$cores" -gt 1 ]; then # the median of ten steps
-        host/ranks.sh "$cores" "$B/narrowcast" train --model "$1" --batch "$2" --data "$(data_of "$1")" --steps 14 --warmup 0 \
-            --format fp32 --scale none --log "$B/train_peer.jsonl" </dev/null >/dev/null 2>&1
+        rm -f "$B/train_peer.jsonl"
+        if ! "${on_cores[@]}" host/ranks.sh "$cores" "$B/narrowcast" train --model "$1" --batch "$2" --data "$(data_of "$1")" --steps 14 --warmup 0 \
+            --format fp32 --scale none --log "$B/train_peer.jsonl" </dev/null >"$B/train_peer.out" 2>&1; then
+            tail -n 5 "$B/train_peer.out" >&2
+            return 1
+        fi
         grep '"kind":"step"' "$B/train_peer.jsonl" | field samples_per_s | tail -n 10 | sort -n | sed -n 5p
         return
     fi
@@ -56,7 +66,7 @@ echo
 for ((turn = 0; turn < ${3:-1}; turn++)); do
     while read -r model batch size type; do
         what=(--device "$device" --model "$model" --batch "$batch" --size "$size" --precision "$type")
-        ours=$(ours_of "$model" "$batch" "$size" "${what[@]}")
+        ours=$(ours_of "$model" "$batch" "$size" "${what[@]}") || exit 1
         printf '%-9s %5d %5d %-5s %14.0f' "$model" "$batch" "$size" "$type" "$ours"
         for mode in $modes; do # where one fails, the others' figures stand
             peer=$("${on_cores[@]}" "$PYTHON" bench/training/torch_peer.py "${what[@]}" --threads "$cores" --mode "$mode" --seconds "${2:-5}" | field images_per_s) || peer=

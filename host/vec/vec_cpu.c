@@ -98,6 +98,14 @@ static enum vec_isa isa_of(const char *word)
     return (enum vec_isa)isa;
 }
 
+static const char *widest(void)
+{
+    int isa = VEC_ISAS - 1;
+    while (!vec_isa_here((enum vec_isa)isa))
+        isa--;
+    return isas[isa].name;
+}
+
 static void fill_best(void)
 {
     enum vec_isa isa = isa_of(asked());
@@ -119,7 +127,7 @@ int vec_best_check(void)
         return 0;
     if (!strcmp(word, isas[isa_of(word)].name))
         return ERR(-EINVAL, "cannot use NARROWCAST_ISA=%s: this CPU has at most %s", word,
-                   vec_best()->name);
+                   widest());
     return ERR(-EINVAL,
                "unknown NARROWCAST_ISA \"%s\": want scalar, avx2, avx512, avx512vbmi or neon",
                word);

@@ -161,9 +161,10 @@ rm -f "$B/ran"
 for name in fp32 e5m2 e4m3 e3m4,tight e2m5f:32 e3m0,tight e3m0,e3m0 qsgd:4 qsgd:2 onebit:64 relgrad,nearest relgrad; do
     printf "$name %s\t0\t%s\t77\n" 0.05 0.95 0.2 diverged
 done >"$TABLES/full.tsv"
-DEVICE=cuda bench/codec_accuracy/codec_accuracy.sh full 1 >"$dir/out" 2>&1 || fail "codec_accuracy.sh full: $(cat "$dir/out")"
+DEVICE=cuda NARROWCAST_DATA="$dir/of two" bench/codec_accuracy/codec_accuracy.sh full 1 >"$dir/out" 2>&1 || fail "codec_accuracy.sh full: $(cat "$dir/out")"
 [ "$(grep -c 'cuda --model resnet20 .*--epochs 10 .*--lr 0.1 --seed 0 ' "$B/ran") $(grep -c -- '--epochs 60 --lr 0.05 --seed 1 ' "$B/ran")" = '12 12' ] ||
     fail "codec_accuracy.sh full ran $(cat "$B/ran")"
+grep -qxF "cifar10:$dir/of two/cifar10" "$B/data" || fail "codec_accuracy.sh full: a blank in a name: $(sort -u "$B/data")"
 [ "$(grep -c '^| .* | 1 | 91.00 | 91.00 .. 91.00 |' "$dir/out")" -eq 12 ] || fail "codec_accuracy.sh full: $(cat "$dir/out")"
 
 # fp32, without a scale, and 16 scales with 2 seeds; 3 rows of resnet110

@@ -75,6 +75,7 @@ refused "ROUNDS '0x2': must be" ROUNDS=0x2 bench/allreduce/bench_native.sh 2
 refused "RANKS '-h2': must be" bench/allreduce/bench_overlap.sh -h2
 refused "NODES '1 2': must be" NODES='1 2' bench/allreduce/predict_check.sh
 refused "CORES 'x': must be" bench/training/train_peer.sh cpu 5 1 x
+refused "DEVICE 'cuda': only full" DEVICE=cuda bench/codec_accuracy/codec_accuracy.sh resnet8
 refused "EPOCHS 'x': must be 0 or a number of passes" bench/papers/papers.sh 9 '0 x'
 for script in 'accuracy.sh 1' 'codec_accuracy.sh' 'davidnet.sh' 'loss_scale.sh layers' 'loss_scale.sh sweep' 'papers.sh 9' 'papers.sh 4' 'pure_fp16.sh' \
     'relgrad_caffenet.sh' 'sequences.sh' 'papers.sh fig1'; do

@@ -1,6 +1,6 @@
 #!/bin/bash
 # test_aarch64.sh : runs casts, sums and codecs for aarch64 in qemu's user mode: NEON, vectorised C
-# and the switch of the floating-point mode. `long`: also what NEON does not change. Debian:
+# and the switch of the floating-point mode. `long`: more formats and inputs, and plain C. Debian:
 # gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 set -eu
 cd "$(dirname "$0")/../.."
@@ -28,7 +28,7 @@ run() {
     echo "$t"
     "$qemu" "$out/$t" "$@" >"$out/log" 2>&1 || { tail "$out/log"; exit 1; }
 }
-for t in vec_chance vec_pack vec_add vec_sum vec_accumulate vec_edges codec codec_spec; do run "test_$t"; done
+for t in vec_chance vec_groups vec_pack vec_add vec_sum vec_accumulate vec_edges codec codec_spec; do run "test_$t"; done
 [ "${1-}" = long ] || exit 0
 run test_philox
 run test_mf_add quick
