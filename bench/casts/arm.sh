@@ -115,10 +115,12 @@ fp32 -> e5m2|cast|e5m2
 fp32 -> e3m0|cast|e3m0
 fp32 -> e5m10|cast|e5m10
 fp32 -> e8m7|cast|e8m7
+fp32 -> e3m2|cast|e3m2
 fp32 -> e5m2 stochastic|stochastic|e5m2
 e5m2 -> fp32|decode|e5m2
 e3m0 -> fp32|decode|e3m0
 e5m10 -> fp32|decode|e5m10
+e3m2 -> fp32|decode|e3m2
 e5m2 += e5m2|add|e5m2
 e5m2 += e5m2 trunc|trunc|e5m2
 e4m3 += e4m3|add|e4m3

@@ -52,6 +52,7 @@ ours_of() {
         if ! "${on_cores[@]}" host/ranks.sh "$cores" "$B/narrowcast" train --model "$1" --batch "$2" --data "$(data_of "$1")" --steps 14 --warmup 0 \
             --format fp32 --scale none --log "$B/train_peer.jsonl" </dev/null >"$B/train_peer.out" 2>&1; then
             tail -n 5 "$B/train_peer.out" >&2
+            echo "train_peer.sh: $1 failed on $cores ranks" >&2
             return 1
         fi
         grep '"kind":"step"' "$B/train_peer.jsonl" | field samples_per_s | tail -n 10 | sort -n | sed -n 5p
