@@ -33,6 +33,7 @@ MF_FN real squash_exp(real x)
         OVER(5040),       OVER(720),       OVER(120),      OVER(24),      OVER(6),      OVER(2)};
 #undef OVER
     const int least = (int)(sizeof one_over / sizeof *one_over) + 1 - SQUASH_TERMS;
+    const real end = SQUASH_END;
     /* by magnitude: gcc does not vectorise a comparison that depends on another */
     const squash_bits sign = (squash_bits)1 << (8 * sizeof sign - 1);
     squash_bits bits, minus;
@@ -41,7 +42,7 @@ MF_FN real squash_exp(real x)
     bits ^= minus;
     real limited;
     memcpy(&limited, &bits, sizeof limited);
-    limited = limited > SQUASH_END ? (real)SQUASH_END : limited;
+    limited = limited > end ? end : limited;
     memcpy(&bits, &limited, sizeof bits);
     bits |= minus;
     memcpy(&limited, &bits, sizeof limited);
