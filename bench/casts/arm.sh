@@ -2,12 +2,12 @@
 # arm.sh : counts the instructions that casts and sums execute for an element on 64-bit ARM, by plain
 # C (which gcc vectorises) and by NEON, in qemu's user mode. It measures no time.
 # usage: bench/casts/arm.sh
-# Prints a table. Needs gcc-aarch64-linux-gnu and a qemu-aarch64 with plugins (Debian: qemu-user).
+# Prints a table. Needs gcc-aarch64-linux-gnu and a qemu-aarch64 with plugins (Debian 12: qemu-user).
 set -eu
 . "$(dirname "$0")/../usage.sh"
 cc=aarch64-linux-gnu-gcc
 command -v $cc >/dev/null || refuse "no $cc (Debian: gcc-aarch64-linux-gnu libc6-dev-arm64-cross)"
-qemu-aarch64 --help 2>/dev/null | grep -q -e -plugin || refuse "no qemu-aarch64 with plugins (Debian: qemu-user)"
+qemu-aarch64 --help 2>/dev/null | grep -q -e -plugin || refuse "no qemu-aarch64 with plugins (Debian 12: qemu-user; Debian 13 builds it without)"
 out=$B/arm
 mkdir -p "$out"
 

@@ -6,8 +6,8 @@
 # DIR/cifar10 holds the binary batches, DIR/fashion-mnist the four .gz files. MODEL: resnet8, lenet5
 # or mlp (20,000 images, seeds "1 2 3") or resnet20 (50,000, "1 2"), or full: resnet20 for 60 epochs,
 # each row at the best of three rates of seed 0 after 10 epochs (rows "NAME RATE"). Appends to
-# $TABLES/MODEL.tsv (bench/data); --table prints it. with full, DEVICE=cuda trains
-# on a GPU (a table is of one device).
+# $TABLES/MODEL.tsv (bench/data); --table prints it. With full, DEVICE=cuda trains on a GPU (a table
+# is of one device).
 #
 # The last seed of resnet8 also compares the applied means with the fp64 means, ten times per epoch
 # (MODEL-steps.tsv). "relgrad,rate" has the other rows' rate divided by 0.76.
@@ -123,7 +123,8 @@ if [ "$only" ]; then
 fi
 need_data "$folder/"
 data=(--data "$kind:$NARROWCAST_DATA/$folder")
-options="--device $DEVICE --model ${model/full/resnet20} $common"
+options="--model ${model/full/resnet20} $common"
+[ "$DEVICE" = cpu ] || options="--device $DEVICE $options"
 # shellcheck disable=SC2086
 while read -r name rate more; do
     [ -z "$name" ] || launch "$name $rate" 0 $ranks "${data[@]}" $options $more --lr "$rate"

@@ -28,8 +28,7 @@ cpu)
         for ((cpu = ${range%-*}; cpu <= ${range#*-}; cpu++)); do here+=("$cpu"); done
     done
     [ "$cores" -le ${#here[@]} ] || refuse "CORES '$cores': must be at most ${#here[@]}, the cores that it may use"
-    last=$(IFS=, && echo "${here[*]: -cores}")
-    device=cpu modes='eager compile' on_cores=(env "OMP_NUM_THREADS=$cores" taskset -c "$last")
+    device=cpu modes='eager compile' on_cores=(env "OMP_NUM_THREADS=$cores" taskset -c "$(IFS=, && echo "${here[*]: -cores}")")
     cases='resnet20 128 32 fp32'
     [ -z "${NARROWCAST_DATA-}" ] || cases+='
 charlstm 16 32 fp32

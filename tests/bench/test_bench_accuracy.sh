@@ -151,7 +151,7 @@ grep -q '^| conv1.weight |$' "$dir/table" || fail "no shares: $(cat "$dir/table"
 # fp32, and 10 pairs of formats of gradients and results
 rm -f "$B/ran"
 bench/codec_accuracy/codec_accuracy.sh mlp '1 2' >"$dir/out" 2>&1 || fail "codec_accuracy.sh mlp: $(cat "$dir/out")"
-[ "$(grep -c "^emulate --ranks 16 --data idx:$dir/fashion-mnist --device cpu --model mlp " "$B/ran")" = 22 ] || fail "codec_accuracy.sh mlp ran $(cat "$B/ran")"
+[ "$(grep -c "^emulate --ranks 16 --data idx:$dir/fashion-mnist --model mlp " "$B/ran")" = 22 ] || fail "codec_accuracy.sh mlp ran $(cat "$B/ran")"
 [ "$(grep -c -e '--format e2m1f --scale aps-tight --out-format e2m1f:32 ' -e '--format e2m1f --scale aps-tight:32 --out-format e4m3 ' "$B/ran")" = 4 ] ||
     fail "not the names' formats: $(cat "$B/ran")"
 [ "$(grep -c '| 2 | 91.50 | 91.00 .. 92.00 |' "$dir/out")" -eq 11 ] || fail "codec_accuracy.sh mlp: $(cat "$dir/out")"

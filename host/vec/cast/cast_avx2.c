@@ -119,35 +119,6 @@ CAST_INLINE void scaled_loop(const struct enc_plan *p, enum cast_shape shape, co
     }
 }
 
-static bool avx2_encode_scaled(const struct vec_cast *cast, const float *x, size_t n, int shift,
-                               const float *by, uint8_t *codes)
-{
-    const struct enc_plan p = enc_plan_make(cast->fmt, cast->round, cast->overflow, shift);
-    const unsigned width = mf_width(cast->fmt);
-    if (cast->trunc || p.way != ENC_ADD || (width != 8 && width != 4) || n % STEP)
-        return false;
-    const uint64_t mode = fp_mode_ieee();
-    if (width == 8)
-        scaled_loop(&p, CAST_8, x, n, by, codes);
-    else
-        scaled_loop(&p, CAST_4, x, n, by, codes);
-    fp_mode_back(mode);
-    return true;
-}
-
-static bool avx2_decode_scaled(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift,
-                               float divisor, const float *by, float *x)
-{
-    const struct dec_plan p = dec_plan_make(fmt, shift, divisor);
-    const unsigned width = mf_width(fmt);
-    if ((width != 8 && width != 4) || n % STEP)
-        return false;
-    const uint64_t mode = fp_mode_ieee();
-    uncast_scaled_avx2(&p, width == 8 ? CAST_8 : CAST_4, codes, n, by, x);
-    fp_mode_back(mode);
-    return true;
-}
-
 static uint32_t avx2_absmax(const float *x, size_t n)
 {
     const __m256i mask = all(0x7fffffff);
@@ -202,32 +173,17 @@ static const struct cast_loops loops = {
     .unpack = pack_bmi2_read,
 };
 
-static uint32_t avx2_scan_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at,
-                                 int shift, uint8_t *codes)
-{
-    return cast_encode(&loops, cast, x, n, at, shift, codes);
-}
-
-static void avx2_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
-                        uint8_t *codes)
-{
-    cast_encode(&loops, cast, x, n, at, shift, codes);
-}
-
-static void avx2_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
-                        float *x)
-{
-    cast_decode(&loops, fmt, codes, n, shift, divisor, x);
-}
+#define UNCAST_SCALED uncast_scaled_avx2
+#include "vec/cast/cast_slots.h"
 
 void cast_avx2_fill(struct vec_ops *ops)
 {
     ops->absmax = avx2_absmax;
-    ops->encode = avx2_encode;
-    ops->scan_encode = avx2_scan_encode;
-    ops->decode = avx2_decode;
+    ops->encode = slot_encode;
+    ops->scan_encode = slot_scan_encode;
+    ops->decode = slot_decode;
     ops->scale = avx2_scale;
-    ops->encode_scaled = avx2_encode_scaled;
-    ops->decode_scaled = avx2_decode_scaled;
+    ops->encode_scaled = slot_encode_scaled;
+    ops->decode_scaled = slot_decode_scaled;
 }
 #endif

@@ -120,23 +120,7 @@ static const struct cast_loops loops = {
     .unpack = pack_bmi2_read,
 };
 
-static uint32_t avx512_scan_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at,
-                                   int shift, uint8_t *codes)
-{
-    return cast_encode(&loops, cast, x, n, at, shift, codes);
-}
-
-static void avx512_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at,
-                          int shift, uint8_t *codes)
-{
-    cast_encode(&loops, cast, x, n, at, shift, codes);
-}
-
-static void avx512_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift,
-                          float divisor, float *x)
-{
-    cast_decode(&loops, fmt, codes, n, shift, divisor, x);
-}
+#include "vec/cast/cast_slots.h"
 
 /* ---- without software prefetch, for CPUs that it slows down ---- */
 
@@ -176,14 +160,14 @@ void cast_avx512_ask(struct vec_ops *ops, unsigned asks)
 {
     const bool casts = asks & VEC_ASKS_CASTS, scans = asks & VEC_ASKS_SCANS;
     ops->absmax = scans ? avx512_absmax : absmax_unasked;
-    ops->encode = casts ? avx512_encode : encode_alone_unasked;
-    ops->scan_encode = casts ? avx512_scan_encode : scan_encode_unasked;
+    ops->encode = casts ? slot_encode : encode_alone_unasked;
+    ops->scan_encode = casts ? slot_scan_encode : scan_encode_unasked;
 }
 
 void cast_avx512_fill(struct vec_ops *ops)
 {
     cast_avx512_ask(ops, VEC_ASKS_CASTS | VEC_ASKS_SCANS);
-    ops->decode = avx512_decode;
+    ops->decode = slot_decode;
 }
 
 void cast_avx512vbmi_fill(struct vec_ops *ops)

@@ -241,28 +241,12 @@ static const struct cast_loops loops = {
     .unpack = cast_c_unpack,
 };
 
-static void encode_c(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
-                     uint8_t *codes)
-{
-    cast_encode(&loops, cast, x, n, at, shift, codes);
-}
-
-static uint32_t scan_encode_c(const struct vec_cast *cast, const float *x, size_t n, size_t at,
-                              int shift, uint8_t *codes)
-{
-    return cast_encode(&loops, cast, x, n, at, shift, codes);
-}
-
-static void decode_c(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
-                     float *x)
-{
-    cast_decode(&loops, fmt, codes, n, shift, divisor, x);
-}
+#include "vec/cast/cast_slots.h"
 
 void cast_c_fill(struct vec_ops *ops)
 {
     ops->absmax = absmax_c;
-    ops->encode = encode_c;
-    ops->scan_encode = scan_encode_c;
-    ops->decode = decode_c;
+    ops->encode = slot_encode;
+    ops->scan_encode = slot_scan_encode;
+    ops->decode = slot_decode;
 }

@@ -111,42 +111,6 @@ CAST_INLINE void scaled_loop(const struct enc_plan *p, enum cast_shape shape, co
     }
 }
 
-static __attribute__((noinline)) void scaled_in_ieee(const struct enc_plan *p, unsigned width,
-                                                     const float *x, size_t n, const float *by,
-                                                     uint8_t *codes)
-{
-    if (width == 8)
-        scaled_loop(p, CAST_8, x, n, by, codes);
-    else
-        scaled_loop(p, CAST_4, x, n, by, codes);
-}
-
-static bool neon_encode_scaled(const struct vec_cast *cast, const float *x, size_t n, int shift,
-                               const float *by, uint8_t *codes)
-{
-    const struct enc_plan p = enc_plan_make(cast->fmt, cast->round, cast->overflow, shift);
-    const unsigned width = mf_width(cast->fmt);
-    if (cast->trunc || p.way != ENC_ADD || (width != 8 && width != 4) || n % STEP)
-        return false;
-    const uint64_t mode = fp_mode_ieee();
-    scaled_in_ieee(&p, width, x, n, by, codes);
-    fp_mode_back(mode);
-    return true;
-}
-
-static bool neon_decode_scaled(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift,
-                               float divisor, const float *by, float *x)
-{
-    const struct dec_plan p = dec_plan_make(fmt, shift, divisor);
-    const unsigned width = mf_width(fmt);
-    if ((width != 8 && width != 4) || n % STEP)
-        return false;
-    const uint64_t mode = fp_mode_ieee();
-    uncast_scaled_neon(&p, width == 8 ? CAST_8 : CAST_4, codes, n, by, x);
-    fp_mode_back(mode);
-    return true;
-}
-
 static const struct cast_loops loops = {
     .encode = encode_loop,
     .decode = uncast_neon,
@@ -156,31 +120,16 @@ static const struct cast_loops loops = {
     .unpack = cast_c_unpack,
 };
 
-static uint32_t neon_scan_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at,
-                                 int shift, uint8_t *codes)
-{
-    return cast_encode(&loops, cast, x, n, at, shift, codes);
-}
+#define UNCAST_SCALED uncast_scaled_neon
+#include "vec/cast/cast_slots.h"
 
-static void neon_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
-                        uint8_t *codes)
-{
-    cast_encode(&loops, cast, x, n, at, shift, codes);
-}
-
-static void neon_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
-                        float *x)
-{
-    cast_decode(&loops, fmt, codes, n, shift, divisor, x);
-}
-
-/* absmax and scale stay plain C: compilers vectorise them fully. */
+/* absmax stays plain C, which gcc vectorises. scale is not sped up. */
 void cast_neon_fill(struct vec_ops *ops)
 {
-    ops->encode = neon_encode;
-    ops->scan_encode = neon_scan_encode;
-    ops->decode = neon_decode;
-    ops->encode_scaled = neon_encode_scaled;
-    ops->decode_scaled = neon_decode_scaled;
+    ops->encode = slot_encode;
+    ops->scan_encode = slot_scan_encode;
+    ops->decode = slot_decode;
+    ops->encode_scaled = slot_encode_scaled;
+    ops->decode_scaled = slot_decode_scaled;
 }
 #endif

@@ -41,11 +41,9 @@ CAST_INLINE void put_blocks(const __m256i c[4], uint32_t words[32])
     _mm256_storeu_si256((void *)(words + 24), _mm256_permute2x128_si256(r[2], r[3], 0x31));
 }
 
-/* blocks per step: two registers hide the latency of multiplications */
-enum { STEP = 16 };
+enum { BLOCKS = 16 }; /* per step: two registers hide the latency of multiplications */
 
-/* The blocks' numbers must share the upper 32 bits. */
-CAST_INLINE void step(uint64_t key, uint64_t block, uint32_t half, uint32_t words[4 * STEP])
+CAST_INLINE void step(uint64_t key, uint64_t block, uint32_t half, uint32_t words[4 * BLOCKS])
 {
     const __m256i zero = _mm256_setzero_si256(), low = all((uint32_t)block),
                   high = all((uint32_t)(block >> 32)), which = all(half);
@@ -62,19 +60,6 @@ CAST_INLINE void step(uint64_t key, uint64_t block, uint32_t half, uint32_t word
     put_blocks(d, words + 32);
 }
 
-void philox_avx2(uint64_t key, uint64_t block, uint32_t half, size_t n_blocks, uint32_t *words)
-{
-    while (n_blocks > 0) {
-        uint32_t some[4 * STEP];
-        const uint64_t before_carry = ((uint64_t)1 << 32) - (uint32_t)block;
-        size_t k = n_blocks < STEP ? n_blocks : STEP;
-        k = k < before_carry ? k : (size_t)before_carry;
-        step(key, block, half, k == STEP ? words : some);
-        if (k < STEP)
-            memcpy(words, some, k * 16);
-        n_blocks -= k;
-        block += k;
-        words += 4 * k;
-    }
-}
+#define PHILOX philox_avx2
+#include "vec/cast/philox_body.h"
 #endif

@@ -22,7 +22,6 @@ CAST_INLINE void mix(uint32x4_t c[4], uint32_t k0, uint32_t k1)
 
 enum { BLOCKS = 8 }; /* per step: two registers hide the latency of multiplications */
 
-/* The blocks' numbers must share the upper 32 bits. */
 CAST_INLINE void step(uint64_t key, uint64_t block, uint32_t half, uint32_t words[4 * BLOCKS])
 {
     static const uint32_t first[4] = {0, 1, 2, 3};
@@ -39,19 +38,6 @@ CAST_INLINE void step(uint64_t key, uint64_t block, uint32_t half, uint32_t word
     vst4q_u32(words + 16, ((uint32x4x4_t){{d[0], d[1], d[2], d[3]}}));
 }
 
-void philox_neon(uint64_t key, uint64_t block, uint32_t half, size_t n_blocks, uint32_t *words)
-{
-    while (n_blocks > 0) {
-        uint32_t some[4 * BLOCKS];
-        const uint64_t before_carry = ((uint64_t)1 << 32) - (uint32_t)block;
-        size_t k = n_blocks < BLOCKS ? n_blocks : BLOCKS;
-        k = k < before_carry ? k : (size_t)before_carry;
-        step(key, block, half, k == BLOCKS ? words : some);
-        if (k < BLOCKS)
-            memcpy(words, some, k * 16);
-        n_blocks -= k;
-        block += k;
-        words += 4 * k;
-    }
-}
+#define PHILOX philox_neon
+#include "vec/cast/philox_body.h"
 #endif

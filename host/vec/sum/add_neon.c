@@ -26,7 +26,7 @@ EXACT_INLINE uint8x16_t add_eight(const struct sum_exact *p, uint8x16_t a, uint8
     return vreinterpretq_u8_u16(vbslq_u16(nan, all, vandq_u16(code, vtstq_u16(mag, mag))));
 }
 
-/* Returns magnitudes of codes. Those of nans are arbitrary. */
+/* Returns magnitudes of codes; a nan's magnitude is arbitrary. */
 EXACT_INLINE uint8x16_t round_halves(const struct sum_exact *p, uint16x8_t sum)
 {
     const uint16x8_t mag = vandq_u16(sum, vdupq_n_u16(0x7fff));

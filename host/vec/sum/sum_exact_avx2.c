@@ -1,7 +1,6 @@
 /* sum_exact_avx2.c : Sums packed codes exactly with AVX2 and F16C. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
-#include "vec/fp_mode.h"
 #include "vec/sum/sum_exact_avx2.h"
 
 EXACT_INLINE void sum_block(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
@@ -71,13 +70,6 @@ EXACT_INLINE void sum_block_halves(const struct sum_exact *p, const uint8_t *con
         memcpy(codes + i * p->out_width / 8, rest, n * p->out_width / 8);
 }
 
+#define SUM_EXACT sum_exact_avx2
 #include "vec/sum/sum_exact_body.h"
-
-void sum_exact_avx2(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
-                    size_t n, uint8_t *codes)
-{
-    const uint64_t mode = fp_mode_ieee();
-    sum_in_ieee(plan, parts, n_parts, n, codes);
-    fp_mode_back(mode);
-}
 #endif

@@ -2,7 +2,6 @@
  * helpers. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
-#include "vec/fp_mode.h"
 #include "vec/sum/sum_x86.h"
 
 #define EXACT_INLINE static inline __attribute__((always_inline))
@@ -193,13 +192,6 @@ EXACT_INLINE void sum_block_halves(const struct sum_exact *p, const uint8_t *con
         _mm256_mask_storeu_epi8(codes + i, in, _mm512_cvtepi16_epi8(words));
 }
 
+#define SUM_EXACT sum_exact_avx512
 #include "vec/sum/sum_exact_body.h"
-
-void sum_exact_avx512(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
-                      size_t n, uint8_t *codes)
-{
-    const uint64_t mode = fp_mode_ieee();
-    sum_in_ieee(plan, parts, n_parts, n, codes);
-    fp_mode_back(mode);
-}
 #endif

@@ -1,7 +1,8 @@
 /* sum_exact_body.h : Sums packed codes exactly in blocks of LANES, or LANES / 2 halves, by the
- * including file's sum_block() and sum_block_halves(). */
+ * including file's sum_block() and sum_block_halves(), as SUM_EXACT(). */
 #ifndef SUM_EXACT_BODY_H
 #define SUM_EXACT_BODY_H
+#include "vec/fp_mode.h"
 
 static void sum_halves(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
                        size_t n, uint8_t *codes)
@@ -38,6 +39,14 @@ static __attribute__((noinline)) void sum_in_ieee(const struct sum_exact *plan,
         sum_all(*plan, false, true, parts, n_parts, n, codes);
     else
         sum_all(*plan, false, false, parts, n_parts, n, codes);
+}
+
+void SUM_EXACT(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts, size_t n,
+               uint8_t *codes)
+{
+    const uint64_t mode = fp_mode_ieee();
+    sum_in_ieee(plan, parts, n_parts, n, codes);
+    fp_mode_back(mode);
 }
 
 #endif

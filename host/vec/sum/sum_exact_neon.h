@@ -92,7 +92,7 @@ EXACT_INLINE float32x4_t add_odd(float32x4_t a, float32x4_t b)
                   vaddq_f64(vcvt_high_f64_f32(a), vcvt_high_f64_f32(b)));
 }
 
-/* Returns magnitudes of codes. Those of nans are arbitrary. */
+/* Returns magnitudes of codes; a nan's magnitude is arbitrary. */
 EXACT_INLINE uint32x4_t round_mag(const struct sum_exact *p, float32x4_t sum)
 {
     const float32x4_t x = vmulq_n_f32(vabsq_f32(sum), p->scale);
