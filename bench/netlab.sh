@@ -77,6 +77,7 @@ fi
 
 # --- inside: the switch and the nodes ---
 mount -t tmpfs netlab /run
+mount -t tmpfs netlab /dev/shm # Open MPI names its segments by host and process id, which repeat in every netlab
 dir=/run/netlab
 mkdir -p $dir /run/netns
 hostname head 2>/dev/null || sysctl -qw kernel.hostname=head || skip "this user may not name hosts, which MPI tells nodes apart by"
@@ -125,7 +126,7 @@ export PRTE_MCA_plm=ssh PRTE_MCA_plm_ssh_agent=$dir/netlab-exec PRTE_MCA_plm_ssh
 export PRTE_MCA_prte_if_include=10.77.0.0/24
 export OMPI_MCA_btl=tcp,vader,self OMPI_MCA_btl_tcp_if_include=10.77.0.0/24
 export NETLAB_MPI="--hostfile $dir/hosts --map-by node" NETLAB_HOSTS=${hosts% } PATH=$PATH:$dir
-# mpirun names files by its process id, which repeats in every netlab.
+# mpirun's files have such names, too.
 export OMPI_MCA_orte_tmpdir_base=$dir PRTE_MCA_prte_tmpdir_base=$dir
 unset NETLAB_INSIDE
 "$@"
