@@ -57,6 +57,14 @@ static void scale_layer_node(struct nn_model *m, const struct node *node, struct
         m->ops->scale_by(m->ctx, n_in, &own->other, NULL, dx);
 }
 
+static bool is_head(const struct nn_model *m, int i)
+{
+    for (int h = 0; h < m->n_heads; h++)
+        if (m->heads[h].node == i)
+            return true;
+    return false;
+}
+
 void graph_scale_node(struct nn_model *m, int i, int batch)
 {
     const struct node *node = &m->nodes[i];
@@ -64,9 +72,13 @@ void graph_scale_node(struct nn_model *m, int i, int batch)
     assert(!node->add_dx || (node->addend < 0 && node->n_more == 0)); /* only one dx */
     if ((node->kind->dx_terms || node->add_dx) && node->in > 0)
         scale_layer_node(m, node, own, in, batch);
-    else
+    else {
         m->ops->scale_hand_on(m->ctx, own, in,
                               node->addend < 0 ? NULL : &m->words.scales[node->addend]);
+        if (is_head(m, i)) /* nn_round rounds a loss's gradient here */
+            m->ops->scale_by(m->ctx, graph_elements(node->window.out, batch), &own->own, NULL,
+                             node->dy);
+    }
     for (int k = 0; k < node->n_more; k++)
         m->ops->scale_hand_on(m->ctx, own, &m->words.scales[node->more[k]], NULL);
     m->ops->loss_scale(m->ctx, &own->divisor);

@@ -95,12 +95,24 @@ static inline void build_branches(struct nn_model *m)
     graph_head(m, y, &loss_class, 0.3);
 }
 
+/* Nothing needs the gradient of its only layer's input. */
+static inline void build_single(struct nn_model *m)
+{
+    graph_head(m, graph_linear(m, 0, "classifier", CLASSES, true), &loss_class, 1);
+}
+
 static inline struct nn_model *model_open(const struct nn_ops *ops, const struct nn_setup *setup,
                                           const char *name, struct nn_shape in, int batch)
 {
+    static const struct {
+        const char *name;
+        void (*build)(struct nn_model *m);
+    } own[] = {{"kinds", build_kinds}, {"branches", build_branches}, {"single", build_single}, {0}};
     struct nn_model *m;
-    const bool kinds = !strcmp(name, "kinds");
-    if (!kinds && strcmp(name, "branches")) {
+    int k = 0;
+    while (own[k].name && strcmp(name, own[k].name))
+        k++;
+    if (!own[k].name) {
         if (nn_model_open(ops, setup, name, in, CLASSES, batch, 4, &m) < 0)
             exit(1);
         return m;
@@ -109,7 +121,7 @@ static inline struct nn_model *model_open(const struct nn_ops *ops, const struct
     if (graph_init(m, ops, in, batch) < 0)
         exit(1);
     graph_scale_open(m, setup);
-    (kinds ? build_kinds : build_branches)(m);
+    own[k].build(m);
     if (ops->open(setup, &m->ctx) < 0 || graph_plan(m, 4) < 0)
         exit(1);
     return m;

@@ -230,30 +230,58 @@ static double norm_of(const real *a, size_t n)
     return sqrt(sum);
 }
 
-/* The first layer's relative error with all activation gradients in e5m10. */
-static double e5m10_error(const struct scale_setup *adaptive, struct nn_model **out)
+/* A network whose activation gradients are in `format`, and its batch. */
+struct narrowed {
+    const char *format, *network;
+    int batch;
+    double classifier; /* factor on its weights: a small one makes small gradients */
+};
+
+/* Each value of the losses' gradients is one of the format's. */
+static void check_heads(const struct narrowed *of, struct nn_model *m, const struct round_rule *r)
+{
+    for (int h = 0; h < m->n_heads; h++) {
+        const struct node *node = &m->nodes[m->heads[h].node];
+        const size_t n = graph_elements(node->window.out, of->batch);
+        real *rounded = malloc(n * sizeof *rounded);
+        nn_cpu.round_to(NULL, n, r, node->dy, rounded);
+        CHECK(!memcmp(rounded, node->dy, n * sizeof *rounded), "%s in %s: head %d is not rounded",
+              of->network, of->format, h);
+        free(rounded);
+    }
+}
+
+/* The first layer's relative error with all activation gradients in the format. */
+static double error_in(const struct narrowed *of, struct scale_setup *adaptive,
+                       struct nn_model **out)
 {
     const struct nn_shape in = {28, 28, 3};
     static struct round_setup rounds;
-    CHECK(round_spec("error=e5m10,overflow=inf", &rounds) == 1, "e5m10");
+    char spec[64];
+    (void)snprintf(spec, sizeof spec, "error=%s,overflow=inf", of->format);
+    CHECK(round_spec(spec, &rounds) == 1, "%s", spec);
     rounds.below = &nn_cpu;
+    if (adaptive)
+        scale_format(&adaptive->rule, rounds.of[ROUND_ACT_GRAD].rule.fmt);
     const struct nn_setup setup = {
         .round = &rounds, .adaptive = adaptive, .scaled = adaptive, .watched = true};
-    struct nn_model *plain = model_open(&nn_cpu, NULL, "resnet8", in, 8),
-                    *narrow = model_open(&nn_round, &setup, "resnet8", in, 8);
+    struct nn_model *plain = model_open(&nn_cpu, NULL, of->network, in, of->batch),
+                    *narrow = model_open(&nn_round, &setup, of->network, in, of->batch);
     size_t n;
-    for (int k = 0; k < plain->n_params; k++) /* a small classifier makes small gradients */
-        for (size_t i = 0; i < plain->params[k].n && strstr(plain->params[k].name, "classifier");
+    for (int k = 0; k < plain->n_params; k++)
+        for (size_t i = 0; i < plain->params[k].n && strstr(plain->params[k].name, "classifier") &&
+                           of->classifier != 1;
              i++) {
             const size_t at = plain->params[k].offset + i;
-            plain->weights[at] = narrow->weights[at] = (real)uniform(12, i) * (real)0x1p-14;
+            plain->weights[at] = narrow->weights[at] = (real)(uniform(12, i) * of->classifier);
         }
-    struct images d = images_open(in, 8);
+    struct images d = images_open(in, of->batch);
     nn_model_watch(narrow, true);
     const struct answer a = answer_of(plain, &d), b = answer_of(narrow, &d);
     n = plain->params[0].n;
     const double error = distance(a.grads, b.grads, n) / norm_of(a.grads, n);
     CHECK(isfinite(error), "gradients that are not finite");
+    check_heads(of, narrow, &rounds.of[ROUND_ACT_GRAD].rule);
     free(a.grads), free(b.grads);
     images_close(&d);
     nn_model_close(plain);
@@ -267,8 +295,8 @@ static void check_e5m10(void)
     struct nn_model *none, *adaptive;
     int lifted = 0;
     CHECK(scale_spec("adaptive", &c) == 0, "adaptive");
-    scale_format(&c.adaptive.rule, mf_half());
-    const double without = e5m10_error(NULL, &none), with = e5m10_error(&c.adaptive, &adaptive);
+    const struct narrowed of = {"e5m10", "resnet8", 8, 0x1p-14};
+    const double without = error_in(&of, NULL, &none), with = error_in(&of, &c.adaptive, &adaptive);
     for (int i = 1; i < adaptive->n_nodes; i++) {
         const struct node_scale *s = &adaptive->host.scales[i];
         lifted += s->own > 1;
@@ -288,6 +316,28 @@ static void check_e5m10(void)
     CHECK(with < without / 10 && lifted > 0, "off by %g without scales, %g with", without, with);
     nn_model_close(none);
     nn_model_close(adaptive);
+}
+
+/* In a large batch the loss's gradient is below e4m3's smallest number, so it must not be rounded
+ * before its layer scales it. "single" is one layer, which has no scale; "branches" has two
+ * heads. */
+static void check_e4m3(void)
+{
+    static const struct narrowed of[] = {
+        {"e4m3", "mlp", 128, 1}, {"e4m3", "single", 8, 1}, {"e4m3", "branches", 8, 1}};
+    for (int i = 0; i < (int)(sizeof of / sizeof *of); i++) {
+        struct scale_choice c;
+        struct nn_model *none, *adaptive;
+        CHECK(scale_spec("adaptive", &c) == 0, "adaptive");
+        const double without = error_in(&of[i], NULL, &none),
+                     with = error_in(&of[i], &c.adaptive, &adaptive);
+        printf("e4m3, %s, %d images: off by %.4f without scales, %.4f with\n", of[i].network,
+               of[i].batch, without, with);
+        CHECK(i > 0 || (with < 0.1 && without > 0.5), "off by %g without scales, %g with", without,
+              with);
+        nn_model_close(none);
+        nn_model_close(adaptive);
+    }
 }
 
 static void check_watched(void)
@@ -341,6 +391,7 @@ int main(int argc, char **argv)
     check_meeting();
     check_moments();
     check_e5m10();
+    check_e4m3();
     check_watched();
     check_planted("kinds", 1, (struct nn_shape){12, 11, 3}, 50);
     check_planted("branches", 1, (struct nn_shape){9, 10, 3}, 50);

@@ -13,6 +13,9 @@ struct rounder {
     size_t n_weights;
     /* backward pass: true from the loss's gradient to the next weights() */
     bool back;
+    /* adaptive scales: a loss's gradient is rounded after its layer has scaled it, because at scale
+     * 1 most of it underflows in 8 bits (not in pure fp16, whose tensors are all in e5m10) */
+    bool scaled_first;
     /* for the gradient of the next layer with weights */
     struct scale_tally *watched;
 };

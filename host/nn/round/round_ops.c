@@ -12,6 +12,7 @@ static int round_open(const struct nn_setup *setup, void **ctx)
         return ERR(-ENOMEM, "cannot open the rounding backend: no memory");
     r->setup = *setup->round;
     r->below = r->setup.below;
+    r->scaled_first = setup->adaptive && !r->setup.of[ROUND_STATE].on;
     const int rc = r->below->open(setup, &r->ctx);
     if (rc < 0) {
         free(r);

@@ -9,6 +9,14 @@ static void round_gradient(const struct rounder *r, size_t n, real *dx)
     round_values(r, ROUND_ACT_GRAD, n, dx);
 }
 
+/* A loss's gradient begins the backward pass. */
+static void round_top_gradient(struct rounder *r, size_t n, real *dx)
+{
+    r->back |= dx != NULL;
+    if (!r->scaled_first)
+        round_gradient(r, n, dx);
+}
+
 static const real *round_weight(const struct rounder *r, const real *w)
 {
     return w && r->narrow ? r->narrow + (w - r->weights) : w;
@@ -17,7 +25,7 @@ static const real *round_weight(const struct rounder *r, const real *w)
 #define VALUES(rows, each)           ((size_t)(rows) * (size_t)(each))
 #define ACT_OUT(y, rows, each)       round_values(r, ROUND_ACT, VALUES(rows, each), y);
 #define GRAD_OUT(dx, rows, each)     round_gradient(r, VALUES(rows, each), dx);
-#define TOP_GRAD_OUT(dx, rows, each) (r->back |= (dx) != NULL), GRAD_OUT(dx, rows, each)
+#define TOP_GRAD_OUT(dx, rows, each) round_top_gradient(r, VALUES(rows, each), dx);
 #define BOTH_OUT(y, rows, each) \
     round_values(r, r->back ? ROUND_ACT_GRAD : ROUND_ACT, VALUES(rows, each), y);
 #define PAR_GRAD_OUT(dw, rows, each) round_values(r, ROUND_GRAD, VALUES(rows, each), dw);
@@ -99,14 +107,17 @@ void round_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const in
         round_values(r, ROUND_ACT_GRAD, VALUES(batch, f->steps * f->out), dy);
 }
 
-/* Scaling may move gradients out of the format's range, so they are rounded again. */
+/* Scaling may move gradients out of the format's range, so they are rounded again. With
+ * scaled_first this is the first rounding of a loss's gradient, also if k is 1. */
 
 void round_scale_by(void *ctx, size_t n, const float *k, const struct round_rule *rule, real *x)
 {
     const struct rounder *r = ctx;
-    const struct round_rule *own =
-        r->setup.of[ROUND_ACT_GRAD].on ? &r->setup.of[ROUND_ACT_GRAD].rule : rule;
-    r->below->scale_by(r->ctx, n, k, own, x);
+    if (r->setup.of[ROUND_ACT_GRAD].on)
+        rule = r->scaled_first ? NULL : &r->setup.of[ROUND_ACT_GRAD].rule;
+    r->below->scale_by(r->ctx, n, k, rule, x);
+    if (r->scaled_first)
+        round_values(r, ROUND_ACT_GRAD, n, x);
 }
 
 void round_tally(void *ctx, size_t n, const real *x, struct scale_tally *to)
