@@ -5,6 +5,7 @@
 # Prints a table. Needs gcc-aarch64-linux-gnu and a qemu-aarch64 with plugins (Debian 12: qemu-user).
 set -eu
 . "$(dirname "$0")/../usage.sh"
+[ $# = 0 ] || refuse "'$1': takes no argument"
 cc=aarch64-linux-gnu-gcc
 command -v $cc >/dev/null || refuse "no $cc (Debian: gcc-aarch64-linux-gnu libc6-dev-arm64-cross)"
 qemu-aarch64 --help 2>/dev/null | grep -q -e -plugin || refuse "no qemu-aarch64 with plugins (Debian 12: qemu-user; Debian 13 builds it without)"

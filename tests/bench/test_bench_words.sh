@@ -28,7 +28,8 @@ ran() {
 tried=0
 for script in bench/*.sh bench/*/*.sh; do
     case $script in */trainings.sh | */usage.sh | */netlab.sh | */gpu_pack.sh) continue ;; esac # these arguments are commands and files
-    variables=$(cat "$script" bench/trainings.sh bench/papers/*.sh | grep -o '[{][A-Z_]*[:-]' | tr -d '{:-' | sort -u)
+    # a variable's default marks it: ${NAME:-...}
+    variables=$(grep -oh '[{][A-Z_]*[:-]' "$script" | tr -d '{:-' | sort -u)
     for at in 0 1; do
         word=${words[at]} turn=$at
         for variable in $variables; do
@@ -36,7 +37,6 @@ for script in bench/*.sh bench/*/*.sh; do
             turn=$((turn + 1))
             for arguments in '' 1; do
                 [ "$script$arguments" != bench/gpu/gpu_all.sh ] || continue
-                grep -q "[{]${variable}[:-]" "$script" || continue
                 turn=$((turn + 1))
                 [ -n "$long" ] || [ $((turn % 4)) = 0 ] || continue
                 tried=$((tried + 1))
