@@ -228,7 +228,8 @@ static inline void ranks_meet(void)
         ranks_nap();
 }
 
-/* Returns a socket that stays open until the process ends, or -1 if the call is refused. */
+/* Returns a socket that stays open until the process ends, or -1 if the call is refused, or reset
+ * by a listener that closes meanwhile. */
 static inline int ranks_try_call(const char *handle)
 {
     struct mesh_handle at;
@@ -238,7 +239,7 @@ static inline int ranks_try_call(const char *handle)
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (connect(fd, (struct sockaddr *)&to, sizeof to) == 0)
         return fd;
-    CHECK(errno == ECONNREFUSED, "connect: %s", strerror(errno));
+    CHECK(errno == ECONNREFUSED || errno == ECONNRESET, "connect: %s", strerror(errno));
     close(fd);
     return -1;
 }
