@@ -268,9 +268,8 @@ static double error_in(const struct narrowed *of, struct scale_setup *adaptive,
     struct nn_model *plain = model_open(&nn_cpu, NULL, of->network, in, of->batch),
                     *narrow = model_open(&nn_round, &setup, of->network, in, of->batch);
     size_t n;
-    for (int k = 0; k < plain->n_params; k++)
-        for (size_t i = 0; i < plain->params[k].n && strstr(plain->params[k].name, "classifier") &&
-                           of->classifier != 1;
+    for (int k = 0; k < plain->n_params && of->classifier != 1; k++)
+        for (size_t i = 0; i < plain->params[k].n && strstr(plain->params[k].name, "classifier");
              i++) {
             const size_t at = plain->params[k].offset + i;
             plain->weights[at] = narrow->weights[at] = (real)(uniform(12, i) * of->classifier);
