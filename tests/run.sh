@@ -8,7 +8,7 @@
 # passed, and every test has a verdict.
 # Tests run $JOBS (3) at a time, in the given order: scripts mostly wait, so 3 keep two cores busy.
 # A program whose source has the comment RANKS: 1 2 4 runs under mpirun, once for each number (with
-# --check the second only). These run last, two at a time. Output goes to $B/logs; run.sh shows the
+# --check the second only). These run last. Output goes to $B/logs; run.sh shows the
 # failed checks. Each test has TEST_TIMEOUT seconds (900; with --long 7200).
 set -u
 here=$(dirname "$0")
@@ -118,7 +118,7 @@ for t in "$@"; do
 done
 for ((i = 0; i < ${#several[@]}; i += 2)); do
     p=${several[i]} t=${several[i + 1]}
-    fewer $((${JOBS:-3} > 1 ? 2 : 1))
+    fewer "${JOBS:-3}"
     start "$(basename "$t") $p ranks" env ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" mpirun -np "$p" "$t" $long  # MPI's own leaks
 done
 fewer 1

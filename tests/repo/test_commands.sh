@@ -62,7 +62,7 @@ not_here() {
     bench/codec_accuracy/accuracy.sh* | *\ bench/codec_accuracy/accuracy.sh*) [ -n "$long" ] && [ -n "${NARROWCAST_DATA-}" ] || echo '30 trainings' ;;
     *predict_rates.json*) echo 'of predict_check.sh' ;;
     *ddp_hooks.sh*) [ -n "$long" ] && "${PYTHON:-/usr/bin/python3}" -c 'import torch' 2>/dev/null || echo 'long, and needs PyTorch' ;;
-    *breakeven.sh* | *transports.sh*) [ -n "$long" ] || echo 'long' ;;
+    *breakeven.sh* | *transports.sh* | *netlab.sh* | *bench_native.sh* | *bench_train*'--conv gemm'*) [ -n "$long" ] || echo 'long' ;;
     'bench/'*'.sh --table'*) ;;
     *bench/allreduce/tradeoff.sh* | *bench/codec_accuracy/codec_accuracy.sh* | *bench/codec_accuracy/relgrad_*.sh* | *bench/papers/papers.sh* | *bench/pure_fp16/pure_fp16.sh*) echo 'many trainings' ;;
     *bench/loss_scale/loss_scale.sh* | *bench/segmentation/segmentation.sh* | *bench/sequences/sequences.sh*) echo 'many trainings' ;;
