@@ -75,7 +75,7 @@ static double bytes_of(const struct bench *b, const struct row *r, double passes
     return 4 * passes * (double)b->n + (double)vec_bytes(r->fmt, b->n);
 }
 
-int gpu_copy(struct bench *b, const struct row *r, double *bytes)
+static int gpu_copy(struct bench *b, const struct row *r, double *bytes)
 {
     const size_t layer = r->layer ? r->layer : 4 * b->n;
     for (size_t at = 0; at + layer <= 4 * b->n; at += layer, *bytes += 2 * (double)layer)

@@ -35,7 +35,6 @@ struct row {
 
 extern const struct row gpu_rows[];
 extern const int n_gpu_rows;
-int gpu_copy(struct bench *b, const struct row *r, double *bytes);
 
 /* Fill codes and list layers for the row. */
 int gpu_row_prepare(struct bench *b, const struct row *r);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int reduce_card_check(const struct vec_sum *sum, int n_ranks)
+static int reduce_card_check(const struct vec_sum *sum, int n_ranks)
 {
     struct card_fit fit;
     return card_fits(sum, n_ranks, "files", &fit);

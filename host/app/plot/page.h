@@ -55,9 +55,6 @@ void page_command(const struct page_run *r, struct text *to);
  * the last row. */
 bool page_fact(int i, const struct page_run *r, const char **name, struct text *to);
 
-/* Writes text as valid UTF-8, with tags escaped. */
-void page_put(const char *text, FILE *to);
-
 struct page {
     const char *title;
     char *const *paths; /* [n] */

@@ -56,7 +56,8 @@ static void put(const char *text, bool plain, FILE *to)
     }
 }
 
-void page_put(const char *text, FILE *to)
+/* Writes text as valid UTF-8, with tags escaped. */
+static void page_put(const char *text, FILE *to)
 {
     put(text, true, to);
 }

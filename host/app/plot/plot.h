@@ -151,12 +151,8 @@ int plot_height(const struct plot *p, int height);
 /* Writes a gnuplot program, data included. */
 void plot_script(const struct plot *p, const struct plot_look *look, FILE *to);
 
-/* Draws with gnuplot. *chart: set to a temporary file with its output, which the caller closes.
- * Returns -EDOM if gnuplot refuses the plot, and -ENOENT unreported without gnuplot. */
-int plot_draw(const struct plot *p, const struct plot_look *look, FILE **chart);
-
 /* Draws the page's chart `number` as <svg> ... </svg>, in the colour of the text around it. Returns
- * the same as plot_draw(). */
+ * -EDOM if gnuplot refuses the plot, and -ENOENT unreported without gnuplot. */
 int plot_svg(const struct plot *p, int number, FILE *to);
 
 /* Draws to a file, which appears when complete: SVG (.svg), PNG (.png), PDF (.pdf) or gnuplot's

@@ -89,7 +89,8 @@ static int write_script(const struct plot *p, const struct plot_look *look, FILE
     return 0;
 }
 
-int plot_draw(const struct plot *p, const struct plot_look *look, FILE **chart)
+/* *chart: set to a temporary file with the output, which the caller closes. */
+static int plot_draw(const struct plot *p, const struct plot_look *look, FILE **chart)
 {
     FILE *script = NULL, *drawn = tmpfile();
     if (!drawn)

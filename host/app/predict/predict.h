@@ -186,11 +186,6 @@ struct predict_group {
 int predict_groups(const struct predict *p, const char *type,
                    struct predict_group out[PREDICT_LIST]);
 
-/* rounding: the all-reduce's group; NULL: any. Returns 1, 0 if there is none for n_ranks ranks, or
- * -ENOMEM. */
-int predict_cost(const struct predict *p, const char *algo, const char *type, const char *rounding,
-                 int n_ranks, double link_bps, struct cost *out);
-
 void predict_say_rates(const struct predict *p);
 
 int predict_show(const struct predict *p);

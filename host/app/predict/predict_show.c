@@ -21,8 +21,10 @@ static struct cost_rates rates_of(const struct predict *p, const struct predict_
     return r;
 }
 
-int predict_cost(const struct predict *p, const char *algo, const char *type, const char *rounding,
-                 int n_ranks, double link_bps, struct cost *out)
+/* rounding: the all-reduce's group; NULL: any. Returns 1, 0 if there is none for n_ranks ranks, or
+ * -ENOMEM. */
+static int predict_cost(const struct predict *p, const char *algo, const char *type,
+                        const char *rounding, int n_ranks, double link_bps, struct cost *out)
 {
     struct predict_way way;
     struct cost_cluster cluster = p->cluster;

@@ -8,7 +8,7 @@
 const char *const receipt_words[RECEIPT_KINDS] = {"codes", "means", "states", "weights",
                                                   "gradients"};
 
-size_t receipt_kind_bytes(int n_layers)
+static size_t receipt_kind_bytes(int n_layers)
 {
     return DIGEST_BYTES + RECEIPT_LAYER * (size_t)n_layers;
 }

@@ -28,7 +28,6 @@ struct receipt {
     bool skipped;
     uint8_t *all; /* [n_ranks][receipt_bytes()] */
 };
-size_t receipt_kind_bytes(int n_layers);
 size_t receipt_bytes(int n_layers);
 uint8_t *receipt_at(const struct receipt *r, int rank, enum receipt_kind kind);
 

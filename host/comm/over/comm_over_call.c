@@ -5,7 +5,7 @@
 #include "vec/fp_mode.h"
 #include <errno.h>
 
-int over_code(int rc)
+static int over_code(int rc)
 {
     return rc == 0 || (rc < 0 && rc > -4096) ? rc : -EIO;
 }

@@ -71,8 +71,6 @@ int over_test(struct comm_over *o, struct over_message *m);
 void over_cancel(struct comm_over *o, struct over_message *m);
 int over_progress(struct comm_over *o);
 
-int over_code(int rc);
-
 /* ---- comm_over_message.c: messages and waits ---- */
 
 bool over_make_room(struct comm *c, size_t places);

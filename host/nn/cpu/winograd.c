@@ -21,11 +21,6 @@ const struct winograd_kernels *winograd_best(void)
     return best ? best : winograd_kernels(VEC_AVX2);
 }
 
-const char *winograd_isa(const struct winograd_kernels *by)
-{
-    return by->name;
-}
-
 bool winograd_fits(const struct nn_window *g)
 {
     return g->k == 3 && g->stride == 1 && g->pad == 1 && g->groups <= 1 &&

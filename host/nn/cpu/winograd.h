@@ -24,10 +24,9 @@
 #include <stddef.h>
 #include "hls/nn/layer.h"
 
-/* Return the best kernels for this CPU (AVX-512, else AVX2 with FMA, else NULL), and their name. */
+/* Return the best kernels for this CPU (AVX-512, else AVX2 with FMA, else NULL). */
 struct winograd_kernels;
 const struct winograd_kernels *winograd_best(void);
-const char *winograd_isa(const struct winograd_kernels *by);
 
 /* True for 3x3 windows of stride 1 and border 1, one group, no dilation, and multiples of 16
  * channels and filters. */

@@ -31,7 +31,7 @@ static int next_number(const uint8_t *bytes, size_t n, size_t *at)
     return v;
 }
 
-int pnm_decode(const struct datafile *f, const uint8_t *bytes, size_t n, struct picture *out)
+static int pnm_decode(const struct datafile *f, const uint8_t *bytes, size_t n, struct picture *out)
 {
     struct picture p = {.c = n > 1 && bytes[1] == '6' ? 3 : 1};
     size_t at = 2;

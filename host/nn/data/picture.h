@@ -21,6 +21,5 @@ int png_write_labels(const char *path, int h, int w, const uint8_t *labels);
 /* Decode the bytes [n] of an open file. f: for error messages. */
 int png_decode(const struct datafile *f, const uint8_t *bytes, size_t n, struct picture *out);
 int jpeg_decode(const struct datafile *f, const uint8_t *bytes, size_t n, struct picture *out);
-int pnm_decode(const struct datafile *f, const uint8_t *bytes, size_t n, struct picture *out);
 
 #endif

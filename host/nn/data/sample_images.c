@@ -1,7 +1,7 @@
 /* sample_images.c : normalises, augments and scales images with labels or label maps. */
 #include "base/err.h"
 #include "hls/nn/bilinear.h"
-#include "nn/data/sample_images.h"
+#include "nn/data/dataset.h"
 #include "nn/nn_ops.h"
 #include <math.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static int take_subset(struct dataset *d, size_t n)
 }
 
 /* Integer sums give the same bits on all machines. A constant channel gets an inv_std of 1. */
-void images_moments(struct dataset *d)
+static void images_moments(struct dataset *d)
 {
     size_t n = d->n_train * (size_t)d->h * (size_t)d->w, n_channels = (size_t)d->c;
     for (size_t c = 0; c < n_channels; c++) {
@@ -120,13 +120,14 @@ static void scale_image(struct nn_shape from, const real *x, struct nn_shape to,
     }
 }
 
-struct view images_view(const struct dataset *d, const struct dataset_augment *a, uint32_t index)
+static struct view images_view(const struct dataset *d, const struct dataset_augment *a,
+                               uint32_t index)
 {
     return a ? view_choose(a->how, a->seed, a->epoch, index, d->h, d->w) : (struct view){0};
 }
 
-void images_to_real(const struct dataset *d, bool test, const uint32_t *index, int n,
-                    const struct dataset_augment *augment, real *x)
+static void images_to_real(const struct dataset *d, bool test, const uint32_t *index, int n,
+                           const struct dataset_augment *augment, real *x)
 {
     const struct nn_shape from = {d->h, d->w, d->c}, to = dataset_shape(d);
     const size_t size = (size_t)d->h * (size_t)d->w * (size_t)d->c,
@@ -156,7 +157,7 @@ static void images_labels(const struct dataset *d, bool test, const uint32_t *in
         lengths[i] = dataset_shape(d).h;
 }
 
-void images_for_gpu(const struct dataset *d, struct nn_feed *out)
+static void images_for_gpu(const struct dataset *d, struct nn_feed *out)
 {
     out->image = (struct nn_shape){d->h, d->w, d->c};
     out->shown = dataset_shape(d);

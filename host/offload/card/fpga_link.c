@@ -89,7 +89,8 @@ int fpga_link_ask(struct fpga_link *l, struct simlink ask, const void *body, str
     return answer->kind == SIMLINK_DONE ? 0 : -EPROTO;
 }
 
-bool fpga_link_alive(const struct fpga_link *l)
+/* True if the connection is open and the peer has sent nothing unasked. Does not wait. */
+static bool fpga_link_alive(const struct fpga_link *l)
 {
     char byte;
     return recv(l->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&

@@ -30,9 +30,6 @@ int fpga_link_hear(struct fpga_link *l, struct simlink *m, double until);
 int fpga_link_ask(struct fpga_link *l, struct simlink ask, const void *body, struct simlink *answer,
                   double until);
 
-/* True if the connection is open and the peer has sent nothing unasked. Does not wait. */
-bool fpga_link_alive(const struct fpga_link *l);
-
 /* ---- implementations of functions of struct fpga_ops ---- */
 
 int fpga_link_batch(struct fpga *card, struct fpga_link *l, struct fpga_op *ops, size_t n,

@@ -5,7 +5,7 @@
 /* packets per call of need(); minimum per call of have() */
 enum { AHEAD = 32, TOGETHER = 8 };
 
-void window_start(struct window *w, struct window_work work, double now)
+static void window_start(struct window *w, struct window_work work, double now)
 {
     w->base += w->work.kind == WINDOW_PING ? 0 : w->work.n_packets;
     work.n_packets = work.per_packet ? (work.n + work.per_packet - 1) / work.per_packet : 0;

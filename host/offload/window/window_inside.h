@@ -122,9 +122,6 @@ void window_take_group(struct window *w, struct window_end *end, const uint8_t *
  * Returns true if any came. */
 bool window_receive(struct window *w, double now, bool *drained);
 
-/* Starts work. No packet may be in flight. */
-void window_start(struct window *w, struct window_work work, double now);
-
 /* Makes slot s ready for packet m, if this work has it. */
 void window_make_ready(struct window *w, struct window_slot *s, uint64_t m);
 
