@@ -6,7 +6,7 @@
 #   --check  scripts get the argument `check`; programs for several numbers of ranks run once
 # The last line is "N passed, N failed, N skipped". Exit 0 if none failed, at least one
 # passed, and every test has a verdict.
-# Tests run $JOBS (3) at a time, in the given order: scripts mostly wait, so 3 keep two cores busy.
+# Tests run $JOBS (4) at a time, in the given order: scripts often wait, so 4 keep two cores busy.
 # A program whose source has the comment RANKS: 1 2 4 runs under mpirun, once for each number (with
 # --check the second only). These run last. Output goes to $B/logs; run.sh shows the
 # failed checks. Each test has TEST_TIMEOUT seconds (900; with --long 7200).
@@ -110,7 +110,7 @@ for t in "$@"; do
         for p in $ranks; do several+=("$p" "$t"); done
         continue
     fi
-    fewer "${JOBS:-3}"
+    fewer "${JOBS:-4}"
     case $t in
     *.sh) start "$name" bash "$t" $mode ;;
     *) start "$name" "$t" $long ;;
@@ -118,7 +118,7 @@ for t in "$@"; do
 done
 for ((i = 0; i < ${#several[@]}; i += 2)); do
     p=${several[i]} t=${several[i + 1]}
-    fewer "${JOBS:-3}"
+    fewer "${JOBS:-4}"
     start "$(basename "$t") $p ranks" env ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" mpirun -np "$p" "$t" $long  # MPI's own leaks
 done
 fewer 1
