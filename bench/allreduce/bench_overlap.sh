@@ -9,12 +9,16 @@
 #   reduce   casting, sending and adding, without the wait for the slowest rank's exponents
 #   hidden   share of reduce before the end of the backward pass
 #   waited   from the end of the backward pass to the means
+# Exit 1 if the weights with and without overlap differ; on a GPU only with NARROWCAST_CONV=first,
+# since convolutions chosen by speed may round differently.
 set -eu
 . "$(dirname "$0")/../usage.sh"
 ranks=${1:-4}
 shift $(($# > 0))
 whole RANKS "$ranks" 'a number of ranks'
 whole STEPS "${STEPS:-40}" 'a number of steps'
+equal=1
+case "${NARROWCAST_CONV-} $*" in 'first '*) ;; *cuda*) equal='' ;; esac
 for overlap in off on; do
     log=$B/bench_overlap.$overlap.jsonl
     host/ranks.sh "$ranks" "$B/narrowcast" train --steps "${STEPS:-40}" --overlap $overlap "$@" --log "$log" >"$log.out" 2>"$log.err" ||
@@ -23,7 +27,7 @@ for overlap in off on; do
     sum=$(sed -n 's/^weights checksum //p' "$log.out")
     sed -n "s/.*\"samples_per_s\":\([^,]*\).*\"hidden_s\":\([^,]*\),\"exposed_s\":\([^,]*\),\"waited_s\":\([^,]*\).*/$overlap $sum $batch \1 \2 \3 \4/p" "$log" |
         tail -n +6
-done | awk '
+done | awk -v equal="$equal" '
     { n[$1]++; sum[$1] = $2; step[$1] += 1e3 * $3 / $4; hidden[$1] += 1e3 * $5; exposed[$1] += 1e3 * $6; waited[$1] += 1e3 * $7 }
     function row(o) {
         printf "%-8s %10.2f %10.2f %10.1f %10.2f   %s\n", o, step[o] / n[o], (hidden[o] + exposed[o]) / n[o],
@@ -36,5 +40,5 @@ done | awk '
         row("on")
         printf "with / without overlap: step %.3f, waited %.3f\n", step["on"] / n["on"] / (step["off"] / n["off"]),
             waited["on"] / n["on"] / (waited["off"] / n["off"])
-        exit sum["on"] != sum["off"]
+        exit equal && sum["on"] != sum["off"]
     }'
