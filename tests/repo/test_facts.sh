@@ -65,7 +65,7 @@ gap() { awk -v row="$2" -v times="$3" '$1 == "fp32" { base += $3; m++ } $1 == ro
     END { gap = times * (sum / n - base / m); printf "%.2f", gap < 0 ? -gap : gap }' "bench/data/$1.tsv"; }
 says_text bench/sequences/README.md "qsgd:2 is $(gap an4 qsgd:2 100) points worse than fp32"
 says_text bench/sequences/README.md "onebit is $(gap an4 onebit 100) points worse"
-says_text bench/sequences/README.md "they lose $(gap text qsgd:2 1) and $(gap text onebit 1) bits"
+says_text bench/sequences/README.md "They lose $(gap text qsgd:2 1) and $(gap text onebit 1) bits"
 says_text bench/codec_accuracy/README.md \
     "onebit:64 is $(gap resnet8 onebit:64 100) points below in resnet8 and $(gap resnet20 onebit:64 100) in resnet20"
 
