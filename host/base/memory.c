@@ -1,5 +1,7 @@
-/* memory.c : reads memory figures from /proc/meminfo, the control group and getrusage(). */
+/* memory.c : reads memory figures from /proc/meminfo, the control group and getrusage(), and leaves
+ * the clearing of pages to the system. */
 #include "base/memory.h"
+#include "base/buf.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,12 +52,36 @@ uint64_t memory_peak(void)
     return getrusage(RUSAGE_SELF, &usage) ? 0 : (uint64_t)usage.ru_maxrss << 10;
 }
 
-void memory_release(void *array, size_t bytes)
+/* Returns the bytes of the whole pages in an array and sets *before to those before the first. */
+static size_t whole_pages(const void *array, size_t bytes, size_t *before)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t before = (page - (uintptr_t)array % page) % page;
-    if (bytes >= before + page)
-        (void)madvise((char *)array + before, (bytes - before) / page * page, MADV_DONTNEED);
+    *before = (page - (uintptr_t)array % page) % page;
+    return bytes < *before ? 0 : (bytes - *before) / page * page;
+}
+
+void memory_release(void *array, size_t bytes)
+{
+    size_t before;
+    const size_t n = whole_pages(array, bytes, &before);
+    if (n)
+        (void)madvise((char *)array + before, n, MADV_DONTNEED);
+}
+
+void *memory_on_use(size_t bytes)
+{
+    enum { LEAST = 1 << 20 }; /* less is faster cleared at once */
+    const size_t rounded = (bytes + 63) / 64 * 64;
+    char *p = bytes >= LEAST && rounded >= bytes ? aligned_alloc(64, rounded) : NULL;
+    if (!p)
+        return buf_alloc(bytes); /* reports a lack of memory */
+    size_t before;
+    const size_t n = whole_pages(p, rounded, &before);
+    if (madvise(p + before, n, MADV_DONTNEED))
+        return memset(p, 0, rounded); /* as with mlockall() */
+    memset(p, 0, before);
+    memset(p + before + n, 0, rounded - before - n);
+    return p;
 }
 
 const char *memory_text(uint64_t bytes, char text[MEMORY_TEXT])

@@ -1,5 +1,5 @@
-/* memory.h : determines the machine's available memory and this process's peak memory, and gives
- * memory back. */
+/* memory.h : determines the machine's available memory and this process's peak memory, gives memory
+ * back, and allocates memory that is cleared on use. */
 #ifndef MEMORY_H
 #define MEMORY_H
 #include <stddef.h>
@@ -15,6 +15,10 @@ uint64_t memory_peak(void);
 /* Give the whole pages inside an array of buf_alloc() back to the system. They then read as zeros,
  * and take memory again when written. */
 void memory_release(void *array, size_t bytes);
+
+/* As buf_alloc(), but the system clears each page when it is first used, so that pages which stay
+ * unused cost nothing. valgrind takes the array for uninitialised. */
+void *memory_on_use(size_t bytes);
 
 /* Format bytes, as "1.4 GiB". Returns text. */
 enum { MEMORY_TEXT = 24 };

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "check.h"
 #include <fcntl.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <iconv.h>
 #include <poll.h>
@@ -98,6 +99,37 @@ static int pass_up(int rc)
 static void too_much(void)
 {
     CHECK(!buf_alloc(SIZE_MAX - 100) && !buf_alloc(SIZE_MAX / 2), "memory that cannot be");
+    CHECK(!memory_on_use(SIZE_MAX - 10) && !memory_on_use(SIZE_MAX / 2), "pages that cannot be");
+}
+
+static bool all_zero(const uint8_t *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (p[i])
+            return false;
+    return true;
+}
+
+static void test_zeroed(void)
+{
+    static const size_t sizes[] = {0, 1, 4097, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 5000003};
+    mallopt(M_MMAP_THRESHOLD, 1 << 25); /* so that malloc() returns used memory */
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const size_t n = sizes[i];
+        for (int turn = 0; turn < 2; turn++) {
+            uint8_t *p = memory_on_use(n);
+            CHECK(p && (uintptr_t)p % 64 == 0, "%zu bytes at %p", n, (void *)p);
+            CHECK(all_zero(p, n), "turn %d: %zu bytes are not all 0", turn, n);
+            memset(p, 0xa5, n);
+            free(p);
+        }
+    }
+    uint8_t *p = buf_alloc(100000);
+    CHECK(p, "100000 bytes");
+    memset(p, 0xa5, 100000);
+    memory_release(p + 1, 99998);
+    CHECK(p[0] == 0xa5 && p[99999] == 0xa5 && all_zero(p + 4096, 90000), "released pages");
+    free(p);
 }
 
 static void test_memory(void)
@@ -422,6 +454,7 @@ int main(void)
     hear(too_much);
     CHECK(strstr(text, "cannot allocate") && strstr(text, " bytes\n"), "'%s'", text);
     test_memory();
+    test_zeroed();
     test_inet_tcp();
     test_callers();
     alarm(100); /* ends a hanging test */

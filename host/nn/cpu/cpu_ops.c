@@ -1,7 +1,7 @@
 /* cpu_ops.c : fills the CPU's backend table: host memory, and calls that return when done. */
 #include "nn/cpu/cpu_ops.h"
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/memory.h"
 #include "nn/cpu/winograd.h"
 #include "nn/cpu/blas.h"
 #include "vec/vec_isa.h"
@@ -49,10 +49,11 @@ static size_t cpu_real_bytes(const void *ctx)
     return sizeof(real);
 }
 
+/* A model has memory for the largest batch, which a short training may never see. */
 static void *cpu_alloc(void *ctx, size_t bytes)
 {
     (void)ctx;
-    return buf_alloc(bytes);
+    return memory_on_use(bytes);
 }
 
 static void cpu_free(void *ctx, void *p)
