@@ -91,8 +91,8 @@ NC_API const char *nc_version(void);
 NC_API int nc_version_number(void);
 
 /* Options of a communicator, the same on all ranks. Strings are spelled as in `narrowcast train
- * --help`, and NULL selects the default. Start from nc_options_default(). Later versions may append
- * fields, and accept programs with fewer. */
+ * --help`, and NULL selects the default: format e5m2 and scale none, unlike train. Start from
+ * nc_options_default(). Later versions may append fields, and accept programs with fewer. */
 struct nc_options {
     size_t size;            /* sizeof(struct nc_options) in the caller's build */
     const char *format;     /* fp32 fp16 bf16 e5m2 e4m3 e4m3fn e3m0, eXmY, eXmYfn or eXmYf */

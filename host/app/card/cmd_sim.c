@@ -41,7 +41,7 @@ static const struct opt_command command = {
              "simulation runs as narrowcast-sim, which `make sim` builds.\n\n"
              "Packets are described in hls/card/packet.def, the registration of a job in "
              "hls/card/simlink.h and hls/card/regs.def.",
-    .examples = "  # the RTL, about 60,000 clocks a second\n"
+    .examples = "  # the RTL\n"
                 "  build/narrowcast sim --listen 127.0.0.1:4711\n"
                 "  # a faster card in plain C that loses, repeats and reorders packets\n"
                 "  build/narrowcast sim --listen 127.0.0.1:4711 --engine c --drop 0.05 \\\n"

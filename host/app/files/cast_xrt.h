@@ -24,8 +24,7 @@ int uncast_xrt(struct codes_in *in, int shift, struct file_out *out, const char 
 #define CARD_WORDS_CARD                                                                            \
     "card", "xrt[:BDF]", NULL,                                                                     \
         "The card to use with --on xrt: xrt for the first one, xrt:1 for the second, xrt:65:00.1 " \
-        "for the one at that address of the bus."                                                  \
-        "there."
+        "for the one at that address of the bus."
 #define CARD_WORDS_XCLBIN                                                                         \
     "xclbin", "FILE", NULL,                                                                       \
         "The xclbin to load into the card with --on xrt (see `narrowcast xclbin`). Default: the " \

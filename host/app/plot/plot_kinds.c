@@ -186,7 +186,7 @@ const struct plot_kind plot_kinds[] = {
      .report = true,
      .row = plot_exponent_range_row},
     {.name = "shift",
-     .about = "shift of each layer in binades, one colour per file, of " STATS,
+     .about = "shift of each layer in binades in the last step, one colour per file, of " STATS,
      .title = "Shift by layer",
      .wants = STATS " with a codec that casts",
      .x = "layer",
@@ -195,7 +195,9 @@ const struct plot_kind plot_kinds[] = {
      .report = true,
      .row = plot_shift_row},
     {.name = "underflow",
-     .about = "share of each layer's gradients that underflow to 0, one colour per file, of " STATS,
+     .about =
+         "share of each layer's gradients that underflow to 0 in the last step, one colour per "
+         "file, of " STATS,
      .title = "Gradients that underflow to 0, by layer",
      .wants = STATS " with a codec that casts",
      .x = "layer",

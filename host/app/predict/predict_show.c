@@ -147,7 +147,7 @@ static int print_steps(const struct predict *p)
 {
     struct cost cost;
     int rc = 0;
-    printf("\nalgorithms with the same rounding, %s\n", p->formats.word[0]);
+    printf("\nrounds of messages, %s\n", p->formats.word[0]);
     print_head(p, NULL, "");
     printf("\n");
     for (int r = 0; r < p->n_ranks; r++) {
