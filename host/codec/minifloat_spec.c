@@ -323,6 +323,10 @@ static int refuse_format(const char *option, const char *word)
 
 static int read_other(const char *option, const char *word, struct mf_fmt *out)
 {
+    if (strcasecmp(word, "e4m3") == 0)
+        return ERR(-EINVAL,
+                   "unknown %s \"%s\": need e4m3fn (to 448, other programs' E4M3) or e4m3 (to 240)",
+                   option, word);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcasecmp(word, others[i][0]) == 0)
             return codec_format_parse(option, others[i][1], out);

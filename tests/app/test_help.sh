@@ -96,7 +96,8 @@ for old in 'model --help' 'sim --model c --counters 127.0.0.1:1'; do
 done
 if "$n" --help | grep -q '^  model' || "$n" sim --help | grep -q -- --model; then fail 'an old name is listed'; fi
 
-says ": did you mean 'e4m3'?" emulate --format E4M3
+says ": did you mean 'e5m2'?" emulate --format E5M2
+says "need e4m3fn (to 448, other programs' E4M3) or e4m3 (to 240)" emulate --format E4M3
 says ": did you mean 'bf16'?" emulate --out-format bf61
 says ": did you mean 'resnet32'?" emulate --model resnet34
 says ": did you mean 'resnet50'?" predict --network ResNet50

@@ -152,7 +152,7 @@ static void test_refusals(void)
         {"--epochs '': must be a whole number", "x", "--epochs", "", NULL},
         {"--epochs ' 3': must be a whole number", "x", "--epochs", " 3", NULL},
         {"--epochs '3.5': must be a whole number", "x", "--epochs", "3.5", NULL},
-        {"--epochs '99999999999999999999': must be a whole number", "x", "--epochs",
+        {"--epochs '99999999999999999999': must be from -2 to 100", "x", "--epochs",
          "99999999999999999999", NULL},
         {"--bucket-bytes '0': must be from 1", "x", "--bucket-bytes", "0", NULL},
         {"--bucket-bytes '-1': must be a whole number of at least 0", "x", "--bucket-bytes", "-1",

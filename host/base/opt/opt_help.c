@@ -85,6 +85,7 @@ static void write_help(const struct opt_command *cmd, bool shared, FILE *to)
     if (cmd->shared)
         fprintf(to, "\nOptions of %s: see `narrowcast %s --help`.\n", cmd->shared, cmd->shared);
     fprintf(to, "\nDefaults are in brackets. `--name value` and `--name=value` are equivalent.\n"
+                "The last of a repeated option counts.\n"
                 "`--help WORD` prints only one option, section or row.\n");
     if (cmd->examples)
         fprintf(to, "\nexamples\n%s", cmd->examples);

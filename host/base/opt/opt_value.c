@@ -28,9 +28,11 @@ static int set_int(const struct opt *o, const char *text, int64_t *to)
     char *end;
     errno = 0;
     long long x = strtoll(text, &end, 10);
-    if (isspace((unsigned char)*text) || end == text || *end || errno)
+    if (isspace((unsigned char)*text) || end == text || *end)
         return bad(o, text, "a whole number");
-    TRY(check_range(o, text, (double)x));
+    TRY(check_range(o, text, (double)x)); /* beyond 64 bits x is the nearest number */
+    if (errno)
+        return bad(o, text, "a whole number of 64 bits");
     *to = x;
     return 0;
 }
@@ -41,13 +43,16 @@ static int set_size(const struct opt *o, const char *text, uint64_t *to)
     char *end;
     errno = 0;
     unsigned long long x = strtoull(text, &end, 10);
-    if (!isdigit((unsigned char)*text) || errno) /* strtoull would take "-1" */
+    if (!isdigit((unsigned char)*text)) /* strtoull would take "-1" */
         return bad(o, text, "a whole number of at least 0 (64k, 4M and 1G also work)");
     const char *suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
     int shift = suffix ? 10 * (int)(suffix - suffixes + 1) : 0;
-    if ((*end && (!suffix || end[1])) || x > UINT64_MAX >> shift)
+    if (*end && (!suffix || end[1]))
         return bad(o, text, "a whole number of at least 0 (64k, 4M and 1G also work)");
-    TRY(check_range(o, text, (double)(x << shift)));
+    const bool over = errno || x > UINT64_MAX >> shift;
+    TRY(check_range(o, text, over ? 0x1p64 : (double)(x << shift)));
+    if (over)
+        return bad(o, text, "a number below 2^64");
     *to = x << shift;
     return 0;
 }
