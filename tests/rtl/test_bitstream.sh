@@ -22,12 +22,12 @@ make_it() { BOARDS=${BOARDS:-rtl/ecp5/boards.list} B=$1 "$python" rtl/ecp5/bitst
 refuses 1 'which board?' make_it "$dir" no_such_board
 refuses 77 'no yosys' env PATH="$dir" B="$dir" "$python" rtl/ecp5/bitstream.py lane
 command -v yosys >/dev/null || { echo 'skip: no yosys' && exit $((bad ? 1 : 77)); }
+second=$dir/other
 if [ -z "${NEXTPNR-}" ]; then
     [ -e "$B/ecp5/venv/done" ] || { echo 'skip: no nextpnr-ecp5 (make test, or make bitstream BOARD=lane, loads it)' && exit $((bad ? 1 : 77)); }
     export NEXTPNR=$B/ecp5/venv/bin YOWASP_CACHE_DIR=$B/ecp5/cache
     second=$B # `make test` has built the lane there
 fi
-second=${second-$dir/other}
 
 SEEDS='1 x' refuses 1 'SEEDS="1 x": must be whole numbers' make_it "$dir" lane
 SEEDS='' refuses 1 'must be whole numbers' make_it "$dir" lane
