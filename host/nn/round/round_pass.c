@@ -49,6 +49,17 @@ static const real *round_weight(const struct rounder *r, const real *w)
 #define WEIGHT(w) round_weight(r, w)
 #include "hls/nn/layers.def"
 
+/* A loss's weighted gradient is rounded like a loss's gradient. */
+void round_scale(void *ctx, size_t n, double k, const real *x, real *y)
+{
+    struct rounder *r = ctx;
+    r->below->scale(r->ctx, n, k, x, y);
+    if (x == y)
+        TOP_GRAD_OUT(y, n, 1)
+    else
+        BOTH_OUT(y, n, k != 1)
+}
+
 /* Backends may recompute the ReLU's mask from unrounded values, so gradients of outputs that were
  * rounded to zero are cleared first. */
 void round_batch_norm_backward(void *ctx, const struct nn_batch_norm *f, size_t n, const real *x,
