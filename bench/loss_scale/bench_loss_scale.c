@@ -5,11 +5,13 @@
  * Columns for each scheme, over these steps:
  *     underflow   share of a layer's non-zero activation gradients below the format's smallest
  *                 number before rounding: the layer with most, the median layer, layers above 1 %
- *     lost        share of fp32's non-zero activation gradients that are 0 or below it
- *                 here: the layer with most
+ *     lost        share of fp32's non-zero activation gradients that are 0 here or below the
+ *                 format's smallest number: the layer with most
  *     L2          error of the weights' gradient to fp32's, and to that of a network with fp32
- *                 activation gradients but equally narrow activations and weights
- *     overflowed  passes whose gradients were not finite; the dynamic scale halves until they are
+ *                 activation gradients but equally narrow activations and weights; mean of the
+ *                 finite ones
+ *     overflowed  passes whose gradients were not finite, adaptive: of all training steps. The
+ *                 dynamic scale is halved until they are finite.
  *
  * --layers FILE: lines of step, scheme, index from the loss on, layer, underflow, lost, s, S s. */
 #include "base/buf.h"
@@ -26,7 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAYERS_MAX = 512, LOOKS_MAX = 1024 };
+enum { LAYERS_MAX = 512 };
 
 struct options {
     const char *data, *model, *format, *act, *adaptive, *layers;
@@ -61,14 +63,14 @@ static const struct opt_command command = {
     .alone = true,
 };
 
-/* after two references */
-static const char *const schemes[] = {"fp32", "fp32 errors", "none",    "16",
-                                      "128",  "dynamic",     "adaptive"};
-enum { FP32, FP32_ERRORS, NONE, K16, K128, DYNAMIC, ADAPTIVE, SCHEMES };
+/* two references, then the schemes */
+static const char *const schemes[] = {"fp32", "fp32 act grads", "none",    "16",
+                                      "128",  "dynamic",        "adaptive"};
+enum { FP32, FP32_ACT_GRADS, NONE, K16, K128, DYNAMIC, ADAPTIVE, SCHEMES };
 
 struct sums {
-    double most, median, lost, l2, l2_errors;
-    int above, looks, overflowed;
+    double most, median, lost, l2, l2_act_grads;
+    int above, looks, finite, overflowed; /* finite: looks */
 };
 
 struct bench {
@@ -81,8 +83,8 @@ struct bench {
     struct optim *optim;
     real *w, *grads[2]; /* grads: of the two references */
     size_t n;
-    struct mf_fmt errors; /* of activation gradients */
-    double moving;        /* the dynamic scheme's scale */
+    struct mf_fmt act_grads; /* the format of activation gradients */
+    double moving;           /* the dynamic scheme's scale */
     struct scale_tally fp32[LAYERS_MAX];
     struct sums sums[SCHEMES];
     FILE *layers;
@@ -95,17 +97,18 @@ static int open_scheme(const struct bench *b, int scheme, struct nn_model **out)
     char word[160];
     const char *act = b->o.act ? b->o.act : b->o.format;
     const bool act_exact = !strcmp(act, "fp32");
-    const bool exact = scheme == FP32 || (scheme == FP32_ERRORS && act_exact);
+    const bool exact = scheme == FP32 || (scheme == FP32_ACT_GRADS && act_exact);
     if (act_exact)
         snprintf(word, sizeof word, "error=%s,overflow=inf", b->o.format);
     else
-        snprintf(word, sizeof word, "act=%s,weight=%s%s%s,overflow=inf", act, act,
-                 scheme == FP32_ERRORS ? "" : ",error=", scheme == FP32_ERRORS ? "" : b->o.format);
+        snprintf(
+            word, sizeof word, "act=%s,weight=%s%s%s,overflow=inf", act, act,
+            scheme == FP32_ACT_GRADS ? "" : ",error=", scheme == FP32_ACT_GRADS ? "" : b->o.format);
     TRY(round_spec(word, &rounds));
     TRY(scale_spec(b->o.adaptive, &scale));
     if (scale.kind != SCALE_ADAPTIVE)
         return ERR(-EINVAL, "--adaptive %s: want adaptive[:T,every,A,max]", b->o.adaptive);
-    scale_format(&scale.adaptive.rule, b->errors);
+    scale_format(&scale.adaptive.rule, b->act_grads);
     rounds.below = &nn_cpu;
     const double fixed = scheme == K16 ? 16 : scheme == K128 ? 128 : 0;
     const struct nn_setup setup = {.watched = true,
@@ -119,14 +122,6 @@ static int open_scheme(const struct bench *b, int scheme, struct nn_model **out)
     return 0;
 }
 
-static double below(const struct scale_tally *c, int end)
-{
-    double n = 0;
-    for (int i = 0; i < end && i < TALLY_BINS; i++)
-        n += c->bins[i];
-    return n;
-}
-
 static void look_at_layers(struct bench *b, int step, int scheme, const struct nn_model *m,
                            int least_bin)
 {
@@ -135,8 +130,9 @@ static void look_at_layers(struct bench *b, int step, int scheme, const struct n
     double share[LAYERS_MAX];
     int n = 0;
     for (; n < LAYERS_MAX && nn_model_back(m, n, &back); n++) {
-        const double small = below(back.tally, least_bin), all = below(back.tally, TALLY_BINS),
-                     true_all = below(&b->fp32[n], TALLY_BINS),
+        const double small = tally_below(back.tally, least_bin),
+                     all = tally_below(back.tally, TALLY_BINS),
+                     true_all = tally_below(&b->fp32[n], TALLY_BINS),
                      lost = (back.tally->zero + small - b->fp32[n].zero) / true_all;
         share[n] = all > 0 ? small / all : 0;
         s->lost = fmax(s->lost, lost);
@@ -145,9 +141,8 @@ static void look_at_layers(struct bench *b, int step, int scheme, const struct n
             fprintf(b->layers, "%d\t%s\t%d\t%s\t%.6g\t%.6g\t%g\t%g\n", step, schemes[scheme], n,
                     back.name, share[n], lost, (double)back.own, (double)back.carried);
     }
-    measure_median(share, (size_t)n); /* sorts */
+    s->median += measure_median(share, (size_t)n); /* sorts */
     s->most = fmax(s->most, share[n - 1]);
-    s->median += share[n / 2];
 }
 
 static double l2_to(const real *a, const real *b, size_t n)
@@ -158,6 +153,19 @@ static double l2_to(const real *a, const real *b, size_t n)
         all += (double)b[i] * (double)b[i];
     }
     return sqrt(apart / all);
+}
+
+/* Return false if the gradients are not finite. */
+static bool add_l2(const struct bench *b, int scheme, const real *grads, struct sums *s)
+{
+    const double l2 = l2_to(grads, b->grads[FP32], b->n);
+    s->looks++;
+    if (!isfinite(l2))
+        return false;
+    s->finite++;
+    s->l2 += l2;
+    s->l2_act_grads += scheme == FP32 ? 0 : l2_to(grads, b->grads[FP32_ACT_GRADS], b->n);
+    return true;
 }
 
 static void pass(const struct bench *b, struct nn_model *m)
@@ -185,17 +193,11 @@ static int look(struct bench *b, int step, int scheme, int least_bin)
         pass(b, m);
     }
     struct nn_back back;
-    if (scheme <= FP32_ERRORS)
+    if (scheme <= FP32_ACT_GRADS)
         memcpy(b->grads[scheme], grads, b->n * sizeof *grads);
     for (int i = 0; scheme == FP32 && i < LAYERS_MAX && nn_model_back(m, i, &back); i++)
         b->fp32[i] = *back.tally;
-    s->looks++;
-    if (isfinite(l2_to(grads, b->grads[FP32], b->n))) {
-        s->l2 += l2_to(grads, b->grads[FP32], b->n);
-        s->l2_errors += scheme == FP32 ? 0 : l2_to(grads, b->grads[FP32_ERRORS], b->n);
-    } else {
-        s->overflowed++;
-    }
+    s->overflowed += !add_l2(b, scheme, grads, s);
     look_at_layers(b, step, scheme, m, least_bin);
     nn_model_close(m);
     return 0;
@@ -207,7 +209,7 @@ static int train(struct bench *b)
     struct scale_choice any;
     struct progress progress;
     TRY(scale_spec("adaptive", &any));
-    scale_format(&any.adaptive.rule, b->errors);
+    scale_format(&any.adaptive.rule, b->act_grads);
     const int least_bin = ilogb(any.adaptive.rule.least) + TALLY_BIAS;
     progress_init(&progress, true);
     for (int step = 0; step < (int)b->o.steps; step++) {
@@ -226,9 +228,7 @@ static int train(struct bench *b)
         real *grads = nn_model_grads(b->trained);
         struct sums *own = &b->sums[ADAPTIVE];
         if (step % b->o.look == 0) {
-            own->looks++;
-            own->l2 += l2_to(grads, b->grads[FP32], b->n);
-            own->l2_errors += l2_to(grads, b->grads[FP32_ERRORS], b->n);
+            (void)add_l2(b, ADAPTIVE, grads, own);
             look_at_layers(b, step + 1, ADAPTIVE, b->trained, least_bin);
         }
         const bool finite = isfinite(l2_to(grads, grads, b->n));
@@ -251,12 +251,12 @@ static void show(const struct bench *b)
            (int)b->o.batch, b->o.adaptive, (int)b->o.look);
     printf("| scheme | layer with most | median layer | layers above 1 %% | most lost to fp32 | L2 "
            "to fp32, "
-           "%% | to fp32 errors, %% | overflowed |\n|---|---|---|---|---|---|---|---|\n");
+           "%% | to fp32 act grads, %% | overflowed |\n|---|---|---|---|---|---|---|---|\n");
     for (int i = 0; i < SCHEMES; i++) {
         const struct sums *s = &b->sums[i];
         printf("| %s | %.3g | %.3g | %.1f | %.3g | %.4g | %.4g | %d |\n", schemes[i], 100 * s->most,
                100 * s->median / s->looks, (double)s->above / s->looks, 100 * s->lost,
-               100 * s->l2 / s->looks, 100 * s->l2_errors / s->looks, s->overflowed);
+               100 * s->l2 / s->finite, 100 * s->l2_act_grads / s->finite, s->overflowed);
     }
 }
 
@@ -267,7 +267,7 @@ static int open_bench(struct bench *b)
     char word[64];
     snprintf(word, sizeof word, "error=%s", b->o.format);
     TRY(round_spec(word, &rounds));
-    b->errors = rounds.of[ROUND_ACT_GRAD].rule.fmt;
+    b->act_grads = rounds.of[ROUND_ACT_GRAD].rule.fmt;
     TRY(dataset_open(b->o.data, 0, &b->data));
     if ((size_t)b->o.batch > b->data->n_train)
         return ERR(-EINVAL, "--batch %d is more than the %zu training images", (int)b->o.batch,

@@ -26,10 +26,7 @@ layers)
     case ${2:-resnet110} in
     resnet110) exec "$B/bench_loss_scale" "${data[@]}" --layers "$B/loss_scale/layers.tsv" ;;
     resnet8 | resnet20) ;;
-    *)
-        echo "loss_scale.sh: '$2': must be resnet110, resnet8 or resnet20" >&2
-        exit 2
-        ;;
+    *) refuse "'$2': must be resnet110, resnet8 or resnet20" ;;
     esac
     for format in e5m2 e4m3 e3m4; do
         "$B/bench_loss_scale" "${data[@]}" --model "$2" --act fp32 --format $format --layers "$B/loss_scale/layers-$2-$format.tsv"
@@ -38,10 +35,7 @@ layers)
     ;;
 --table) only=1 ;;
 sweep) ;;
-*)
-    echo "loss_scale.sh: '${1-}': must be layers, sweep or --table" >&2
-    exit 2
-    ;;
+*) refuse "'${1-}': must be layers, sweep or --table" ;;
 esac
 model=${2:-resnet20} seeds=${3:-1 2 3}
 tsv=$tables/scale-$model.tsv
@@ -63,10 +57,7 @@ resnet8)
     samples=10000 epochs=10 rate=0.1
     scales=$(for format in e5m2 e4m3 e3m4; do printf "$format %s\n" none 128 dynamic adaptive; done)
     ;;
-*)
-    echo "loss_scale.sh: '$model': must be resnet20, resnet56, resnet110 or resnet8" >&2
-    exit 2
-    ;;
+*) refuse "'$model': must be resnet20, resnet56, resnet110 or resnet8" ;;
 esac
 another='SAMPLES EPOCHS RATE'
 . bench/trainings.sh

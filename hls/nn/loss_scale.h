@@ -52,6 +52,15 @@ struct scale_tally {
     uint32_t zero, bins[TALLY_BINS];
 };
 
+/* Return the number of finite values in the bins below `end`. */
+MF_FN double tally_below(const struct scale_tally *c, int end)
+{
+    double n = 0;
+    for (int i = 0; i < end && i < TALLY_BINS - 1; i++)
+        n += c->bins[i];
+    return n;
+}
+
 enum { SCALE_STEPS = 64 }; /* most doublings or halvings of a scale */
 
 /* Return the bin of an fp32, by its bits; -1 for 0. */

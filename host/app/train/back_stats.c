@@ -1,6 +1,5 @@
-/* back_stats.c : writes a line of --stats for each layer of the backward pass. Bins are of unscaled
- * gradients. The scale, a power of two, only shifts them, so they show the underflow with and
- * without it. */
+/* back_stats.c : writes a line of --stats for each layer of the backward pass. Gradients are
+ * counted with their scale, a power of two, so a shift of the bins gives those without it. */
 #include "app/train/back_stats.h"
 #include "app/train/train.h"
 #include "base/jsonl.h"
@@ -9,18 +8,10 @@
 
 enum { LIST_BYTES = TALLY_BINS * 12, SMALL_SHARE = 100 };
 
-static double below(const struct scale_tally *c, int end)
-{
-    double n = 0;
-    for (int i = 0; i < end && i < TALLY_BINS - 1; i++)
-        n += c->bins[i];
-    return n;
-}
-
 static int small_bin(const struct scale_tally *c, double n)
 {
     int bin = 0;
-    while (bin < TALLY_BINS - 2 && below(c, bin + 1) * SMALL_SHARE < n)
+    while (bin < TALLY_BINS - 2 && tally_below(c, bin + 1) * SMALL_SHARE < n)
         bin++;
     return bin;
 }
@@ -48,7 +39,8 @@ static int write_layer(const struct train *t, struct jsonl *j, int i, const stru
     /* --quant rounds values as if multiplied by 2^shift, but stores them without it */
     const int shift = t->round.of[ROUND_ACT_GRAD].rule.shift, lifted = ilogbf(b->carried) + shift;
     const int bin = t->least_exponent + TALLY_BIAS - shift; /* lowest bin without underflow */
-    const double finite = below(c, TALLY_BINS), n = finite + c->zero + c->bins[TALLY_BINS - 1],
+    const double finite = tally_below(c, TALLY_BINS),
+                 n = finite + c->zero + c->bins[TALLY_BINS - 1],
                  some = finite > 0 ? finite : (double)NAN;
     jsonl_begin(j, "stats_back");
     jsonl_uint(j, "step", t->state.step + 1);
@@ -61,8 +53,8 @@ static int write_layer(const struct train *t, struct jsonl *j, int i, const stru
     jsonl_real(j, "given", ldexp((double)b->given, shift));
     jsonl_real(j, "own", (double)b->own);
     jsonl_real(j, "carried", ldexp((double)b->carried, shift));
-    jsonl_real(j, "underflow_unscaled", below(c, bin + lifted) / some);
-    jsonl_real(j, "underflow", below(c, bin) / some);
+    jsonl_real(j, "underflow_unscaled", tally_below(c, bin + lifted) / some);
+    jsonl_real(j, "underflow", tally_below(c, bin) / some);
     jsonl_real(j, "wanted",
                finite > 0 ? ldexp(1, TALLY_BIAS + ilogbf(b->carried) - small_bin(c, finite))
                           : (double)NAN);
