@@ -72,6 +72,9 @@ void pmpi_leave_all(void);
 int pmpi_sum(struct pmpi_comm *c, const struct pmpi_call *call);
 /* For pmpi_end()'s report: sums narrowed, their bytes as fp32, and as codes. */
 void pmpi_counts(unsigned long long *n, unsigned long long *bytes, unsigned long long *code_bytes);
+/* Return the communicator's thread, or NULL. If `begin`, start it first, if possible. It remains
+ * until the communicator is freed. */
+struct pmpi_queue *pmpi_comm_queue(struct pmpi_comm *c, bool begin);
 
 /* ---- pmpi_queue.c ---- */
 
@@ -90,9 +93,6 @@ bool pmpi_queue_later(struct pmpi_queue *q, const struct pmpi_call *call, int ta
 int pmpi_blocking(struct pmpi_comm *c, const struct pmpi_call *call);
 int pmpi_nonblocking(struct pmpi_comm *c, const struct pmpi_call *call, MPI_Request *request);
 int pmpi_persistent(struct pmpi_comm *c, const struct pmpi_call *call, MPI_Request *request);
-/* Return the communicator's thread, or NULL. If `begin`, start it first, if possible. It remains
- * until the communicator is freed. */
-struct pmpi_queue *pmpi_comm_queue(struct pmpi_comm *c, bool begin);
 /* Queue the sum of a started persistent request; forget a freed one. Ignore other requests. */
 void pmpi_started(MPI_Request request);
 void pmpi_forget(MPI_Request request);

@@ -25,7 +25,6 @@ struct pmpi_comm {
     bool refused; /* nc_open() failed: MPI makes the sums */
     struct pmpi_queue *queue;
     struct pmpi_comm *next;
-    atomic_bool is_gone; /* freed by the program */
 };
 
 static struct {
@@ -78,15 +77,6 @@ static bool is_wanted(MPI_Comm comm)
     return lists(comms, name);
 }
 
-/* MPI calls this while it deletes the attribute; no MPI call is allowed here. */
-static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
-{
-    struct pmpi_comm *c = value;
-    (void)comm, (void)key, (void)extra;
-    c->is_gone = true;
-    return MPI_SUCCESS;
-}
-
 /* All ranks call a communicator in the same order, so all create its state in the same call. */
 static struct pmpi_comm *make(MPI_Comm comm)
 {
@@ -122,7 +112,7 @@ static struct pmpi_comm *find(MPI_Comm comm)
 
 void pmpi_comm_begin(void)
 {
-    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &all.key, NULL);
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &all.key, NULL);
 }
 
 /* Returns true if MPI refuses this rank's buffers, or the root. */
@@ -259,7 +249,7 @@ int pmpi_sum(struct pmpi_comm *c, const struct pmpi_call *call)
     return result;
 }
 
-static void wait_for(struct pmpi_comm *c)
+static void finish_calls(struct pmpi_comm *c)
 {
     pmpi_queue_close(c->queue);
     inside++;
@@ -270,7 +260,7 @@ static void wait_for(struct pmpi_comm *c)
 
 static void close_one(struct pmpi_comm *c)
 {
-    wait_for(c);
+    finish_calls(c);
     inside++;
     for (int i = 0; i < c->n_lengths; i++)
         nc_close(c->lengths[i].nc);
@@ -302,7 +292,7 @@ void pmpi_leave(MPI_Comm comm)
 void pmpi_leave_all(void)
 {
     for (struct pmpi_comm *c = all.first; c; c = c->next)
-        wait_for(c);
+        finish_calls(c);
 }
 
 struct pmpi_queue *pmpi_comm_queue(struct pmpi_comm *c, bool begin)
