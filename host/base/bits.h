@@ -1,4 +1,4 @@
-/* bits.h : converts floats to their bits and back. */
+/* bits.h : converts floats to their bits and back, and rounds logarithms. */
 #ifndef BITS_H
 #define BITS_H
 #include <stdint.h>
@@ -27,6 +27,15 @@ static inline uint64_t double_bits(double x)
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
+}
+
+/* Return the least k with 2^k >= n. */
+static inline int log2_up(int n)
+{
+    int log2 = 0;
+    while ((int64_t)1 << log2 < n)
+        log2++;
+    return log2;
 }
 
 #endif

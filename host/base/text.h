@@ -29,6 +29,12 @@ int text_printable(const char *at);
  * invalid UTF-8 becomes '?'. */
 void text_clean(char *text);
 
+/* Return the value of a lower-case hexadecimal digit; -1 if it is none. */
+static inline int text_hex(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 /* ---- numbers with a decimal point, whatever locale the program has set ---- */
 
 /* as strtod() */

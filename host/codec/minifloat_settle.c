@@ -1,4 +1,5 @@
 /* minifloat_settle.c : settles a minifloat codec for P ranks and an algorithm. */
+#include "base/bits.h"
 #include "base/err.h"
 #include "codec/codec_minifloat.h"
 
@@ -29,14 +30,6 @@ static bool prefers_exact(const struct minifloat *m)
 {
     return fits_exact(m->sum.in, m->sum.n_ranks) &&
            (m->sum.in.m <= 10 || m->scale == CODEC_APS_TIGHT);
-}
-
-static int log2_up(int n)
-{
-    int log2 = 0;
-    while ((int64_t)1 << log2 < n)
-        log2++;
-    return log2;
 }
 
 static const char *list_rules(const struct vec_sum *sum, const struct codec_adder *by,

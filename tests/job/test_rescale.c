@@ -81,7 +81,7 @@ struct slow_job {
     bool one_scale; /* aps without --rescale */
 };
 
-static int log2_up(long double x)
+static int exponent_up(long double x)
 {
     int e;
     return frexpl(x, &e) == 0.5L ? e - 1 : e;
@@ -116,7 +116,7 @@ static void slow_layer(struct slow_job *s, size_t at, size_t n, size_t pos, size
     memset(mean, 0, n * sizeof *mean);
     if (most == 0)
         return;
-    int f = bias - log2_up(most * (s->one_scale ? s->n_ranks : s->group)), again = 0;
+    int f = bias - exponent_up(most * (s->one_scale ? s->n_ranks : s->group)), again = 0;
     most = 0;
     for (size_t i = 0; i < n; i++) {
         const int first = first_of(s, pos + i, n_bucket, s->group);
@@ -130,7 +130,7 @@ static void slow_layer(struct slow_job *s, size_t at, size_t n, size_t pos, size
         }
     }
     if (!s->one_scale && most > 0)
-        again = bias - log2_up(most * n_groups);
+        again = bias - exponent_up(most * n_groups);
     for (size_t i = 0; i < n; i++) {
         for (int g = 0; g < n_groups; g++)
             column[g] = slow_dec(s->acc.f, slow_enc(&s->acc, ldexpl(codes[g][i], again), MF_NEAREST,

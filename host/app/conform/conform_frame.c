@@ -3,6 +3,7 @@
 #include "app/conform/conform.h"
 #include "base/crc.h"
 #include "base/err.h"
+#include "base/text.h"
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,22 +19,15 @@ bool conform_number(const char *text, uint64_t *to)
     return bits ? *end == '"' : end > text;
 }
 
-static int digit(char c)
-{
-    static const char digits[] = "0123456789abcdef";
-    const char *at = c ? strchr(digits, c) : NULL;
-    return at ? (int)(at - digits) : -1;
-}
-
 int conform_bytes(const char *text, uint8_t *to, size_t most)
 {
     size_t n = 0;
     if (!text || *text != '"')
         return -1;
     for (const char *at = text + 1; *at != '"'; at += 2) {
-        if (n == most || digit(at[0]) < 0 || digit(at[1]) < 0)
+        if (n == most || text_hex(at[0]) < 0 || text_hex(at[1]) < 0)
             return -1;
-        to[n++] = (uint8_t)(digit(at[0]) << 4 | digit(at[1]));
+        to[n++] = (uint8_t)(text_hex(at[0]) << 4 | text_hex(at[1]));
     }
     return (int)n;
 }
@@ -45,7 +39,7 @@ size_t conform_words(const char *text, uint32_t *to, size_t most)
     if (!text || *text != '"')
         return 0;
     for (text++; *text != '"'; text = end + (*end == ' ')) {
-        if (n == most || digit(*text) < 0)
+        if (n == most || text_hex(*text) < 0)
             return 0;
         to[n++] = (uint32_t)strtoul(text, &end, 16);
     }

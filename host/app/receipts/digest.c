@@ -1,5 +1,6 @@
 /* digest.c : computes SHA-256 digests and Merkle roots. */
 #include "app/receipts/digest.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static void begin(struct digest *d)
 
 int digest_open(struct digest **out)
 {
-    struct digest *d = calloc(1, sizeof *d);
+    struct digest *d = buf_alloc(sizeof *d);
     if (!d)
         return -ENOMEM;
     d->ctx = EVP_MD_CTX_new();

@@ -1,6 +1,7 @@
 /* receipt_line.c : writes, reads and checks the lines of --receipts. */
 #include "app/receipts/receipt_line.h"
 #include "base/err.h"
+#include "base/text.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,11 +74,6 @@ int receipt_write(const struct receipt *r, struct jsonl *to, char *text)
     return jsonl_end(to);
 }
 
-static int digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool get(const struct jsonl_in *in, struct receipt *r, enum receipt_kind kind, bool layers)
 {
     const size_t bytes = layers ? RECEIPT_LAYER * (size_t)r->n_layers : DIGEST_BYTES;
@@ -89,7 +85,7 @@ static bool get(const struct jsonl_in *in, struct receipt *r, enum receipt_kind 
     for (int i = 0; i < ranks_of(r, kind); i++) {
         uint8_t *to = receipt_at(r, i, kind) + (layers ? DIGEST_BYTES : 0);
         for (size_t k = 0; k < bytes; k++, at += 2) {
-            const int high = digit(at[0]), low = high < 0 ? -1 : digit(at[1]);
+            const int high = text_hex(at[0]), low = high < 0 ? -1 : text_hex(at[1]);
             if (low < 0)
                 return false;
             to[k] = (uint8_t)(high << 4 | low);
@@ -168,7 +164,7 @@ static int take_line(struct rooting *r)
 {
     if (jsonl_in_is(&r->in, "options") && !r->options) {
         r->options = strdup(r->in.line);
-        return r->options ? 0 : -ENOMEM;
+        return r->options ? 0 : ERR(-ENOMEM, "cannot allocate %zu bytes", strlen(r->in.line));
     }
     if (receipt_number(&r->in, "epoch") != r->epoch)
         return 0;

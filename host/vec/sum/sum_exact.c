@@ -9,14 +9,6 @@ static float power_of_two(int exp)
     return float_of((uint32_t)(127 + exp) << 23);
 }
 
-static int log2_up(int n)
-{
-    int log2 = 0;
-    while ((int64_t)1 << log2 < n)
-        log2++;
-    return log2;
-}
-
 /* The half has bias 15. inf and nan become those of a half. */
 static uint32_t half_of(struct mf_fmt f, uint32_t code)
 {
