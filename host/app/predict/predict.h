@@ -96,7 +96,7 @@ struct predict_rates {
 /* Reads the lines of bench_cast, bench_allreduce and predict --json. Skips other lines. */
 int predict_rates_read(const char *path, struct predict_rates *out);
 
-/* Return name and speed as bench_cast prints them. */
+/* Return a name that predict_rates_read() takes like bench_cast's, and the speed in GB/s. */
 const char *predict_row_name(const struct predict_rate_row *row, char name[PREDICT_WORD]);
 double predict_row_gbs(const struct predict_rate_row *row);
 

@@ -22,14 +22,14 @@ static bool format_of(const char *word, size_t length, struct mf_fmt *out)
  *
  *     "fp32 -> FMT", "FMT -> fp32"     bytes of fp32
  *     "FMT += FMT nearest"             addends, 2 of 3 bytes moved
- *     "8 ranks FMT, exact -> FMT"      bytes of addends */
+ *     "8 ranks FMT, ..."               bytes of addends; blocks ("... -> FMT:32") have no row */
 static bool row_of(const char *name, enum predict_kind *kind, struct mf_fmt *fmt, double *counts)
 {
     const char *arrow = strstr(name, " -> "), *plus = strstr(name, " += ");
     *counts = 1;
     if (!strncmp(name, "8 ranks ", 8)) {
         *kind = PREDICT_SUM;
-        return format_of(name + 8, strcspn(name + 8, ","), fmt);
+        return !strchr(name, ':') && format_of(name + 8, strcspn(name + 8, ","), fmt);
     }
     if (plus) {
         *kind = PREDICT_ADD;
@@ -152,7 +152,9 @@ int predict_rates_write(const struct predict_rates *r)
         jsonl_real(&j, "gbs", predict_row_gbs(&r->rows[i]));
         TRY(jsonl_end(&j));
     }
-    for (int i = 0; i < 2 && r->port_s[i] > 0; i++) {
+    for (int i = 0; i < 2; i++) {
+        if (!(r->port_s[i] > 0))
+            continue;
         jsonl_begin(&j, "port");
         jsonl_text(&j, "to", i ? "card" : "ranks");
         jsonl_real(&j, "gbs", 1e-9 / r->port_s[i]);
