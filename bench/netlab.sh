@@ -13,15 +13,15 @@ usage: netlab.sh [-n NODES] [-s SLOTS] [-r RATE] [-b BURST] [-q QUEUE] [-m MTU] 
   -n NODES   how many nodes, 1 to 200 [4]
   -s SLOTS   ranks that mpirun may place on a node [1]
   -r RATE    of every node's port, each way, as tc has it (100mbit, 1gbit, 2.5gbit), or none [1gbit]
-  -b BURST   what a port that has been quiet lets pass at once, at any rate [128kb]
-  -q QUEUE   what a port holds before it drops [512kb]
+  -b BURST   bytes that an idle port passes at any rate [128kb]
+  -q QUEUE   bytes that a port holds before it drops packets [512kb]
   -m MTU     of all interfaces [1500]
 
-COMMAND runs at the "head", which hangs on the same switch by a port without limit: where a reduction in the switch would
-be. Its environment tells about the nodes:
+COMMAND runs on the "head", which is attached to the same switch without a limit, like a card in the switch. Its
+environment has
 
-  $NETLAB_HOSTS     their addresses: 10.77.0.1 10.77.0.2 ...; the head has 10.77.0.254
-  $NETLAB_MPI       options for mpirun: the nodes as hosts; between them TCP, which the environment says
+  $NETLAB_HOSTS     the nodes' addresses: 10.77.0.1 10.77.0.2 ...; the head has 10.77.0.254
+  $NETLAB_MPI       options for mpirun: the nodes as hosts. Variables of Open MPI select TCP between them.
   netlab-exec ADDRESS COMMAND...     runs a command on a node (a shell reads its words)
 
   bench/netlab.sh -n 4 -r 1gbit -- bash -c 'mpirun $NETLAB_MPI -np 4 build/bench_allreduce --sizes 4M:64M'
@@ -61,7 +61,7 @@ is "$slots" '[1-9][0-9]{0,3}' 'a number of ranks on a node, from 1 on, as -s 2'
 is "$rate" 'none|[0-9]+([.][0-9]+)?[kmg]?bit' 'a rate, as -r 100mbit, or none'
 is "$burst" '[1-9][0-9]*[km]?b' "bytes, as -b 16kb"
 is "$queue" '[1-9][0-9]*[km]?b' "bytes, as -q 512kb"
-is "$mtu" '[1-9][0-9]{2,4}' 'bytes of a frame, from 100 on, as -m 9000'
+is "$mtu" '[1-9][0-9]{2,4}' 'bytes, from 100 on, as -m 9000'
 
 # --- outside: enter the namespaces and run this script again ---
 if [ -z "${NETLAB_INSIDE-}" ]; then
@@ -80,7 +80,7 @@ mount -t tmpfs netlab /run
 mount -t tmpfs netlab /dev/shm # Open MPI names its segments by host and process id, which repeat in every netlab
 dir=/run/netlab
 mkdir -p $dir /run/netns
-hostname head 2>/dev/null || sysctl -qw kernel.hostname=head || skip "this user may not name hosts, which MPI tells nodes apart by"
+hostname head 2>/dev/null || sysctl -qw kernel.hostname=head || skip "this user may not set host names, by which MPI distinguishes nodes"
 ip link set lo up
 # The same congestion control on all nodes.
 tcp=net.ipv4.tcp_congestion_control=cubic

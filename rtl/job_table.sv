@@ -1,6 +1,7 @@
 // job_table: stores jobs' settings, fixed while a job runs. A commit starts a job with all staged
-// values, or stops it; busy_o lasts until its slots are cleared. A start is refused if the job
-// runs, a stop is in progress, or ranks or slots are out of range or overlap another job's.
+// values, or stops it; busy_o lasts until its slots are cleared. Both are refused if the index is
+// out of range or a stop is in progress; a start if the job runs, or if ranks or slots are out of
+// range or overlap another job's; a stop if the job does not run.
 // Comparison takes three clocks: sums and ranges, all jobs' slots, the verdict.
 module job_table #(
   parameter int Jobs  = nc_pkg::CARD_JOBS,
@@ -24,7 +25,7 @@ module job_table #(
   input  logic [31:0]      group_ip_i,       // outside 224.0.0.0/4: no multicast group
   input  logic [15:0]      group_port_i,
   output logic             busy_o,
-  output logic             refused_o,        // the last start was refused
+  output logic             refused_o,        // the last commit was refused
   input  logic             rank_commit_i,    // sets the address of rank_i of job index_i
   input  logic [15:0]      rank_i,
   input  logic [31:0]      ip_i,

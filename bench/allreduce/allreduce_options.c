@@ -4,10 +4,11 @@
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {
     {"algo", "LIST", "direct,ring",
-     "Algorithms, as in `narrowcast train --algo`, separated by commas.", TEXT_AT(algo)},
+     "Algorithms, as in `narrowcast train --algo`, separated by commas; offload-each: offload, but "
+     "near ranks do not add first.",
+     TEXT_AT(algo)},
     {"offload", "WHERE", NULL,
-     "Cards, as in `narrowcast train --offload`, for algorithm offload, or offload-each: each rank "
-     "sends its own frames, although near ranks could add first.",
+     "Cards, as in `narrowcast train --offload`, for algorithms offload and offload-each.",
      TEXT_AT(offload)},
     {"card-slots", "N", "64", "Slots to request from each card. Two formats share a card of 128.",
      INT_AT(slots, 8, 1024)},
@@ -17,7 +18,8 @@ static const struct opt opts[] = {
      "Formats: FORMAT, or FORMAT/OUT where sums are sent back in another format.", TEXT_AT(format)},
     {"out-format", "FORMAT", NULL, "Format of the sums where --format names none: auto.",
      TEXT_AT(out_format)},
-    {"scale", "WORD", NULL, "none, const:K, aps[:G], aps-tight[:G].", TEXT_AT(scale)},
+    {"scale", "WORD", NULL, "none, const:K, aps[:G], aps-tight[:G], quantile:Q[:G].",
+     TEXT_AT(scale)},
     {"sum", "WORD", NULL, "auto, exact, fp32, nearest, kahan, trunc.", TEXT_AT(sum)},
     {"sizes", "FROM:TO", "1k:256M", "Bytes of fp32 per rank: one size or a range.", TEXT_AT(sizes)},
     {"factor", "N", "4", "Factor from one size to the next.", INT_AT(factor, 2, 1024)},

@@ -1,4 +1,4 @@
-# fsdp_comms.py : runs a rank of ddp_hooks.sh: times the communication of FSDP2's step of a transformer with 10.6 million parameters
+# fsdp_comms.py : runs a rank of ddp_hooks.sh: times the communication of FSDP2's step of a transformer with 10.9 million parameters
 # on CPUs: reduce-scatters of gradients and all-gathers of weights, each module's in turn. Needs PyTorch 2.9.
 #     fsdp_comms.py RANK RANKS ADDRESS:PORT [STEPS]
 import os
@@ -74,7 +74,8 @@ class Part(nn.Module):
 
 
 def medians(name, n_steps):
-    """Return the number of parameters, and the slowest rank's seconds for a step's all-gathers, its reduce-scatters and the step."""
+    """Return the number of parameters; the slowest rank's median seconds of all-gathers, reduce-scatters and a step;
+    and the MB that this rank gathered and sent a step, without PyTorch's collectives."""
     kind, reduce_kind, use = COMMS[name]
     whole = Transformer(n_words=256, length=256, width=384, n_layers=6)
     of_blocks = [list(block.parameters()) for block in whole.blocks]
@@ -114,7 +115,7 @@ def main():
         if rank == 0:
             if i == 0:
                 print(f"{n} parameters, {n_ranks} ranks, PyTorch {torch.__version__}, medians of {n_steps} steps")
-                print(f"{'':30} {'all-gathers':>12} {'reduce-scatters':>16} {'step ms':>8} {'bf16 by it: scatters':>21} {'step':>5}  sent MB")
+                print(f"{'':30} {'all-gathers':>12} {'reduce-scatters':>16} {'step ms':>8} {'bf16 / this: scatters':>21} {'step':>5}  sent MB")
             by = f"{bf16[1] / parts[1]:21.2f} {bf16[2] / parts[2]:5.2f}" if bf16 else f"{'':27}"
             print(f"{name:30} {1e3 * parts[0]:12.0f} {1e3 * parts[1]:16.0f} {1e3 * parts[2]:8.0f} {by}  " +
                   " + ".join(f"{mb:.1f}" for mb in sent), flush=True)

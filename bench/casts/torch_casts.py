@@ -50,7 +50,7 @@ def main():
                 speeds.append(bytes_each * n / ms * 1e-6)
                 ratios.append(bytes_each / ms / (8 / copied))
         print(json.dumps({"kind": "gpu", "mib": args.mib, "name": name, "device": torch.cuda.get_device_name(), "gbs": round(statistics.median(speeds), 1),
-                          "ratio": round(statistics.median(ratios), 4), "asked": 0}), flush=True)
+                          "ratio": round(statistics.median(ratios), 4)}), flush=True)
 
 
 main()

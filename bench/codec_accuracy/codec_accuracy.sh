@@ -97,10 +97,7 @@ $name --format $format --scale aps-tight${in#"$format"} --out-format ${name#*,}"
     ranks=16 folder=fashion-mnist kind=idx seeds=${2:-1 2 3}
     common="--conv gemm --train-samples 20000 --batch 128 --epochs 5 --lr 0.1 --momentum 0.9 --weight-decay 1e-4 --schedule cosine --warmup 1"
     ;;
-*)
-    echo "codec_accuracy.sh: '$model': must be resnet8, lenet5, resnet20, mlp or full" >&2
-    exit 2
-    ;;
+*) refuse "'$model': must be resnet8, lenet5, resnet20, mlp or full" ;;
 esac
 
 . bench/trainings.sh

@@ -62,7 +62,7 @@ static uint8_t **open_vectors(int n, size_t bytes)
     uint8_t **list = buf_alloc((size_t)n * sizeof *list);
     for (int i = 0; list && i < n; i++)
         if (!(list[i] = buf_alloc(bytes)))
-            return NULL; /* freed at exit */
+            return NULL; /* never freed: the program ends */
     return list;
 }
 

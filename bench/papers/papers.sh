@@ -24,9 +24,6 @@ case ${1-} in
 fig1 | fig2) part=seen ;;
 fig11) part=phases ;;
 oyama3 | oyama4 | oyama5) part=by_nodes ;;
-*)
-    echo "papers.sh: '${1-}': must be 4 5 6 7 8 resnet18 cpd 9 fig1 fig2 fig6 fig9 fig10 fig11 oyama3 oyama4 oyama5 or oyama11" >&2
-    exit 2
-    ;;
+*) refuse "'${1-}': must be 4 5 6 7 8 resnet18 cpd 9 fig1 fig2 fig6 fig9 fig10 fig11 oyama3 oyama4 oyama5 or oyama11" ;;
 esac
 exec bash "bench/papers/$part.sh" $table "$@"

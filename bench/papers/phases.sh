@@ -12,7 +12,7 @@ export B=${B:-build} NODES=${NODES:-4} REPS=${REPS:-5} LINK=${LINK:-1gbit} RUNS=
 export TABLES=${TABLES:-bench/data}
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
-[ "${1-}" = fig11 ] || { echo "phases.sh: '${1-}': must be a figure: fig11" >&2 && exit 2; }
+[ "${1-}" = fig11 ] || refuse "'${1-}': must be a figure: fig11"
 whole RUNS "$RUNS" 'a number of runs'
 tsv=$TABLES/fig11.tsv svg=$TABLES/fig11.svg said=$B/papers/fig11.json
 

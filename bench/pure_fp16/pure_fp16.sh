@@ -57,10 +57,7 @@ batches) # LARS's rate is 8 at 4096, as in papers/trained.sh
     common="$few $common"
     base=fp32,sgd,256 look_every=4
     ;;
-*)
-    echo "pure_fp16.sh: '$which': must be resnet8, resnet20 or batches" >&2
-    exit 2
-    ;;
+*) refuse "'$which': must be resnet8, resnet20 or batches" ;;
 esac
 ROWS=${ROWS-}
 read -ra asked <<<"${ROWS//$'\n'/ }"

@@ -32,10 +32,7 @@ text)
     data=text:${NARROWCAST_DATA-}/tinyshakespeare/input.txt
     common="--model charlstm --width 0.25 --batch 16 --epochs ${EPOCHS:-8} --lr 0.2 --schedule cosine --warmup 1 --weight-decay 0"
     ;;
-*)
-    echo "sequences.sh: '$kind': must be an4 or text" >&2
-    exit 2
-    ;;
+*) refuse "'$kind': must be an4 or text" ;;
 esac
 
 another=EPOCHS

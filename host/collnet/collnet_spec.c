@@ -93,7 +93,7 @@ static int find_nic(const char *cards)
     return collnet_find_nic(ip, port);
 }
 
-static int read_words(struct collnet_spec *w)
+static int read_spec(struct collnet_spec *w)
 {
     *w = (struct collnet_spec){.cards = word("NARROWCAST_OFFLOAD"),
                                .format = word("NARROWCAST_FORMAT"),
@@ -114,7 +114,7 @@ void collnet_begin(nccl_log *log)
     setup.log = log;
     if (!setup.read) {
         before = err_turn(&lines);
-        setup.on = read_words(&setup.spec) == 0;
+        setup.on = read_spec(&setup.spec) == 0;
         err_turn(before);
     }
     setup.read = true;

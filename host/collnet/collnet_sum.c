@@ -44,7 +44,7 @@ size_t collnet_type(int type, enum collnet_kind *kind)
     }
 }
 
-static struct job_spec words_of(const struct collnet_spec *w, enum collnet_kind kind)
+static struct job_spec spec_of(const struct collnet_spec *w, enum collnet_kind kind)
 {
     struct job_spec spec = {.sums = true,
                             .algo = "offload",
@@ -60,7 +60,7 @@ static struct job_spec words_of(const struct collnet_spec *w, enum collnet_kind 
 
 int collnet_check(const struct collnet_spec *w, enum collnet_kind kind)
 {
-    const struct job_spec spec = words_of(w, kind);
+    const struct job_spec spec = spec_of(w, kind);
     struct codec codec;
     char why[160];
     TRY(codec_parse(&spec.codec, &codec));
@@ -94,7 +94,7 @@ static int open_sum(struct comm *c, const struct job_spec *spec, bool needs_card
 int collnet_sum_open(struct comm *c, const struct collnet_spec *w, enum collnet_kind kind,
                      bool needs_card, struct collnet_sum **out)
 {
-    const struct job_spec spec = words_of(w, kind);
+    const struct job_spec spec = spec_of(w, kind);
     err_hold();
     struct collnet_sum *s = buf_alloc(sizeof *s);
     int rc = comm_agree(c, s ? 0 : -ENOMEM);

@@ -15,7 +15,7 @@
 
 /* Parses specs without communication. Settles *codec: fits it to the algorithm and the number of
  * ranks. j->codec is settled later, when the GPUs are known. near: as find_near() returns it. */
-static int read_words(const struct job_spec *w, int near, struct job *j, struct codec *codec)
+static int read_spec(const struct job_spec *w, int near, struct job *j, struct codec *codec)
 {
     const int n_ranks = comm_n_ranks(j->comm);
     const char *algo = w->algo ? w->algo : "auto";
@@ -54,7 +54,7 @@ static int read_words(const struct job_spec *w, int near, struct job *j, struct 
 }
 
 /* Checks specs, because ranks with different ones would enter different collectives. */
-static int check_same_words(struct job *j, const struct codec *c, const struct job_spec *w)
+static int check_same_spec(struct job *j, const struct codec *c, const struct job_spec *w)
 {
     char text[CODEC_TEXT_BYTES + 192], codec[CODEC_TEXT_BYTES];
     struct text to = text_in(text, sizeof text);
@@ -112,8 +112,8 @@ static int settle(struct job *j, const struct job_spec *spec)
     const int near = find_near(j->comm);
     TRY(near);
     err_hold();
-    TRY(comm_agree(j->comm, read_words(spec, near, j, &codec)));
-    TRY(check_same_words(j, &codec, spec));
+    TRY(comm_agree(j->comm, read_spec(spec, near, j, &codec)));
+    TRY(check_same_spec(j, &codec, spec));
     choose_near(j, near, &codec);
     TRY(job_gpu(j, spec->gpu, spec->layers));
     if (!j->bucket_bytes)

@@ -106,7 +106,7 @@ static const char *device_of(const struct nc_options *o)
     return o->device ? o->device : "cpu";
 }
 
-static struct job_spec words_of(const struct nc_options *o, const char *device)
+static struct job_spec spec_of(const struct nc_options *o, const char *device)
 {
     return (struct job_spec){
         .codec = {.codec = o->codec,
@@ -184,7 +184,7 @@ static int open_block(struct nc *nc, struct nc_block *b)
 {
     const struct opening *a = nc->opening;
     const struct nc_options *o = &a->options;
-    struct job_spec spec = words_of(o, device_of(o));
+    struct job_spec spec = spec_of(o, device_of(o));
     spec.shard = a->shard;
     TRY(job_settle(b->comm, &spec, &b->job));
     err_hold();

@@ -42,7 +42,8 @@ static int read_names(struct offload *o, const char *where)
         if (o->n_cards == OFFLOAD_MAX_CARDS)
             return ERR(-EINVAL, "cannot use more than %d cards: '%s'", OFFLOAD_MAX_CARDS, where);
         if (n >= OFFLOAD_NAME_BYTES)
-            return ERR(-EINVAL, "the name of card '%s' is too long", where);
+            return ERR(-EINVAL, "the name of card '%.*s' is too long: need at most %d characters",
+                       (int)n, at, OFFLOAD_NAME_BYTES - 1);
         memcpy(o->names[o->n_cards], at, n);
         TRY(fpga_check_name(o->names[o->n_cards++]));
         if (!strncmp(at, "xrt", 3) && o->group.ip)
@@ -56,36 +57,37 @@ static int read_names(struct offload *o, const char *where)
     return 0;
 }
 
-static int read_options(struct offload *o, const struct offload_options *words)
+static int read_options(struct offload *o, const struct offload_options *options)
 {
-    char why[WIRE_WHY_BYTES] = "the name of the provider is too long";
+    char why[WIRE_WHY_BYTES];
     uint32_t ip;
-    if (words->xclbin && snprintf(o->xclbin, sizeof o->xclbin, "%s", words->xclbin) >= PATH_MAX)
+    if (options->xclbin && snprintf(o->xclbin, sizeof o->xclbin, "%s", options->xclbin) >= PATH_MAX)
         return ERR(-EINVAL, "the path of the xclbin is too long");
-    TRY(offload_group_parse(words->group, &o->group));
-    TRY(read_names(o, words->where));
-    if (words->slots &&
-        (words->slots < 8 || words->slots > 1024 || words->slots & (words->slots - 1)))
+    TRY(offload_group_parse(options->group, &o->group));
+    TRY(read_names(o, options->where));
+    if (options->slots &&
+        (options->slots < 8 || options->slots > 1024 || options->slots & (options->slots - 1)))
         return ERR(-EINVAL,
                    "cannot request %d slots from a card: need a power of two from 8 to 1024",
-                   words->slots);
-    if (words->local &&
-        (strlen(words->local) >= sizeof o->local || wire_local(words->local, 0, 0, &ip)))
+                   options->slots);
+    if (options->local &&
+        (strlen(options->local) >= sizeof o->local || wire_local(options->local, 0, 0, &ip)))
         return ERR(-EINVAL, "cannot bind to '%s': %sneed an IPv4 address or interface of this host",
-                   words->local, inet_hint(words->local));
-    if (o->group.ip && words->provider && strcmp(words->provider, "socket"))
+                   options->local, inet_hint(options->local));
+    if (o->group.ip && options->provider && strcmp(options->provider, "socket"))
         return ERR(-EINVAL, "only --fabric socket receives multicast groups, not '%s'",
-                   words->provider);
-    if (wire_check(words->provider, why) ||
-        (words->provider && strlen(words->provider) >= sizeof o->provider))
+                   options->provider);
+    if (options->provider && strlen(options->provider) >= sizeof o->provider)
+        return ERR(-EINVAL, "the name of the provider is too long");
+    if (wire_check(options->provider, why))
         return ERR(-EINVAL, "%s", why);
-    if (words->local)
-        memcpy(o->local, words->local, strlen(words->local));
-    if (words->provider)
-        memcpy(o->provider, words->provider, strlen(words->provider));
-    o->slots = words->slots;
-    o->card_deadline_s = words->card_deadline_s > 0 ? words->card_deadline_s : 5;
-    o->deadline_s = words->deadline_s > 0 ? words->deadline_s : 60;
+    if (options->local)
+        memcpy(o->local, options->local, strlen(options->local));
+    if (options->provider)
+        memcpy(o->provider, options->provider, strlen(options->provider));
+    o->slots = options->slots;
+    o->card_deadline_s = options->card_deadline_s > 0 ? options->card_deadline_s : 5;
+    o->deadline_s = options->deadline_s > 0 ? options->deadline_s : 60;
     for (int i = 0; i < o->n_cards; i++)
         o->retry[i].wait_s = 1;
     return 0;
@@ -117,8 +119,8 @@ static int set_near(struct offload *o, const struct vec_sum *sum, int near, bool
     return card_fits(&o->sum, o->n_masters, "ranks", &o->fit);
 }
 
-/* If a card cannot add sums of near ranks (it has no 16 bits, or Narrow=1), each rank sends its
- * codes. */
+/* Opens cards again if one cannot add sums of near ranks (no formats of 16 bits, or built with
+ * Narrow=1). Then each rank sends its codes. */
 static int reach_first(struct offload *o, const struct vec_sum *sum)
 {
     bool cannot = false;
@@ -135,7 +137,7 @@ static int reach_first(struct offload *o, const struct vec_sum *sum)
     return offload_reach_first(o, fmax(open_s, o->card_deadline_s));
 }
 
-/* Rank 0 knows the cards. */
+/* Only rank 0 has reached the cards, so all take its `near`. */
 static int agree_near(struct offload *o, const struct vec_sum *sum)
 {
     int near = o->near;
@@ -143,17 +145,17 @@ static int agree_near(struct offload *o, const struct vec_sum *sum)
     return near == o->near ? 0 : set_near(o, sum, near, false);
 }
 
-int offload_open(struct comm *c, const struct vec_sum *sum, const struct offload_options *words,
+int offload_open(struct comm *c, const struct vec_sum *sum, const struct offload_options *options,
                  struct offload **out)
 {
     struct offload *o = buf_alloc(sizeof *o);
     int rc = o ? 0 : -ENOMEM;
     if (!rc) {
         o->comm = c;
-        rc = set_near(o, sum, words->near, words->group);
+        rc = set_near(o, sum, options->near, options->group);
     }
     if (!rc)
-        rc = read_options(o, words);
+        rc = read_options(o, options);
     if (!rc && comm_rank(c) == 0)
         rc = reach_first(o, sum);
     int agreed = comm_agree(c, rc);
@@ -164,7 +166,7 @@ int offload_open(struct comm *c, const struct vec_sum *sum, const struct offload
     if (!agreed)
         agreed = offload_join(o);
     if (agreed >= 0)
-        agreed = settle_members(o, words->needed);
+        agreed = settle_members(o, options->needed);
     if (agreed < 0) {
         offload_close(o);
         return agreed;

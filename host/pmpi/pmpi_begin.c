@@ -144,7 +144,7 @@ static const char *word_of(const char *name)
     return word && *word ? word : NULL;
 }
 
-static void read_words(void)
+static void read_spec(void)
 {
     double least;
     const bool fine = number("NARROWCAST_LEAST_BYTES", 65536, &least) &&
@@ -165,6 +165,6 @@ static void read_words(void)
 
 const struct pmpi_spec *pmpi_spec(void)
 {
-    pthread_once(&once, read_words);
+    pthread_once(&once, read_spec);
     return &spec;
 }

@@ -1,8 +1,9 @@
 // eth_guard: buffers each frame from the MAC until it is complete, and passes only correct frames
 // for this card to LiteEth (README.md).
-//  ARP: request or answer, Ethernet and IPv4, for our IP, to our MAC or broadcast; 60 bytes pass
-//  IPv4 to our MAC and IP: 20-byte header with a correct checksum, no fragment, no multicast
-//  source, not shorter than the header says:
+//  ARP: request or answer, Ethernet and IPv4, for our IP, to our MAC or broadcast, from no
+//  multicast MAC; 60 bytes pass
+//  IPv4 to our MAC and IP: 20-byte header with a correct checksum, no fragment, a source below
+//  224.0.0.0, not shorter than the header says:
 //    UDP: its length agrees with IP's, at least one byte of payload, checksum correct or 0 (none)
 //    ICMP: an echo request with 1 to 128 bytes of payload and a correct checksum
 //  Bytes after the IP packet are cut off, down to 60 bytes.
@@ -16,7 +17,7 @@ module eth_guard #(
   input  logic [31:0] ip_i,
   input  logic [31:0] in_data_i,
   input  logic        in_last_i,
-  /* verilator lint_off UNUSEDSIGNAL */
+  /* verilator lint_off UNUSEDSIGNAL */     // bit 3 follows from the others
   input  logic [3:0]  in_last_be_i,          // with the last word: one-hot, its last byte
   /* verilator lint_on UNUSEDSIGNAL */
   input  logic        in_error_i,
@@ -59,8 +60,8 @@ module eth_guard #(
 
   // --- ones' complement sums of 16-bit numbers: 0xffff is correct ---
   logic [17:0] ip_sum_q, l4_sum_q;
-  // sum with its carries added; packet's end in the frame, bytes
-  logic [16:0] ip_end, packet_end;
+  logic [16:0] ip_end;                       // IP's sum with its carries added
+  logic [16:0] packet_end;                   // in the frame, bytes
   logic [15:0] l4_bytes;
   logic        ip_right, l4_right, no_sum_q;
   assign l4_bytes   = total_q - 16'd20;
@@ -261,9 +262,10 @@ module eth_guard #(
       if (at_q >= AtW'(5))
         assert (puts_q == (at_q <= end_word ? at_q : end_word + 1'b1)
                 && ends_q == (at_q > end_word));
-      if (end_q && !wrong_q)
+      if (end_q && !wrong_q) begin
         assert (last_at_q >= AtW'(10) && {last_at_q, last_byte_q} + 17'd1 >= end_at);
-      if (end_q && !wrong_q) assert (puts_q == end_word + 1'b1 && ends_q);
+        assert (puts_q == end_word + 1'b1 && ends_q);
+      end
     end
   end
 `endif

@@ -246,7 +246,7 @@ static int dies(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* The run must not succeed within n ms. */
+/* Prints the state of a run after at most n ms. */
 static int fails(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);

@@ -237,9 +237,9 @@ struct narrowed {
     double classifier; /* factor on its weights: a small one makes small gradients */
 };
 
-/* Runs a second pass up to the losses' gradients and scales them: each value is one of the format's,
- * and with scales close to the wide gradient. Layers overwrite gradients, so a whole pass would
- * leave others in their place. */
+/* Runs a second pass up to the losses' gradients, and scales them. Each value must be one of the
+ * format's, and with scales close to the wide gradient. A whole pass would leave the gradients of
+ * other layers in their place. */
 static void check_heads(const struct narrowed *of, struct nn_model *wide, struct nn_model *m,
                         const struct round_rule *r)
 {

@@ -35,7 +35,7 @@ static void check_width(const char *name, double width)
     CHECK(graph_by_name(&full, name, 10) == 0 && graph_by_name(&m, name, 10) == 0, "%s", name);
     CHECK(m.n_nodes == full.n_nodes && m.n_params == full.n_params, "%s: %d nodes, %d params", name,
           m.n_nodes, m.n_params);
-    const bool even = !strcmp(name, "caffenet") || !strcmp(name, "alexnet");
+    const bool even = !strcmp(name, "caffenet") || !strcmp(name, "vgg19");
     int n_checked = 0;
     for (int i = 1; i < m.n_nodes; i++) {
         const struct layer_kind *kind = full.nodes[i].kind;
@@ -200,6 +200,7 @@ int main(void)
         check_width("lenet5", widths[i]);
         check_width("mlp", widths[i]);
         check_width("caffenet", widths[i]);
+        check_width("vgg19", widths[i]);
         check_width("googlenet", widths[i]);
         check_width("bn-inception", widths[i]);
     }

@@ -1,5 +1,4 @@
-/* checkpoint.c : moves sections of a run between all ranks and the file of rank 0, piece by piece.
- */
+/* checkpoint.c : moves sections of a run, in pieces, between all ranks and rank 0's file. */
 #include "app/train/checkpoint.h"
 #include "app/train/checkpoint_file.h"
 #include "app/train/checkpoint_section.h"
@@ -23,7 +22,7 @@ int checkpoint_pieces(const struct train *t, const struct checkpoint_section *s)
 }
 
 /* Returns true if the owner moves the section for this rank. */
-static bool is_leads(const struct train *t, const struct checkpoint_section *s)
+static bool owner_moves(const struct train *t, const struct checkpoint_section *s)
 {
     return t->owner && s->in_common;
 }
@@ -84,7 +83,7 @@ static int kit_init(struct kit *k, const struct train *t, bool saves)
     for (int i = 0; i < checkpoint_n_sections; i++) {
         const struct checkpoint_section *s = &checkpoint_sections[i];
         const size_t bytes = s->bytes(t);
-        if (bytes > most && !is_leads(t, s) && (!saves || t->rank == 0 || s->per_rank))
+        if (bytes > most && !owner_moves(t, s) && (!saves || t->rank == 0 || s->per_rank))
             most = bytes;
     }
     k->piece = buf_alloc(most);
@@ -113,7 +112,7 @@ static void write_piece(struct saving *f, const uint8_t *piece, size_t bytes)
         f->rc = checkpoint_out_put(&f->out, piece, bytes);
 }
 
-/* A section of a part for each rank has one piece. */
+/* A section with one part per rank has one piece. */
 static int save_piece(struct train *t, const struct checkpoint_section *s, int i, uint8_t *piece,
                       struct saving *f)
 {
@@ -197,7 +196,7 @@ static int load_section(struct train *t, const struct checkpoint_section *s, uin
                         struct file_in *in)
 {
     int rc = 0;
-    for (int i = 0; i < checkpoint_pieces(t, s) && s->bytes(t) && !is_leads(t, s); i++)
+    for (int i = 0; i < checkpoint_pieces(t, s) && s->bytes(t) && !owner_moves(t, s); i++)
         rc = load_piece(t, s, i, piece, in, rc);
     return rc;
 }

@@ -35,17 +35,17 @@ bool train_needs_cpu(const struct train_options *o)
     return train_is_pure(o) && strcmp(o->gemm, "fp32");
 }
 
-struct words {
+struct command_line {
     const struct opt_command *command;
     const struct opt_parsed *parsed;
 };
 
-static bool given(const struct words *w, const char *name)
+static bool given(const struct command_line *w, const char *name)
 {
     return opt_given(w->command, w->parsed, name);
 }
 
-static int check_emulated(const struct train_options *o, const struct words *w)
+static int check_emulated(const struct train_options *o, const struct command_line *w)
 {
     static const char *const names[] = {"deadline",       "card-slots", "card-deadline", "fabric",
                                         "fabric-address", "xclbin",     "trace",         "blocks",
@@ -65,7 +65,7 @@ static int check_emulated(const struct train_options *o, const struct words *w)
     return 0;
 }
 
-static int check_taken(const struct train_options *o, const struct words *w)
+static int check_taken(const struct train_options *o, const struct command_line *w)
 {
     for (int i = 0; i < w->command->n_opts; i++) {
         const char *option = w->command->opts[i].name;
@@ -83,7 +83,7 @@ static int check_taken(const struct train_options *o, const struct words *w)
     return 0;
 }
 
-static int check_run(const struct train_options *o, const struct words *w)
+static int check_run(const struct train_options *o, const struct command_line *w)
 {
     if (o->steps && given(w, "epochs"))
         return ERR(-EINVAL,
@@ -112,7 +112,7 @@ static int check_run(const struct train_options *o, const struct words *w)
     return 0;
 }
 
-static int check_numbers(const struct train_options *o, const struct words *w)
+static int check_numbers(const struct train_options *o, const struct command_line *w)
 {
     const bool pure = train_is_pure(o), on_cpu = !strcmp(o->device, "cpu"),
                on_gpu = !strcmp(o->device, "cuda"), fp32 = !strcmp(o->precision, "fp32"),
@@ -156,7 +156,7 @@ static int check_numbers(const struct train_options *o, const struct words *w)
 
 /* Sharded runs have no codes in a card's format, no norms of whole layers, and no means of all
  * weights. */
-static int check_shard(const struct train_options *o, const struct words *w)
+static int check_shard(const struct train_options *o, const struct command_line *w)
 {
     static const char *const others[] = {"blocks", "stats", "receipts", "node-sum", "rescale"};
     if (!train_is_sharded(o))
@@ -176,7 +176,7 @@ static int check_shard(const struct train_options *o, const struct words *w)
 }
 
 /* Released gradients cannot be added up, dumped or sent later. */
-static int check_releases(const struct train_options *o, const struct words *w)
+static int check_releases(const struct train_options *o, const struct command_line *w)
 {
     const char *keeps = o->micro > 1                 ? "--micro above 1"
                         : given(w, "dump-gradients") ? "--dump-gradients"
@@ -194,7 +194,7 @@ static int check_releases(const struct train_options *o, const struct words *w)
 int train_options_check(const struct opt_command *command, const struct train_options *o,
                         const struct opt_parsed *parsed)
 {
-    const struct words w = {command, parsed};
+    const struct command_line w = {command, parsed};
     TRY(check_run(o, &w));
     TRY(check_numbers(o, &w));
     TRY(check_shard(o, &w));

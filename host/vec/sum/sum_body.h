@@ -43,7 +43,7 @@ static struct lane_fmt body_fmt(const struct vec_sum *sum, enum body_adder adder
 
 /* ---- accumulators of another format (vec_sum.acc): its values include those of the codes ---- */
 
-/* Else vec_plain adds. */
+/* True if acc cannot hold each value of `in`: then vec_plain adds. */
 static bool body_narrows(const struct vec_sum *sum)
 {
     return sum->acc.e && !mf_holds(sum->acc, sum->in);

@@ -1,6 +1,6 @@
 /* sum_exact.h : Plans exact sums of packed codes in one pass, for AVX2, AVX-512 and NEON.
  *
- * A code of e <= 5, m <= 5 becomes a half, then an fp32. The half's bias is always 15; the
+ * A code of 4 or 8 bits with e <= 5 becomes a half, then an fp32. The half's bias is always 15; the
  * resulting wrong power of two is corrected at the end. An fp32 sum is exact up to 24 bits, so the
  * values of P ranks are added in one or two fp32 sums, called windows:
  *

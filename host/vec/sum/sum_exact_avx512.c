@@ -1,4 +1,4 @@
-/* sum_exact_avx512.c : Sums packed codes exactly with AVX-512. sum_exact_avx2.c explains the
+/* sum_exact_avx512.c : Sums packed codes exactly with AVX-512. sum_exact_avx2.h explains the
  * helpers. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
@@ -91,7 +91,7 @@ EXACT_INLINE __m512i round_sums(const struct sum_exact *p, __m512 sum, __mmask16
     return mag;
 }
 
-EXACT_INLINE __m256i round_spec(const struct sum_exact *p, __m512 sum)
+EXACT_INLINE __m256i round_halves(const struct sum_exact *p, __m512 sum)
 {
     __mmask16 negative;
     const __m512i mag = round_sums(p, sum, &negative);
@@ -108,8 +108,8 @@ EXACT_INLINE __m512i join(__m256i low, __m256i high)
 EXACT_INLINE void store_codes(const struct sum_exact *p, const struct floats *sum, uint8_t *codes,
                               size_t n)
 {
-    const __m512i a = join(round_spec(p, sum->x[0]), round_spec(p, sum->x[1]));
-    const __m512i b = join(round_spec(p, sum->x[2]), round_spec(p, sum->x[3]));
+    const __m512i a = join(round_halves(p, sum->x[0]), round_halves(p, sum->x[1]));
+    const __m512i b = join(round_halves(p, sum->x[2]), round_halves(p, sum->x[3]));
     if (p->out_width == 16) {
         const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
         const __m512i second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
@@ -161,7 +161,7 @@ EXACT_INLINE __m256i round_wide(const struct sum_exact *p, const __m512d *sums)
 {
     const __m256i low = _mm256_castps_si256(round_odd(sums[0])),
                   high = _mm256_castps_si256(round_odd(sums[1]));
-    return round_spec(p, _mm512_castsi512_ps(join(low, high)));
+    return round_halves(p, _mm512_castsi512_ps(join(low, high)));
 }
 
 EXACT_INLINE void add_wide(__m512d *sums, __m256i halves)
