@@ -23,6 +23,7 @@ struct pmpi_spec {
     const char *comms;  /* "all", "world", or names separated by commas */
     size_t least_bytes; /* shorter all-reduces pass through */
     double deadline_s;
+    const char *bad; /* variable whose value is no number, or NULL */
     bool on, report;
 };
 /* Read once. `on` is false without NARROWCAST_FORMAT, or if an option is invalid. */

@@ -1,6 +1,7 @@
 /* pmpi_begin.c : reads the environment, and starts and ends narrowing with MPI. */
 #include "pmpi/pmpi.h"
 #include "base/crc.h"
+#include "base/text.h"
 #include <narrowcast.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -51,11 +52,11 @@ void pmpi_begin(void)
         pmpi_comm_begin();
     if (state.on && PMPI_Comm_dup(MPI_COMM_SELF, &state.self) != MPI_SUCCESS)
         state.has_threads = false;
-    else if (!w->on && w->least_bytes > 0)
-        pmpi_say("sums are not narrowed: set NARROWCAST_FORMAT to a format");
+    else if (w->bad)
+        pmpi_say("sums are not narrowed: bad %s \"%s\": need a number above 0", w->bad,
+                 getenv(w->bad));
     else if (!w->on)
-        pmpi_say("sums are not narrowed: NARROWCAST_LEAST_BYTES and NARROWCAST_DEADLINE "
-                 "must be numbers above 0");
+        pmpi_say("sums are not narrowed: set NARROWCAST_FORMAT to a format");
 }
 
 bool pmpi_is_on(void)
@@ -127,15 +128,17 @@ void pmpi_say_once(void *arg, int level, const char *line)
         fprintf(stderr, "narrowcast: %s%s\n", level == NC_LOG_ERROR ? "" : "warning: ", line);
 }
 
-static bool number(const char *name, double fallback, double *out)
+static double number(const char *name, double fallback)
 {
-    const char *word = getenv(name);
+    const char *text = getenv(name);
     char *end;
-    *out = fallback;
-    if (!word || !*word)
-        return true;
-    *out = strtod(word, &end);
-    return end != word && !*end && *out > 0 && *out < 1e18;
+    if (!text || !*text)
+        return fallback;
+    const double x = number_read(text, &end);
+    if (end != text && !*end && x > 0 && x < 1e18)
+        return x;
+    spec.bad = name;
+    return fallback;
 }
 
 static const char *word_of(const char *name)
@@ -146,9 +149,6 @@ static const char *word_of(const char *name)
 
 static void read_spec(void)
 {
-    double least;
-    const bool fine = number("NARROWCAST_LEAST_BYTES", 65536, &least) &&
-                      number("NARROWCAST_DEADLINE", 1e8, &spec.deadline_s);
     spec.format = word_of("NARROWCAST_FORMAT");
     spec.scale = word_of("NARROWCAST_SCALE");
     spec.sum = word_of("NARROWCAST_SUM");
@@ -156,9 +156,10 @@ static void read_spec(void)
     spec.algo = word_of("NARROWCAST_ALGO");
     spec.out_format = word_of("NARROWCAST_OUT_FORMAT");
     spec.comms = word_of("NARROWCAST_COMMS");
-    spec.least_bytes = fine ? (size_t)least : 0;
+    spec.least_bytes = (size_t)number("NARROWCAST_LEAST_BYTES", 65536);
+    spec.deadline_s = number("NARROWCAST_DEADLINE", 1e8);
     spec.report = word_of("NARROWCAST_REPORT");
-    spec.on = spec.format && fine;
+    spec.on = spec.format && !spec.bad;
     if (!spec.comms)
         spec.comms = "all";
 }

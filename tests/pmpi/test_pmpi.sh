@@ -39,7 +39,7 @@ runs 4 ./plain exact "${narrow[@]}" NARROWCAST_COMMS=MPI_COMM
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_LEAST_BYTES=1000000
 [ "$lines" = 'narrowcast: 0 sums narrowed: 0 bytes of codes instead of 0' ] || fail "nothing narrowed: '$lines'"
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_LEAST_BYTES=many
-[[ $lines == *'must be numbers above 0' ]] || fail "LEAST_BYTES=many: '$lines'"
+[[ $lines == *'bad NARROWCAST_LEAST_BYTES "many": need a number above 0' ]] || fail "LEAST_BYTES=many: '$lines'"
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_FORMAT=fp32 NARROWCAST_SCALE= NARROWCAST_ALGO=native
 [[ $lines == 'narrowcast: '[1-9]*' sums narrowed: '* ]] || fail "fp32 by native: '$lines'"
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_FORMAT=e9m9 # MPI adds; rank 0 of the world and of the other half print the reason
