@@ -26,6 +26,43 @@ static const struct {
 #include "hls/card/regs.def"
 };
 
+/* of the process around the card; names that explain themselves are missing */
+static const struct {
+    const char *name, *what;
+} around[] = {
+    {"controllers", "connections and leases that control the card"},
+    {"frames_in", "frames that the card took"},
+    {"busy_us", "microseconds of work"},
+    {"clock_hz", "simulated clocks per second of work; 0: the engine counts none"},
+    {"queue_full", "frames lost because too many waited for the card"},
+    {"lines_left_out", "warnings that were not printed"},
+    {"leases", "hosts that control the card, besides this reader"},
+    {"leases_expired", "hosts that stopped renewing their lease"},
+    {"control_malformed", "control datagrams that were no valid request"},
+    {"control_busy", "control datagrams lost because another was being worked on"},
+    {"datagrams_empty", "datagrams without a frame"},
+    {"datagrams_out_full", "frames lost because too many waited to be sent"},
+    {"datagrams_out_refused", "frames that the system did not send"},
+    {"in_dropped", "frames to the card lost by --drop"},
+    {"in_repeated", "by --dup"},
+    {"in_reordered", "by --reorder"},
+    {"in_delay_full", "lost because too many were delayed"},
+    {"out_dropped", "frames from the card lost by --drop"},
+    {"out_repeated", "by --dup"},
+    {"out_reordered", "by --reorder"},
+    {"out_delay_full", "lost because too many were delayed"},
+    {"tap_asked", "ARP requests sent"},
+    {"tap_full", "packets lost because the interface was full"},
+};
+
+static const char *what_is(const char *name)
+{
+    for (size_t i = 0; i < sizeof around / sizeof *around; i++)
+        if (!strcmp(around[i].name, name))
+            return around[i].what;
+    return "";
+}
+
 static int connect_to(const char *where)
 {
     uint32_t ip;
@@ -128,11 +165,14 @@ static int print_table(struct counts *c)
         printf("%-22s %12llu  %s\n", counters[i].name, (unsigned long long)c->of[i],
                counters[i].what);
     if (c->timed)
-        printf("%-22s %12llu  %s\n%-22s %12llu\n%-22s %12llu\n", "clocks",
+        printf("%-22s %12llu  %s\n%-22s %12llu  %s\n%-22s %12llu  %s\n", "clocks",
                (unsigned long long)c->clocks, "in which the card was busy", "beats_in",
-               (unsigned long long)c->beats_in, "beats_out", (unsigned long long)c->beats_out);
-    for (char *at = c->wire; next_wire(&at, &name, &value);)
-        printf("%-22s %12s\n", name, value);
+               (unsigned long long)c->beats_in, "of frames to the card", "beats_out",
+               (unsigned long long)c->beats_out, "of frames from the card");
+    for (char *at = c->wire; next_wire(&at, &name, &value);) {
+        const char *what = what_is(name);
+        printf("%-22s %12s%s%s\n", name, value, *what ? "  " : "", what);
+    }
     return 0;
 }
 
