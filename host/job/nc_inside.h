@@ -9,6 +9,8 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#define NC_ELEMENTS_MAX ((size_t)1 << 40)
+
 enum nc_type { NC_FP32, NC_FP64, NC_FP16, NC_BF16 };
 
 /* State of one rank: of a block if options.blocks is set (each block is a virtual rank), else of
@@ -90,7 +92,7 @@ int nc_each(struct nc *nc, int (*body)(struct nc *nc, struct nc_block *b));
 /* ---- nc_step.c ---- */
 
 /* Begin a step: check the list of gradients or weights, and that steps scatter. Reports -EINVAL. */
-int nc_step_begin(struct nc *nc, const void *grads, bool scatters);
+int nc_step_begin(struct nc *nc, const void *grads, bool shards, bool gathers);
 
 /* Run the step in this call, or in a thread. Both end the call. */
 int nc_step_run(struct nc *nc, struct nc_report *report);

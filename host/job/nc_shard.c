@@ -30,11 +30,10 @@ int nc_shard(const struct nc *nc, int rank, size_t *at, size_t *n)
     return 0;
 }
 
-/* After nc_enter_between(). If it fails, it ends the call. */
+/* Begin a step within a call (nc_enter_between()). On failure, end the call and return its code. */
 static int begin(struct nc *nc, const void *list, const float *shard, bool gathers)
 {
-    nc->gathers = gathers;
-    int rc = nc_step_begin(nc, list, true);
+    int rc = nc_step_begin(nc, list, true, gathers);
     if (rc == 0 && !shard && nc->shard_room > 0)
         rc =
             ERR(-EINVAL, "cannot use a shard of %zu elements: its pointer is NULL", nc->shard_room);

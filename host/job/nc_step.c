@@ -47,13 +47,14 @@ static int report_step(struct nc *nc, struct nc_report *report)
     return skipped ? 1 : 0;
 }
 
-int nc_step_begin(struct nc *nc, const void *grads, bool scatters)
+int nc_step_begin(struct nc *nc, const void *grads, bool shards, bool gathers)
 {
-    if (nc->shards != scatters)
+    if (nc->shards != shards)
         return ERR(-EINVAL, nc->shards ? "cannot all-reduce: this communicator has shards; call "
                                          "nc_reduce_scatter()"
                                        : "cannot use shards: this communicator has none; set "
                                          "options.shard");
+    nc->gathers = gathers;
     return nc_type_begin(nc, grads);
 }
 
@@ -74,7 +75,7 @@ int nc_step_run(struct nc *nc, struct nc_report *report)
 int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *report)
 {
     TRY(nc_enter_between(nc));
-    const int rc = nc_step_begin(nc, grads, false);
+    const int rc = nc_step_begin(nc, grads, false, false);
     return rc < 0 ? nc_leave_refused(nc, rc) : nc_step_run(nc, report);
 }
 
@@ -111,7 +112,7 @@ int nc_step_start(struct nc *nc)
 int nc_iallreduce(struct nc *nc, const void *grads)
 {
     TRY(nc_enter_between(nc));
-    const int rc = nc_step_begin(nc, grads, false);
+    const int rc = nc_step_begin(nc, grads, false, false);
     return rc < 0 ? nc_leave_refused(nc, rc) : nc_step_start(nc);
 }
 

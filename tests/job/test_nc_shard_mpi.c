@@ -274,8 +274,11 @@ static void check_misuse(void)
     CHECK(nc_reduce_scatter(nc, list, shard, NULL) == -EINVAL &&
               nc_ireduce_scatter(nc, list, shard) == -EINVAL &&
               nc_all_gather(nc, shard, list, NULL) == -EINVAL &&
-              nc_shard(nc, 0, &at, &n) == -EINVAL && at == 7 && n == 7,
-          "no shards");
+              nc_shard(nc, 0, &at, &n) == -EINVAL && at == 7 && n == 7 &&
+              nc_allreduce(nc, list, NULL) == 0 && nc_iall_gather(nc, shard, list) == -EINVAL &&
+              nc_iallreduce(nc, list) == 0 && nc_ready(nc, 0, N_LAYERS) == 0 &&
+              nc_wait(nc, NULL) == 0,
+          "no shards: refused, and all-reduces work after that");
     nc_close(nc);
     o.shard = "fp32";
     nc = open_one(&o, layers, N_LAYERS);
