@@ -205,6 +205,24 @@ void err_release(bool print)
         put(err, error, text);
 }
 
+bool err_has_reason(void)
+{
+    const struct err_lines *err = lines();
+    pthread_mutex_lock(&err_lock);
+    const bool has = !err->held || err->full_of_error;
+    pthread_mutex_unlock(&err_lock);
+    return has;
+}
+
+bool err_had_error(void)
+{
+    const struct err_lines *err = lines();
+    pthread_mutex_lock(&err_lock);
+    const bool had = err->first[0];
+    pthread_mutex_unlock(&err_lock);
+    return had;
+}
+
 struct err_lines *err_turn(struct err_lines *mine)
 {
     struct err_lines *before = err_mine;

@@ -56,6 +56,12 @@ uint64_t err_left_out(void);
 void err_hold(void);
 void err_release(bool print);
 
+/* Return false if lines are held and no error is among them. */
+bool err_has_reason(void);
+
+/* Return true after an error, printed or held, of this process or of err_turn()'s lines. */
+bool err_had_error(void);
+
 /* Held lines. Errors precede warnings, and the first line wins. All zero: nothing is held, and
  * lines go to stderr. */
 struct err_lines {

@@ -80,15 +80,25 @@ struct comm_count comm_counted(const struct comm *c)
     return c->count;
 }
 
-/* The minimum of | rank : -code | names the lowest rank that failed, with its code. */
+/* The minimum of | no line : rank : -code | names the lowest rank that failed, with its code, among
+ * those that hold an error's line. Ranks can fail without one: emulated ranks share a data set, and
+ * only the rank that read it knows why it failed. */
 int comm_agree(struct comm *c, int rc)
 {
-    const uint64_t fine = UINT64_MAX;
-    uint64_t word = rc < 0 ? (uint64_t)c->rank << 32 | (uint32_t)-rc : fine;
+    const uint64_t fine = UINT64_MAX, silent = 1ull << 63;
+    uint64_t word =
+        rc < 0 ? (err_has_reason() ? 0 : silent) | (uint64_t)c->rank << 32 | (uint32_t)-rc : fine;
     TRY(c->ops->reduce(c, COMM_MIN_U64, &word, 1, "agree with all ranks"));
-    const int speaker = word == fine ? 0 : (int)(word >> 32);
-    err_release(c->rank == speaker);
-    return word == fine ? 0 : -(int)(uint32_t)word;
+    if (word == fine) {
+        err_release(c->rank == 0);
+        return 0;
+    }
+    const int agreed = -(int)(uint32_t)word;
+    const bool speaks = c->rank == (int)(word >> 32 & INT32_MAX);
+    if (speaks && word & silent && !err_had_error())
+        (void)ERR(agreed, "failed: %s", strerror(-agreed));
+    err_release(speaks);
+    return agreed;
 }
 
 bool comm_fail(struct comm *c, int code)
