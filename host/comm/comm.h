@@ -32,8 +32,11 @@ enum comm_level {
 int comm_begin(bool many);
 
 /* Return 0 if this thread may call functions of a job, or report -EPERM (COMM_MAIN, not the main
- * thread). MPI must be initialized. */
+ * thread, or MPI_Finalize() was called). MPI must have been initialized. */
 int comm_may_call(void);
+
+/* Return true after MPI_Finalize(). MPI must have been initialized. */
+bool comm_is_finalized(void);
 
 /* Enclose a thread's calls between these two if several threads each have a job. Below COMM_MANY
  * only one thread at a time has the turn. comm_take_turn() returns 0, or reports -EPERM, or -EBUSY

@@ -340,8 +340,8 @@ struct nc_transport {
 NC_API int nc_open_over(const struct nc_transport *transport, const struct nc_options *options,
                         const struct nc_layer *layers, int n_layers, struct nc **out);
 
-/* Leave the job. All ranks call it, after nc_wait(). A process's last nc_close calls MPI_Finalize
- * if nc_open called MPI_Init. Does nothing for NULL or after fork(). */
+/* Leave the job. All ranks call it, after nc_wait() and before MPI_Finalize(). A process's last
+ * nc_close calls that if nc_open called MPI_Init. Does nothing for NULL or after fork(). */
 NC_API void nc_close(struct nc *nc);
 
 /* Abort after a failure in which the other ranks cannot be consulted. Any thread may call it.

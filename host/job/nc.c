@@ -47,8 +47,6 @@ int nc_options_refuse(int rc)
     return ERR(-EINVAL, "cannot use options without a size: start from nc_options_default()");
 }
 
-#define ELEMENTS_MAX ((size_t)1 << 40)
-
 static const char *name_of(const struct nc_layer *l)
 {
     return l->name ? l->name : "?";
@@ -78,7 +76,7 @@ static int copy_layers(const char *device, const struct nc_layer *layers, int n_
     size_t all = 0;
     for (int i = 0; i < n_layers; i++) {
         const size_t n = layers[i].n;
-        if (n > ELEMENTS_MAX || (all += n) > ELEMENTS_MAX)
+        if (n > NC_ELEMENTS_MAX || (all += n) > NC_ELEMENTS_MAX)
             return ERR(-EINVAL,
                        "cannot open layer \"%s\" of %zu elements: all layers together may have at "
                        "most 2^40",
@@ -400,6 +398,11 @@ void nc_close(struct nc *nc)
     if (!nc || getpid() != nc->pid)
         return;
     struct err_lines *before = err_turn(&nc->lines);
+    if (nc->by_mpi && comm_is_finalized()) { /* closing would call MPI */
+        err_warn("nc_close() after MPI_Finalize() closes nothing: call it before");
+        err_turn(before);
+        return;
+    }
     fenv_t fp; /* traps would end the process at the first clock call */
     fp_env_enter(&fp);
     const int gpu = gpu_enter();

@@ -214,6 +214,24 @@ static void test_who_calls(void)
     nc_close(c.nc);
 }
 
+/* Calls after MPI_Finalize() are refused, and nc_close() does not call MPI. */
+static void test_finalized(void)
+{
+    struct caller c = {.comm = MPI_COMM_WORLD};
+    struct nc_options o = nc_options_default();
+    static float x[N_ALL];
+    void *list[N_LAYERS];
+    o.log = take_line;
+    o.log_arg = &c;
+    point(x, sizeof *x, list);
+    CHECK(nc_open_on(&c.comm, &o, layers, N_LAYERS, &c.nc) == 0, "%s", c.lines);
+    MPI_Finalize();
+    CHECK(nc_allreduce(c.nc, list, NULL) == -EPERM && strstr(c.lines, "MPI has been finalized"),
+          "an all-reduce after MPI_Finalize: '%s'", c.lines);
+    nc_close(c.nc);
+    CHECK(strstr(c.lines, "call it before"), "nc_close() after MPI_Finalize: '%s'", c.lines);
+}
+
 int main(void)
 {
     const char *size = getenv("OMPI_COMM_WORLD_SIZE");
@@ -233,6 +251,6 @@ int main(void)
     test_who_calls();
     test_two_threads(half);
     MPI_Comm_free(&half);
-    MPI_Finalize();
+    test_finalized();
     DONE();
 }

@@ -233,13 +233,14 @@ static void finalize(void)
 /* A process that exits within a job does not finalize MPI, so mpirun notices the failure. */
 void comm_mpi_end(void)
 {
-    int ended = 0;
     if (mpi_here.pid != getpid()) /* exit of a forked child */
         return;
     pthread_mutex_lock(&mpi_here.lock);
-    mpilib->Finalized(&ended);
-    if (mpi_here.begun && mpi_here.n_open == 0 && !ended && !mpi_here.no_end)
+    const bool ends = mpi_here.begun && !comm_is_finalized() && !mpi_here.no_end;
+    if (ends && mpi_here.n_open == 0)
         finalize();
+    else if (ends && !err_had_error())
+        err_warn("this process ends without nc_close(), so the job fails");
     pthread_mutex_unlock(&mpi_here.lock);
 }
 
@@ -298,9 +299,18 @@ int comm_begin(bool many)
     return rc < 0 ? rc : (int)comm_mpi_level(level);
 }
 
+bool comm_is_finalized(void)
+{
+    int ended = 0;
+    mpilib->Finalized(&ended);
+    return ended;
+}
+
 int comm_may_call(void)
 {
     int level = MPI_THREAD_SINGLE, is_main = 0;
+    if (comm_is_finalized())
+        return ERR(-EPERM, "cannot call: MPI has been finalized in this process");
     TRY(comm_mpi_check(mpilib->Query_thread(&level), "ask MPI for threads"));
     mpilib->Is_thread_main(&is_main);
     if (comm_mpi_level(level) == COMM_MAIN && !is_main)
