@@ -19,6 +19,8 @@ struct caster {
 
 static int settle(const struct nc_options *o, size_t n, struct caster *c)
 {
+    if (n > NC_ELEMENTS_MAX)
+        return ERR(-EINVAL, "cannot cast %zu elements: at most 2^40", n);
     const struct codec_spec spec = {.codec = o->codec,
                                     .format = o->format,
                                     .scale = o->scale,

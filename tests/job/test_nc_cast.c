@@ -93,6 +93,11 @@ int main(void)
     check_refused(options("e4m3", "aps:32", NULL), 0, "exponents of groups");
     check_refused(options("e4m3", "quantile", NULL), 0, "quantile");
     check_refused(options("e9m9", NULL, NULL), 0, "e9m9");
+    struct nc_options qsgd = nc_options_default();
+    qsgd.codec = "qsgd:4";
+    CHECK(nc_cast(&qsgd, NULL, SIZE_MAX, NULL, NULL) == -EINVAL &&
+              nc_uncast(&qsgd, codes, SIZE_MAX, 1, x) == -EINVAL,
+          "SIZE_MAX elements");
     check_refused(options("e4m3", NULL, NULL), 3, "cannot uncast with scale 3");
     check_refused(options("e4m3", NULL, NULL), NAN, "cannot uncast with scale nan");
     DONE();
