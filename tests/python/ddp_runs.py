@@ -252,6 +252,12 @@ def faults(rank, folder, n_ranks):
         check(False, "a number for a word is taken")
     except TypeError as e:
         check("must be a word" in str(e), f"a number for a word: {e}")
+    for options in ({"blocks": 2**32 + 2}, {"seed": -1}, {"bucket_bytes": 1.5}, {"format": "e4m3\0junk"}):
+        try:
+            nd.State(Known(), **options)
+            check(False, f"{options} is taken")
+        except (TypeError, ValueError) as e:
+            check(str(options[next(iter(options))])[:4] in str(e), f"{options}: {e}")
     try:
         nd.State(Known(), device="cuda")
         check(False, "parameters on the CPU are taken for a GPU's")

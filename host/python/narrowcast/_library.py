@@ -119,5 +119,15 @@ def settings(who: str, options: Dict[str, Any], names: Collection[str] = NAMES) 
             raise TypeError(f"{who} has no option '{name}': those are {', '.join(types)}")
         if isinstance(value, str) != (types[name] is c_char_p):
             raise TypeError(f"option {name}={value!r}: must be a {'word' if types[name] is c_char_p else 'number'}")
-        setattr(words, name, value.encode() if isinstance(value, str) else value)
+        if isinstance(value, str):
+            if "\0" in value:
+                raise ValueError(f"option {name}={value!r}: must not contain a NUL")
+            setattr(words, name, value.encode())
+            continue
+        try:
+            setattr(words, name, value)
+        except TypeError:
+            raise TypeError(f"option {name}={value!r}: must be a whole number") from None
+        if types[name] is not c_double and getattr(words, name) != value:
+            raise ValueError(f"option {name}={value!r}: does not fit {8 * sizeof(types[name])} bits")
     return words
