@@ -6,6 +6,7 @@
 #include "sim/serve.h"
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 
 struct sim_options {
 #define SIM_OPTION(name, metavar, fallback, help, type, c_type, field, min, max) c_type field;
@@ -78,5 +79,9 @@ int main(int argc, char **argv)
     if (o.pcap || o.tap || o.drop > 0 || o.dup > 0 || o.reorder > 0 || o.delay > 0)
         return ERR(1, "--pcap, --tap, --drop, --dup, --reorder and --delay apply to a network: "
                       "they need --listen");
+    struct sockaddr_storage peer;
+    if (getpeername((int)o.fd, (struct sockaddr *)&peer, &(socklen_t){sizeof peer}))
+        return ERR(1, "--fd %d is not a connected socket: cards for all programs need --listen",
+                   (int)o.fd);
     return drive(ops, mm, o.wave, (int)o.fd) < 0;
 }

@@ -23,6 +23,7 @@ refused 'make sim' timeout 20 env PATH=/nowhere ./alone sim --listen 127.0.0.1:0
 refused 'cannot write' timeout 20 "$n" sim --listen 127.0.0.1:0 --engine c --pcap /nowhere/file
 refused 'no clock' timeout 20 "$n" sim --listen 127.0.0.1:0 --engine c --wave card.fst
 refused 'HOST:PORT' timeout 20 "$n" sim --listen here
+refused '--fd 0 is not a connected socket' timeout 20 "$n" sim --engine c --fd 0
 refused '--tap' timeout 20 "$n" sim --listen 127.0.0.1:0 --ip 10.0.0.1
 on_tap() { refused "$1" "$n" sim --listen 127.0.0.1:0 --engine c --tap "$2" --ip "$3" --mac "$4"; }
 for ip in 10.0.0.256 0.0.0.1 127.0.0.1 224.0.0.1 255.255.255.255; do on_tap "'$ip'" nc0 $ip 2:2:2:2:2:2; done
