@@ -13,7 +13,7 @@ void *measure_alloc_pages(size_t bytes, bool small)
     const size_t page = (size_t)2 << 20, rounded = (bytes + page) / page * page;
     void *p = aligned_alloc(page, rounded);
     if (!p) {
-        (void)ERR(-ENOMEM, "cannot allocate %zu bytes: take a smaller --mib", rounded);
+        (void)ERR(-ENOMEM, "cannot allocate %zu bytes: take fewer MiB", rounded);
         return NULL;
     }
     /* only advice: errors do not matter */

@@ -12,9 +12,9 @@ root. Only `make` is installed before that. Prints a line per suite and exits wi
   COMMAND         for sh; make run && make test
   --keep FOLDER   keep the systems in FOLDER/SUITE and use them again; else they are removed at the end
 
-Needs root, debootstrap, git, unshare, 6 GB of disk in /var/tmp (or FOLDER) for each suite, and the archives
+Needs root, debootstrap, git, wget, unshare, setpriv, 6 GB of disk in /var/tmp (or FOLDER) for each suite, and the archives
 http://deb.debian.org and http://archive.ubuntu.com (DEBIAN_MIRROR, UBUNTU_MIRROR). noble needs Ubuntu'\''s
-keyring as well, /usr/share/keyrings/ubuntu-archive-keyring.gpg. A suite that cannot be had is a line.
+keyring as well, /usr/share/keyrings/ubuntu-archive-keyring.gpg. For a suite without keyring or archive it prints one line.
 
   sudo tests/bare.sh trixie -- "make build/tests/test_job_mpi && tests/run.sh build/tests/test_job_mpi"'
 die() { echo "bare.sh: $*" >&2 && exit 2; }
@@ -54,7 +54,7 @@ make_root() {
     touch "$root/made"
 }
 
-# run_in SUITE: runs $command in $root; its processes and mounts end with it
+# run_in: runs $command in $root; its processes and mounts end with it
 run_in() {
     rm -rf --one-file-system "$root/root/narrowcast"
     mkdir -p "$root/root/narrowcast" "$root/etc/ssl/certs"

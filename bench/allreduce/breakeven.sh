@@ -23,7 +23,7 @@ mpirun $NETLAB_MPI -np "$NODES" "$B/bench_allreduce" "$@" --offload udp://10.77.
 
 for word in $rates; do
     rate=${word%:*} NODES=${word#*:}
-    for formats in e5m2,e3m0/e3m0 e3m0/e4m3; do # a card holds two jobs
+    for formats in e5m2,e3m0/e3m0 e3m0/e4m3; do # two jobs of 64 slots share a card of 128
         echo "breakeven.sh: $NODES nodes, $rate, $formats" >&2
         bench/netlab.sh -n "$NODES" -r "$rate" -- bash -c "$at_head" bench --json --label "$rate, $NODES nodes" \
             --sizes "$size" --reps "${REPS:-9}" --algo direct,offload --format "$formats" --scale aps "$@" >>"$json" || exit

@@ -14,7 +14,7 @@
 
 int tally_open(struct tally *t)
 {
-    t->l2 = 0;
+    t->l2 = t->slope = 0;
     return round_off_open(&t->off);
 }
 void tally_close(struct tally *t)
@@ -23,7 +23,7 @@ void tally_close(struct tally *t)
 }
 static void tally_clear(struct tally *t)
 {
-    t->l2 = 0;
+    t->l2 = t->slope = 0;
     round_off_clear(&t->off);
 }
 

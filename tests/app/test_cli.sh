@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # test_cli.sh : tests the subcommands. Bad input gives one line, a non-zero exit status and no
 # partial file.
 set -eu

@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # test_train.sh : tests `narrowcast train` on several ranks: 1 to 4, with `long` also on 6.
 set -eu
 . "$(dirname "$0")/../lib/in_folder.sh"

@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # test_train_conv.sh : tests `train --conv`. `auto` is winograd where the CPU has it, but gemm
 # with --gemm.
 set -eu

@@ -20,7 +20,7 @@ same() {
     [ "$(sum "$1")" = "$(sum "$2")" ] || fail "$3: $1 ended in '$(sum "$1")', $2 in '$(sum "$2")': $(tail -n 1 "$dir/$2.err")"
 }
 
-train cpu 2 --device cpu || fail "cpu: $(tail -n 1 "$dir/cpu.err")"
+train cpu 2 --device cpu --stats "$dir/cpu.stats" || fail "cpu: $(tail -n 1 "$dir/cpu.err")"
 train gpu 2 --device cuda || fail "cuda: $(tail -n 1 "$dir/gpu.err")"
 grep -q '^device: ' "$dir/gpu.err" || fail "no line says which GPU"
 awk -v a="$(loss cpu)" -v b="$(loss gpu)" 'BEGIN { exit !(a > 0 && b > 0 && (a - b) / a < 0.02 && (b - a) / a < 0.02) }' ||
@@ -39,6 +39,7 @@ train first 2 --device cuda --steps 2 --schedule const --save "$dir/ckpt" &&
     train rest 2 --device cuda --schedule const --resume "$dir/ckpt" && train whole 2 --device cuda --schedule const &&
     same whole rest "a resumed run"
 train other 2 --device cpu --schedule const --resume "$dir/ckpt" && fail "a checkpoint of a GPU went on on a CPU"
+grep -q "made with device.* 'cuda', this run has 'cpu'" "$dir/other.err" || fail "on a CPU: $(cat "$dir/other.err")"
 
 for precision in tf32 fp16 bf16; do
     train $precision 1 --device cuda --precision $precision --stats "$dir/$precision.stats" || fail "$precision: $(tail -n 1 "$dir/$precision.err")"
@@ -52,7 +53,6 @@ awk -v a="$(loss swap-cpu)" -v b="$(loss swap)" 'BEGIN { exit !(a > 0 && b > 0 &
     fail "--block swap: loss $(loss swap-cpu) on the CPU, $(loss swap) on the GPU"
 
 train stats 2 --device cuda --stats "$dir/gpu.stats" && same gpu stats "--stats"
-train cpu-stats 2 --device cpu --stats "$dir/cpu.stats"
 network() { sed -n "s/.*stats_network\",\"step\":1,.*\"$2\":\([^,}]*\).*/\1/p" "$dir/$1.stats"; }
 for key in l2 round_off_median cosine; do
     awk -v a="$(network cpu $key)" -v b="$(network gpu $key)" 'BEGIN { exit !(a > 0 && b > 0 && (a - b) / a < 0.1 && (b - a) / a < 0.1) }' ||
@@ -71,7 +71,7 @@ train narrow-cpu 2 --device cpu --quant act=e4m3,weight=e4m3,error=e5m2 --loss-s
 awk -v a="$(loss narrow-cpu)" -v b="$(loss narrow)" 'BEGIN { exit !(a > 0 && b > 0 && (a - b) / a < 0.05 && (b - a) / a < 0.05) }' ||
     fail "--quant: loss $(loss narrow-cpu) on the CPU, $(loss narrow) on the GPU"
 
-refused() {
+refused_gpu() {
     local words=$1
     shift
     train refused 2 "$@" && fail "not refused: $*"
@@ -79,9 +79,9 @@ refused() {
     grep -q "$words" "$dir/refused.err" || fail "$*: $(cat "$dir/refused.err")"
 }
 if [ "$NARROWCAST_CUDA" = "$emu" ]; then
-    EMU_DEVICES=0 refused 'needs a GPU' --device auto --precision fp16
+    EMU_DEVICES=0 refused_gpu 'needs a GPU' --device auto --precision fp16
     EMU_DEVICES=0 train auto 2 --device auto && same cpu auto "auto without a GPU"
-    EMU_MEMORY=1000000 refused memory --device cuda --data synthetic:400,1 --batch 200
+    EMU_MEMORY=1000000 refused_gpu memory --device cuda --data synthetic:400,1 --batch 200
     EMU_DEVICES=2 EMU_NCCL_FAILS=3 train nccl 2 --device cuda --algo direct && fail 'a failed send is not seen'
     grep -q '^narrowcast: gpu: sending codes failed: NCCL says: invalid argument' "$dir/nccl.err" || fail "a failed send: $(cat "$dir/nccl.err")"
     ! grep '^emu:' "$dir/nccl.err" || fail 'a group of NCCL is left open'
@@ -110,11 +110,11 @@ if [ "$NARROWCAST_CUDA" = "$emu" ]; then
     sed 's/HAVE_NN/NO_LAYERS/' "$here/../device/run/library.cu" >"$dir/library.cpp"
     "${compile[@]}" "-I$B/emu/o/copies" "-I$here/emu" "-I$here/.." -shared "$dir/library.cpp" "${objects[@]}" -lpthread -o "$dir/reduces.so" ||
         fail 'a library without layers does not link'
-    NARROWCAST_CUDA=$dir/reduces.so refused 'without cuDNN or cuBLAS' --device cuda
+    NARROWCAST_CUDA=$dir/reduces.so refused_gpu 'without cuDNN or cuBLAS' --device cuda
     NARROWCAST_CUDA=$dir/reduces.so train plain-auto 2 --device auto && same cpu plain-auto 'auto without layers'
     NARROWCAST_CUDA=$dir/reduces.so "$n" info >"$dir/info" 2>&1 || fail "info without layers: $(cat "$dir/info")"
     NARROWCAST_CUDA=$dir/reduces.so mpirun -np 2 "$B/tests/test_gpu_nc_mpi" >"$dir/nc" 2>&1 || fail "sums without layers: $(tail -n 3 "$dir/nc")"
 fi
-refused 'needs --device cuda' --device cpu --precision bf16
-refused 'loss-scale' --device cuda --precision fp16 --loss-scale 3
+refused_gpu 'needs --device cuda' --device cpu --precision bf16
+refused_gpu 'loss-scale' --device cuda --precision fp16 --loss-scale 3
 exit $bad

@@ -51,6 +51,7 @@ for options in '--micro 2 --optimizer lars --trust 0.02 --lr 2' '--nesterov --mo
     same whole rest "$options, resumed"
     same_state "$dir/whole.ck" "$dir/rest.ck" || fail "$options: another checkpoint when resumed"
 done
+# in fp16, the last options: in fp16-pure these scales change no bit in 4 steps
 # shellcheck disable=SC2086
 emulated 2 virtual $options --save "$dir/virtual.ck" && same whole virtual "$options: emulated ranks"
 same_state "$dir/whole.ck" "$dir/virtual.ck" || fail "$options: another checkpoint of emulated ranks"
@@ -94,14 +95,8 @@ if [ "$NARROWCAST_CUDA" = "$B/emu/libnarrowcast_cuda.so" ]; then
 fi
 on 1 auto --device auto && same gpu auto 'auto'
 
-refused() {
-    local words=$1
-    shift
-    # shellcheck disable=SC2086
-    "$program" train $small --device cuda "$@" >"$dir/refused.out" 2>"$dir/refused.err" && fail "not refused: $*"
-    [ "$(grep -c '^narrowcast:' "$dir/refused.err")" = 1 ] || fail "$*: not one line: $(cat "$dir/refused.err")"
-    grep -qF -- "$words" "$dir/refused.err" || fail "$*: $(cat "$dir/refused.err")"
-}
-refused '--gemm e5m10 rounds fp32 products' --gemm e5m10
-refused '--quant act=e4m3 rounds fp32 activations' --quant act=e4m3
+# shellcheck disable=SC2086
+refused '--gemm e5m10 rounds fp32 products' "$program" train $small --device cuda --gemm e5m10
+# shellcheck disable=SC2086
+refused '--quant act=e4m3 rounds fp32 activations' "$program" train $small --device cuda --quant act=e4m3
 exit $bad

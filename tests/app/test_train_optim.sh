@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # test_train_optim.sh : trains with `--optimizer adamw`.
 set -eu
 . "$(dirname "$0")/../lib/in_folder.sh"

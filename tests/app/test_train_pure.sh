@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # test_train_pure.sh : trains with `--precision fp16-pure`. With `long` more optimisers are resumed.
 set -eu
 . "$(dirname "$0")/../lib/in_folder.sh"

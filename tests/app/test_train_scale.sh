@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # test_train_scale.sh : trains with `--loss-scale`: none, 1 and auto are equal where no scale
 # moves.
 set -eu

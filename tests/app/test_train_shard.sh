@@ -16,7 +16,7 @@ kind=optimizer
 same() {
     local p=$1
     shift
-    on "$p" --save whole.ck "$@" >whole 2>&1 || fail "$p ranks, $*: $(tail -n 3 whole)"
+    "$n" emulate --ranks "$p" $common --save whole.ck "$@" >whole 2>&1 || fail "$p ranks, $*: $(tail -n 3 whole)"
     on "$p" --save shard.ck --shard $kind "$@" >shard 2>&1 || fail "$p ranks, --shard $kind $*: $(tail -n 3 shard)"
     [[ -n $(sum_of whole) && $(sum_of whole) = "$(sum_of shard)" ]] || fail "$p ranks, $*: other weights with --shard $kind"
     [[ $* == *onebit* ]] || same_state whole.ck shard.ck || fail "$p ranks, $*: another checkpoint with --shard $kind"

@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # test_bench_grad64.sh : compares dumped gradients with fp64. fp32's are equal up to rounding,
 # which proves equal weights, images and order; pure fp16's differ more.
 set -eu

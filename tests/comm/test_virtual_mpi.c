@@ -1,5 +1,5 @@
 /* test_virtual_mpi.c : jobs on virtual and real ranks are alike. */
-/* RANKS: 1 2 4 6 8 */
+/* RANKS: 1 2 4 6 */
 #include "capture.h"
 #include "jobs_alike.h"
 

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { SEED = 77, N_MAX = 70008, PARTS = 5, CANARY = 0x5a, BEHIND = 16 };
+enum { SEED = 77, N_MAX = 70008, PARTS = 5, CANARY = 0x5a, GUARD_BYTES = 16 };
 
 static struct {
     float *x, *want_x, *got_x;
@@ -44,9 +44,9 @@ static void open_host(void)
     host.want_x = buf_alloc(N_MAX * sizeof(float));
     host.got_x = buf_alloc(N_MAX * sizeof(float));
     for (int p = 0; p < PARTS; p++)
-        host.codes[p] = buf_alloc(N_MAX * 4 + BEHIND);
-    host.want = buf_alloc(N_MAX * 8 + BEHIND);
-    host.got = buf_alloc(N_MAX * 8 + BEHIND);
+        host.codes[p] = buf_alloc(N_MAX * 4 + GUARD_BYTES);
+    host.want = buf_alloc(N_MAX * 8 + GUARD_BYTES);
+    host.got = buf_alloc(N_MAX * 8 + GUARD_BYTES);
     host.acc = buf_alloc(N_MAX * sizeof *host.acc);
     for (size_t i = 0; i < N_MAX; i++) {
         const uint32_t r = philox_u32(SEED, i), bits = (r & 0x80ffffff) | (90 + (r >> 24) % 64)
@@ -59,8 +59,8 @@ static struct on_gpu open_gpu(const struct vec_ops *ops)
 {
     struct on_gpu g = {.ops = ops, .x = gpu()->run->alloc(N_MAX * sizeof(float))};
     for (int p = 0; p < PARTS; p++)
-        g.codes[p] = ops->alloc(N_MAX * 4 + BEHIND);
-    g.out = ops->alloc(N_MAX * 8 + BEHIND);
+        g.codes[p] = ops->alloc(N_MAX * 4 + GUARD_BYTES);
+    g.out = ops->alloc(N_MAX * 8 + GUARD_BYTES);
     g.acc = ops->alloc(N_MAX * sizeof(uint64_t));
     return g;
 }
@@ -76,29 +76,27 @@ static void close_gpu(const struct on_gpu *g)
 
 static void copy(void *dst, const void *src, size_t bytes)
 {
-    static struct dev_stream *s; /* for the main thread only */
-    if (!s)
-        CHECK(gpu()->run->stream_open(false, &s) == 0, "a stream");
+    struct dev_stream *s = NULL;
+    CHECK(gpu()->run->stream_open(false, &s) == 0, "a stream");
     CHECK(gpu()->run->copy(dst, src, bytes, s) == 0 && gpu()->run->wait(s) == 0, "copy %zu bytes",
           bytes);
     gpu()->run->stream_close(s);
-    s = NULL;
 }
 
 static void same(const struct on_gpu *g, const char *op, struct mf_fmt f, size_t n, size_t bytes)
 {
-    copy(host.got, g->out, bytes + BEHIND);
+    copy(host.got, g->out, bytes + GUARD_BYTES);
     CHECK(memcmp(host.got, host.want, bytes) == 0, "%s: %s of %zu %s differs", g->ops->name, op, n,
           name_of(f));
-    for (size_t i = 0; i < BEHIND; i++)
-        CHECK(host.got[bytes + i] == CANARY, "%s: %s of %zu %s writes behind its end", g->ops->name,
+    for (size_t i = 0; i < GUARD_BYTES; i++)
+        CHECK(host.got[bytes + i] == CANARY, "%s: %s of %zu %s writes after its end", g->ops->name,
               op, n, name_of(f));
 }
 
 static void clear_out(const struct on_gpu *g)
 {
-    memset(host.got, CANARY, N_MAX * 8 + BEHIND);
-    copy(g->out, host.got, N_MAX * 8 + BEHIND);
+    memset(host.got, CANARY, N_MAX * 8 + GUARD_BYTES);
+    copy(g->out, host.got, N_MAX * 8 + GUARD_BYTES);
 }
 
 static void make_codes(const struct on_gpu *g, struct mf_fmt f, size_t n)
@@ -255,7 +253,7 @@ static void check_sums(const struct on_gpu *g, const struct vec_sum *s, size_t n
         clear_out(g);
         copy(g->out, g->codes[0], vec_bytes(s->in, n));
         g->ops->add(s, g->out, g->codes[1], n);
-        if (n % 8 == 0) /* else the last byte has unused bits */
+        if (n * mf_width(s->in) % 8 == 0) /* else the last byte has unused bits */
             same(g, "add", s->in, n, vec_bytes(s->in, n));
     }
 }
@@ -295,22 +293,21 @@ static void check_table(const struct vec_ops *ops)
 }
 
 enum { THREADS = 4, ROUNDS = 20 };
+static const struct vec_cast cast = {.fmt = {4, 3, 0}, .round = MF_NEAREST};
+
+static uint8_t wanted[4096]; /* codes by each thread */
 
 static void *one_thread(void *arg)
 {
     const struct vec_ops *ops = vec_cuda();
-    const struct vec_cast cast = {.fmt = {4, 3, 0}, .round = MF_NEAREST};
     const float *x = arg;
     uint8_t *codes = ops->alloc(4096);
-    static uint8_t want[4096];
     long bad = 0;
     for (int i = 0; i < ROUNDS; i++) {
         memset(codes, 0, 4096);
         const uint32_t max = ops->scan_encode(&cast, x, 4096, 0, 0, codes);
         bad += max != vec_plain.absmax(host.x, 4096);
-        if (i == 0)
-            vec_plain.encode(&cast, host.x, 4096, 0, 0, want);
-        bad += memcmp(codes, want, 4096) != 0;
+        bad += memcmp(codes, wanted, 4096) != 0;
     }
     ops->free(codes);
     return (void *)bad;
@@ -321,6 +318,7 @@ static void check_threads(void)
     pthread_t threads[THREADS];
     float *x = gpu()->run->alloc(4096 * sizeof *x);
     copy(x, host.x, 4096 * sizeof *x);
+    vec_plain.encode(&cast, host.x, 4096, 0, 0, wanted);
     for (int i = 0; i < THREADS; i++)
         CHECK(pthread_create(&threads[i], NULL, one_thread, x) == 0, "thread %d", i);
     for (int i = 0; i < THREADS; i++) {
@@ -357,6 +355,7 @@ static void check_open_again(void)
     check_threads();
     float *x = gpu()->run->alloc(4096 * sizeof *x); /* this thread's lane is new */
     copy(x, host.x, 4096 * sizeof *x);
+    vec_plain.encode(&cast, host.x, 4096, 0, 0, wanted);
     CHECK(vec_cuda()->absmax(x, 4096) == vec_plain.absmax(host.x, 4096), "after opening again");
     gpu()->run->free(x);
 }

@@ -38,12 +38,8 @@ without() {
     grep -q '^node sums .*; then by the ranks' out || fail "$what: $(grep '^node sums' out)"
 }
 
-wanted() {
-    on "$1" --algo "group-scatter:$1" "${@:2}" >out 2>>stderr
-    checksum out
-}
-
-direct=$(wanted 4 --steps 12)
+on 4 --algo group-scatter:4 --steps 12 >out 2>>stderr
+direct=$(checksum out)
 for model in c $rtl; do
     NARROWCAST_SIM_ENGINE=$model with "4 ranks, $model" "$direct" 12 4 --steps 12
 done

@@ -45,14 +45,22 @@ counter() {
 
 # on RANKS OPTIONS...: a short run; an epoch is 10 steps
 codec='--format e5m2 --scale aps-tight'
+short='--data synthetic:240,3 --batch 24 --lr 0.05 --model lenet5'
 on() {
     ranks=$1
     shift
     # shellcheck disable=SC2086
-    mpirun -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --model lenet5 $codec "$@"
+    mpirun -np "$ranks" "$n" train $short $codec "$@"
 }
 
 checksum() { sed -n 's/^weights checksum //p' "$1"; }
+
+# wanted RANKS OPTIONS...: prints the checksum of the same run with emulated ranks, without cards
+# and MPI; empty if it fails
+wanted() {
+    # shellcheck disable=SC2086
+    "$n" emulate --ranks "$1" --algo direct $short $codec "${@:2}" 2>>stderr | checksum /dev/stdin
+}
 
 # by_card LOG: prints "N of M": steps through cards and all steps
 by_card() { echo "$(grep -c '"kind":"step".*"offload":true' "$1") of $(grep -c '"kind":"step"' "$1")"; }

@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # test_cast_xrt.sh : compares `cast` and `uncast` on a simulated XRT card with the CPU, byte for
 # byte.
 set -eu

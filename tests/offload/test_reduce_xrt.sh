@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # test_reduce_xrt.sh : compares `reduce --on xrt` on a simulated XRT card with `ref`, byte for byte.
 set -eu
 . "$(dirname "$0")/../lib/in_folder.sh"

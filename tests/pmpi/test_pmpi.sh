@@ -59,8 +59,6 @@ if command -v mpifort >/dev/null && command -v gfortran >/dev/null; then
     cp "$here/pmpi/pmpi_plain.f90" f90.f90
     for kind in f90 f08; do
         mpifort -O1 "$kind.f90" -o "$kind" >said 2>&1 || { fail "$kind is not built: $(head -n 5 said)"; continue; }
-        runs 4 "./$kind" '' PRELOAD=
-        [ "$(tr '\n' ';' <<<"$said")" = 'blocking exact;in place exact;non-blocking exact;to one rank exact;later exact;' ] || fail "$kind: '$said'"
         runs 4 "./$kind" ''
         [ "$(tr '\n' ';' <<<"$said")" = 'blocking exact;in place exact;non-blocking exact;to one rank exact;later exact;' ] || fail "$kind, no format: '$said'"
         runs 4 "./$kind" refuse "${narrow[@]}"

@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # test_reduce_rtl.sh : `reduce --on` rtl, c (the card in C), hls, ref and cpu give the same bytes.
 set -eu
 . "$(dirname "$0")/../lib/in_folder.sh"

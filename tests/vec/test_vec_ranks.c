@@ -116,6 +116,7 @@ static bool spread(struct mf_fmt f, uint32_t most, int n_parts, uint64_t target,
     return target == 0;
 }
 
+static size_t n_ties;
 static void check_ties(struct mf_fmt f, uint32_t most, int n_parts, int t, struct mf_fmt out)
 {
     static const uint8_t *parts[MAX_RANKS];
@@ -129,6 +130,7 @@ static void check_ties(struct mf_fmt f, uint32_t most, int n_parts, int t, struc
         const uint64_t target = (tie << (t - out.m - 1)) + i % 3 - 1;
         n += spread(f, most, n_parts, target, random & 1u << 31 ? 1u << (f.e + f.m) : 0, n);
     }
+    n_ties += n;
     for (int r = 0; r < n_parts; r++)
         parts[r] = wide[r];
     vec_plain.sum(&s, parts, n_parts, n, out, shift, want);
@@ -183,5 +185,6 @@ int main(void)
         }
     }
     check_limits();
+    CHECK(n_ties > 10000, "only %zu ties", n_ties);
     DONE();
 }
