@@ -58,7 +58,7 @@ static __device__ inline double norm_rows(size_t n, unsigned lines, unsigned ty,
     return (double)(whole + last);
 }
 
-/* In shared memory, as loading rows needs the registers. A warp reads adjacent values. */
+/* A channel's values in shared memory, because the loaded rows need the registers. */
 template <int V> struct norm_values {
     float at[V][NORM_ACROSS];
 };
@@ -106,7 +106,7 @@ static __device__ inline void norm_affine_load(const norm_arrays &p, int c, norm
     __syncthreads();
 }
 
-/* It has no barrier. */
+/* The caller synchronises the block before it reads v. */
 template <int V>
 static __device__ inline void norm_values_load(const float *x, int c, norm_values<V> &v)
 {

@@ -1,5 +1,5 @@
-/* bilinear.cu : bilinear upscaling with the bits of host/nn/layers/layer_bilinear.c; adds
- * gradients in the CPU's order. */
+/* bilinear.cu : computes bilinear upscaling with the bits of host/nn/layers/layer_bilinear.c, and
+ * its gradient in the CPU's order of sums. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 #include "hls/nn/bilinear.h"

@@ -203,7 +203,8 @@ static bool is_wanted(const struct dev_nn *d, cudnnBackendDescriptor_t config)
     return wanted;
 }
 
-/* Owns config. Returns false if the engine cannot do the pass in workspace_most bytes. */
+/* Makes a plan, which then owns config. Returns false, with the reason in *why, if the engine
+ * cannot do the pass in workspace_most bytes. */
 static bool plan_of(const struct dev_nn *d, cudnnBackendDescriptor_t config, size_t workspace_most,
                     struct conv_plan *p, cudnnStatus_t *why)
 {

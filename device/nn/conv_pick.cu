@@ -76,7 +76,7 @@ static bool blank_open(const struct dev_nn *d, const struct conv_key *key, size_
     return false;
 }
 
-/* milliseconds, negative if the plan fails */
+/* Returns a run's milliseconds, negative if the plan fails. */
 static float time_of(struct dev_nn *d, struct conv_plan *p, const struct blank *b, int runs)
 {
     const struct conv_tensors t = {b->x, b->w, b->y};
@@ -138,9 +138,9 @@ int conv_pick(struct dev_nn *d, const struct conv_key *key, size_t scratch_most,
     struct conv_plan plans[CONV_PLANS], *kept = NULL;
     cudnnStatus_t why;
     const int n = conv_candidates(d, key, scratch_most, plans, &why);
-    const bool other_way = key->pass == CONV_DATA_ADD;
+    const bool has_fallback = key->pass == CONV_DATA_ADD;
     if (n == 0)
-        return other_way ? -ENOSYS : conv_failed(d, key, why);
+        return has_fallback ? -ENOSYS : conv_failed(d, key, why);
     const int best = choose(d, plans, n);
     if (best >= 0)
         kept = (struct conv_plan *)malloc(sizeof *kept);
@@ -148,7 +148,7 @@ int conv_pick(struct dev_nn *d, const struct conv_key *key, size_t scratch_most,
         if (i != best || !kept)
             conv_plan_close(&plans[i]);
     if (best < 0)
-        return other_way ? -ENOSYS : conv_failed(d, key, CUDNN_STATUS_EXECUTION_FAILED);
+        return has_fallback ? -ENOSYS : conv_failed(d, key, CUDNN_STATUS_EXECUTION_FAILED);
     if (!kept)
         return cu_say(-ENOMEM, "gpu: no memory for the plan of a convolution");
     *kept = plans[best];

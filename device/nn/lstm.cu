@@ -5,7 +5,7 @@
  * Every step is computed for every sample. Values after a sequence's end are set to zero: zero
  * gates have zero gradients and dc.
  *
- * Floats kept for backward, per sample and step:
+ * Floats kept for backward, three arrays over [batch][steps], one after the other:
  *     gates [4 cells] i f g o | c [cells] | tanh(c) [cells] */
 #include "device/nn/act.cuh"
 #include "device/nn/conv.cuh"
@@ -94,7 +94,8 @@ static __global__ void __launch_bounds__(CU_THREADS)
     m[b * m_pitch + j] = act<T>::of(out * squashed_now);
 }
 
-/* dc[batch][cells]: gradient of the next step's c, then of this step's. */
+/* dc[batch][cells]: before, the part of the gradient of c(t) that step t + 1 gives (unset at the
+ * last step); after, the part of c(t - 1)'s that this step gives. */
 template <class T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_lstm_back(int batch, int steps, int cells, int t, struct pars p, struct kept k,
@@ -108,8 +109,8 @@ static __global__ void __launch_bounds__(CU_THREADS)
     const float in = z[0], forget = z[c], fresh = z[2 * c], out = z[3 * c];
     const float was = t ? k.c[(row - 1) * c + j] : 0, is = k.tanh_c[row * c + j];
     const float d_out = dm[i] * is * out * (1 - out);
-    const float behind = t + 1 < steps ? dc[i] : 0;
-    const float d_now = behind + dm[i] * out * (1 - is * is) + d_out * p.peephole(2 * c + j);
+    const float later = t + 1 < steps ? dc[i] : 0;
+    const float d_now = later + dm[i] * out * (1 - is * is) + d_out * p.peephole(2 * c + j);
     const float d_in = d_now * fresh * in * (1 - in);
     const float d_forget = d_now * was * forget * (1 - forget);
     T *to = dz + row * LSTM_GATES * c + j;

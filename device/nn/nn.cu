@@ -1,5 +1,6 @@
 /* nn.cu : opens a network's context, copies weights to 16 bits, and defines the table of layers. */
 #include "device/nn/conv.cuh"
+#include "device/run/run.cuh"
 #include <stdlib.h>
 
 void nn_close(struct dev_nn *d)
@@ -33,12 +34,8 @@ int nn_open(enum nn_math math, struct dev_stream *s, struct dev_nn **out)
 int nn_weights_open(struct dev_nn *d, const void *w, size_t n)
 {
     void *narrow = NULL;
-    if (nn_bytes(d) == 2 && !nn_pure(d) && n) {
-        const cudaError_t e = cudaMalloc(&narrow, 2 * n);
-        if (e != cudaSuccess)
-            return cu_say(-ENOMEM, "gpu: cannot get %zu MiB for 16-bit copies of the weights: %s",
-                          2 * n >> 20, cudaGetErrorString(e));
-    }
+    if (nn_bytes(d) == 2 && !nn_pure(d) && n && !(narrow = run_alloc(2 * n)))
+        return -ENOMEM;
     cudaFree(d->narrow);
     d->narrow = narrow;
     d->weights = w;

@@ -35,7 +35,7 @@ static __device__ inline patch patch_under(const nn_window &g, int oy, int ox)
     const patch p = {max(y, 0), min(y + g.k, g.in.h), max(x, 0), min(x + g.k, g.in.w)};
     return p;
 }
-/* at: with the leading padding. */
+/* Returns the first window that covers a coordinate. at: counted from the start of the padding. */
 static __device__ inline int first_over(int at, int k, int stride)
 {
     return at < k ? 0 : (at - k) / stride + 1;

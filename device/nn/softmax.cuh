@@ -1,12 +1,12 @@
-/* softmax.cuh : cross-entropy of a row of logits, by a group of a warp's lanes. */
+/* softmax.cuh : computes the cross-entropy of a row of logits by a group of a warp's lanes. */
 #ifndef SOFTMAX_CUH
 #define SOFTMAX_CUH
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
 
 struct row {
-    float top;
-    double sum;
+    float top;  /* largest logit */
+    double sum; /* of exp(logit - top) */
 };
 
 /* The whole warp calls it. A group without a row passes classes = 0. */

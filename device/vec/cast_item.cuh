@@ -89,7 +89,7 @@ CAST_FN void cast_store(const struct cast_out *o, size_t element, bool all, uint
 CAST_FN void cast_store_words(const struct cast_out *o, size_t element, const uint32_t *words)
 {
     const size_t end = (o->padded * o->width + 7) / 8, begin = element / 8 * o->width;
-    /* q * reciprocal >> 20 is exact up to q * 32 = 4095 */
+    /* 32 q * reciprocal >> 20 equals 32 q / width for 32 q <= 4095 */
     const uint32_t width = o->width, reciprocal = ((1u << 20) + width - 1) / width;
     for (uint32_t q = threadIdx.x % 32; q < 4 * width; q += 32) {
         const size_t at = begin + 4 * q;

@@ -20,7 +20,7 @@ static inline unsigned span_list_grid(size_t tiles, int per_sm, int n_spans)
     return cu_grid(tiles, per_sm * (n_spans <= LIST_SHORT ? 16 : 1));
 }
 
-/* SPAN: struct vec_span or struct vec_out. */
+/* SPAN: a struct with span_length(), such as vec_span or vec_out. */
 template <class SPAN> struct span_list {
     SPAN span[LIST_SPANS];
     uint64_t end[LIST_SPANS]; /* end[i]: tiles of spans 0 to i */
