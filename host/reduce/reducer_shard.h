@@ -58,6 +58,5 @@ void shard_copy_edges(struct reducer *r);
 /* Run the all-gather begun by reducer_begin_gather(). */
 int gather_run(struct reducer *r);
 void gather_close(struct reducer *r);
-/* Let the next all-gather of differences send fp32, as the first one did. r may have none. */
 
 #endif

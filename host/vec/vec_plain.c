@@ -1,8 +1,8 @@
 /* vec_plain.c : Implements the plain backend: loops over hls/arith/mf.h on unpacked blocks.
  *
- * Only the additions of VEC_FP32 and the division of decode depend on the CPU's floating-point
- * mode. They run in IEEE mode, because a library built with -ffast-math may have changed the
- * mode. */
+ * Only the additions of VEC_FP32, the division of decode and the products of scale depend on the
+ * CPU's floating-point mode. They run in IEEE mode, because a library built with -ffast-math may
+ * have changed the mode. */
 #include "base/bits.h"
 #include "base/buf.h"
 #include "hls/arith/philox.h"
@@ -129,8 +129,8 @@ static __attribute__((noinline)) void add_fp32(const struct vec_sum *sum, float 
         acc[i] += float_of(mf_dec(sum->in, codes[i], 0));
 }
 
-/* Returns a + code, rounded once to f, the format of a. If the code's format is another, which may
- * even hold more numbers, both are added as fp32, which holds all of both. */
+/* Returns a + code, rounded once to f, the format of a. If sum->acc is set, a and code have
+ * different formats and are added as fp32, which holds every number of either. */
 static uint32_t add_code(const struct vec_sum *sum, struct mf_fmt f, uint32_t a, uint32_t code)
 {
     if (!sum->acc.e)

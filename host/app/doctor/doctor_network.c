@@ -71,11 +71,12 @@ void doctor_mtu(const struct doctor *d, struct doctor_finding *f)
         const int mtu = longest(d, r, &name);
         const char *host = doctor_fact(d, r, "host");
         if (mtu > 0 && mtu < USUAL) {
-            doctor_say(f, DOCTOR_WARN,
-                       "the MTU of %s of %s is %d bytes: a card's frames have %d on most networks, "
-                       "and here %d",
-                       name, host, mtu, USUAL,
-                       (mtu - HEADERS) / PKT_BEAT_BYTES * PKT_BEAT_BYTES + HEADERS);
+            doctor_say(
+                f, DOCTOR_WARN,
+                "the MTU of %s of %s is %d bytes: a card's packets have %d on most networks, "
+                "and here %d",
+                name, host, mtu, USUAL,
+                (mtu - HEADERS) / PKT_BEAT_BYTES * PKT_BEAT_BYTES + HEADERS);
             doctor_mend(f, "ip link set dev %s mtu 1500, if the network allows it", name);
         } else if (mtu > 0 && first > 0 && mtu != first) {
             doctor_say(f, DOCTOR_WARN,

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
@@ -14,9 +15,9 @@
 #include <unistd.h>
 
 struct seat {
-    pid_t pid;      /* 0: rank of another machine */
-    ino_t space;    /* in which the pid counts */
-    uint64_t start; /* of the process: another one may get its pid */
+    pid_t pid;      /* 0: rank of another machine, or killed */
+    ino_t space;    /* PID namespace */
+    uint64_t start; /* time of the process's start, since pids are reused */
     double beat_s;
 };
 
@@ -109,9 +110,10 @@ int seats_kill_silent(struct elastic_seats *s, int rank, double deadline_s)
         const double silent_s = clock_s() - last;
         if (r == rank || silent_s < deadline_s || !is_there(seat))
             continue;
-        err_news("rank %d (process %d) did not answer for %.0f s: it is killed, the others go on",
-                 r, (int)seat->pid, silent_s);
-        n += kill(seat->pid, SIGKILL) == 0;
+        const bool killed = kill(seat->pid, SIGKILL) == 0;
+        err_news("rank %d (process %d) did not answer for %.0f s: %s", r, (int)seat->pid, silent_s,
+                 killed ? "it is killed, the others go on" : strerror(errno));
+        n += killed;
         seat->pid = 0;
     }
     return n;

@@ -1,8 +1,8 @@
 /* gemm_low.c : multiplies matrices with a narrow accumulator on the CPU, in double. Products of two
  * floats are exact there, and are rounded by integer operations on their bits. Rounding sums to 53
  * bits first does not change the result, because 53 >= 2 * 24 + 2 (S. A. Figueroa, When is double
- * rounding innocuous?, 1995). Subnormal results are rounded by adding and subtracting a large power
- * of two. Loops run along rows of b to vectorise. */
+ * rounding innocuous?, 1995). Subnormal results are rounded by adding and subtracting 1.5 * 2^52
+ * times the smallest subnormal. Loops run along rows of b to vectorise. */
 #include "nn/cpu/gemm_low.h"
 #include "base/bits.h"
 #include "base/err.h"

@@ -17,12 +17,11 @@ struct udp_card {
 
 static int udp_open(struct fpga *card, const char *name, double timeout_s)
 {
-    const double until = clock_s() + timeout_s;
+    struct deadline d = deadline_in(clock_s(), timeout_s);
     const int one = 1;
     struct sockaddr_in peer;
     TRY(fpga_host_find(card, name, &peer));
     const uint32_t ip = ntohl(peer.sin_addr.s_addr);
-    struct deadline d = deadline_in(clock_s(), until - clock_s());
     const int fd = inet_connect(ip, ntohs(peer.sin_port), &d);
     if (fd < 0)
         return fpga_failed(card, fd, "cannot reach card %s: %s", card->name, strerror(-fd));

@@ -20,7 +20,7 @@ struct slot {
 };
 struct shape {
     int n_args, n_slots;
-    struct slot slots[CARD_CAST_ARGS]; /* the last is the status */
+    struct slot slots[CARD_CAST_BUFFERS]; /* the last is the status */
 };
 
 static const struct shape *shape_of(enum kernel k)
@@ -48,7 +48,7 @@ int card_cast_open(struct card_cast *c, const char *card, const char *xclbin, st
 
 static void close_buffers(struct card_cast *c)
 {
-    for (int i = 0; i < CARD_CAST_ARGS; i++)
+    for (int i = 0; i < CARD_CAST_BUFFERS; i++)
         xrt_card_buffer_close(&c->card, &c->buffers[i]);
     c->x = NULL;
     c->codes = NULL;

@@ -14,7 +14,7 @@
 #include "hls/arith/mf.h"
 #include "offload/xrt/xrt_card.h"
 
-enum { CARD_CAST_ARGS = 5 }; /* buffers of a kernel */
+enum { CARD_CAST_BUFFERS = 4 }; /* of a kernel, at most */
 
 struct card_cast {
     struct xrt_card card;
@@ -23,7 +23,7 @@ struct card_cast {
     size_t most;    /* values per run, limited by card memory */
     float *x;       /* [most], input of EXPMAX and QUANT, output of UNQUANT */
     uint8_t *codes; /* [packed, most], output of QUANT, input of UNQUANT; NULL for EXPMAX */
-    struct xrt_card_buffer buffers[CARD_CAST_ARGS];
+    struct xrt_card_buffer buffers[CARD_CAST_BUFFERS];
     char why[XRT_WHY_BYTES];
 };
 

@@ -11,7 +11,7 @@
 struct vec_ops;
 
 /* One CPU backend (conventions: struct vec_ops). Element i of x is rounded with random number at +
- * i of the stream `key`. at: a multiple of the bucket's length. */
+ * i of the stream `key`. at: a multiple of the bucket's length, for draw() of 4. */
 struct vec_levels {
     /* Encodes x[n] to codes[levels_bytes(n)]. Returns absmax(x); if it is not finite, codes are
      * undefined. */
@@ -40,7 +40,7 @@ extern const struct vec_levels levels_c;
 
 /* Many vectors. Codes of a vector with an inf or nan are undefined. */
 struct vec_level_lists {
-    /* Encodes every span and sets its absmax. Ignores `padded`: writes no zero codes. */
+    /* Encodes every span to levels_bytes(n) bytes and sets its absmax. Ignores `padded`. */
     void (*encode)(const struct vec_ops *ops, const struct levels_rule *r, struct vec_span *spans,
                    int n_spans);
     void (*decode)(const struct vec_ops *ops, const struct levels_rule *r,
