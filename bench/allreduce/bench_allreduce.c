@@ -61,7 +61,7 @@ static int run(struct contender *c, size_t rep)
     else
         TRY(reducer_run(c->job.reducer, b.step++, &b.x, &report));
     if (c->job.offload && !report.by_card_path)
-        return ERR(-EIO, "the card was given up: this would measure MPI");
+        return ERR(-EIO, "the card was abandoned: this would measure MPI");
     c->seconds[rep] = clock_s() - start;
     c->codec_s[rep] = report.codec_s;
     c->port_bytes = larger(c->port_bytes, port_sent() - port_before);

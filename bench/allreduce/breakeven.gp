@@ -1,6 +1,6 @@
 # breakeven.gp : draws breakeven.sh's ratios to MPI's fp32 all-reduce over link speed.
 #   FILE=build/breakeven.json gnuplot bench/allreduce/breakeven.gp >build/breakeven.svg
-# The shell reads FILE without names' quotes: no name runs as a command.
+# The shell expands FILE in quotes, and tr removes those of names: no name runs as a command.
 number = '\([0-9.e+-]*\)'
 # Lines: series, links, ratio; blanks become '_'. MPI's rows are 1.
 rows = "sed -n '/\"algo\":\"mpi:/d; s/.*\"label\":\"\\([^\"]*\\)\",\"algo\":\"\\([^\"]*\\)\",\"type\":\"\\([^\"]*\\)\".*\"ratio\":" . \

@@ -1,7 +1,7 @@
 # tradeoff.gp : draws tradeoff.sh's results: the time of a step by activity, codec and network, and
 # speed-up over MB of gradients per GFLOP.
 #   FILE=build/tradeoff.tsv BATCH=64 gnuplot bench/allreduce/tradeoff.gp >build/tradeoff.svg
-# The shell reads FILE without names' quotes: no name runs as a command.
+# The shell expands FILE in quotes, and tr removes those of names: no name runs as a command.
 # Lines: network, codec, computing, casting, travelling (relative to the network's fp32 step), MB
 # per GFLOP, speed-up over the best fp32 row.
 rows = "awk -F '\\t' -v batch=\"${BATCH:-64}\" '$2 == \"gflop\" { gflop[$1] = $3; next } " . \

@@ -3,11 +3,11 @@
 # matrices of conv2's weights, gradients and their ratio, like the fp8 paper's Fig. 9, 10 and 12.
 # usage: NARROWCAST_DATA=DIR bench/codec_accuracy/relgrad_seen.sh [--table]
 # DIR/cifar10 holds the binary batches. Appends to $TABLES/caffenet-quantiles.tsv (bench/data):
-# step, layer, quantile. caffenet-conv2.tsv is of the last step: what, deviation of the numbers up to
-# the 99 % quantile in parts of it, then shares of 40 bins from -1 to 1. --table prints both and,
-# with gnuplot, draws $B/relgrad-quantiles.svg, relgrad-histogram.svg and, in the build folder that
-# trained, relgrad-matrices.png. The last step's gradients and a checkpoint take 900 MB in $B. With
-# TABLES, another folder: STEPS, rising, instead of "1 40 101 201 301 401 501 624".
+# step, layer, quantile. caffenet-conv2.tsv describes the last step. Columns: tensor; standard
+# deviation of its values within the 99 % quantile, divided by that quantile; shares of 40 bins from
+# -1 to 1. --table prints both and, with gnuplot, draws $B/relgrad-quantiles.svg, relgrad-histogram.svg and, in the build folder that
+# trained, relgrad-matrices.png. The last step's gradients and a checkpoint take 900 MB in $B.
+# STEPS, a rising list, replaces "1 40 101 201 301 401 501 624"; it needs TABLES, another folder.
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
 only=''

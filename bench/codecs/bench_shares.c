@@ -83,7 +83,7 @@ static int bench_open(struct bench *b, const struct options *o)
                    "cannot make nodes of --group %d of the %d ranks of \"%s\": need a divisor",
                    b->group, d->n_ranks, o->dir);
     if (d->n > SIZE_MAX / 4 / (size_t)d->n_ranks)
-        return ERR(-EINVAL, "cannot use \"%s\": its gradients fit no memory", o->dir);
+        return ERR(-EINVAL, "cannot use \"%s\": its gradients do not fit in memory", o->dir);
     const size_t most = longest(d);
     b->grads = buf_alloc((size_t)d->n_ranks * d->n * sizeof *b->grads);
     b->weights = buf_alloc(d->n * sizeof *b->weights);

@@ -67,8 +67,8 @@ int dump_read_flat(const struct dump *d, uint64_t step, const char *name, float 
         rc = file_in_read(&in, &beyond, 1, &more);
     file_in_close(&in);
     if (rc == 0 && (got != d->n * sizeof *x || more))
-        rc = ERR(-EINVAL, "cannot use \"%s\": it has %s the %zu bytes that layers.txt speaks of",
-                 path, more ? "more than" : "not", d->n * sizeof *x);
+        rc = ERR(-EINVAL, "cannot use \"%s\": it has %s than the %zu bytes of layers.txt", path,
+                 more ? "more" : "fewer", d->n * sizeof *x);
     return rc;
 }
 

@@ -35,7 +35,7 @@ static void test_ring(void)
               "times");
     }
     CHECK(trace_copy(t, 6, 4, s) == 2 && s[0].number == 11 && s[1].number == 12, "the last two");
-    CHECK(trace_copy(t, 8, 4, s) == 0 && trace_copy(t, 100, 4, s) == 0, "behind the last");
+    CHECK(trace_copy(t, 8, 4, s) == 0 && trace_copy(t, 100, 4, s) == 0, "after the last");
     trace_close(t);
 }
 
