@@ -6,7 +6,6 @@
 #include "sim/serve.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/err_line.h"
 #include "base/inet.h"
 #include "base/stop.h"
 #include "hls/card/lease.h"

@@ -1,7 +1,6 @@
 /* err.c : prints one line per failure, from any thread. */
 #include "base/err.h"
 #include "base/clock.h"
-#include "base/err_line.h"
 #include "base/text.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -175,14 +174,6 @@ void err_strangers_end(void)
     say_unsaid(unsaid);
 }
 
-uint64_t err_left_out(void)
-{
-    pthread_mutex_lock(&err_lock);
-    const uint64_t n = strangers.ever_unsaid;
-    pthread_mutex_unlock(&err_lock);
-    return n + err_lines_left_out();
-}
-
 void err_hold(void)
 {
     struct err_lines *err = lines();
@@ -295,10 +286,13 @@ void err_never_wait(void)
     pthread_mutex_unlock(&state.lock);
 }
 
-uint64_t err_lines_left_out(void)
+uint64_t err_left_out(void)
 {
+    pthread_mutex_lock(&err_lock);
+    const uint64_t n = strangers.ever_unsaid;
+    pthread_mutex_unlock(&err_lock);
     pthread_mutex_lock(&state.lock);
-    const uint64_t n = state.left_out;
+    const uint64_t lines_left_out = state.left_out;
     pthread_mutex_unlock(&state.lock);
-    return n;
+    return n + lines_left_out;
 }

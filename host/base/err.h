@@ -15,7 +15,7 @@
  *   code      negative errno
  *   message   lower case, no full stop, subject in quotes, then the reason
  *
- * A blocked stderr delays a line by at most a second (err_line.h). */
+ * A blocked stderr delays a line by at most a second (err_line()). */
 #define ERR(code, ...) err_say((code), __VA_ARGS__)
 
 /* Return the negative code that `call` has reported. Only where nothing must be released. */
@@ -78,5 +78,14 @@ struct err_lines {
 /* From now on print this thread's lines to, or hold them in, `lines` (NULL: the process's own,
  * which its threads share), for several callers in one process. Returns the previous lines. */
 struct err_lines *err_turn(struct err_lines *lines);
+
+/* Write text to stderr, newlines included. If stderr blocks (a full pipe, a stopped terminal), wait
+ * at most a second, then drop the text. Later texts do not wait; the first that stderr accepts says
+ * how many were dropped. */
+enum { ERR_LINE_BYTES = 3072 }; /* limit of a text, far below a pipe's size */
+void err_line(const char *text);
+
+/* err_line() never waits again, for servers. */
+void err_never_wait(void);
 
 #endif

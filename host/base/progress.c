@@ -1,7 +1,7 @@
 /* progress.c : prints a progress line on stderr. */
 #include "base/progress.h"
 #include "base/clock.h"
-#include "base/err_line.h"
+#include "base/err.h"
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>

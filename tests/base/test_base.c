@@ -3,7 +3,6 @@
 #include "base/callers.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/err_line.h"
 #include "base/inet.h"
 #include "base/memory.h"
 #include "base/text.h"

@@ -3,7 +3,6 @@
 #include "app/app.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/err_line.h"
 #include "base/inet.h"
 #include "base/opt/opt.h"
 #include "base/stop.h"
