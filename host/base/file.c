@@ -277,6 +277,15 @@ bool file_same(const char *a, const char *b)
     return one.st_dev == two.st_dev && one.st_ino == two.st_ino && !S_ISCHR(one.st_mode) && !given;
 }
 
+int file_check_output(const char *in, const char *out)
+{
+    return file_same(in, out) ? ERR(-EINVAL,
+                                    "cannot write '%s': it is the input '%s': need "
+                                    "another file",
+                                    out, in)
+                              : 0;
+}
+
 enum { WAIT_S = 5 }; /* seconds, for the reader of a pipe or the lock of a file */
 static const struct timespec look_again = {.tv_nsec = 20000000};
 

@@ -62,4 +62,7 @@ void file_hold_standard(void);
  * /dev, which may be shared. */
 bool file_same(const char *a, const char *b);
 
+/* Refuse an output that is the same file as the input. */
+int file_check_output(const char *in, const char *out);
+
 #endif

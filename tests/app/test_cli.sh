@@ -125,6 +125,9 @@ refused "unknown option '--formt': did you mean '--format'?" "$n" cast --formt e
 refused "unknown command 'cats': did you mean 'cast'?" "$n" cats
 refused "unknown command 'frobnicate': see" "$n" frobnicate
 refused "too few arguments" "$n" cast x.f32
+ln -s x.f32 x.link
+refused "cannot write 'x.link': it is the input 'x.f32': need another file" "$n" cast --format e4m3 x.f32 x.link
+refused "it is the input" "$n" uncast --format e4m3 x.e4m3 x.e4m3
 refused "one argument too many" "$n" cast x.f32 out out2
 refused "must be one of saturate|inf" "$n" cast --overflow wrap x.f32 out
 refused "must be one of nearest|stochastic|zero" "$n" cast --round up x.f32 out

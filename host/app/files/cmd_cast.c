@@ -197,6 +197,7 @@ int cmd_cast(int argc, char **argv)
     TRY(opt_parse(&command, argc, argv, &o, &p));
     if (p.help)
         return opt_help(&command, &p, stdout), 0;
+    TRY(file_check_output(p.args[0], p.args[1]));
     if (!layer_file_is_minifloat(o.codec))
         return cast_layer(&o, &p);
     if (o.state)

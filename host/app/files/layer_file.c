@@ -147,7 +147,9 @@ static int read_state(const char *path, size_t bytes, struct bytes *was, uint8_t
 static int cast_bytes(const struct bytes *in, const char *path, struct codec_whole *w,
                       struct bytes *codes)
 {
-    if (!in->n || in->n % sizeof(float))
+    if (!in->n)
+        return ERR(-EINVAL, "cannot encode '%s': it is empty", path);
+    if (in->n % sizeof(float))
         return ERR(-EINVAL, "cannot encode '%s': %zu bytes are not a whole number of fp32 values",
                    path, in->n);
     codes->n = reduce_op_in_at(&w->op, w->padded);
