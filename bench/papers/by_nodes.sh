@@ -1,12 +1,17 @@
 #!/bin/bash
-# by_nodes.sh : measures the fp8 paper's Fig. 3 to 6 (README.md) on nodes with 1 Gbit/s (netlab.sh).
-# usage: bench/papers/papers.sh [--table] oyama3|oyama4|oyama5
+# by_nodes.sh : measures the fp8 paper's Fig. 3 to 6, 13 and 14 (README.md) on nodes with 1 Gbit/s
+# (netlab.sh).
+# usage: bench/papers/papers.sh [--table] oyama3|oyama4|oyama5|oyama13
 #   oyama3   MPI's all-reduce of 1 Ki to 16 Mi elements on 4 nodes, and `direct`
 #   oyama4   the same of 64 Mi elements on 2, 4 and 8 nodes; a rank takes 2.5 GB
 #   oyama5   a step of CaffeNet and GoogLeNet on 1, 2, 4 and 8 nodes (Fig. 5 and 6)
+#   oyama13  GoogLeNet of half the width in fp32 and relgrad on 4 nodes: accuracy by time (Fig. 13),
+#            time to an accuracy (Fig. 14); needs $NARROWCAST_DATA/cifar10
 # Environment: RUNS of oyama3 and oyama4 [3]. Rows of bench_allreduce go to $TABLES/oyama3.jsonl or
-# oyama4.jsonl, those of tradeoff.sh to oyama5-NODES.tsv (bench/data). Finished ones are not measured
-# again; --table prints medians over the runs, and the steps of oyama5.
+# oyama4.jsonl, those of tradeoff.sh to oyama5-NODES.tsv (bench/data), logs without steps to
+# oyama13-CODEC.jsonl. Finished ones are not measured again; --table prints medians over the runs,
+# the steps of oyama5 and the times of oyama13, and draws its chart. With TABLES, another folder:
+# EPOCHS of oyama13.
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
 export B
@@ -54,10 +59,45 @@ steps() {
     done
 }
 
+# curve CODEC OPTION...: train until the log is there
+curve() {
+    local log=$tables/oyama13-$1.jsonl
+    [ ! -s "$log" ] || return 0
+    echo "by_nodes.sh: oyama13, $1" >&2
+    # shellcheck disable=SC2016  # the variable is netlab.sh's
+    bench/netlab.sh -n 4 -r 1gbit -- bash -c 'mpirun $NETLAB_MPI -np 4 "$B/narrowcast" train "$@" 2> >(grep -v setpgid >&2)' train \
+        --data "cifar10:$NARROWCAST_DATA/cifar10" --image 64 --model googlenet --width 0.5 --batch 64 --train-samples 10000 \
+        --epochs "${EPOCHS:-10}" --lr 0.02 --momentum 0.9 --weight-decay 2e-4 --schedule poly:0.5 --augment crop+flip \
+        --log "$log.new" "${@:2}" >/dev/null || refuse "$1: train ended with $?"
+    grep -v '"kind":"step"' "$log.new" >"$log.run"
+    mv "$log.run" "$log"
+    rm "$log.new"
+}
+
+# reached: print the seconds until the first test that reached an accuracy, interpolated between tests
+reached() {
+    echo '| test accuracy, % | fp32, s | relgrad, s | ratio |'
+    echo '|---|---|---|---|'
+    cat "$tables"/oyama13-{fp32,relgrad}.jsonl | awk '
+        function of(key, at) { at = index($0, "\"" key "\":"); return at ? substr($0, at + length(key) + 3) + 0 : 0 }
+        /"kind":"run"/ { run++; acc = 10; s = 0 }
+        /"kind":"epoch"/ {
+            for (goal = 20; goal <= 60; goal += 5)
+                if (!((run, goal) in reached) && 100 * of("test_accuracy") >= goal)
+                    reached[run, goal] = s + (of("train_s") - s) * (goal - acc) / (100 * of("test_accuracy") - acc)
+            acc = 100 * of("test_accuracy"); s = of("train_s")
+        }
+        END { for (goal = 20; goal <= 60; goal += 5) if (((1, goal) in reached) && ((2, goal) in reached))
+                  printf "| %d | %.0f | %.0f | %.2f |\n", goal, reached[1, goal], reached[2, goal], reached[1, goal] / reached[2, goal] }'
+    command -v gnuplot >/dev/null || return 0
+    "$B/narrowcast" plot accuracy-time "$tables"/oyama13-{fp32,relgrad}.jsonl --out "$tables/fig13.svg"
+}
+
 case $figure in
-oyama[345]) ;;
-*) echo "by_nodes.sh: '$figure': must be oyama3, oyama4 or oyama5" >&2 && exit 2 ;;
+oyama[345] | oyama13) ;;
+*) refuse "'$figure': must be oyama3, oyama4, oyama5 or oyama13" ;;
 esac
+[ "$figure" != oyama13 ] || [ "$only" ] || need_data 'cifar10/'
 if [ -z "$only" ]; then
     mkdir -p "$tables" "$B/papers"
     exec {lock}>>"$B/papers/by_nodes.lock"
@@ -84,5 +124,12 @@ oyama5)
         rm -f "$tables/oyama5-$n".{svg,tsv.log.jsonl,tsv.log.out}
     done
     steps
+    ;;
+oyama13)
+    if [ ! "$only" ]; then
+        curve fp32 --format fp32 --scale none
+        curve relgrad --codec relgrad
+    fi
+    [ ! -s "$tables/oyama13-relgrad.jsonl" ] || reached
     ;;
 esac

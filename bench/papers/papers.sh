@@ -14,6 +14,7 @@
 #   oyama3 oyama4   fp8 paper, Fig. 3, 4: time of an all-reduce by size and by number of nodes
 #   oyama5          fp8 paper, Fig. 5, 6: a step of CaffeNet and GoogLeNet by number of nodes
 #   oyama11         fp8 paper, Fig. 11: one all-reduce in trunc instead of two stages, 2 and 8 nodes
+#   oyama13         fp8 paper, Fig. 13, 14: GoogLeNet's accuracy by time, in fp32 and relgrad
 set -eu
 . "$(dirname "$0")/../usage.sh"
 table=''
@@ -23,7 +24,7 @@ case ${1-} in
 9) part=round_off ;;
 fig1 | fig2) part=seen ;;
 fig11) part=phases ;;
-oyama3 | oyama4 | oyama5) part=by_nodes ;;
-*) refuse "'${1-}': must be 4 5 6 7 8 resnet18 cpd 9 fig1 fig2 fig6 fig9 fig10 fig11 oyama3 oyama4 oyama5 or oyama11" ;;
+oyama3 | oyama4 | oyama5 | oyama13) part=by_nodes ;;
+*) refuse "'${1-}': must be 4 5 6 7 8 resnet18 cpd 9 fig1 fig2 fig6 fig9 fig10 fig11 oyama3 oyama4 oyama5 oyama11 or oyama13" ;;
 esac
 exec bash "bench/papers/$part.sh" $table "$@"
