@@ -152,7 +152,8 @@ void comm_liveness_report(const struct comm *c, const bool *heard, int code)
     const int missing = list_missing(c, heard, list, sizeof list);
     const char *s = missing > 1 ? "s" : "", *are = missing > 1 ? "are" : "is";
     if (code != -ETIMEDOUT && missing > 0)
-        (void)ERR(code, "rank%s %s of %d %s gone: %s", s, list, c->n_ranks, are, strerror(-code));
+        (void)ERR(code, "rank%s %s of %d %s gone%s: %s", s, list, c->n_ranks, are,
+                  code == -EPROTO ? " or in another call" : "", strerror(-code));
     else if (code != -ETIMEDOUT)
         (void)ERR(code, "messages failed although all %d ranks answer: %s", c->n_ranks,
                   strerror(-code));

@@ -125,8 +125,8 @@ struct nc_options {
     /* If not 0, rescale the sums of groups before adding them. Needs scale aps, sum nearest and
      * algo group-*:K. */
     int rescale;
-    /* mean, or sum (only with codecs that support sums). A mean that fits fp32 is finite even if
-     * the sum is not. A result rounded to 2^128 or more is inf. `overflow` applies to gradients
+    /* mean, or sum (only with codecs that support sums; 2^128 or more is inf). For a mean, a sum
+     * beyond its format's largest number counts as that number. `overflow` applies to gradients
      * outside the range of the scale: above 2^126 / ranks (aps) or 2^126 (aps-tight). */
     const char *op;
     /* Element type of the gradients: fp32; with device cpu also fp64, fp16 or bf16, converted to

@@ -82,6 +82,10 @@ static int copy_layers(const char *device, const struct nc_layer *layers, int n_
                        "most 2^40",
                        name_of(&layers[i]), n);
         TRY(check_columns(&layers[i]));
+        for (size_t k = 0; k < sizeof layers->reserved / sizeof *layers->reserved; k++)
+            if (layers[i].reserved[k])
+                return ERR(-EINVAL, "cannot open layer \"%s\": its reserved fields are not NULL",
+                           name_of(&layers[i]));
     }
     *out = buf_alloc((size_t)n_layers * sizeof **out);
     *weights = buf_alloc((size_t)n_layers * sizeof **weights);

@@ -88,9 +88,11 @@ static int check_block(const struct nc *nc, const struct nc_block *b, const uint
     if (got.words != want.words || got.layers != want.layers)
         return ERR(-EPROTO, "cannot load a state: it belongs to a job of other %s",
                    got.layers != want.layers ? "layers" : "options");
-    if (bytes != sizeof got + want.bytes || got.bytes != want.bytes)
+    if (bytes != sizeof got + want.bytes)
         return ERR(-EPROTO, "cannot load a state of %zu bytes: this job's state has %zu", bytes,
                    sizeof got + (size_t)want.bytes);
+    if (got.bytes != want.bytes)
+        return ERR(-EPROTO, "cannot load a state: its number of bytes is damaged");
     if (got.n_ranks != want.n_ranks || got.rank != want.rank)
         return ERR(-EPROTO, "cannot load a state on %s %d of %d: it belongs to %s %d of %d", rank,
                    want.rank, want.n_ranks, rank, got.rank, got.n_ranks);
