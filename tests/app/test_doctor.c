@@ -141,7 +141,7 @@ static const struct {
     {"sockets", 2, "receive buffer", "212992", DOCTOR_OK, "4096 kB", ""},
     {"sockets", 2, "UDP without room", "7", DOCTOR_OK, "4096 kB", ""},
     {"MTU", 2, "NIC eth0", "1 Mb/s, MTU 1280, up", DOCTOR_WARN,
-     "the MTU of eth0 of b is 1280 bytes: a card's frames have 1500 on most networks, and here "
+     "the MTU of eth0 of b is 1280 bytes: a card's packets have 1500 on most networks, and here "
      "1244",
      "ip link set dev eth0 mtu 1500"},
     {"MTU", 3, "NIC eth0", "1 Mb/s, MTU 9000, up", DOCTOR_WARN,

@@ -92,7 +92,7 @@ static void check_refusals(void)
     write_dump(0, 0);
     snprintf(path, sizeof path, "%s/step000008.rank3.f32", dump_dir);
     CHECK(truncate(path, 43017 * 4 - 1) == 0, "truncate");
-    dump_refusal("", "step000008.rank3.f32\": it has not the 172068 bytes");
+    dump_refusal("", "step000008.rank3.f32\": it has fewer than the 172068 bytes");
     unlink(path);
     dump_refusal("", "step000008.rank3.f32'");
     snprintf(path, sizeof path, "%s/meta.txt", dump_dir);

@@ -23,7 +23,7 @@ ip link set lo up 2>/dev/null
 dir=$(mktemp -d)
 card=
 trap '[ -z "$card" ] || kill "$card" 2>/dev/null; rm -rf "$dir"' EXIT
-bad=0 n_run=0 n_left=0
+bad=0 n_run=0 n_again=0 n_left=0
 
 # Links to the tree, so that output to build/ stays here.
 mkdir -p "$dir/build" && cd "$dir" || exit 1
@@ -135,8 +135,9 @@ one() {
     fi
     local run rc=0 since=$SECONDS
     run=$(shorter "$command")
-    if [ "${ran[$run]-}" = "$card" ]; then
-        echo "ok  as above  $1: $run" && n_run=$((n_run + 1))
+    if [ "${ran[$run]-}" = "on card $card" ]; then
+        echo "ok  as above  $1: $run"
+        n_run=$((n_run + 1)) n_again=$((n_again + 1))
         return
     fi
     if [[ ($run == *'narrowcast sim --listen'* || $run == *'narrowcast card '*) && $run != bench/* ]]; then
@@ -155,7 +156,7 @@ one() {
         return
     fi
     n_run=$((n_run + 1))
-    ran[$run]=$card
+    ran[$run]="on card $card"
     [ "$run" = "$command" ] || run+="    (for: $command)"
     echo "ok  $((SECONDS - since)) s  $1: $run"
 }
@@ -204,8 +205,8 @@ for help in "narrowcast --help" "${words[@]/#/narrowcast }" "narrowcast-sim --he
     build/$help >help.txt || { echo "FAIL $help" && bad=1; }
     all_of "$help" <help.txt
 done
-echo "$n_run commands ran, $n_left did not"
-[ $n_run -ge 40 ] || { echo "FAIL only $n_run commands were found" && bad=1; }
+echo "$n_run commands ran, $n_again of them before, $n_left did not"
+[ $((n_run - n_again)) -ge 40 ] || { echo "FAIL only $n_run commands were found" && bad=1; }
 
 if [ -n "$long" ] && [ "$(id -u)" = 0 ]; then
     if command -v setpriv >/dev/null; then
