@@ -69,7 +69,7 @@ curve() {
         --data "cifar10:$NARROWCAST_DATA/cifar10" --image 64 --model googlenet --width 0.5 --batch 64 --train-samples 10000 \
         --epochs "${EPOCHS:-10}" --lr 0.02 --momentum 0.9 --weight-decay 2e-4 --schedule poly:0.5 --augment crop+flip \
         --log "$log.new" "${@:2}" >/dev/null || refuse "$1: train ended with $?"
-    grep -v '"kind":"step"' "$log.new" >"$log.run"
+    grep -v '"kind":"step"' "$log.new" | sed 's|"cifar10:[^"]*"|"cifar10:DIR/cifar10"|' >"$log.run"
     mv "$log.run" "$log"
     rm "$log.new"
 }
