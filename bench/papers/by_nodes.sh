@@ -10,8 +10,7 @@
 # Environment: RUNS of oyama3 and oyama4 [3]. Rows of bench_allreduce go to $TABLES/oyama3.jsonl or
 # oyama4.jsonl, those of tradeoff.sh to oyama5-NODES.tsv (bench/data), logs without steps to
 # oyama13-CODEC.jsonl. Finished ones are not measured again; --table prints medians over the runs,
-# the steps of oyama5 and the times of oyama13, and draws its chart. With TABLES, another folder:
-# EPOCHS of oyama13.
+# the steps of oyama5 and the times of oyama13, and draws its chart.
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
 export B
@@ -21,20 +20,24 @@ figure=${1-} runs=${RUNS:-3} tables=${TABLES:-bench/data}
 whole RUNS "$runs" 'a number of runs'
 rows=$tables/$figure.jsonl
 
+# in_lab NODES PROGRAM ARGUMENT...: run a program of $B with a rank on each node
+in_lab() {
+    local rc=0 lab=(bench/netlab.sh -n "$1" -r 1gbit --)
+    [ -z "${NETLAB_MPI-}" ] || lab=() # in one already
+    # mpirun's warning of a setpgid is harmless
+    # shellcheck disable=SC2016  # the variables are of netlab.sh and the inner shell
+    "${lab[@]}" bash -c 'n=$1 program=$2; shift 2; mpirun $NETLAB_MPI -np "$n" "$B/$program" "$@" 2> >(grep -v setpgid >&2)' ranks "$@" || rc=$?
+    [ $rc != 77 ] || exit 77
+    return $rc
+}
+
 # reduce NODES FORMAT SUM OPTION...: measure until there are $runs runs
 reduce() {
-    local seen rc lab=(bench/netlab.sh -n "$1" -r 1gbit --)
-    [ -z "${NETLAB_MPI-}" ] || lab=() # in one already
+    local seen
     while seen=$(grep -c "\"label\":\"$1 nodes\",.*\"algo\":\"done\",\"type\":\"$2\"" "$rows" || true) && [ "$seen" -lt "$runs" ]; do
         echo "by_nodes.sh: $figure, $1 nodes, $2, run $((seen + 1)) of $runs" >&2
-        # mpirun's warning of a setpgid is harmless
-        # shellcheck disable=SC2016  # the variable is netlab.sh's
-        "${lab[@]}" bash -c 'n=$1; shift; mpirun $NETLAB_MPI -np "$n" "$B/bench_allreduce" "$@" 2> >(grep -v setpgid >&2)' bench "$1" \
-            --json --label "$1 nodes" --algo native,direct --format "$2" --scale none --sum "$3" "${@:4}" >"$rows.new" || {
-            rc=$?
-            [ $rc != 77 ] || exit 77
-            refuse "$1 nodes, $2: bench_allreduce ended with $rc"
-        }
+        in_lab "$1" bench_allreduce --json --label "$1 nodes" --algo native,direct --format "$2" --scale none --sum "$3" "${@:4}" >"$rows.new" ||
+            refuse "$1 nodes, $2: bench_allreduce ended with $?"
         grep '"kind":"allreduce"' "$rows.new" >"$rows.run" || refuse "$1 nodes, $2: bench_allreduce printed no row"
         echo "{\"label\":\"$1 nodes\",\"algo\":\"done\",\"type\":\"$2\"}" >>"$rows.run"
         cat "$rows" "$rows.run" >"$rows.new"
@@ -64,10 +67,8 @@ curve() {
     local log=$tables/oyama13-$1.jsonl
     [ ! -s "$log" ] || return 0
     echo "by_nodes.sh: oyama13, $1" >&2
-    # shellcheck disable=SC2016  # the variable is netlab.sh's
-    bench/netlab.sh -n 4 -r 1gbit -- bash -c 'mpirun $NETLAB_MPI -np 4 "$B/narrowcast" train "$@" 2> >(grep -v setpgid >&2)' train \
-        --data "cifar10:$NARROWCAST_DATA/cifar10" --image 64 --model googlenet --width 0.5 --batch 64 --train-samples 10000 \
-        --epochs "${EPOCHS:-10}" --lr 0.02 --momentum 0.9 --weight-decay 2e-4 --schedule poly:0.5 --augment crop+flip \
+    in_lab 4 narrowcast train --data "cifar10:$NARROWCAST_DATA/cifar10" --image 64 --model googlenet --width 0.5 --batch 64 --train-samples 10000 \
+        --epochs 10 --lr 0.02 --momentum 0.9 --weight-decay 2e-4 --schedule poly:0.5 --augment crop+flip \
         --log "$log.new" "${@:2}" >/dev/null || refuse "$1: train ended with $?"
     grep -v '"kind":"step"' "$log.new" | sed 's|"cifar10:[^"]*"|"cifar10:DIR/cifar10"|' >"$log.run"
     mv "$log.run" "$log"

@@ -279,11 +279,9 @@ bool file_same(const char *a, const char *b)
 
 int file_check_output(const char *in, const char *out)
 {
-    return file_same(in, out) ? ERR(-EINVAL,
-                                    "cannot write '%s': it is the input '%s': need "
-                                    "another file",
-                                    out, in)
-                              : 0;
+    if (file_same(in, out))
+        return ERR(-EINVAL, "cannot write '%s': it is the input '%s': need another file", out, in);
+    return 0;
 }
 
 enum { WAIT_S = 5 }; /* seconds, for the reader of a pipe or the lock of a file */

@@ -198,8 +198,8 @@ grep -o '`make run [^`]*`' README.md | tr '`' ' ' | sed 's/^/   /' >inline
 all_of 'README.md (text)' <inline
 mapfile -t words < <(build/narrowcast --help | awk '/^  [a-z]+ +[^ ]/ && !/narrowcast/ { print $1 }')
 [ ${#words[@]} -ge 14 ] || { echo "FAIL narrowcast --help lists only ${words[*]}" && bad=1; }
-for help in "narrowcast --help" "${words[@]/#/narrowcast }" "narrowcast-sim --help" bench_{allreduce,cast,codecs,error,shares}; do
-    help="${help% --help} --help"
+for help in narrowcast "${words[@]/#/narrowcast }" narrowcast-sim bench_{allreduce,cast,codecs,error,shares}; do
+    help+=' --help'
     [ -x "build/${help%% *}" ] || continue
     # shellcheck disable=SC2086  # a program and its word
     build/$help >help.txt || { echo "FAIL $help" && bad=1; }
