@@ -46,7 +46,8 @@ synth() {
     [ -z "$lut4" ] && return
     yosys -q -p "read_verilog -sv $B/rtl/nc_pkg.sv $file; $params hierarchy -libdir rtl -libdir rtl/memory -libdir rtl/shell -top $module;
         synth_ecp5 -nowidelut -top $module; write_json $B/synth/$label-ecp5.json" >"$B/synth/$label-ecp5.log" 2>&1 &&
-        n_lut4=$(python3 rtl/check/sta.py "$B/synth/$label-ecp5.json" "$module" 2>>"$B/synth/$label-ecp5.log" | cut -d ' ' -f 1)
+        n_lut4=$(python3 rtl/check/sta.py "$B/synth/$label-ecp5.json" "$module" 2>>"$B/synth/$label-ecp5.log") || return 1
+    n_lut4=${n_lut4%% *}
 }
 
 [ -n "$json" ] || printf '%-28s %6s %6s %6s %6s %5s %5s %5s %6s %5s %5s %6s %6s\n' \

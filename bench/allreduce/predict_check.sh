@@ -61,12 +61,14 @@ round() {
 of_sizes() { tr ' ' '\n' <<<"$sizes" | awk "{ m = \$1 + 0 } $1"; }
 
 measure() {
-    local i
+    local i casts=()
+    rm -f "$B"/predict_cast.*
     for i in $(seq "$NODES"); do
         # shellcheck disable=SC2086
         "$B/bench_cast" --json ${CAST:---mib 64 --reps 5} >"$B/predict_cast.$i" &
+        casts+=($!)
     done
-    wait
+    for i in "${casts[@]}"; do wait "$i"; done
     cat "$B"/predict_cast.* >"$rates.new"
     rm -f "$B"/predict_cast.*
     : >"$points.new"

@@ -29,7 +29,7 @@ struct row {
     int (*run)(struct bench *b, const struct row *r, double *bytes);
     struct mf_fmt fmt;
     enum mf_round round;
-    size_t layer; /* bytes of a layer; 0: one layer */
+    size_t layer; /* bytes of a layer; 0: one layer; 1: the layers of resnet50 */
     double asked; /* goal for the ratio; 0: none */
 };
 

@@ -1,9 +1,10 @@
 #!/bin/bash
 # sequences.sh : measures codecs on networks of sequences: lstm's character error rate on AN4, and
-# charlstm's bits per character on tiny Shakespeare.
-# usage: NARROWCAST_DATA=DIR bench/sequences/sequences.sh [--table] [an4|text [SEEDS]]
-# DIR/an4/an4 has etc/ and wav/; DIR/tinyshakespeare has input.txt. Appends to $TABLES/an4.tsv or
-# text.tsv (bench/data); --table prints it. With TABLES, another folder: EPOCHS instead of 20 and 8.
+# charlstm's and chargpt's bits per character on tiny Shakespeare.
+# usage: NARROWCAST_DATA=DIR bench/sequences/sequences.sh [--table] [an4|text|gpt [SEEDS]]
+# DIR/an4/an4 has etc/ and wav/; DIR/tinyshakespeare has input.txt. Appends to $TABLES/an4.tsv,
+# text.tsv or gpt.tsv (bench/data); --table prints it. With TABLES, another folder: EPOCHS instead
+# of 20, 8 and 8.
 set -eu
 . "$(dirname "$0")/../usage.sh"
 only=''
@@ -32,7 +33,17 @@ text)
     data=text:${NARROWCAST_DATA-}/tinyshakespeare/input.txt
     common="--model charlstm --width 0.25 --batch 16 --epochs ${EPOCHS:-8} --lr 0.2 --schedule cosine --warmup 1 --weight-decay 0"
     ;;
-*) refuse "'$kind': must be an4 or text" ;;
+gpt)
+    figure=bits figure_is='bits a character' figure_unit='' figure_times=1
+    ranks=4
+    data=text:${NARROWCAST_DATA-}/tinyshakespeare/input.txt
+    rows+="
+e3m0,tight    --format e3m0 --scale aps-tight --out-format e4m3
+e2m1f         --format e2m1f --scale aps-tight --out-format e2m1f
+e2m1f:32      --format e2m1f --scale aps-tight:32 --out-format e2m1f:32"
+    common="--model chargpt --width 0.5 --batch 16 --epochs ${EPOCHS:-8} --optimizer adamw --lr 0.012 --schedule cosine --warmup 1 --weight-decay 0.1"
+    ;;
+*) refuse "'$kind': must be an4, text or gpt" ;;
 esac
 
 another=EPOCHS

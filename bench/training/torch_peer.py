@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """torch_peer.py : measures PyTorch's images per second in a training step, to compare with bench_train's.
-usage: bench/training/torch_peer.py [--device cuda|cpu] [--model resnet18|resnet20|resnet50|charlstm] [--batch N] [--size 32|224]
+usage: bench/training/torch_peer.py [--device cuda|cpu] [--model resnet18|resnet20|resnet50|charlstm|chargpt] [--batch N] [--size 32|224]
                            [--precision fp32|tf32|fp16|bf16] [--mode eager,compile,graphs] [--seconds S] [--threads N]
 graphs: compiled, with recorded launches ("reduce-overhead"), like ours. cudagraphs: only recorded
 launches; it replaces a compile that fails, as without Python.h. Prints one JSON line per mode.
 The networks are those of bench_train (stem of 3x3 below 64 pixels, else 7x7 and a pooling), with SGD
 with momentum, channels last, and data on the device. charlstm: windows of 128 characters of 65 kinds;
-PyTorch's LSTM has no peepholes."""
+PyTorch's LSTM has no peepholes. chargpt: the same windows, looked up instead of multiplied; learned
+positions instead of linear biases, because PyTorch's attention is fastest without biases."""
 import argparse
 import json
 import sys
@@ -72,22 +73,57 @@ def resnet(name, size, classes):
     return nn.Sequential(*stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(previous, classes))
 
 
+KINDS, WINDOW = 65, 128
+
+
 class CharLstm(nn.Module):
-    KINDS, WINDOW, CELLS, OUT = 65, 128, 512, 256
+    CELLS, OUT = 512, 256
 
     def __init__(self):
         super().__init__()
-        self.lstm = nn.LSTM(self.KINDS, self.CELLS, 2, batch_first=True, proj_size=self.OUT)
-        self.classifier = nn.Linear(self.OUT, self.KINDS)
+        self.lstm = nn.LSTM(KINDS, self.CELLS, 2, batch_first=True, proj_size=self.OUT)
+        self.classifier = nn.Linear(self.OUT, KINDS)
 
     def forward(self, x):
         return self.classifier(self.lstm(x)[0]).flatten(0, 1)
 
 
+class GptBlock(nn.Module):
+    CHANNELS, HEADS = 128, 4
+
+    def __init__(self):
+        super().__init__()
+        c = self.CHANNELS
+        self.norm, self.qkv, self.proj = nn.LayerNorm(c), nn.Linear(c, 3 * c), nn.Linear(c, c)
+        self.mlp = nn.Sequential(nn.LayerNorm(c), nn.Linear(c, 4 * c), nn.GELU(), nn.Linear(4 * c, c))
+
+    def forward(self, x):
+        batch, steps, c = x.shape
+        q, k, v = self.qkv(self.norm(x)).view(batch, steps, 3, self.HEADS, c // self.HEADS).permute(2, 0, 3, 1, 4)
+        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.proj(y.transpose(1, 2).reshape(batch, steps, c))
+        return x + self.mlp(x)
+
+
+class CharGpt(nn.Module):
+    def __init__(self):
+        super().__init__()
+        c = GptBlock.CHANNELS
+        self.embedding, self.positions = nn.Embedding(KINDS, c), nn.Parameter(0.02 * torch.randn(WINDOW, c))
+        self.rest = nn.Sequential(GptBlock(), GptBlock(), nn.LayerNorm(c), nn.Linear(c, KINDS))
+
+    def forward(self, x):
+        return self.rest(self.embedding(x) + self.positions).flatten(0, 1)
+
+
+CHARS = {"charlstm": CharLstm, "chargpt": CharGpt}
+
+
 def samples_of(args):
-    if args.model == "charlstm":
-        kinds = torch.randint(0, CharLstm.KINDS, (args.batch, CharLstm.WINDOW), device=args.device)
-        return nn.functional.one_hot(kinds, CharLstm.KINDS).float(), kinds.roll(-1, 1).flatten()
+    if args.model in CHARS:
+        kinds = torch.randint(0, KINDS, (args.batch, WINDOW), device=args.device)
+        x = kinds if args.model == "chargpt" else nn.functional.one_hot(kinds, KINDS).float()
+        return x, kinds.roll(-1, 1).flatten()
     x = torch.randn(args.batch, 3, args.size, args.size, device=args.device).to(memory_format=torch.channels_last)
     return x, torch.arange(args.batch, device=args.device) % 10
 
@@ -97,7 +133,7 @@ def images_per_s(args, mode):
     torch.backends.cudnn.benchmark = True
     tf32 = args.precision == "tf32"
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
-    model = CharLstm() if args.model == "charlstm" else resnet(args.model, args.size, 10 if args.size < 64 else 1000)
+    model = CHARS[args.model]() if args.model in CHARS else resnet(args.model, args.size, 10 if args.size < 64 else 1000)
     model = model.to(args.device).to(memory_format=torch.channels_last)
     step_model = {"eager": lambda m: m, "compile": torch.compile, "graphs": lambda m: torch.compile(m, mode="reduce-overhead"),
                   "cudagraphs": lambda m: torch.compile(m, backend="cudagraphs")}[mode](model)
@@ -133,7 +169,7 @@ def images_per_s(args, mode):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
-    p.add_argument("--model", choices=["resnet18", "resnet20", "resnet50", "charlstm"], default="resnet18")
+    p.add_argument("--model", choices=["resnet18", "resnet20", "resnet50", *CHARS], default="resnet18")
     p.add_argument("--batch", type=int, default=512)
     p.add_argument("--size", type=int, default=32)
     p.add_argument("--precision", choices=["fp32", "tf32", "fp16", "bf16"], default="tf32")

@@ -2,9 +2,9 @@
 # train_peer.sh : compares images per second of a training step with PyTorch's, in turn, on one GPU
 # or on a CPU. PyTorch runs channels last, eager and compiled, on a GPU also with graphs.
 # usage: bench/training/train_peer.sh [gpu|cpu [SECONDS of PyTorch's runs, 5 [TURNS, 1 [CORES, 1]]]]
-# Skips a missing GPU or PyTorch. A CPU also trains charlstm if NARROWCAST_DATA is set (DIR/cifar10,
-# DIR/tinyshakespeare/input.txt). On CORES > 1, which need it, as many ranks train, and PyTorch has
-# as many threads.
+# Skips a missing GPU or PyTorch. If NARROWCAST_DATA is set (DIR/cifar10,
+# DIR/tinyshakespeare/input.txt), a GPU also trains chargpt, and a CPU charlstm and chargpt. CORES > 1
+# need it: as many ranks train, and PyTorch has as many threads.
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
 PYTHON=${PYTHON:-python3}
@@ -18,6 +18,8 @@ gpu)
     cases='resnet18 512 32 tf32
 resnet18 512 32 fp16
 resnet50 128 224 fp16'
+    [ -z "${NARROWCAST_DATA-}" ] || cases+='
+chargpt 256 32 fp16'
     ;;
 cpu)
     cores=${4:-1}
@@ -32,7 +34,9 @@ cpu)
     cases='resnet20 128 32 fp32'
     [ -z "${NARROWCAST_DATA-}" ] || cases+='
 charlstm 16 32 fp32
-charlstm 64 32 fp32'
+charlstm 64 32 fp32
+chargpt 16 32 fp32
+chargpt 64 32 fp32'
     ;;
 *) echo "train_peer.sh: '$where': must be gpu or cpu" >&2 && exit 2 ;;
 esac
@@ -42,7 +46,7 @@ for program in bench_train narrowcast; do
     [ -x "$B/$program" ] || refuse "there is no $B/$program: build it (make), or say where it is (B=DIR)"
 done
 why=$("$PYTHON" -c 'import torch' 2>&1) || { echo "skip  no PyTorch to be beside: ${why##*$'\n'}" && exit 77; }
-data_of() { case $1 in charlstm) echo "text:$NARROWCAST_DATA/tinyshakespeare/input.txt" ;; *) echo "cifar10:$NARROWCAST_DATA/cifar10" ;; esac; }
+data_of() { case $1 in char*) echo "text:$NARROWCAST_DATA/tinyshakespeare/input.txt" ;; *) echo "cifar10:$NARROWCAST_DATA/cifar10" ;; esac; }
 # ours_of MODEL BATCH SIZE OPTION...: print images or windows per second
 ours_of() {
     local data=()
@@ -57,7 +61,7 @@ ours_of() {
         grep '"kind":"step"' "$B/train_peer.jsonl" | field samples_per_s | tail -n 10 | sort -n | sed -n 5p
         return
     fi
-    [ "$1" != charlstm ] || data=(--data "$(data_of charlstm)")
+    [[ $1 != char* ]] || data=(--data "$(data_of "$1")")
     OPENBLAS_NUM_THREADS=1 "${on_cores[@]}" "$B/bench_train" "${@:4}" ${data[@]+"${data[@]}"} --classes "$(($3 < 64 ? 10 : 1000))" --json | field images_per_s
 }
 printf '%-9s %5s %5s %-5s %14s' model batch size type 'ours img/s'
@@ -69,7 +73,8 @@ for ((turn = 0; turn < ${3:-1}; turn++)); do
         ours=$(ours_of "$model" "$batch" "$size" "${what[@]}") || exit 1
         printf '%-9s %5d %5d %-5s %14.0f' "$model" "$batch" "$size" "$type" "$ours"
         for mode in $modes; do # where one fails, the others' figures stand
-            peer=$("${on_cores[@]}" "$PYTHON" bench/training/torch_peer.py "${what[@]}" --threads "$cores" --mode "$mode" --seconds "${2:-5}" | field images_per_s) || peer=
+            peer=$("${on_cores[@]}" "$PYTHON" bench/training/torch_peer.py "${what[@]}" --threads "$cores" --mode "$mode" --seconds "${2:-5}" 2>"$B/train_peer.err" | field images_per_s) || peer=
+            [ -n "$peer" ] || cat "$B/train_peer.err" >&2
             awk -v o="$ours" -v p="$peer" 'BEGIN { printf " %16s %6s", p ? p : "-", p ? sprintf("%.2f", o / p) : "-" }'
         done
         echo

@@ -7,6 +7,7 @@
 #ifndef ACT_CUH
 #define ACT_CUH
 #include "device/run/cu.cuh"
+#include "hls/nn/layer.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <stdint.h>
@@ -24,6 +25,14 @@ static __device__ inline float act_float(__half x)
 static __device__ inline float act_float(__nv_bfloat16 x)
 {
     return __bfloat162float(x);
+}
+
+/* Return the sum of `lane` over a warp in the order of hls/nn/layer.h. */
+static __device__ inline float act_row_sum(float lane)
+{
+    for (int over = ROW_LANES / 2; over > 0; over /= 2)
+        lane = __fadd_rn(lane, __shfl_xor_sync(0xffffffffu, lane, over));
+    return lane;
 }
 
 /* Converts 32-bit words of one float or two 16-bit values. */

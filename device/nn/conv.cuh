@@ -92,6 +92,16 @@ int linear_product(const struct dev_nn *d, const char *what, int m, int n, int k
                    struct linear_matrix a, struct linear_matrix b, bool add, void *c, int c_pitch,
                    bool c_is_float);
 
+/* As linear_product() without `add`, for `count` products. stride: elements from a product's matrix
+ * to the next one's. */
+struct linear_batch {
+    struct linear_matrix m;
+    long long stride;
+};
+int linear_products(const struct dev_nn *d, const char *what, int count, int m, int n, int k,
+                    struct linear_batch a, struct linear_batch b, void *c, int c_pitch,
+                    long long c_stride, bool c_is_float);
+
 /* ---- conv_low.cu: rounded products, on fp32 activations ---- */
 int low_conv_plan(const struct nn_window *g, int max_batch, size_t *scratch_bytes);
 int low_conv_forward(struct dev_nn *d, const struct nn_window *g, int batch, const float *x,

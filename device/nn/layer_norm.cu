@@ -5,7 +5,7 @@
 #include "device/nn/act.cuh"
 #include "device/vec/element.cuh"
 
-enum { ROWS = CU_THREADS / LAYER_NORM_LANES };
+enum { ROWS = CU_THREADS / ROW_LANES };
 
 struct layer_norm {
     size_t n;
@@ -20,9 +20,7 @@ struct layer_norm_row {
 
 static __device__ inline float row_mean(float lane, int c)
 {
-    for (int over = LAYER_NORM_LANES / 2; over > 0; over /= 2)
-        lane = __fadd_rn(lane, __shfl_xor_sync(0xffffffffu, lane, over));
-    return __fdiv_rn(lane, (float)c);
+    return __fdiv_rn(act_row_sum(lane), (float)c);
 }
 
 template <typename T>
@@ -30,10 +28,10 @@ static __device__ inline layer_norm_row row_of(const layer_norm &f, const T *x, 
 {
     layer_norm_row r;
     float sum = 0, squares = 0;
-    for (int i = lane; i < f.c; i += LAYER_NORM_LANES)
+    for (int i = lane; i < f.c; i += ROW_LANES)
         sum = __fadd_rn(sum, act_float(x[i]));
     r.mean = row_mean(sum, f.c);
-    for (int i = lane; i < f.c; i += LAYER_NORM_LANES) {
+    for (int i = lane; i < f.c; i += ROW_LANES) {
         const float v = __fsub_rn(act_float(x[i]), r.mean);
         squares = __fadd_rn(squares, __fmul_rn(v, v));
     }
@@ -50,13 +48,13 @@ template <typename T>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_layer_norm(struct layer_norm f, const T *x, T *y)
 {
-    const size_t row = (size_t)blockIdx.x * ROWS + threadIdx.x / LAYER_NORM_LANES;
-    const int lane = (int)threadIdx.x % LAYER_NORM_LANES;
+    const size_t row = (size_t)blockIdx.x * ROWS + threadIdx.x / ROW_LANES;
+    const int lane = (int)threadIdx.x % ROW_LANES;
     if (row >= f.n)
         return;
     x += row * (size_t)f.c, y += row * (size_t)f.c;
     const layer_norm_row r = row_of(f, x, lane);
-    for (int i = lane; i < f.c; i += LAYER_NORM_LANES) {
+    for (int i = lane; i < f.c; i += ROW_LANES) {
         const float gamma = element_get(f.gamma, f.par, (size_t)i),
                     beta = element_get(f.beta, f.par, (size_t)i);
         y[i] = act<T>::of(__fadd_rn(__fmul_rn(centered(act_float(x[i]), r), gamma), beta));
@@ -69,8 +67,8 @@ static __global__ void __launch_bounds__(CU_THREADS)
     k_layer_norm_back(struct layer_norm f, const T *x, const T *dy, T *dx, bool add,
                       layer_norm_row *rows)
 {
-    const size_t row = (size_t)blockIdx.x * ROWS + threadIdx.x / LAYER_NORM_LANES;
-    const int lane = (int)threadIdx.x % LAYER_NORM_LANES;
+    const size_t row = (size_t)blockIdx.x * ROWS + threadIdx.x / ROW_LANES;
+    const int lane = (int)threadIdx.x % ROW_LANES;
     if (row >= f.n)
         return;
     x += row * (size_t)f.c, dy += row * (size_t)f.c;
@@ -81,13 +79,13 @@ static __global__ void __launch_bounds__(CU_THREADS)
         return;
     dx += row * (size_t)f.c;
     float level = 0, slope = 0;
-    for (int i = lane; i < f.c; i += LAYER_NORM_LANES) {
+    for (int i = lane; i < f.c; i += ROW_LANES) {
         const float g = __fmul_rn(act_float(dy[i]), element_get(f.gamma, f.par, (size_t)i));
         level = __fadd_rn(level, g);
         slope = __fadd_rn(slope, __fmul_rn(g, centered(act_float(x[i]), r)));
     }
     level = row_mean(level, f.c), slope = row_mean(slope, f.c);
-    for (int i = lane; i < f.c; i += LAYER_NORM_LANES) {
+    for (int i = lane; i < f.c; i += ROW_LANES) {
         const float g = __fmul_rn(act_float(dy[i]), element_get(f.gamma, f.par, (size_t)i)),
                     v = centered(act_float(x[i]), r);
         const float d = __fmul_rn(r.inv_std, __fsub_rn(__fsub_rn(g, level), __fmul_rn(v, slope)));

@@ -64,25 +64,54 @@ void linear_close(struct dev_nn *d)
     d->blas = NULL;
 }
 
+/* The types of a product, and its factors 1 and 0 in the type of the sums. */
+struct product {
+    cudaDataType_t type, c_type;
+    cublasComputeType_t compute;
+    float one = 1, zero = 0;
+    __half half_one, half_zero;
+    bool half_sums;
+    product(const struct dev_nn *d, bool c_is_float)
+        : half_one(__float2half(1)), half_zero(__float2half(0)),
+          half_sums(nn_pure(d) && !c_is_float)
+    {
+        type = nn_half(d) ? CUDA_R_16F : d->math == NN_BF16 ? CUDA_R_16BF : CUDA_R_32F;
+        c_type = c_is_float ? CUDA_R_32F : type;
+        compute = half_sums            ? CUBLAS_COMPUTE_16F
+                  : d->math == NN_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                       : CUBLAS_COMPUTE_32F;
+    }
+    const void *factor(bool is_one) const
+    {
+        return half_sums ? (const void *)(is_one ? &half_one : &half_zero) : is_one ? &one : &zero;
+    }
+};
+
+static cublasOperation_t turned(struct linear_matrix m)
+{
+    return m.turned ? CUBLAS_OP_T : CUBLAS_OP_N;
+}
+
 int linear_product(const struct dev_nn *d, const char *what, int m, int n, int k,
                    struct linear_matrix a, struct linear_matrix b, bool add, void *c, int c_pitch,
                    bool c_is_float)
 {
-    const bool half_sums = nn_pure(d) && !c_is_float;
-    const float one = 1, keep = add ? 1 : 0;
-    const __half half_one = __float2half(one), half_keep = __float2half(keep);
-    const cudaDataType_t type = nn_half(d)           ? CUDA_R_16F
-                                : d->math == NN_BF16 ? CUDA_R_16BF
-                                                     : CUDA_R_32F;
-    const cublasComputeType_t compute = half_sums            ? CUBLAS_COMPUTE_16F
-                                        : d->math == NN_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32
-                                                             : CUBLAS_COMPUTE_32F;
-    const void *alpha = half_sums ? (const void *)&half_one : &one,
-               *beta = half_sums ? (const void *)&half_keep : &keep;
+    const struct product p(d, c_is_float);
     const cublasStatus_t status = cublasGemmEx(
-        d->blas->handle, b.turned ? CUBLAS_OP_T : CUBLAS_OP_N, a.turned ? CUBLAS_OP_T : CUBLAS_OP_N,
-        n, m, k, alpha, b.p, type, b.pitch, a.p, type, a.pitch, beta, c,
-        c_is_float ? CUDA_R_32F : type, c_pitch, compute, CUBLAS_GEMM_DEFAULT);
+        d->blas->handle, turned(b), turned(a), n, m, k, p.factor(true), b.p, p.type, b.pitch, a.p,
+        p.type, a.pitch, p.factor(add), c, p.c_type, c_pitch, p.compute, CUBLAS_GEMM_DEFAULT);
+    return status == CUBLAS_STATUS_SUCCESS ? 0 : failed(d, what, m, k, n, status);
+}
+
+int linear_products(const struct dev_nn *d, const char *what, int count, int m, int n, int k,
+                    struct linear_batch a, struct linear_batch b, void *c, int c_pitch,
+                    long long c_stride, bool c_is_float)
+{
+    const struct product p(d, c_is_float);
+    const cublasStatus_t status = cublasGemmStridedBatchedEx(
+        d->blas->handle, turned(b.m), turned(a.m), n, m, k, p.factor(true), b.m.p, p.type,
+        b.m.pitch, b.stride, a.m.p, p.type, a.m.pitch, a.stride, p.factor(false), c, p.c_type,
+        c_pitch, c_stride, count, p.compute, CUBLAS_GEMM_DEFAULT);
     return status == CUBLAS_STATUS_SUCCESS ? 0 : failed(d, what, m, k, n, status);
 }
 

@@ -24,7 +24,7 @@ MF_FN real real_mul(real a, real b)
 #endif
 }
 
-/* NN_FP32: floats. NN_TF32: also floats, but factors in products of convolutions and linear layers
+/* NN_FP32: floats. NN_TF32: also floats, but factors in products of matrices and convolutions
  * have 10 bits of mantissa. NN_FP16, NN_BF16: activations and copies of the weights have 16 bits;
  * sums, weights and weight gradients are floats. NN_FP16_PURE: all are halves, also statistics and
  * optimiser states. */
@@ -94,11 +94,14 @@ struct nn_batch_norm {
     bool swapped; /* gamma and beta are applied after the addition; needs an addend */
 };
 
-/* The order of sums in layer norm, on every backend. Over a row's channels: lane j adds channels j,
- * j + LAYER_NORM_LANES, ... in ascending order. Then the first half of the lanes adds the second
- * half, the first quarter the second quarter, and so on. Over rows: runs of layer_norm_run(n) rows
- * are added in ascending order, then the runs' sums in double. */
-enum { LAYER_NORM_LANES = 32, LAYER_NORM_RUNS = 128 };
+/* The order of sums over a row, in layer norm and attention on every backend: lane j adds elements
+ * j, j + ROW_LANES, ... in ascending order. Then the first half of the lanes adds the second half,
+ * the first quarter the second quarter, and so on. */
+enum { ROW_LANES = 32 };
+
+/* The order of layer norm's sums over rows: runs of layer_norm_run(n) rows are added in ascending
+ * order, then the runs' sums in double. */
+enum { LAYER_NORM_RUNS = 128 };
 MF_FN size_t layer_norm_run(size_t n)
 {
     return n / LAYER_NORM_RUNS + (n % LAYER_NORM_RUNS != 0);
@@ -106,6 +109,20 @@ MF_FN size_t layer_norm_run(size_t n)
 
 /* Local response normalisation sums a channel and LRN_REACH channels on either side. */
 enum { LRN_REACH = 2, LRN_CHANNELS = 2 * LRN_REACH + 1 };
+
+/* Self-attention (layers.def): each of the heads has `wide` channels of q, of k and of v. */
+struct nn_attention {
+    int steps, heads, wide;
+};
+/* There are 1, 2, 4 or 8 heads, so that slopes are exact: they divide ATTENTION_FALL. */
+enum { ATTENTION_FALL = 8 };
+
+/* Return how much head h's scores fall per step of distance: 2^(-8 (h + 1) / heads). Source: Press,
+ * Smith, Lewis 2022, "Train Short, Test Long", 3. */
+MF_FN real attention_slope(int heads, int h)
+{
+    return 1 / (real)(1 << ATTENTION_FALL / heads * (h + 1));
+}
 
 /* an LSTM with peepholes and a projection (layers.def) */
 struct nn_lstm {

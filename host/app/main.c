@@ -80,9 +80,8 @@ static int run(int argc, char **argv)
         argv[1] = argv[2];
         argv[2] = help;
     }
-    const char *now = opt_renamed("", argv[1], strlen(argv[1])), *name = now ? now : argv[1];
     for (int i = 0; i < N_COMMANDS; i++)
-        if (!strcmp(name, commands[i].name)) {
+        if (!strcmp(argv[1], commands[i].name)) {
             if (commands[i].multiplies)
                 blas_know_cpu(argv);
             return commands[i].run(argc - 2, argv + 2);

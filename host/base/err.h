@@ -37,7 +37,7 @@ void err_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Print one rank's warning at once, even while lines are held. */
 void err_news(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Print a line of a command's report unchanged, even while lines are held. */
+/* Print a line of a command's report without "narrowcast: ", even while lines are held. */
 void err_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Warn about a stranger, such as an unknown host that connects to a port, and return code. At most

@@ -1,5 +1,5 @@
-/* jsonl.h : writes JSON lines, one object per line. Each is written whole, so readers may follow
- * the file. */
+/* jsonl.h : writes JSON lines, one object per line. Each is flushed when complete.
+ * A reader that follows the file may find the beginning of a line of more than 4 KiB. */
 #ifndef JSONL_H
 #define JSONL_H
 #include <stdbool.h>

@@ -73,7 +73,8 @@ static const char *word_end(const char *at)
     return number_end(at);
 }
 
-/* Lists and objects are not checked otherwise. */
+/* The only check of nested lists and objects: jsonl_in_list(), jsonl_member() and jsonl_item() rely
+ * on it. */
 static const char *value_end(const char *at, int depth)
 {
     if (*at == '"')

@@ -1,5 +1,5 @@
-/* plugin.h : loads a shared object of this project on demand, if machines may lack its libraries or
- * they load slowly.
+/* plugin.h : loads a shared object of this project on demand, because a machine may lack the
+ * libraries that it needs, or they load slowly.
  *
  * The object exports one symbol, a table of functions whose first field is `int version`. */
 #ifndef PLUGIN_H
@@ -11,7 +11,7 @@
 struct plugin {
     const char *library;     /* "libnarrowcast_cuda.so" */
     const char *environment; /* variable that may name another file */
-    const char *where;       /* "where nvcc is": where `make` builds it */
+    const char *where;       /* ends "`make` builds it ...": "where nvcc is" */
     const char *symbol;      /* "narrowcast_cuda": the table */
     int version;             /* required of the table */
     /* loads a library that the loader cannot find; may be NULL */

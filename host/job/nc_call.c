@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static _Thread_local char open_error[512]; /* of this thread's last nc_open */
+static _Thread_local char open_error[512]; /* of this thread's last nc_open or nc_cast */
 
 const char *nc_strerror(int code)
 {

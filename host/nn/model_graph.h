@@ -45,6 +45,7 @@ struct node {
     struct nn_window window;
     bool relu;       /* norm: ends in a ReLU */
     int cells;       /* lstm */
+    int heads;       /* attention */
     bool swapped;    /* norm: gamma and beta apply after the addition */
     bool zero_gamma; /* norm: gammas start at 0 */
     double p;        /* dropout: probability; scale, norm: factor; lrn: alpha */
@@ -250,6 +251,8 @@ void graph_vgg19(struct nn_model *m, int depth, int n_classes);
 /* depth: number of LSTMs. */
 void graph_speech_lstm(struct nn_model *m, int depth, int n_classes);
 void graph_step_lstm(struct nn_model *m, int depth, int n_classes);
+/* depth: number of blocks. */
+void graph_gpt(struct nn_model *m, int depth, int n_classes);
 
 /* Allocate all memory and draw the weights. Returns 0 or the backend's error; close frees after an
  * error. */

@@ -4,8 +4,8 @@
 usage: sta.py [--path] NETLIST.json MODULE
   NETLIST.json  written by yosys after synth_xilinx or synth_ecp5
   --path        print the longest path on stderr
-Prints LUT FF CARRY URAM BRAM LUTRAM ns. On an ECP5, LUT includes the LUTs of carry chains and
-memories, so it shows how full the part gets. rtl/README.md describes the model. It knows neither
+Prints LUT FF CARRY URAM BRAM LUTRAM ns. LUT includes LUTRAM, and on an ECP5 the two LUTs of each
+carry cell, so it shows how full the part gets. rtl/README.md describes the model. It knows neither
 placement nor routing: it can compare designs, but not sign off a clock.
 """
 import json
@@ -18,7 +18,7 @@ ULTRASCALE = SimpleNamespace(
     setup=0.04,             # of a register
     lut=0.10,               # any input of a LUT to its output; reading a LUT RAM
     net=0.25,               # a net of up to net_loads inputs
-    # from a LUT or chain to its only load, a register; an ECP5 has both in one slice
+    # from a LUT, MUXF or chain to its only load, a register; an ECP5 has both in one slice
     net_packed=0.25,
     net_loads=16,
     net_double=0.05,        # each time the loads double

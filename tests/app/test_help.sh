@@ -88,13 +88,7 @@ done
 root/bin/narrowcast train --help examples | grep -q '^  mpirun -np 4 narrowcast train$' || fail 'installed: no example'
 "$n" train --help examples | grep -q '^  host/ranks.sh 4 build/narrowcast train$' || fail 'in the tree: no example'
 
-# --- wrong values; the previous release's names (opt.c) are accepted but not listed ---
-for old in 'model --help' 'sim --model c --counters 127.0.0.1:1'; do
-    new=$(sed 's/^model/predict/; s/--model/--engine/' <<<"$old")
-    # shellcheck disable=SC2086
-    [ "$("$n" $old 2>&1)" = "$("$n" $new 2>&1)" ] || fail "$old is not $new"
-done
-if "$n" --help | grep -q '^  model' || "$n" sim --help | grep -q -- --model; then fail 'an old name is listed'; fi
+# --- wrong values ---
 
 says ": did you mean 'e5m2'?" emulate --format E5M2
 says "need e4m3fn (to 448, other programs' E4M3) or e4m3 (to 240)" emulate --format E4M3

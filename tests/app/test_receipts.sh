@@ -111,6 +111,8 @@ refused 'verify needs either --step K or --epoch E' verify six
 refused '--block and --resume need --step K' verify six --epoch 1 --block 1
 refused '--root needs --epoch E' verify six --step 1 --root 00
 refused "'six' has no root of epoch 3" verify six --epoch 3
+grep -v '"kind":"root","epoch":1,"step":5' six >short
+refused "'short': epoch 1 has a root of steps 1 to 4, none of those up to 5" verify short --epoch 1
 refused "cannot verify 'six': it has no step 8" verify six --step 8
 refused '--block 6: the training had 6, counted from 0' verify six --step 7 --block 6
 refused "cannot verify step 4 from 'ck', which is after step 4" verify six --step 4 --resume ck

@@ -237,15 +237,21 @@ static void check_linear(struct layers *g, int batch, int in, int out, bool with
     free(x), free(w), free(b), free(dy), free(y), free(dx), free(dw), free(db);
 }
 
-/* Rules need fp32 activations and can be removed. */
+/* Rules need fp32 activations, no LSTM and no attention, and can be removed. */
 static void check_rule(struct layers *g)
 {
     const float x[] = {1.0f / 3, 1.0f / 7};
+    const struct nn_attention attention = {4, 2, 3};
+    const struct nn_lstm lstm = {.steps = 4, .in = 2, .cells = 3, .out = 2};
+    size_t bytes;
     layers_math(g, NN_FP16);
     CHECK(g->nn->gemm(g->d, &rules[0]) == -EINVAL, "a rule for 16-bit activations was taken");
     CHECK(g->nn->gemm(g->d, NULL) == 0, "no rule was refused");
     use(g, &rules[0]);
+    CHECK(g->nn->attention_plan(g->d, &attention, 1, &bytes) == -EINVAL, "attention by a rule");
+    CHECK(g->nn->lstm_plan(g->d, &lstm, 1, &bytes) == -EINVAL, "an lstm by a rule");
     g->nn->gemm(g->d, NULL);
+    CHECK(g->nn->attention_plan(g->d, &attention, 1, &bytes) == 0, "attention without a rule");
     float *gx = layers_put_float(g, x, 2), *y = layers_put_float(g, x, 1);
     CHECK(g->nn->linear_forward(g->d, 1, 2, 1, gx, gx, NULL, y) == 0, "linear");
     float *got = layers_get_float(g, y);

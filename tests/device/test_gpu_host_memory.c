@@ -221,6 +221,7 @@ int main(void)
     check_network("kinds", (struct nn_shape){12, 11, 3}, &fp16);
     check_network("kinds", (struct nn_shape){12, 11, 3}, &adaptive);
     check_network("branches", (struct nn_shape){9, 10, 3}, &pure);
+    check_network("gpt", (struct nn_shape){9, 1, 7}, &fp16);
     check_sequences("transcripts", &loss_ctc);
     check_sequences("a label each step", &loss_dense);
     check_feed();

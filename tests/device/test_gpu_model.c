@@ -166,6 +166,10 @@ int main(void)
     for (enum nn_math math = NN_FP32; math <= NN_FP16_PURE; math++)
         check_model("branches", (struct nn_shape){9, 10, 3}, 5, 5, math, 256);
     check_model("branches", (struct nn_shape){9, 10, 3}, 5, 5, NN_FP16, ADAPTIVE);
+    for (enum nn_math math = NN_FP32; math <= NN_FP16_PURE; math++)
+        check_model("gpt", (struct nn_shape){9, 1, 7}, 3, 4, math, 256);
+    check_model("gpt", (struct nn_shape){9, 1, 7}, 3, 3, NN_FP16, ADAPTIVE);
+    check_model("gpt", (struct nn_shape){9, 1, 7}, 3, 3, NN_FP16_PURE, ADAPTIVE);
     check_model("lenet5", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP32, 0);
     check_model("lenet5", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP16, 0);
     check_model("mlp", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP16, 1);

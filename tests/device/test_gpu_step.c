@@ -260,6 +260,9 @@ int main(void)
     check_records("kinds", (struct nn_shape){12, 11, 3}, &fp16);
     check_records("kinds", (struct nn_shape){12, 11, 3}, &adaptive);
     check_records("mlp", (struct nn_shape){28, 28, 1}, NULL);
+    check_records("gpt", (struct nn_shape){9, 1, 7}, NULL);
+    check_records("gpt", (struct nn_shape){9, 1, 7}, &fp16);
+    check_records("gpt", (struct nn_shape){9, 1, 7}, &adaptive);
     check_feed();
     gpu_close();
     DONE();

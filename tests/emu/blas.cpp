@@ -160,3 +160,26 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t as_a, cubla
     });
     return e == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
+
+static void *blas_at(const void *p, cudaDataType_t type, long long elements)
+{
+    return (char *)p + elements * (type == CUDA_R_32F ? 4 : 2);
+}
+
+cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t as_a,
+                                          cublasOperation_t as_b, int m, int n, int k,
+                                          const void *alpha, const void *a, cudaDataType_t a_type,
+                                          int a_pitch, long long a_stride, const void *b,
+                                          cudaDataType_t b_type, int b_pitch, long long b_stride,
+                                          const void *beta, void *c, cudaDataType_t c_type,
+                                          int c_pitch, long long c_stride, int count,
+                                          cublasComputeType_t compute, cublasGemmAlgo_t algorithm)
+{
+    cublasStatus_t status = count < 1 ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;
+    for (int i = 0; i < count && status == CUBLAS_STATUS_SUCCESS; i++)
+        status =
+            cublasGemmEx(handle, as_a, as_b, m, n, k, alpha, blas_at(a, a_type, i * a_stride),
+                         a_type, a_pitch, blas_at(b, b_type, i * b_stride), b_type, b_pitch, beta,
+                         blas_at(c, c_type, i * c_stride), c_type, c_pitch, compute, algorithm);
+    return status;
+}

@@ -39,6 +39,15 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t as_a, cubla
                             cudaDataType_t b_type, int b_pitch, const void *beta, void *c,
                             cudaDataType_t c_type, int c_pitch, cublasComputeType_t compute,
                             cublasGemmAlgo_t algorithm);
+/* Strides are in elements. */
+cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t as_a,
+                                          cublasOperation_t as_b, int m, int n, int k,
+                                          const void *alpha, const void *a, cudaDataType_t a_type,
+                                          int a_pitch, long long a_stride, const void *b,
+                                          cudaDataType_t b_type, int b_pitch, long long b_stride,
+                                          const void *beta, void *c, cudaDataType_t c_type,
+                                          int c_pitch, long long c_stride, int count,
+                                          cublasComputeType_t compute, cublasGemmAlgo_t algorithm);
 }
 
 #endif

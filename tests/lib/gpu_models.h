@@ -34,11 +34,12 @@ struct images {
 static inline struct images images_open(struct nn_shape s, int n)
 {
     struct images d = {.n = n, .size = graph_elements(s, n)};
+    const int n_labels = s.w == 1 ? n * s.h : n; /* sequences: one per step */
     d.x = malloc(d.size * sizeof *d.x);
-    d.labels = malloc((size_t)n * sizeof *d.labels);
+    d.labels = malloc((size_t)n_labels * sizeof *d.labels);
     for (size_t i = 0; i < d.size; i++)
         d.x[i] = (real)uniform(1, i);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n_labels; i++)
         d.labels[i] = (i * 2 + 1) % CLASSES;
     return d;
 }
@@ -95,6 +96,12 @@ static inline void build_branches(struct nn_model *m)
     graph_head(m, y, &loss_class, 0.3);
 }
 
+static inline void build_gpt(struct nn_model *m)
+{
+    m->width = 0.06;
+    graph_gpt(m, 2, CLASSES);
+}
+
 /* Nothing needs the gradient of its only layer's input. */
 static inline void build_single(struct nn_model *m)
 {
@@ -107,7 +114,11 @@ static inline struct nn_model *model_open(const struct nn_ops *ops, const struct
     static const struct {
         const char *name;
         void (*build)(struct nn_model *m);
-    } own[] = {{"kinds", build_kinds}, {"branches", build_branches}, {"single", build_single}, {0}};
+    } own[] = {{"kinds", build_kinds},
+               {"branches", build_branches},
+               {"single", build_single},
+               {"gpt", build_gpt},
+               {0}};
     struct nn_model *m;
     int k = 0;
     while (own[k].name && strcmp(name, own[k].name))

@@ -26,7 +26,7 @@ int main(void)
     int n_found = 0;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct nn_model m;
-        const bool sequences = strstr(names[i], "lstm");
+        const bool sequences = strstr(names[i], "lstm") || strstr(names[i], "gpt");
         const struct nn_shape in = {64, sequences ? 1 : 64, sequences ? 363 : 3};
         if (graph_init(&m, &nn_cpu, in, 1) < 0 || graph_by_name(&m, names[i], 10) < 0)
             return 1;

@@ -195,18 +195,12 @@ static struct nn_model *small_resnet(struct nn_shape in)
     return m;
 }
 
-/* The norm adds to a gradient: an addition also reads its input. */
+/* Norms add to a gradient: an addition also reads their input. */
 static struct nn_model *transformer(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
-    int x = graph_conv(m, 0, "embed", 5, 1, 1, 0, true);
-    for (int i = 0; i < 2; i++) {
-        int y = graph_conv(m, graph_layer_norm(m, x, "norm"), "up", 8, 1, 1, 0, true);
-        y = graph_conv(m, graph_gelu(m, y), "down", 5, 1, 1, 0, true);
-        x = graph_add(m, y, x);
-    }
-    x = graph_mean(m, graph_layer_norm(m, x, "last"));
-    graph_head(m, graph_linear(m, x, "classifier", CLASSES, true), &loss_class, 1);
+    m->width = 0.06;
+    graph_gpt(m, 2, CLASSES);
     return m;
 }
 

@@ -173,6 +173,9 @@ int main(void)
     check_weights("vgg19", 224, 1000, 143667240);
     check_sequence("lstm", 1, 132, 13634692); /* in the QSGD paper */
     check_sequence("lstm", 0.25, 28, 1134364);
+    /* GPT-2 has 12 c^2 + 13 c weights in a block; c is 128, or 36 instead of 32.6 */
+    check_sequence("chargpt", 1, 65, 2 * 198272 + 364 * 128 + 256 + 129 * 65);
+    check_sequence("chargpt", 0.255, 65, 2 * 16020 + 364 * 36 + 72 + 37 * 65);
     check_weights("mlp", 28, 10, 318986);
     check_weights("lenet5", 28, 10, 62006);
     check_weights("resnet8", 32, 10, 75290); /* He et al., Table 6; batch norms have 2 a channel */

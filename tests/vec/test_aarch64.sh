@@ -15,7 +15,7 @@ if [ -z "$qemu" ] || ! $cc -static "$out/p.c" -o "$out/p" 2>/dev/null || ! "$qem
     exit 77
 fi
 flags=(-std=c11 -O2 -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-format-truncation -ffp-contract=off -fno-math-errno
-    -D_GNU_SOURCE -I. -Ihost -Ihost/include -Itests/lib)
+    -fno-trapping-math -D_GNU_SOURCE -I. -Ihost -Ihost/include -Itests/lib)
 for f in host/base/*.c host/base/*/*.c host/vec/*.c host/vec/*/*.c host/codec/*.c; do
     $cc "${flags[@]}" -c "$f" -o "$out/$(basename "$f" .c).o"
 done

@@ -158,7 +158,8 @@ static void say_counted(const uint64_t *diff, char *to, size_t size)
         text_add(&text, "none");
 }
 
-/* Reads counters until they are as wanted, or `until`. Fills diff. Returns whether they are. */
+/* Reads counters until they are as wanted, or until the time `until`. Fills diff and *right.
+ * Reports a negative errno. */
 static int read_counters(struct conform_script *s, const struct exchange *x, double until,
                          uint64_t diff[REG_COUNTERS], bool *right)
 {
@@ -230,8 +231,9 @@ static int exchange(struct conform_script *s, struct exchange *x)
         /* only time tells that an unanswered frame has been counted */
         while (!x->n_answers && clock_s() < until)
             nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-        if (complete(x))
-            return 0;
+        rc = take_answers(s, x, 0);
+        if (rc || complete(x))
+            return rc;
     }
     TRY(read_counters(s, x, complete(x) ? until : 0, diff, &right));
     if (!s->c->counted)

@@ -26,7 +26,7 @@ bool predict_is_card(const char *algo)
     return !strcmp(algo, "offload") || !strcmp(algo, "offload-each");
 }
 
-/* Near ranks that add first are one to the card. */
+/* A machine's ranks that add first count as one rank of the card. */
 static int check_card(const struct predict_options *o, const struct predict_way *way, int n_ranks)
 {
     char why[160];

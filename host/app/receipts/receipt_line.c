@@ -122,9 +122,9 @@ struct rooting {
     struct jsonl_in in;
     struct digest *digest;
     struct merkle tree;
-    char *options;               /* line of the first leaf */
-    uint64_t epoch, first, last; /* steps so far */
-    char root[DIGEST_HEX];       /* "": no line has stated it */
+    char *options; /* line of the first leaf */
+    uint64_t epoch;
+    struct receipt_root at; /* root "": no line has stated it yet */
 };
 
 static int changed(const struct rooting *r, const char *why)
@@ -139,10 +139,10 @@ static int add_step(struct rooting *r)
         return changed(r, "a step before the line of kind options");
     if (r->tree.n == 0)
         merkle_add(&r->tree, r->digest, r->options, strlen(r->options));
-    else if (step != r->last + 1)
+    else if (step != r->at.end + 1)
         return changed(r, "its step does not follow the one before it");
-    r->first = r->first ? r->first : step;
-    r->last = step;
+    r->at.first = r->at.first ? r->at.first : step;
+    r->at.end = step;
     merkle_add(&r->tree, r->digest, r->in.line, strlen(r->in.line));
     return 0;
 }
@@ -152,11 +152,12 @@ static int compare_root(struct rooting *r)
     char stated[DIGEST_HEX];
     uint8_t root[DIGEST_BYTES];
     merkle_root(&r->tree, r->digest, root);
-    digest_hex(root, sizeof root, r->root);
-    if (!r->first || !jsonl_in_text(&r->in, "root", stated, sizeof stated) ||
-        strcmp(stated, r->root) != 0 || receipt_number(&r->in, "first") != r->first ||
-        receipt_number(&r->in, "step") != r->last)
+    digest_hex(root, sizeof root, r->at.root);
+    if (!r->at.first || !jsonl_in_text(&r->in, "root", stated, sizeof stated) ||
+        strcmp(stated, r->at.root) != 0 || receipt_number(&r->in, "first") != r->at.first ||
+        receipt_number(&r->in, "step") != r->at.end)
         return changed(r, "the root does not fit the lines of this epoch: the file was changed");
+    r->at.last = r->at.end;
     return 0;
 }
 
@@ -173,21 +174,19 @@ static int take_line(struct rooting *r)
                                          : 0;
 }
 
-int receipt_check_root(const char *path, uint64_t epoch, uint64_t *first, uint64_t *last,
-                       char root[DIGEST_HEX])
+int receipt_check_root(const char *path, uint64_t epoch, struct receipt_root *out)
 {
     struct rooting r = {.epoch = epoch};
     TRY(digest_open(&r.digest));
     int rc = jsonl_in_open(&r.in, path);
     while (rc == 0 && (rc = jsonl_in_next(&r.in)) > 0)
         rc = take_line(&r);
-    if (rc == 0 && !*r.root)
+    if (rc == 0 && !*r.at.root)
         rc = ERR(-EINVAL, "'%s' has no root of epoch %" PRIu64, path, epoch);
     if (rc == 0)
         rc = digest_check(r.digest);
-    *first = r.first;
-    *last = r.last;
-    memcpy(root, r.root, DIGEST_HEX);
+    if (rc == 0)
+        *out = r.at;
     free(r.options);
     jsonl_in_close(&r.in);
     digest_close(r.digest);

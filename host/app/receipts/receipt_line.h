@@ -47,10 +47,16 @@ int receipt_read(const struct jsonl_in *in, struct receipt *r);
 /* Return a count of the last line, or 0 if it has none. */
 uint64_t receipt_number(const struct jsonl_in *in, const char *key);
 
-/* Make the root of an epoch from the lines of a file, and compare it with the line that states it.
- * Reports -EINVAL (no such epoch), or -EBADMSG if lines were changed, are missing or occur twice.
- * last: out: the epoch's last step. root: out. */
-int receipt_check_root(const char *path, uint64_t epoch, uint64_t *first, uint64_t *last,
-                       char root[DIGEST_HEX]);
+/* An epoch's last root in a file, and its steps. An interrupted training has steps without a root
+ * up to `end`; else this is `last`. */
+struct receipt_root {
+    uint64_t first, last, end;
+    char root[DIGEST_HEX];
+};
+
+/* Make the roots of an epoch from the lines of a file, and compare them with the lines that state
+ * them. Fills *out. Reports -EINVAL (no such epoch), or -EBADMSG if lines were changed, are missing
+ * or occur twice. */
+int receipt_check_root(const char *path, uint64_t epoch, struct receipt_root *out);
 
 #endif

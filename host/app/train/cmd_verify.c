@@ -121,7 +121,7 @@ static int options_of(struct past *p, uint64_t step, struct train_options *o)
     o->epochs = 0;
     p->copy = strdup(p->text);
     if (!p->copy)
-        return -ENOMEM;
+        return ERR(-ENOMEM, "cannot allocate %zu bytes", strlen(p->text));
     char *at = NULL;
     for (char *line = strtok_r(p->copy, "\n", &at); line; line = strtok_r(NULL, "\n", &at))
         TRY(set_option(o, line));
@@ -169,25 +169,29 @@ static int repeat(const struct train_options *o)
 
 static int check_epoch(const char *path, uint64_t epoch, const char *wanted)
 {
-    uint64_t first, last;
-    char root[DIGEST_HEX];
-    TRY(receipt_check_root(path, epoch, &first, &last, root));
-    if (wanted && strcmp(wanted, root) != 0)
-        return ERR(-EBADMSG, "'%s': the root of epoch %" PRIu64 " is %s, not %s", path, epoch, root,
-                   wanted);
-    printf("epoch %" PRIu64 ": root %s of steps %" PRIu64 " to %" PRIu64 "\n", epoch, root, first,
-           last);
+    struct receipt_root r;
+    TRY(receipt_check_root(path, epoch, &r));
+    if (r.end != r.last)
+        return ERR(-EBADMSG,
+                   "'%s': epoch %" PRIu64 " has a root of steps %" PRIu64 " to %" PRIu64
+                   ", none of those up to %" PRIu64
+                   ": its training was interrupted, or the line was removed",
+                   path, epoch, r.first, r.last, r.end);
+    if (wanted && strcmp(wanted, r.root) != 0)
+        return ERR(-EBADMSG, "'%s': the root of epoch %" PRIu64 " is %s, not %s", path, epoch,
+                   r.root, wanted);
+    printf("epoch %" PRIu64 ": root %s of steps %" PRIu64 " to %" PRIu64 "\n", epoch, r.root,
+           r.first, r.last);
     return 0;
 }
 
 static int check_step(const char *path, const struct verify_options *o, bool one, struct past *p)
 {
     struct train_options options;
-    uint64_t first, last;
-    char root[DIGEST_HEX];
+    struct receipt_root root;
     TRY(read_past(path, o->step, p));
-    if (p->has_root)
-        TRY(receipt_check_root(path, p->epoch, &first, &last, root));
+    if (p->has_root) /* the step may come after the last root */
+        TRY(receipt_check_root(path, p->epoch, &root));
     if (one && o->block >= (uint64_t)p->ranks)
         return ERR(-EINVAL, "--block %" PRIu64 ": the training had %d, counted from 0", o->block,
                    p->ranks);

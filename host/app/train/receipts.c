@@ -20,8 +20,8 @@ static int open_again(struct train *t)
                             "them out");
     if (t->owner)
         return 0;
-    TRY(no_memory(r->spare = t->nn->alloc(ctx, t->n_weights * train_weight_bytes(t))));
-    return no_memory(t->spare_stats = t->nn->alloc(ctx, t->n_stats * train_weight_bytes(t)));
+    TRY(allocated(r->spare = t->nn->alloc(ctx, t->n_weights * train_weight_bytes(t))));
+    return allocated(t->spare_stats = t->nn->alloc(ctx, t->n_stats * train_weight_bytes(t)));
 }
 
 int receipts_open(struct train *t)
@@ -32,15 +32,15 @@ int receipts_open(struct train *t)
     if (t->on_gpu)
         return ERR(-EINVAL, "--receipts needs codes in CPU memory: add --device cpu");
     struct receipts *r = t->receipts = buf_alloc(sizeof *r);
-    TRY(no_memory(r));
+    TRY(allocated(r));
     TRY(digest_open(&r->digest));
     TRY(digest_open(&r->codes_digest));
-    TRY(no_memory(r->mine = buf_alloc(bytes)));
-    TRY(no_memory(r->layers = buf_alloc(RECEIPT_KINDS * DIGEST_BYTES * (size_t)t->n_params)));
+    TRY(allocated(r->mine = buf_alloc(bytes)));
+    TRY(allocated(r->layers = buf_alloc(RECEIPT_KINDS * DIGEST_BYTES * (size_t)t->n_params)));
     TRY(open_again(t));
     r->all = (struct receipt){.n_ranks = t->n_ranks, .n_layers = t->n_params};
     if (t->rank == 0)
-        TRY(no_memory(r->all.all = buf_alloc((size_t)t->n_ranks * bytes)));
+        TRY(allocated(r->all.all = buf_alloc((size_t)t->n_ranks * bytes)));
     reducer_watch(t->job.reducer, receipts_seen, t);
     if (t->o->wanted)
         return t->rank > 0 ? 0 : receipts_open_wanted(t);

@@ -11,7 +11,7 @@ int receipts_open_wanted(struct train *t)
     const struct receipts_wanted *w = t->o->wanted;
     struct opt_difference differ;
     char *lines = buf_alloc(CHECKPOINT_TEXT);
-    TRY(no_memory(lines));
+    TRY(allocated(lines));
     struct text text = text_in(lines, CHECKPOINT_TEXT);
     checkpoint_text(t, &text);
     const bool other = opt_lines_differ(lines, w->options, &differ);
@@ -24,7 +24,7 @@ int receipts_open_wanted(struct train *t)
                    "cannot verify step %" PRIu64 " from '%s', which is after step %" PRIu64,
                    w->step, t->o->resume, t->state.step);
     r->theirs = r->all;
-    TRY(no_memory(r->theirs.all = buf_alloc((size_t)t->n_ranks * receipt_bytes(t->n_params))));
+    TRY(allocated(r->theirs.all = buf_alloc((size_t)t->n_ranks * receipt_bytes(t->n_params))));
     return jsonl_in_open(&r->in, w->path);
 }
 

@@ -39,8 +39,8 @@ static int make_options(struct train *t)
         rc = jsonl_end(&j);
     free(lines);
     if (rc == 0)
-        rc = no_memory(r->options = strndup(r->line, (size_t)ftell(r->stream) - 1));
-    return rc;
+        r->options = strndup(r->line, (size_t)ftell(r->stream) - 1);
+    return rc || r->options ? rc : ERR(-ENOMEM, "--receipts: no memory");
 }
 
 static void begin_epoch(struct receipts *r, uint64_t step)
@@ -95,8 +95,10 @@ int receipts_open_file(struct train *t)
                    "--receipts: the line of a step of %d ranks and %d layers would be longer than "
                    "1 MiB",
                    t->n_ranks, t->n_params);
-    TRY(no_memory(r->text = buf_alloc(bytes)));
-    TRY(no_memory(r->stream = open_memstream(&r->line, &r->line_bytes)));
+    TRY(allocated(r->text = buf_alloc(bytes)));
+    r->stream = open_memstream(&r->line, &r->line_bytes);
+    if (!r->stream)
+        return ERR(-ENOMEM, "--receipts: no memory");
     TRY(make_options(t));
     TRY(train_log_open(t, "receipts", t->o->receipts, &r->file));
     TRY(read_old(t, &found));

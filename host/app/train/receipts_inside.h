@@ -21,7 +21,7 @@ struct receipts {
     uint8_t *mine;                        /* [receipt_bytes()] */
     struct receipt all;                   /* rank 0: of all ranks */
     struct flip flip;
-    real *spare; /* [n_weights] --verify-every, of a network's first rank: gradients */
+    real *spare; /* [n_weights] gradients computed again, on a network's first rank */
 
     /* rank 0, writing */
     struct jsonl file;
@@ -37,13 +37,15 @@ struct receipts {
     struct receipt theirs;
 };
 
-static inline int no_memory(void *p)
+/* Return 0, or -ENOMEM if p, whose allocation reports failures, is NULL. */
+static inline int allocated(const void *p)
 {
     return p ? 0 : -ENOMEM;
 }
 
 /* ---- receipts_digest.c ---- */
 
+/* Read NARROWCAST_TEST_FLIP, if set. Reports -EINVAL. */
 int receipts_read_flip(struct flip *f);
 
 /* Digest a layer's codes: for reducer_watch(), with ctx a struct train. */

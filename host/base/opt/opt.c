@@ -11,24 +11,6 @@ static const char *before(const struct opt_command *cmd)
     return cmd->alone ? "" : "narrowcast ";
 }
 
-/* Names of release 0.1. Remove them in the release after the next. */
-static const struct {
-    const char *command, *old, *now;
-} renamed[] = {
-    {"", "model", "predict"},
-    {"sim", "model", "engine"},
-    {"narrowcast-sim", "model", "engine"},
-};
-
-const char *opt_renamed(const char *command, const char *word, size_t n)
-{
-    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
-        if (!strcmp(renamed[i].command, command) && strlen(renamed[i].old) == n &&
-            !memcmp(renamed[i].old, word, n))
-            return renamed[i].now;
-    return NULL;
-}
-
 int opt_find(const struct opt_command *cmd, const char *name, size_t n)
 {
     for (int i = 0; i < cmd->n_opts; i++)
@@ -59,9 +41,6 @@ static int parse_option(const struct opt_command *cmd, int argc, char **argv, in
     const char *word = argv[*i];
     size_t n = strcspn(word, "=");
     int row = word[1] == '-' ? opt_find(cmd, word + 2, n - 2) : -1;
-    const char *now = row < 0 && word[1] == '-' ? opt_renamed(cmd->name, word + 2, n - 2) : NULL;
-    if (now)
-        row = opt_find(cmd, now, strlen(now));
     if (cmd->letter && word[1] == cmd->letter[0] && n == 2)
         row = opt_find(cmd, cmd->letter + 2, strlen(cmd->letter + 2));
     if (row < 0)

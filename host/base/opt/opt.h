@@ -58,9 +58,8 @@ struct opt_command {
     const char *letter;
     /* a program of its own: messages say `name`, not `narrowcast name` */
     bool alone;
-    const char
-        /* command to which the first n_shared options belong, or NULL */
-        *shared;
+    /* command to which the first n_shared options belong, or NULL */
+    const char *shared;
     int n_shared;
 };
 
@@ -97,10 +96,6 @@ void opt_print(FILE *to, const char *text);
 
 /* For `more`: print a row like an option's. */
 void opt_help_row(FILE *to, const char *word, const char *help);
-
-/* Return today's name of a command (command: "") or a command's option, for a name of the previous
- * release; NULL for other words. Old names are accepted, but not listed. */
-const char *opt_renamed(const char *command, const char *word, size_t n);
 
 /* Return the index of the option name[n] in cmd->opts, or -1. */
 int opt_find(const struct opt_command *cmd, const char *name, size_t n);

@@ -43,8 +43,8 @@ struct gpu_peers {
     bool failed;           /* the set can no longer synchronise */
 };
 
-/* Open a set. All members call it; disjoint sets may open at the same time. Returns 0, or a
- * negative errno on all ranks of the job. */
+/* Open sets. All ranks of the job call it together, each with its own set; sets are disjoint.
+ * Returns 0, or a negative errno on all ranks. */
 int gpu_peers_open(struct comm *c, const struct algo_set *set, const struct gpu_peers_link *link,
                    const struct algo_buffers *buffers, struct gpu_peers **out);
 /* All members call it. Close the set. Waits for no member after a failure. NULL is legal. */

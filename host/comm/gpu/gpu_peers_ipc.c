@@ -16,14 +16,14 @@
 
 enum { CODES, RESULT, SCRATCH, GATHERED, N_REGIONS };
 
-struct card { /* describes a member's buffers to the others; no reduction card */
+struct exported { /* describes a member's buffers to the others */
     struct dev_ipc handles[N_REGIONS];
     uint64_t bytes[N_REGIONS];
 };
 
 struct ipc {
-    struct card *cards; /* [set.n] */
-    uint8_t **bases;    /* [set.n * N_REGIONS] other members' regions, mapped here */
+    struct exported *exports; /* [set.n] */
+    uint8_t **bases;          /* [set.n * N_REGIONS] other members' regions, mapped here */
 };
 
 static uint8_t *region(const struct algo_buffers *buffers, int r, size_t *bytes)
@@ -54,32 +54,32 @@ static uint8_t *at(const struct gpu_peers *m, int i, const uint8_t *p)
     return NULL;
 }
 
-static int export_own(struct gpu_peers *m, struct card *card)
+static int export_own(struct gpu_peers *m, struct exported *own)
 {
     for (int r = 0; r < N_REGIONS; r++) {
         size_t bytes;
         uint8_t *p = region(m->buffers, r, &bytes);
-        card->bytes[r] = bytes;
+        own->bytes[r] = bytes;
         if (bytes > 0)
-            TRY(gpu()->run->ipc_export(p, &card->handles[r]));
+            TRY(gpu()->run->ipc_export(p, &own->handles[r]));
     }
     return 0;
 }
 
-static int import_others(struct gpu_peers *m, const struct card *own)
+static int import_others(struct gpu_peers *m, const struct exported *own)
 {
     struct ipc *ipc = m->state;
     for (int i = 0; i < m->set.n; i++)
         for (int r = 0; r < N_REGIONS && i != m->set.me; r++) {
-            const struct card *card = &ipc->cards[i];
+            const struct exported *theirs = &ipc->exports[i];
             void *base = NULL;
-            if (card->bytes[r] != own->bytes[r])
+            if (theirs->bytes[r] != own->bytes[r])
                 return ERR(
                     -EPROTO,
                     "cannot share GPU memory: ranks %d and %d have buffers of different lengths",
                     comm_rank(m->comm), algo_rank(&m->set, i));
-            if (card->bytes[r] > 0)
-                TRY(gpu()->run->ipc_import(&card->handles[r], &base));
+            if (theirs->bytes[r] > 0)
+                TRY(gpu()->run->ipc_import(&theirs->handles[r], &base));
             ipc->bases[i * N_REGIONS + r] = base;
         }
     return 0;
@@ -87,15 +87,15 @@ static int import_others(struct gpu_peers *m, const struct card *own)
 
 static int ipc_open(struct gpu_peers *m)
 {
-    struct card own = {.bytes = {0}};
+    struct exported own = {.bytes = {0}};
     struct ipc *ipc = m->state = buf_alloc(sizeof *ipc);
     if (ipc) {
-        ipc->cards = buf_alloc((size_t)m->set.n * sizeof *ipc->cards);
+        ipc->exports = buf_alloc((size_t)m->set.n * sizeof *ipc->exports);
         ipc->bases = buf_alloc((size_t)m->set.n * N_REGIONS * sizeof *ipc->bases);
     }
-    int rc = ipc && ipc->cards && ipc->bases ? export_own(m, &own) : -ENOMEM;
+    int rc = ipc && ipc->exports && ipc->bases ? export_own(m, &own) : -ENOMEM;
     TRY(comm_agree(m->comm, rc)); /* before any member waits for another's handles */
-    TRY(gpu_peers_exchange(m, &own, sizeof own, ipc->cards));
+    TRY(gpu_peers_exchange(m, &own, sizeof own, ipc->exports));
     return import_others(m, &own);
 }
 
@@ -109,7 +109,7 @@ static void ipc_close(struct gpu_peers *m)
             gpu()->run->ipc_close(ipc->bases[i]);
     if (!m->failed)
         (void)gpu_peers_meet(m); /* memory is freed only after all have closed it */
-    free(ipc->cards);
+    free(ipc->exports);
     free(ipc->bases);
     free(ipc);
 }
@@ -124,15 +124,16 @@ static int ipc_gather(struct gpu_peers *m, const struct algo_cut *cut, const uin
     return 0;
 }
 
-static int copy_to(struct gpu_peers *m, int first, int last, uint8_t *p, size_t bytes)
+/* Copies bytes at p to members 0 to n_to - 1. */
+static int copy_to(struct gpu_peers *m, int n_to, uint8_t *p, size_t bytes)
 {
     const struct dev_run_ops *run = gpu()->run;
     struct gpu_lane *lane = gpu_lane();
     if (!lane)
         return gpu_failed();
-    for (int k = 0; k <= last - first && bytes > 0; k++) {
+    for (int k = 0; k < n_to && bytes > 0; k++) {
         /* each member starts with a different destination */
-        const int i = first + (m->set.me + k) % (last - first + 1);
+        const int i = (m->set.me + k) % n_to;
         if (i != m->set.me)
             TRY(run->copy(at(m, i, p), p, bytes, lane->stream));
     }
@@ -141,21 +142,20 @@ static int copy_to(struct gpu_peers *m, int first, int last, uint8_t *p, size_t 
 
 static int ipc_spread(struct gpu_peers *m, const struct algo_cut *cut, uint8_t *vector)
 {
-    TRY(copy_to(m, 0, m->set.n - 1, vector + algo_cut_at(cut, m->set.me),
-                algo_cut_bytes(cut, m->set.me)));
+    TRY(copy_to(m, m->set.n, vector + algo_cut_at(cut, m->set.me), algo_cut_bytes(cut, m->set.me)));
     return gpu_peers_meet(m);
 }
 
 static int ipc_to_first(struct gpu_peers *m, const struct algo_cut *cut, uint8_t *vector)
 {
-    TRY(copy_to(m, 0, 0, vector + algo_cut_at(cut, m->set.me), algo_cut_bytes(cut, m->set.me)));
+    TRY(copy_to(m, 1, vector + algo_cut_at(cut, m->set.me), algo_cut_bytes(cut, m->set.me)));
     return gpu_peers_meet(m);
 }
 
 static int ipc_from_first(struct gpu_peers *m, uint8_t *vector, size_t bytes)
 {
     if (m->set.me == 0)
-        TRY(copy_to(m, 0, m->set.n - 1, vector, bytes));
+        TRY(copy_to(m, m->set.n, vector, bytes));
     return gpu_peers_meet(m);
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
 
-enum { LANES_MIN = 128, TILE_LINES = 32 };
+enum { LANES_MIN = 128, TILE_LINES = 32, COLUMNS = 32 };
 
 static int lanes_of(int c)
 {
@@ -95,14 +95,21 @@ CPU_HOT static void tile_squares(struct tile t, const real *restrict x, const re
         }
 }
 
+/* Sums the first w columns of x. */
+CPU_HOT static void sum_columns(size_t n, int c, int w, const real *x, real *sum)
+{
+    double s[COLUMNS] = {0};
+    for (size_t r = 0; r < n; r++, x += c)
+        for (int i = 0; i < w; i++)
+            s[i] += (double)x[i];
+    for (int i = 0; i < w; i++)
+        sum[i] = (real)s[i];
+}
+
 void cpu_sum_rows(size_t n, int c, const real *x, real *sum)
 {
-    for (int i = 0; i < c; i++) {
-        double s = 0;
-        for (size_t r = 0; r < n; r++)
-            s += (double)x[r * (size_t)c + (size_t)i];
-        sum[i] = (real)s;
-    }
+    for (int i = 0; i < c; i += COLUMNS)
+        sum_columns(n, c, c - i < COLUMNS ? c - i : COLUMNS, x + i, sum + i);
 }
 
 /* var: biased. */

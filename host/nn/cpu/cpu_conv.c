@@ -232,6 +232,17 @@ CPU_HOT static void row2im_add(const struct nn_window *g, const real *restrict r
     }
 }
 
+/* Return the rows of n output pixels: of a 1x1 window they are x itself, else they are written to
+ * `rows`. */
+static const real *rows_of(const struct nn_window *g, const real *x, size_t first, int n,
+                           real *rows)
+{
+    if (g->k == 1 && g->stride == 1 && g->pad == 0)
+        return x + first * (size_t)g->in.c;
+    im2row(g, x, first, n, rows);
+    return rows;
+}
+
 /* Write `to` in order; the few source lines stay cached. */
 static void transpose(int rows, int columns, const real *from, real *to)
 {
@@ -275,11 +286,10 @@ void cpu_conv_whole_forward(void *ctx, const struct nn_window *g, int batch, con
     for (size_t first = 0; first < all; first += (size_t)block) {
         int n = all - first < (size_t)block ? (int)(all - first) : block;
         real *to = y + first * (size_t)out;
-        im2row(g, x, first, n, s.rows);
+        const real *rows = rows_of(g, x, first, n, s.rows);
         for (int i = 0; bias && i < n; i++)
             memcpy(to + (size_t)i * (size_t)out, bias, (size_t)out * sizeof *to);
-        cpu_gemm(ctx, false, false, n, out, row, s.rows, row, s.weights, out, bias ? 1 : 0, to,
-                 out);
+        cpu_gemm(ctx, false, false, n, out, row, rows, row, s.weights, out, bias ? 1 : 0, to, out);
     }
 }
 
@@ -295,10 +305,9 @@ static void backward_turned(void *ctx, const struct nn_window *g, int batch, con
     for (size_t first = 0; first < all; first += (size_t)block) {
         int n = all - first < (size_t)block ? (int)(all - first) : block;
         size_t at = first * (size_t)in;
-        im2row(&back, dy, first, n, s.rows);
-        cpu_gemm(ctx, false, false, n, in, row, s.rows, row, s.weights, in, add ? 1 : 0, dx + at,
-                 in);
-        cpu_gemm(ctx, true, false, in, row, n, x + at, in, s.rows, row, first ? 1 : 0, s.dweights,
+        const real *rows = rows_of(&back, dy, first, n, s.rows);
+        cpu_gemm(ctx, false, false, n, in, row, rows, row, s.weights, in, add ? 1 : 0, dx + at, in);
+        cpu_gemm(ctx, true, false, in, row, n, x + at, in, rows, row, first ? 1 : 0, s.dweights,
                  row);
     }
     turn_back(g, s.dweights, dw);
@@ -316,8 +325,8 @@ static void backward_rows(void *ctx, const struct nn_window *g, int batch, const
     for (size_t first = 0; first < all; first += (size_t)block) {
         int n = all - first < (size_t)block ? (int)(all - first) : block;
         const real *from = dy + first * (size_t)out;
-        im2row(g, x, first, n, s.rows);
-        cpu_gemm(ctx, true, false, out, row, n, from, out, s.rows, row, first ? 1 : 0, dw, row);
+        const real *rows = rows_of(g, x, first, n, s.rows);
+        cpu_gemm(ctx, true, false, out, row, n, from, out, rows, row, first ? 1 : 0, dw, row);
         if (!dx)
             continue;
         cpu_gemm(ctx, false, false, n, row, out, from, out, w, row, 0, s.rows, row);

@@ -59,6 +59,22 @@ static inline void cpu_gemm(struct cpu *cpu, bool ta, bool tb, int m, int n, int
     cpu->gemm_s += clock_s() - start;
 }
 
+/* Return the sum of x [n] in the order of hls/nn/layer.h. */
+static inline real cpu_row_sum(size_t n, const real *x)
+{
+    real lane[ROW_LANES] = {0};
+    size_t i = 0;
+    for (; i + ROW_LANES <= n; i += ROW_LANES)
+        for (size_t j = 0; j < ROW_LANES; j++)
+            lane[j] += x[i + j];
+    for (size_t j = 0; i + j < n; j++)
+        lane[j] += x[i + j];
+    for (size_t half = ROW_LANES / 2; half > 0; half /= 2)
+        for (size_t j = 0; j < half; j++)
+            lane[j] += lane[j + half];
+    return lane[0];
+}
+
 /* Set sum [c] to the sums of x [n][c] over rows. */
 void cpu_sum_rows(size_t n, int c, const real *x, real *sum);
 

@@ -7,7 +7,8 @@
 enum {
     WINOGRAD_POINTS = 16,
     WINOGRAD_CHANNELS = 16, /* channels and filters come in multiples of it */
-    /* Most tiles in a product, a multiple of the number that a kernel multiplies at once. */
+    /* A product has a multiple of these tiles, itself a multiple of those that a kernel multiplies
+     * at once. */
     WINOGRAD_ROWS = 24
 };
 

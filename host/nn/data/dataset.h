@@ -1,6 +1,7 @@
 /* dataset.h : opens labelled samples, orders them for each epoch, and makes augmented batches. A
  * source (sources.def) loads samples; their kind (struct sample_ops) turns them into numbers and
- * labels. Images with label maps have NN_SIDE_MIN to NN_SIDE_MAX pixels a side (model.h). Files may
+ * labels. Images with label maps and pictures in files have NN_SIDE_MIN to NN_SIDE_MAX pixels a
+ * side (model.h). Files may
  * be plain or .gz. Functions return 0 or -errno (reported).
  *
  * Order of calls: dataset_open(); for each epoch dataset_order(), and dataset_batch() for any part
@@ -14,7 +15,7 @@
 #include "hls/nn/view.h"
 #include "nn/target.h"
 
-/* limits of images with one label; sides in pixels */
+/* limits of images with one label that are kept in memory; sides in pixels */
 enum { DATASET_SIDE_MIN = 28, DATASET_SIDE_MAX = 64, DATASET_CHANNELS_MAX = 3 };
 enum { DATASET_SCALED_MAX = 227, DATASET_CLASSES_MAX = 1000 };
 
@@ -99,7 +100,7 @@ int dataset_suits(struct dataset *d, const char *model, struct nn_target wants);
 extern const char dataset_help[];
 
 /* Load a data set. subset: training samples to keep, the first of each class in file order; a
- * multiple of n_classes; 0: all. The test set stays whole. Errors name file and offset. */
+ * multiple of n_classes; 0: all. The test set stays whole. Errors name the file. */
 int dataset_open(const char *spec, size_t subset, struct dataset **out);
 void dataset_close(struct dataset *d);
 /* Return a CRC of sizes and samples (of speech only lengths and transcripts), for ranks to

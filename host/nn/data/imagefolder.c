@@ -258,6 +258,12 @@ static double uniform(struct draw *draw, double low, double high)
     return low + draw_u32(draw) * 0x1p-32 * (high - low);
 }
 
+/* d / 2, rounded as Python's round() does. */
+static int half_even(int d)
+{
+    return d / 2 + (d & d / 2 & 1);
+}
+
 /* All of the picture, with a margin of 1/8 of its shorter side in all. */
 static struct resize middle(const struct picture *p, int side)
 {
@@ -265,8 +271,8 @@ static struct resize middle(const struct picture *p, int side)
     struct resize r = {.h = p->h, .w = p->w, .side = side};
     r.to_h = (int)((int64_t)to * p->h / shorter);
     r.to_w = (int)((int64_t)to * p->w / shorter);
-    r.top = (r.to_h - side) / 2;
-    r.left = (r.to_w - side) / 2;
+    r.top = half_even(r.to_h - side);
+    r.left = half_even(r.to_w - side);
     return r;
 }
 
@@ -276,7 +282,8 @@ static struct resize cut(int y, int x, int h, int w, int side)
         .y = y, .x = x, .h = h, .w = w, .to_h = side, .to_w = side, .side = side};
 }
 
-/* If no part of a drawn size fits, the largest one in the middle with sides of at most 3:4. */
+/* If no part of a drawn size fits, the largest one in the middle whose sides differ by at most
+ * 4:3. */
 static struct resize random_part(const struct picture *p, struct draw *draw, int side)
 {
     for (int i = 0; i < TRIES; i++) {
@@ -351,7 +358,6 @@ static void *run(void *arg)
     const size_t bytes = (size_t)w->d->h * (size_t)w->d->w * CHANNELS;
     struct err_lines *before = err_turn(&me->lines);
     uint8_t *square = buf_alloc(bytes);
-    me->rc = square ? 0 : -ENOMEM;
     for (int i; (i = atomic_fetch_add(&w->next, 1)) < w->n;) {
         const int rc = square ? make(w, i, square) : -ENOMEM;
         if (rc == 0)

@@ -1,4 +1,4 @@
-/* picture.h : reads untrusted JPEG, PNG and PNM picture files. */
+/* picture.h : reads untrusted JPEG, PNG and PNM files, and writes label maps as PNG. */
 #ifndef PICTURE_H
 #define PICTURE_H
 #include "nn/data/datafile.h"

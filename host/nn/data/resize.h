@@ -11,10 +11,10 @@ struct resize {
     int top, left, side;
 };
 
-/* Write the square as RGB to out [side, side, 3], grey pictures thrice. Each pixel is a mean of
- * pixels of the part, weighted by a triangle over the pixel's size in the picture, at least one
- * pixel: as `resize` of Pillow (BILINEAR), with its bits unless Pillow scales columns first.
- * Returns 0 or -ENOMEM (reported). */
+/* Write the square as RGB to out [side, side, 3], grey pictures thrice. Each pixel is the mean of
+ * the part's pixels around it, weighted by a triangle whose half base is one output pixel, at least
+ * one input pixel. Bits are those of Pillow's crop() and resize(BILINEAR). Returns 0 or -ENOMEM
+ * (reported). */
 int picture_resize(const struct picture *p, const struct resize *r, uint8_t *out);
 
 #endif

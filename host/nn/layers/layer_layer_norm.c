@@ -72,17 +72,7 @@ const struct layer_kind layer_layer_norm = {
 
 static inline real row_mean(size_t c, const real *x)
 {
-    real lane[LAYER_NORM_LANES] = {0};
-    size_t i = 0;
-    for (; i + LAYER_NORM_LANES <= c; i += LAYER_NORM_LANES)
-        for (size_t j = 0; j < LAYER_NORM_LANES; j++)
-            lane[j] += x[i + j];
-    for (size_t j = 0; i + j < c; j++)
-        lane[j] += x[i + j];
-    for (size_t half = LAYER_NORM_LANES / 2; half > 0; half /= 2)
-        for (size_t j = 0; j < half; j++)
-            lane[j] += lane[j + half];
-    return lane[0] / (real)c;
+    return cpu_row_sum(c, x) / (real)c;
 }
 
 struct row {

@@ -66,13 +66,15 @@ int round_spec(const char *word, struct round_setup *out)
 }
 
 const char round_pure_wide[] =
-    "sums inside an operation: products (but with --gemm e5m10), batch norm, means over pixels, "
+    "sums inside an operation: products (but with --gemm e5m10), norms, softmax, means over "
+    "pixels, "
     "loss, LARS's norms, AdamW's means; up to the backward pass batch norm's mean and 1/std, "
     "LSTM's gates, cells";
 const char round_pure_wide_cuda[] =
-    "of products only those of an LSTM's gates, and of convolutions that cuDNN has no sums in half "
-    "for; sums of biases' gradients, what an LSTM hands from step to step backward, means by "
-    "--reduce-in fp32";
+    "of products only those of an LSTM's gates, of attention's scores and their gradients, and of "
+    "convolutions that cuDNN has no sums in half for; sums of biases' gradients, what an LSTM "
+    "hands "
+    "from step to step backward, means by --reduce-in fp32";
 
 void round_pure(struct round_setup *out)
 {

@@ -86,7 +86,8 @@ const char nn_model_help[] = "One of"
 
 const char nn_width_help[] =
     "Factor on the channels and hidden units of every layer except the last, rounded to the "
-    "nearest whole number of at least 1 (caffenet and alexnet: an even one). From 0.01 to 4.";
+    "nearest whole number of at least 1 (caffenet, alexnet, vgg19: an even one; chargpt: a "
+    "multiple of 4, rounded up). From 0.01 to 4.";
 
 static void mark_last(struct nn_model *m)
 {

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 /* Matrix products over at least 64 pixels are 1.5 times as fast on a CPU, because these networks
- * have many filters. */
-enum { BLOCK = 64 };
+ * have many filters. A step of chargpt is 1.07 times as fast with 512 pixels as with 64. */
+enum { BLOCK = 64, STEPS_BLOCK = 512 };
 /* Numbers of channels are rounded up to a multiple of this, so that grouped layers fit. */
 enum { GROUPS_MAX = 2 };
 
@@ -101,6 +101,49 @@ void graph_speech_lstm(struct nn_model *m, int depth, int n_classes)
 void graph_step_lstm(struct nn_model *m, int depth, int n_classes)
 {
     layers(m, depth, 512, n_classes, &loss_dense);
+}
+
+/* Appends a linear layer of each step. */
+static int step_linear(struct nn_model *m, int x, const char *name, int channels)
+{
+    x = graph_conv(m, x, name, channels, 1, 1, 0, true);
+    m->nodes[x].window.block_least = STEPS_BLOCK;
+    return x;
+}
+
+/* Appends a layer norm of x and a linear layer of each step. */
+static int normed(struct nn_model *m, int x, const char *block, const char *name, int channels)
+{
+    char norm[40], weights[40];
+    snprintf(norm, sizeof norm, "%s.%s.norm", block, name);
+    snprintf(weights, sizeof weights, "%s.%s", block, name);
+    return step_linear(m, graph_layer_norm(m, x, norm), weights, channels);
+}
+
+/* Appends a linear layer to a branch and adds the result to x. */
+static int joined(struct nn_model *m, int x, int branch, const char *block, const char *name)
+{
+    char weights[40];
+    snprintf(weights, sizeof weights, "%s.%s", block, name);
+    return graph_add(m, x, step_linear(m, branch, weights, m->nodes[x].window.out.c));
+}
+
+/* A transformer in the form of GPT-2 (Radford et al. 2019). Attention's linear biases replace
+ * learned positions, so a sequence may have any length. */
+void graph_gpt(struct nn_model *m, int depth, int n_classes)
+{
+    enum { HEADS = 4 };
+    const int c = graph_width_of(m, 128, HEADS);
+    int x = step_linear(m, 0, "embedding", c);
+    for (int i = 0; i < depth; i++) {
+        char block[16];
+        snprintf(block, sizeof block, "block%d", i + 1);
+        x = joined(m, x, graph_attention(m, normed(m, x, block, "qkv", 3 * c), HEADS), block,
+                   "proj");
+        x = joined(m, x, graph_gelu(m, normed(m, x, block, "up", 4 * c)), block, "down");
+    }
+    x = step_linear(m, graph_layer_norm(m, x, "norm"), "classifier", n_classes);
+    graph_head(m, x, &loss_dense, 1);
 }
 
 enum { FIRST = 64 }; /* channels of the first layer */

@@ -3,6 +3,7 @@
 #include "offload/xrt/xclbin.h"
 #include "offload/xrt/xclbin_layout.h"
 #include "offload/xrt/xclbin_metadata.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,8 +54,10 @@ static void make_layout(struct tables *t)
     }
 }
 
+/* CONNECTION_MEM stays 0: all arguments are in the only bank. */
 static void make_connections(struct tables *t)
 {
+    static_assert(N_KERNEL_BANKS == 1, "write CONNECTION_MEM");
     uint32_t n = 0;
     for (int k = 0; k < N_KERNELS; k++)
         for (int i = 0; kernel_arg((enum kernel)k, i); i++) {
@@ -68,7 +71,7 @@ static void make_connections(struct tables *t)
     t->connections_bytes = CONNECTION_ENTRIES + (size_t)n * CONNECTION_ENTRY;
 }
 
-/* Two FNV-1a hashes with different start values. */
+/* An FNV-1a hash, and a variant that rotates by 7 bits before each byte. */
 static void hash(uint64_t h[2], const void *bytes, size_t n)
 {
     const uint8_t *b = bytes;
@@ -156,7 +159,7 @@ int xclbin_make(const struct xclbin_plan *plan, uint8_t **file, size_t *bytes, c
     }
     free(t);
     if (!f) {
-        snprintf(why, XCLBIN_WHY_BYTES, "out of memory");
+        snprintf(why, XCLBIN_WHY_BYTES, "out of memory, or more than 64 KiB of metadata");
         return -ENOMEM;
     }
     *file = f;

@@ -1,4 +1,4 @@
-"""narrowcast_format.py : chapters 2 to 6 of FORMAT.md: formats, casts, random bits, packing, scaling.
+"""narrowcast_format.py : chapters 1 to 6 of FORMAT.md: formats, casts, random bits, packing, scaling.
 Numbers are exact (int, Fraction); fp32 operations are numpy's float32.
 Codes and fp32 values are passed as bit patterns (int).
 """
