@@ -35,6 +35,13 @@ static inline int text_hex(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+/* Return the value of two of them; -1 if one is none. */
+static inline int text_hex_byte(const char *at)
+{
+    const int high = text_hex(at[0]), low = high < 0 ? -1 : text_hex(at[1]);
+    return low < 0 ? -1 : high << 4 | low;
+}
+
 /* ---- numbers with a decimal point, whatever locale the program has set ---- */
 
 /* as strtod() */

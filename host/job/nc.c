@@ -354,7 +354,7 @@ static int open_as(struct comm_members *members, const struct nc_transport *tran
                    : members ? open_by_mpi(&a, members)
                              : open_by_calls(&a, transport);
     err_turn(before);
-    nc_open_failed(&lines, rc);
+    nc_thread_failed(&lines, rc);
     gpu_leave(gpu);
     fesetenv(&fp);
     if (rc < 0) {

@@ -60,7 +60,7 @@ static void remember(const struct err_lines *lines, int rc, char *to, size_t siz
         snprintf(to, size, "another rank printed the reason: %s", nc_strerror(rc));
 }
 
-void nc_open_failed(const struct err_lines *lines, int rc)
+void nc_thread_failed(const struct err_lines *lines, int rc)
 {
     open_error[0] = 0;
     if (rc < 0)

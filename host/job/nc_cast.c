@@ -101,7 +101,7 @@ static int begin(const struct nc_options *options, size_t n, struct caster *c)
 static int64_t end(struct caster *c, int64_t rc)
 {
     err_turn(c->before);
-    nc_open_failed(&c->lines, rc < 0 ? (int)rc : 0);
+    nc_thread_failed(&c->lines, rc < 0 ? (int)rc : 0);
     fesetenv(&c->fp);
     return rc;
 }

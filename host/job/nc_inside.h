@@ -83,7 +83,7 @@ int nc_leave_refused(struct nc *nc, int rc);
 struct err_lines nc_lines(struct nc_options *o);
 
 /* Store the error of a failed nc_open() or cast for nc_last_error(NULL). */
-void nc_open_failed(const struct err_lines *lines, int rc);
+void nc_thread_failed(const struct err_lines *lines, int rc);
 
 /* Call body for each block of this process, in turns while blocks wait for each other. Returns 0,
  * or the error of the lowest block that failed. */

@@ -25,9 +25,10 @@ int conform_bytes(const char *text, uint8_t *to, size_t most)
     if (!text || *text != '"')
         return -1;
     for (const char *at = text + 1; *at != '"'; at += 2) {
-        if (n == most || text_hex(at[0]) < 0 || text_hex(at[1]) < 0)
+        const int byte = text_hex_byte(at);
+        if (n == most || byte < 0)
             return -1;
-        to[n++] = (uint8_t)(text_hex(at[0]) << 4 | text_hex(at[1]));
+        to[n++] = (uint8_t)byte;
     }
     return (int)n;
 }

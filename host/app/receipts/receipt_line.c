@@ -85,10 +85,10 @@ static bool get(const struct jsonl_in *in, struct receipt *r, enum receipt_kind 
     for (int i = 0; i < ranks_of(r, kind); i++) {
         uint8_t *to = receipt_at(r, i, kind) + (layers ? DIGEST_BYTES : 0);
         for (size_t k = 0; k < bytes; k++, at += 2) {
-            const int high = text_hex(at[0]), low = high < 0 ? -1 : text_hex(at[1]);
-            if (low < 0)
+            const int byte = text_hex_byte(at);
+            if (byte < 0)
                 return false;
-            to[k] = (uint8_t)(high << 4 | low);
+            to[k] = (uint8_t)byte;
         }
     }
     return *at == '"';
