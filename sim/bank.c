@@ -1,4 +1,4 @@
-/* bank.c : Provides card memory. */
+/* bank.c : provides card memory. */
 #include "sim/bank.h"
 #include "base/err.h"
 #include <string.h>

@@ -1,4 +1,4 @@
-/* bank.h : Provides card memory: the banks of hls/card/kernels.def, at the card's addresses. Only
+/* bank.h : provides card memory: the banks of hls/card/kernels.def, at the card's addresses. Only
  * written pages use host memory. */
 #ifndef BANK_H
 #define BANK_H

@@ -1,4 +1,4 @@
-/* card_fast.c : Adds the C model's payloads with host/vec when a slot's last one has come.
+/* card_fast.c : adds the C model's payloads with host/vec when a slot's last one has come.
  *
  *     parts of all ranks --vec sum, overflow to inf--> no inf, no nan: this is the result, status 0
  *                                                  \-> else check each element: is an addend inf

@@ -1,4 +1,4 @@
-/* card_model.c : Processes a frame: checks in their order, slot machine, answers. */
+/* card_model.c : processes a frame: checks in their order, slot machine, answers. */
 #include "sim/card_state.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* card_model.h : Models the whole card in C: frames, registers and counters of rtl/nic_core.sv.
+/* card_model.h : models the whole card in C: frames, registers and counters of rtl/nic_core.sv.
  *
  *     frame -> whole? -> job, key, rank, source -> slot, op, format
  *           -> slot machine (hls/card/slot.h) -> sums (card_sum.c)

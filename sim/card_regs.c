@@ -1,4 +1,4 @@
-/* card_regs.c : The C model's registers, job table and counters. */
+/* card_regs.c : the C model's registers, job table and counters. */
 #include "sim/card_state.h"
 #include <errno.h>
 #include <stdlib.h>

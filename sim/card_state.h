@@ -1,4 +1,4 @@
-/* card_state.h : Declares the state of the card's C model, and the interface of its sums. */
+/* card_state.h : declares the state of the card's C model, and the interface of its sums. */
 #ifndef CARD_STATE_H
 #define CARD_STATE_H
 #include "hls/core/beat.h"

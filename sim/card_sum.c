@@ -1,4 +1,4 @@
-/* card_sum.c : Computes the C model's sums with hls/arith/mf.h. */
+/* card_sum.c : computes the C model's sums with hls/arith/mf.h. */
 #include "hls/core/reduce.h"
 #include "sim/card_state.h"
 

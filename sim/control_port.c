@@ -1,4 +1,4 @@
-/* control_port.c : Serves a UDP control port of a simulated card.
+/* control_port.c : serves a UDP control port of a simulated card.
  *
  *     socket --> faults --> queue --> responder (one request at a time) --> faults --> socket
  *

@@ -1,4 +1,4 @@
-/* control_port.h : Serves a UDP control port of a simulated card (hls/card/lease.def). */
+/* control_port.h : serves a UDP control port of a simulated card (hls/card/lease.def). */
 #ifndef CONTROL_PORT_H
 #define CONTROL_PORT_H
 #include "sim/netfault.h"

@@ -1,4 +1,4 @@
-/* datagrams.c : Carries a card's frames as UDP datagrams of one socket, many per system call.
+/* datagrams.c : carries a card's frames as UDP datagrams of one socket, many per system call.
  *
  *     frames out:  a b c a b c a b c  --> 3 messages  aaa bbb ccc  --> the kernel cuts each
  *

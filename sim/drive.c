@@ -1,4 +1,4 @@
-/* drive.c : Runs a card for one program. */
+/* drive.c : runs a card for one program. */
 #include "sim/drive.h"
 #include "base/buf.h"
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* drive.h : Runs a card for one program, in messages of hls/card/simlink.h over a socket. */
+/* drive.h : runs a card for one program, in messages of hls/card/simlink.h over a socket. */
 #ifndef DRIVE_H
 #define DRIVE_H
 #include "sim/kernel_port.h"

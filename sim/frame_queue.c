@@ -1,4 +1,4 @@
-/* frame_queue.c : Queues frames for the card. */
+/* frame_queue.c : queues frames for the card. */
 #include "sim/frame_queue.h"
 #include "base/err.h"
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* frame_queue.h : Queues frames for the card, first in, first out. */
+/* frame_queue.h : queues frames for the card, first in, first out. */
 #ifndef FRAME_QUEUE_H
 #define FRAME_QUEUE_H
 #include <stddef.h>

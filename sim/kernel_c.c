@@ -1,4 +1,4 @@
-/* kernel_c.c : Implements a kernel's registers (ap_ctrl_hs of Vitis) over its HLS C. */
+/* kernel_c.c : implements a kernel's registers (ap_ctrl_hs of Vitis) over its HLS C. */
 #include "base/err.h"
 #include "sim/kernel_run.h"
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* kernel_port.h : Interface between the bus and a kernel on card memory. The kernel has Vitis
- * registers (ap_ctrl_hs; hls/card/mm_regs.def, hls/card/kernels.def) and runs in pieces.
+/* kernel_port.h : declares the interface between the bus and a kernel on card memory. The kernel
+ * has Vitis registers (ap_ctrl_hs; hls/card/mm_regs.def, hls/card/kernels.def) and runs in pieces.
  *
  * A run with buffers outside card memory ends at once. It writes only its status KERNEL_NO_MEMORY,
  * if the place of the status is in memory. A refused run ends at once with a status as in hls/. */

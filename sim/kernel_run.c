@@ -1,4 +1,4 @@
-/* kernel_run.c : Runs an HLS kernel over card memory. */
+/* kernel_run.c : runs an HLS kernel over card memory. */
 #include "sim/kernel_run.h"
 #include "hls/core/expmax.h"
 #include "hls/core/quant.h"

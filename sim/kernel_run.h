@@ -1,4 +1,4 @@
-/* kernel_run.h : Runs an HLS kernel over card memory in pieces. The results equal those of a
+/* kernel_run.h : runs an HLS kernel over card memory in pieces. The results equal those of a
  * single call. */
 #ifndef KERNEL_RUN_H
 #define KERNEL_RUN_H

@@ -1,4 +1,4 @@
-/* narrowcast_sim.c : Runs one simulated card, for one program or on a network. */
+/* narrowcast_sim.c : runs one simulated card, for one program or on a network. */
 #include "base/err.h"
 #include "base/file.h"
 #include "base/opt/opt.h"

@@ -1,4 +1,4 @@
-/* net.h : Moves a card's frames: UDP datagrams (datagrams.c), a TAP interface's datagrams or raw
+/* net.h : moves a card's frames: UDP datagrams (datagrams.c), a TAP interface's datagrams or raw
  * Ethernet frames (tap.c). */
 #ifndef NET_H
 #define NET_H

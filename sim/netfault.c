@@ -1,4 +1,4 @@
-/* netfault.c : Simulates a bad network in one direction. */
+/* netfault.c : simulates a bad network in one direction. */
 #include "sim/netfault.h"
 #include "hls/arith/philox.h"
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* netfault.h : Loses, repeats, reorders and delays frames of one direction, depending on a seed.
+/* netfault.h : loses, repeats, reorders and delays frames of one direction, depending on a seed.
  *
  *     put --lost?--> twice?--> held back for 1 to 8 later frames?--> queue of equal delays --> next
  *

@@ -1,4 +1,4 @@
-/* pcap.c : Writes captures for Wireshark and tcpdump.
+/* pcap.c : writes captures for Wireshark and tcpdump.
  *
  *     file     magic u32, 2 u16, 4 u16, 0 u32, 0 u32, longest u32, link type u32
  *     packet   seconds u32, nanoseconds u32, bytes here u32, bytes on the wire u32, then the bytes:

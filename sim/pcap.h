@@ -1,4 +1,4 @@
-/* pcap.h : Writes frames as a classic pcap capture, with times in nanoseconds. */
+/* pcap.h : writes frames as a classic pcap capture, with times in nanoseconds. */
 #ifndef PCAP_H
 #define PCAP_H
 #include <stdbool.h>

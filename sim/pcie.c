@@ -1,4 +1,4 @@
-/* pcie.c : Maps bus addresses to registers and card memory. */
+/* pcie.c : maps bus addresses to registers and card memory. */
 #include "sim/pcie.h"
 #include "base/err.h"
 #include "hls/card/regs.h"

@@ -1,4 +1,4 @@
-/* pcie.h : Provides a card on its machine's bus: the kernels of hls/card/kernels.def and card
+/* pcie.h : provides a card on its machine's bus: the kernels of hls/card/kernels.def and card
  * memory, accessed with BUS_ and MEM_ messages of hls/card/simlink.h. */
 #ifndef PCIE_H
 #define PCIE_H

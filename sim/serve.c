@@ -1,4 +1,4 @@
-/* serve.c : Serves a card on a network.
+/* serve.c : serves a card on a network.
  *
  *     net --> faults --> pcap --> queue --> card --> pcap --> faults --> net
  *

@@ -1,4 +1,4 @@
-/* serve.h : Serves a card on a network, in one loop over clock, frames and control. */
+/* serve.h : serves a card on a network, in one loop over clock, frames and control. */
 #ifndef SERVE_H
 #define SERVE_H
 #include "sim/kernel_port.h"

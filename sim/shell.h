@@ -1,4 +1,5 @@
-/* shell.h : Interface to a simulated card: frames with addresses, registers, and a clock on demand.
+/* shell.h : declares the interface to a simulated card: frames with addresses, registers, and a
+ * clock on demand.
  *
  * Implementations: shell_rtl (the Verilated nic_core), shell_eth (the same with LiteEth),
  * shell_fast (the C model, without a clock), shell_narrow (the same with Narrow=1), shell_c (with

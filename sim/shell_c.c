@@ -1,4 +1,4 @@
-/* shell_c.c : The shell over the card's C model, without a clock. */
+/* shell_c.c : the shell over the card's C model, without a clock. */
 #include "base/err.h"
 #include "sim/card_model.h"
 #include "sim/shell.h"

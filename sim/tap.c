@@ -1,4 +1,4 @@
-/* tap.c : Carries a card's frames over a TAP interface, at the card's own IP. In raw mode the card
+/* tap.c : carries a card's frames over a TAP interface, at the card's own IP. In raw mode the card
  * itself handles ARP, IP and UDP. */
 #include "base/buf.h"
 #include "base/err.h"

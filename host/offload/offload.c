@@ -1,4 +1,4 @@
-/* offload.c : Reads options, opens and closes the card path. */
+/* offload.c : reads options, opens and closes the card path. */
 #include "offload/offload.h"
 #include "base/buf.h"
 #include "base/err.h"

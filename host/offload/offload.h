@@ -1,4 +1,4 @@
-/* offload.h : Adds gradients in network cards. The reducer uses this path (reduce/card_path.h)
+/* offload.h : adds gradients in network cards. The reducer uses this path (reduce/card_path.h)
  * while it is open.
  *
  *     offload_check()  tells whether a card can add these codes

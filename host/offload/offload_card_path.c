@@ -1,4 +1,4 @@
-/* offload_card_path.c : Implements struct card_path_ops with cards. */
+/* offload_card_path.c : implements struct card_path_ops with cards. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "offload/offload_inside.h"

@@ -1,4 +1,4 @@
-/* offload_drive.c : Drives the window until its work is done or the step is abandoned. */
+/* offload_drive.c : drives the window until its work is done or the step is abandoned. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/text.h"

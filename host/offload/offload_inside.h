@@ -1,4 +1,4 @@
-/* offload_inside.h : Declares the state that the offload_*.c files share. The path is open on all
+/* offload_inside.h : declares the state that the offload_*.c files share. The path is open on all
  * ranks or on none. */
 #ifndef OFFLOAD_INSIDE_H
 #define OFFLOAD_INSIDE_H

@@ -1,4 +1,4 @@
-/* offload_join.c : Opens the card path on all ranks together, or on none.
+/* offload_join.c : opens the card path on all ranks together, or on none.
  *
  *     rank 0 reaches the cards       -- where frames go ---->  every rank binds a wire to each card
  *     rank 0 registers a job on each <- addresses of wires ---

@@ -1,4 +1,4 @@
-/* offload_members.c : Tracks on rank 0 which cards take part. Their
+/* offload_members.c : tracks on rank 0 which cards take part. Their
  * states change only between steps.
  *
  *     out  --retry, it answers-->  reached  --all join-->  in  --abandoned-->  out (1, 2 .. 10 s)

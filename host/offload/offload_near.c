@@ -1,4 +1,4 @@
-/* offload_near.c : Lets near ranks add their codes on their master, who sends the sums to cards and
+/* offload_near.c : lets near ranks add their codes on their master, who sends the sums to cards and
  * passes results on. */
 #include "base/buf.h"
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* offload_reason.c : Collects on rank 0 why ranks have abandoned cards. */
+/* offload_reason.c : collects on rank 0 why ranks have abandoned cards. */
 #include "base/err.h"
 #include "base/inet.h"
 #include "hls/card/packet.h"

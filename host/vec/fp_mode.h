@@ -1,4 +1,4 @@
-/* fp_mode.h : Sets the CPU's floating-point mode to IEEE 754's defaults and restores the caller's.
+/* fp_mode.h : sets the CPU's floating-point mode to IEEE 754's defaults and restores the caller's.
  *
  *     const uint64_t was = fp_mode_ieee();   nearest-even, subnormals kept, no traps
  *     noinline_loop(...);                    not inlined: compilers would move its arithmetic

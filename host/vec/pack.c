@@ -1,4 +1,4 @@
-/* pack.c : Packs and unpacks codes byte by byte. */
+/* pack.c : packs and unpacks codes byte by byte. */
 #include "vec/pack.h"
 
 void pack_write(unsigned width, const uint32_t *codes, size_t n, uint8_t *bytes)

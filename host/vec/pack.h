@@ -1,4 +1,4 @@
-/* pack.h : Packs codes of 2 to 32 bits into a dense bit string (layout: vec.h), and unpacks
+/* pack.h : packs codes of 2 to 32 bits into a dense bit string (layout: vec.h), and unpacks
  * them. */
 #ifndef PACK_H
 #define PACK_H

@@ -1,4 +1,4 @@
-/* pack_bmi2.c : Packs codes of 1, 2 or 4 bytes into a bit string and back, with pext and pdep.
+/* pack_bmi2.c : packs codes of 1, 2 or 4 bytes into a bit string and back, with pext and pdep.
  *
  * Eight codes of w bits fill w bytes: one pext from 1-byte units, two from 2-byte units, each of 4
  * codes (4 w bits). The second 4 codes begin in byte w / 2; if w is odd, in its middle:

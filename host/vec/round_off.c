@@ -1,4 +1,4 @@
-/* round_off.c : Accumulates the sums and the histogram of a vector's errors. */
+/* round_off.c : accumulates the sums and the histogram of a vector's errors. */
 #include "vec/round_off.h"
 #include "base/bits.h"
 #include "base/buf.h"

@@ -1,4 +1,4 @@
-/* round_off.h : Measures a vector against its reference: L2 error, cosine, slope, mean, median.
+/* round_off.h : measures a vector against its reference: L2 error, cosine, slope, mean, median.
  *
  *     L2        sqrt(sum (x - ref)^2 / sum ref^2)
  *     mean      of the quotients |x - ref| / |ref| over elements with ref != 0: the average

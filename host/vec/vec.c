@@ -1,4 +1,4 @@
-/* vec.c : Implements functions that all tables of operations share. */
+/* vec.c : implements functions that all tables of operations share. */
 #include "vec/vec.h"
 #include "vec/vec_groups.h"
 #include "vec/vec_isa.h"

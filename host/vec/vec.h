@@ -1,4 +1,4 @@
-/* vec.h : Declares the operations on whole vectors: largest magnitude, casts, sums of codes.
+/* vec.h : declares the operations on whole vectors: largest magnitude, casts, sums of codes.
  *
  * Packed layout: code i of a w-bit format occupies bits [i*w, (i+1)*w) of the byte string, lowest
  * bit first. Bit 0 is the lowest bit of byte 0.

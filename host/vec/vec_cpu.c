@@ -1,4 +1,4 @@
-/* vec_cpu.c : Fills the CPU's table of operations once, from CPUID and NARROWCAST_ISA. */
+/* vec_cpu.c : fills the CPU's table of operations once, from CPUID and NARROWCAST_ISA. */
 #include "base/err.h"
 #include "vec/vec_isa.h"
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* vec_groups.c : Casts and sums with exponents of groups of elements, on the CPU.
+/* vec_groups.c : casts and sums with exponents of groups of elements, on the CPU.
  *
  *     x * 2^-exponent of its group --encode, shift of the format--> codes
  *     codes --decode--> values * 2^exponent of the group --> x

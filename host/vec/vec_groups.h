@@ -1,4 +1,4 @@
-/* vec_groups.h : Casts spans whose groups of elements have exponents of their own, on the CPU. */
+/* vec_groups.h : casts spans whose groups of elements have exponents of their own, on the CPU. */
 #ifndef VEC_GROUPS_H
 #define VEC_GROUPS_H
 #include "vec/vec.h"

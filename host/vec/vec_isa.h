@@ -1,4 +1,4 @@
-/* vec_isa.h : Declares the operations that each instruction set adds to the CPU's table.
+/* vec_isa.h : declares the operations that each instruction set adds to the CPU's table.
  *
  * Private to host/vec and its tests, except vec_isa_here(). A table starts as a copy of vec_plain;
  * the CPU's instruction sets, in the order of `enum vec_isa`, overwrite the slots that they speed

@@ -1,4 +1,4 @@
-/* vec_plain.c : Implements the plain backend: loops over hls/arith/mf.h on unpacked blocks.
+/* vec_plain.c : implements the plain backend: loops over hls/arith/mf.h on unpacked blocks.
  *
  * Only the additions of VEC_FP32, the division of decode and the products of scale depend on the
  * CPU's floating-point mode. They run in IEEE mode, because a library built with -ffast-math may

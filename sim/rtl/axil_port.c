@@ -1,4 +1,4 @@
-/* axil_port.c : Accesses registers through an AXI-Lite port.
+/* axil_port.c : accesses registers through an AXI-Lite port.
  *
  * A transfer happens in a clock if valid and ready were set before its edge. */
 #include "sim/rtl/axil_port.h"

@@ -1,4 +1,4 @@
-/* axil_port.h : Accesses registers through the AXI-Lite port of a Verilated card. */
+/* axil_port.h : accesses registers through the AXI-Lite port of a Verilated card. */
 #ifndef AXIL_PORT_H
 #define AXIL_PORT_H
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* mm_rtl.c : Runs the Verilated kernels on card memory at their AXI4 port: one beat per clock and
+/* mm_rtl.c : runs the Verilated kernels on card memory at their AXI4 port: one beat per clock and
  * direction, in order, with an error outside memory. */
 #include "base/err.h"
 #include "hls/core/beat.h"

@@ -1,4 +1,4 @@
-/* responder.h : Runs the Verilated rtl/shell/control, which answers datagrams of
+/* responder.h : runs the Verilated rtl/shell/control, which answers datagrams of
  * hls/card/lease.def, in front of a card's registers. */
 #ifndef RESPONDER_H
 #define RESPONDER_H

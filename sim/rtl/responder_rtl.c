@@ -1,4 +1,4 @@
-/* responder_rtl.c : Runs the Verilated rtl/shell/control on the registers of any card. */
+/* responder_rtl.c : runs the Verilated rtl/shell/control on the registers of any card. */
 #define MODEL_PREFIX control_
 #include "base/err.h"
 #include "hls/card/lease.h"

@@ -1,4 +1,4 @@
-/* shell_eth.c : Runs the Verilated card with LiteEth. Moves frames by words, at a wire's speed. */
+/* shell_eth.c : runs the Verilated card with LiteEth. Moves frames by words, at a wire's speed. */
 #define MODEL_PREFIX shell_
 #include "sim/rtl/shell_eth.h"
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* shell_eth.h : Runs the Verilated card with LiteEth, rtl/shell/card_sim.sv, which does ARP, ping
+/* shell_eth.h : runs the Verilated card with LiteEth, rtl/shell/card_sim.sv, which does ARP, ping
  * and UDP. Queued frames are Ethernet frames of 14 to 2304 bytes, without preamble and CRC; short
  * ones are padded. */
 #ifndef SHELL_ETH_H

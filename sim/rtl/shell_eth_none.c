@@ -1,4 +1,4 @@
-/* shell_eth_none.c : Replaces shell_eth.c in a build without Verilator or LiteEth. */
+/* shell_eth_none.c : replaces shell_eth.c in a build without Verilator or LiteEth. */
 #include "base/err.h"
 #include "sim/shell.h"
 

@@ -1,4 +1,4 @@
-/* shell_none.c : Replaces shell_rtl.c, mm_rtl.c and responder_rtl.c in a build without
+/* shell_none.c : replaces shell_rtl.c, mm_rtl.c and responder_rtl.c in a build without
  * Verilator. */
 #include "base/err.h"
 #include "sim/kernel_port.h"

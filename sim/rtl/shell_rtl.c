@@ -1,4 +1,4 @@
-/* shell_rtl.c : Runs the Verilated nic_core by its streams, AXI-Lite registers and clock. */
+/* shell_rtl.c : runs the Verilated nic_core by its streams, AXI-Lite registers and clock. */
 #include "base/err.h"
 #include "hls/core/beat.h"
 #include "sim/rtl/axil_port.h"

@@ -1,4 +1,4 @@
-// verilated_model.cpp : Implements verilated_model.h for one module. Only this file includes
+// verilated_model.cpp : implements verilated_model.h for one module. Only this file includes
 // Verilator's headers. For each line of sim/rtl/models, Verilator makes the class VERILATED, and
 // the build makes ports.inc with PORT(name, bits) for each port.
 #include "sim/rtl/verilated_model.h"

@@ -1,4 +1,4 @@
-/* verilated_model.h : Wraps a Verilated module, which linking chooses (sim/rtl/models), in C.
+/* verilated_model.h : wraps a Verilated module, which linking chooses (sim/rtl/models), in C.
  *
  * Set inputs, call model_tick() once per clock, read outputs:
  *     struct model *m = model_open(argc, argv);

@@ -1,4 +1,4 @@
-// areas.cpp : Allocates ranges of addresses.
+// areas.cpp : allocates ranges of addresses.
 #include "sim/xrt/areas.h"
 #include <iterator>
 

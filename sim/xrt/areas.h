@@ -1,4 +1,4 @@
-// areas.h : Allocates ranges of addresses, first fit, in pages. Joins freed ranges.
+// areas.h : allocates ranges of addresses, first fit, in pages. Joins freed ranges.
 #ifndef AREAS_H
 #define AREAS_H
 #include <cstdint>

@@ -1,4 +1,4 @@
-// board.cpp : Manages a card's process, its container, and the contexts on its kernels.
+// board.cpp : manages a card's process, its container, and the contexts on its kernels.
 #include "sim/xrt/board.h"
 #include <cstdlib>
 #include <cstring>

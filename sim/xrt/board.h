@@ -1,4 +1,4 @@
-// board.h : Represents a simulated card as XRT's driver would: a process narrowcast-sim, buffers in
+// board.h : represents a simulated card as XRT's driver would: a process narrowcast-sim, buffers in
 // card memory, contexts on kernels, and commands executed in order.
 //
 // Failing functions throw std::system_error or std::bad_alloc.

@@ -1,4 +1,4 @@
-// board_buffers.cpp : Manages buffers in card memory, and their bytes on the host.
+// board_buffers.cpp : manages buffers in card memory, and their bytes on the host.
 #include "sim/xrt/board.h"
 #include <cstdlib>
 #include <cstring>

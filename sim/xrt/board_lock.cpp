@@ -1,4 +1,4 @@
-// board_lock.cpp : Locks kernels of a card.
+// board_lock.cpp : locks kernels of a card.
 #include "sim/xrt/board_lock.h"
 #include "sim/xrt/board.h"
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// board_lock.h : Locks kernels of a card against other processes, with locks on bytes of a file in
+// board_lock.h : locks kernels of a card against other processes, with locks on bytes of a file in
 // TMPDIR, which end with the process.
 #ifndef BOARD_LOCK_H
 #define BOARD_LOCK_H

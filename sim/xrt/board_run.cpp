@@ -1,4 +1,4 @@
-// board_run.cpp : Accesses registers of a card's kernels, and runs them.
+// board_run.cpp : accesses registers of a card's kernels, and runs them.
 #include "sim/xrt/board.h"
 #include "hls/card/kernels.h"
 #include <unistd.h>

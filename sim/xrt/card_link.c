@@ -1,4 +1,4 @@
-/* card_link.c : Accesses a narrowcast-sim process as a board. */
+/* card_link.c : accesses a narrowcast-sim process as a board. */
 #include "sim/xrt/card_link.h"
 #include "base/clock.h"
 #include "base/err.h"

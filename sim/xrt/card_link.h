@@ -1,4 +1,4 @@
-/* card_link.h : Accesses a narrowcast-sim process as a board in this machine: its bus and memory.
+/* card_link.h : accesses a narrowcast-sim process as a board in this machine: its bus and memory.
  * Any thread may make calls; each has a deadline.
  *
  * All calls except open and close return 0 or a negative errno: -EIO for a card that is gone,

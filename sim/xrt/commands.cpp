@@ -1,4 +1,4 @@
-// commands.cpp : Executes commands of XRT's run objects.
+// commands.cpp : executes commands of XRT's run objects.
 #include "sim/xrt/board.h"
 
 static ert_start_kernel_cmd *packet(const Buffer &command)

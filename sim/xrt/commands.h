@@ -1,4 +1,4 @@
-// commands.h : Executes commands of XRT's run objects in order, in a thread.
+// commands.h : executes commands of XRT's run objects in order, in a thread.
 #ifndef COMMANDS_H
 #define COMMANDS_H
 #include <condition_variable>

@@ -1,4 +1,4 @@
-// container.cpp : Reads an xclbin.
+// container.cpp : reads an xclbin.
 #include "sim/xrt/container.h"
 #include "sim/xrt/board.h"
 #include <cstdio>

@@ -1,4 +1,4 @@
-// container.h : Reads an xclbin for the simulated card: kernels of hls/card/kernels.def at their
+// container.h : reads an xclbin for the simulated card: kernels of hls/card/kernels.def at their
 // addresses, and the card's banks.
 #ifndef CONTAINER_H
 #define CONTAINER_H

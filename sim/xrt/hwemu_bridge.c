@@ -1,4 +1,4 @@
-/* hwemu_bridge.c : Forwards calls of XRT's libxrt_hwemu to narrowcast-sim. This program is the
+/* hwemu_bridge.c : forwards calls of XRT's libxrt_hwemu to narrowcast-sim. This program is the
  * simulator in a container for hardware emulation, started by the container's simulate.sh.
  *
  *     libxrt_hwemu <--socket, protocol buffers--> this <--hls/card/simlink.h--> narrowcast-sim

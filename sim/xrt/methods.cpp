@@ -1,4 +1,4 @@
-// methods.cpp : Implements methods of XRT's system and device for simulated cards.
+// methods.cpp : implements methods of XRT's system and device for simulated cards.
 //
 //     libxrt_coreutil -> libxrt_core.so.2, this -> libxrt_noop.so.2
 //

@@ -1,4 +1,4 @@
-/* try_xrt.c : Tests a card with the kernels of hls/card/kernels.def by XRT's C API only.
+/* try_xrt.c : tests a card with the kernels of hls/card/kernels.def by XRT's C API only.
  *
  * usage: try XCLBIN WHAT [N] */
 #include "hls/card/kernels.h"

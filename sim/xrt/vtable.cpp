@@ -1,4 +1,4 @@
-// vtable.cpp : Replaces virtual functions of another library.
+// vtable.cpp : replaces virtual functions of another library.
 #include "sim/xrt/vtable.h"
 #include <dlfcn.h>
 #include <link.h>

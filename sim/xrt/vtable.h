@@ -1,4 +1,4 @@
-// vtable.h : Replaces virtual functions of another library's C++ object: gives it a copy of its
+// vtable.h : replaces virtual functions of another library's C++ object: gives it a copy of its
 // vtable with new entries for given symbols, whatever their index or the object's layout.
 #ifndef VTABLE_H
 #define VTABLE_H

@@ -1,4 +1,4 @@
-/* fpga.c : Finds the backend for a card's name. */
+/* fpga.c : finds the backend for a card's name. */
 #include "offload/card/fpga.h"
 #include "base/err.h"
 #include "base/inet.h"

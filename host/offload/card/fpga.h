@@ -1,4 +1,4 @@
-/* fpga.h : Controls a simulated or real card with a few calls. None prints, because a missing card
+/* fpga.h : controls a simulated or real card with a few calls. None prints, because a missing card
  * need not be an error; card.why has the reason in one line. */
 #ifndef FPGA_H
 #define FPGA_H

@@ -1,4 +1,4 @@
-/* fpga_counters.c : Reads all counters of a card. */
+/* fpga_counters.c : reads all counters of a card. */
 #include "offload/card/fpga_counters.h"
 #include "base/err.h"
 

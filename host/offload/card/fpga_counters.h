@@ -1,4 +1,4 @@
-/* fpga_counters.h : Reads all counters of a card, latched at one clock. */
+/* fpga_counters.h : reads all counters of a card, latched at one clock. */
 #ifndef FPGA_COUNTERS_H
 #define FPGA_COUNTERS_H
 #include "hls/card/regs.h"

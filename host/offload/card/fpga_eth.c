@@ -1,4 +1,4 @@
-/* fpga_eth.c : Controls a card with datagrams of hls/card/lease.def to its own Ethernet port, under
+/* fpga_eth.c : controls a card with datagrams of hls/card/lease.def to its own Ethernet port, under
  * a lease. Register writes that await a commit are lost at a request's end. A request therefore
  * ends only after a commit or a complete read, and the next request selects the job again. */
 #include "base/clock.h"

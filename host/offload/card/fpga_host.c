@@ -1,4 +1,4 @@
-/* fpga_host.c : Parses and resolves "host:port". */
+/* fpga_host.c : parses and resolves "host:port". */
 #include "offload/card/fpga_host.h"
 #include "base/inet.h"
 #include "offload/card/fpga.h"

@@ -1,4 +1,4 @@
-/* fpga_host.h : Parses and resolves "host:port" of a card on the network. */
+/* fpga_host.h : parses and resolves "host:port" of a card on the network. */
 #ifndef FPGA_HOST_H
 #define FPGA_HOST_H
 #include "offload/card/fpga.h"

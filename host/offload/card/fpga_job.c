@@ -1,4 +1,4 @@
-/* fpga_job.c : Registers a job on a card.
+/* fpga_job.c : registers a job on a card.
  *
  *     for 64 (or as asked), 32, 16, 8 slots: for each place: for each index:
  *         one batch: the job and JOB_COMMIT; if it is accepted: its ranks

@@ -1,4 +1,4 @@
-/* fpga_job.h : Registers a job on a card, for rank 0: a free index, free slots, a key and the
+/* fpga_job.h : registers a job on a card, for rank 0: a free index, free slots, a key and the
  * ranks' addresses. Functions return 0 (on success, unless noted) or a negative errno with
  * card->why. */
 #ifndef FPGA_JOB_H

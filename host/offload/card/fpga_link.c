@@ -1,4 +1,4 @@
-/* fpga_link.c : Exchanges messages of hls/card/simlink.h. */
+/* fpga_link.c : exchanges messages of hls/card/simlink.h. */
 #include "offload/card/fpga_link.h"
 #include "base/buf.h"
 #include "base/clock.h"

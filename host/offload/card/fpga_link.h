@@ -1,4 +1,4 @@
-/* fpga_link.h : Exchanges messages of hls/card/simlink.h over a stream socket, with a deadline
+/* fpga_link.h : exchanges messages of hls/card/simlink.h over a stream socket, with a deadline
  * `until` in the time of clock_s(); INFINITY is legal. No function prints. */
 #ifndef FPGA_LINK_H
 #define FPGA_LINK_H

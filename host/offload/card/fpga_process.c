@@ -1,4 +1,4 @@
-/* fpga_process.c : Starts and ends narrowcast-sim. */
+/* fpga_process.c : starts and ends narrowcast-sim. */
 #include "offload/card/fpga_process.h"
 #include "base/plugin.h"
 #include "base/clock.h"

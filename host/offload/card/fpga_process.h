@@ -1,4 +1,4 @@
-/* fpga_process.h : Starts narrowcast-sim as a card of this process, and reports how it ended. A
+/* fpga_process.h : starts narrowcast-sim as a card of this process, and reports how it ended. A
  * card that does not listen on a network gets its frames from this process (wire_process.h). */
 #ifndef FPGA_PROCESS_H
 #define FPGA_PROCESS_H

@@ -1,4 +1,4 @@
-/* fpga_udp.c : Controls a card of another process over TCP at host:port. */
+/* fpga_udp.c : controls a card of another process over TCP at host:port. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/inet.h"

@@ -1,4 +1,4 @@
-/* lease_link.c : Repeats requests until they are answered, and keeps leases. */
+/* lease_link.c : repeats requests until they are answered, and keeps leases. */
 #include "offload/card/lease_link.h"
 #include "base/clock.h"
 #include "base/err.h"

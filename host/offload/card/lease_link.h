@@ -1,4 +1,4 @@
-/* lease_link.h : Sends requests of hls/card/lease.def to a card over UDP, repeating each until it
+/* lease_link.h : sends requests of hls/card/lease.def to a card over UDP, repeating each until it
  * is answered. No function prints. */
 #ifndef LEASE_LINK_H
 #define LEASE_LINK_H

@@ -1,4 +1,4 @@
-/* frame.c : Builds and checks frames. */
+/* frame.c : builds and checks frames. */
 #include "offload/window/frame.h"
 #include "base/crc.h"
 #include "offload/window/siphash.h"

@@ -1,4 +1,4 @@
-/* frame.h : Builds and checks frames of the wire protocol on a host, with the CPU's CRC. */
+/* frame.h : builds and checks frames of the wire protocol on a host, with the CPU's CRC. */
 #ifndef FRAME_H
 #define FRAME_H
 #include "hls/card/packet.h"

@@ -1,4 +1,4 @@
-/* siphash.c : Computes SipHash-2-4.
+/* siphash.c : computes SipHash-2-4.
  *
  *     each 8 bytes:       xor into v3, 2 rounds, xor into v0
  *     last 0 to 7 bytes:  the same, with n mod 256 as the highest byte

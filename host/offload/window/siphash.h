@@ -1,4 +1,4 @@
-/* siphash.h : Computes SipHash-2-4, a keyed hash. */
+/* siphash.h : computes SipHash-2-4, a keyed hash. */
 #ifndef SIPHASH_H
 #define SIPHASH_H
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* wheel.h : Keeps timers of many packets in a wheel of lists, one per tick. Setting or stopping a
+/* wheel.h : keeps timers of many packets in a wheel of lists, one per tick. Setting or stopping a
  * timer takes constant time.
  *
  *     wheel_add()       puts a timer into list (tick at which it is due) mod WHEEL_TICKS

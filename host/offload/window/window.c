@@ -1,4 +1,4 @@
-/* window.c : Opens, turns and closes a window. */
+/* window.c : opens, turns and closes a window. */
 #include "offload/window/window.h"
 #include "base/buf.h"
 #include "base/err.h"

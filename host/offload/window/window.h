@@ -1,4 +1,4 @@
-/* window.h : Sends one rank's packets to the job's slots on all cards and recovers lost packets.
+/* window.h : sends one rank's packets to the job's slots on all cards and recovers lost packets.
  *
  *     packet n of the job (all steps, MAX and SUM) -> card n mod R, of R
  *     packet m = n / R of that card -> slot m mod S, of S, chunk m / S mod 2^32

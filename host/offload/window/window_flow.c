@@ -1,4 +1,4 @@
-/* window_flow.c : Sends packets as slots become free, and calls the flow's have() (algo.h) for
+/* window_flow.c : sends packets as slots become free, and calls the flow's have() (algo.h) for
  * complete results. */
 #include "offload/window/window_inside.h"
 

@@ -1,4 +1,4 @@
-/* window_inside.h : Declares the state that the window_*.c files and their tests share. */
+/* window_inside.h : declares the state that the window_*.c files and their tests share. */
 #ifndef WINDOW_INSIDE_H
 #define WINDOW_INSIDE_H
 #include "hls/card/packet.h"

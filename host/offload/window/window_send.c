@@ -1,4 +1,4 @@
-/* window_send.c : Builds frames of packets and pings and hands them to the wires. */
+/* window_send.c : builds frames of packets and pings and hands them to the wires. */
 #include "base/err.h"
 #include "offload/window/frame.h"
 #include "offload/window/window_inside.h"

@@ -1,4 +1,4 @@
-/* window_take.c : Accepts answers to this rank's packets in flight, and
+/* window_take.c : accepts answers to this rank's packets in flight, and
  * counts and drops other datagrams:
  *
  *     damaged   not a whole frame

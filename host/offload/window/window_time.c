@@ -1,4 +1,4 @@
-/* window_time.c : Handles results that do not come, with time-outs from measured round trips:
+/* window_time.c : handles results that do not come, with time-outs from measured round trips:
  * decides when to ask a card, with a PING of 64 bytes, for a slot's state, and what to do after the
  * answer.
  *

@@ -1,4 +1,4 @@
-/* wire.c : Opens a wire by the name of its provider. */
+/* wire.c : opens a wire by the name of its provider. */
 #include "offload/wire/wire.h"
 #include "offload/wire/wire_socket.h"
 #include "base/plugin.h"

@@ -1,4 +1,4 @@
-/* wire.h : Carries frames between this rank and one card as datagrams, which may be lost, repeated
+/* wire.h : carries frames between this rank and one card as datagrams, which may be lost, repeated
  * and reordered. */
 #ifndef WIRE_H
 #define WIRE_H

@@ -1,4 +1,4 @@
-/* wire_fabric.c : Implements libnarrowcast_fabric.so: a wire over a datagram endpoint of libfabric.
+/* wire_fabric.c : implements libnarrowcast_fabric.so: a wire over a datagram endpoint of libfabric.
  * No other file uses libfabric. Short frames are sent with fi_inject(), longer ones from a send
  * buffer. A frame that cannot leave is lost; the window sends it again. */
 #include "offload/wire/wire_library.h"

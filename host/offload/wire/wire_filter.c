@@ -1,4 +1,4 @@
-/* wire_filter.c : Writes the filter as BPF instructions, so that builds need no BPF compiler. */
+/* wire_filter.c : writes the filter as BPF instructions, so that builds need no BPF compiler. */
 #include "offload/wire/wire_filter.h"
 #include <arpa/inet.h>
 #include <bpf/bpf.h>

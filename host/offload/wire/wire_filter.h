@@ -1,4 +1,4 @@
-/* wire_filter.h : Loads the XDP program that picks a card's datagrams out of all packets. */
+/* wire_filter.h : loads the XDP program that picks a card's datagrams out of all packets. */
 #ifndef WIRE_FILTER_H
 #define WIRE_FILTER_H
 #include <net/ethernet.h>

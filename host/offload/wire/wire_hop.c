@@ -1,4 +1,4 @@
-/* wire_hop.c : Observes how a datagram leaves, with a packet socket. The system has then chosen the
+/* wire_hop.c : observes how a datagram leaves, with a packet socket. The system has then chosen the
  * interface and resolved the next hop, with its own routes, gateways and neighbours. */
 #include "offload/wire/wire_hop.h"
 #include <arpa/inet.h>

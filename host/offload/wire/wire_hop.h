@@ -1,4 +1,4 @@
-/* wire_hop.h : Finds the interface, and the Ethernet header, of a socket's packets to a card. */
+/* wire_hop.h : finds the interface, and the Ethernet header, of a socket's packets to a card. */
 #ifndef WIRE_HOP_H
 #define WIRE_HOP_H
 #include "offload/wire/wire.h"

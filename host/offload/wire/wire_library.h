@@ -1,4 +1,4 @@
-/* wire_library.h : Declares the table of a separate library with a transport:
+/* wire_library.h : declares the table of a separate library with a transport:
  * libnarrowcast_fabric.so (wire_fabric.c, libfabric's providers) or libnarrowcast_xdp.so
  * (wire_xdp.c, AF_XDP). Separate, because libfabric takes 0.2 s to load (its PSM providers sleep at
  * the start) and machines may lack either. */

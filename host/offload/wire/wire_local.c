@@ -1,4 +1,4 @@
-/* wire_local.c : Finds local addresses, and the longest datagram of a route. */
+/* wire_local.c : finds local addresses, and the longest datagram of a route. */
 #include "offload/wire/wire_local.h"
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* wire_local.h : Finds a socket's local address, and the longest datagram that a route carries. */
+/* wire_local.h : finds a socket's local address, and the longest datagram that a route carries. */
 #ifndef WIRE_LOCAL_H
 #define WIRE_LOCAL_H
 #include "offload/wire/wire.h"

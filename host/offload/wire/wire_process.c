@@ -1,4 +1,4 @@
-/* wire_process.c : Queues frames and exchanges them with a simulated card. */
+/* wire_process.c : queues frames and exchanges them with a simulated card. */
 #include "offload/wire/wire_process.h"
 #include "base/buf.h"
 #include "base/clock.h"

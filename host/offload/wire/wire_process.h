@@ -1,4 +1,4 @@
-/* wire_process.h : Connects ranks to a simulated card that does not listen. Each rank's frames are
+/* wire_process.h : connects ranks to a simulated card that does not listen. Each rank's frames are
  * queued until the card is run. */
 #ifndef WIRE_PROCESS_H
 #define WIRE_PROCESS_H

@@ -1,4 +1,4 @@
-/* wire_socket.c : Implements a wire over a UDP socket of the system, many datagrams per call.
+/* wire_socket.c : implements a wire over a UDP socket of the system, many datagrams per call.
  *
  *     sends of one length   a a a a b  -->  message aaaa, message b  --> kernel or NIC cuts it
  *     receives              c c c c    <--  message cccc             <-- kernel joins it

@@ -1,4 +1,4 @@
-/* wire_socket.h : Implements a wire over a UDP socket of the system. */
+/* wire_socket.h : implements a wire over a UDP socket of the system. */
 #ifndef WIRE_SOCKET_H
 #define WIRE_SOCKET_H
 #include "offload/wire/wire.h"

@@ -1,4 +1,4 @@
-/* wire_xdp.c : Implements libnarrowcast_xdp.so: a wire over an AF_XDP socket, past the system's
+/* wire_xdp.c : implements libnarrowcast_xdp.so: a wire over an AF_XDP socket, past the system's
  * network stack. Only this file and wire_filter.c use libxdp and libbpf.
  *
  *     send     frame -> chunk, after headers -> ring tx --> driver --> ring done -> idle chunks

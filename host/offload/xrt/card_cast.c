@@ -1,4 +1,4 @@
-/* card_cast.c : Runs the kernels expmax, quant and unquant. */
+/* card_cast.c : runs the kernels expmax, quant and unquant. */
 #include "offload/xrt/card_cast.h"
 #include "base/clock.h"
 #include "hls/core/beat.h"

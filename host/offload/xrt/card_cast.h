@@ -1,4 +1,4 @@
-/* card_cast.h : Casts fp32 to packed codes and back on a card of this machine, in the card's own
+/* card_cast.h : casts fp32 to packed codes and back on a card of this machine, in the card's own
  * memory (kernels expmax, quant and unquant).
  *
  *     card_cast_open

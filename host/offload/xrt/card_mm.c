@@ -1,4 +1,4 @@
-/* card_mm.c : Runs the kernel reduce_mm. */
+/* card_mm.c : runs the kernel reduce_mm. */
 #include "offload/xrt/card_mm.h"
 #include "base/clock.h"
 #include "hls/card/packet.h"

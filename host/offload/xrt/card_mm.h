@@ -1,4 +1,4 @@
-/* card_mm.h : Adds packed codes in the memory of a card in this machine (kernel reduce_mm).
+/* card_mm.h : adds packed codes in the memory of a card in this machine (kernel reduce_mm).
  *
  *     card_mm_open -> card_mm_add, any number of times -> card_mm_close
  *

@@ -1,4 +1,4 @@
-/* fpga_pcie.c : Controls a card in this machine that this process owns: registers through XRT,
+/* fpga_pcie.c : controls a card in this machine that this process owns: registers through XRT,
  * frames over Ethernet. Requests obey the rules of shared cards (control_jobs.h); this process is
  * the only client. */
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* fpga_xrt.c : Implements libnarrowcast_xrt.so (xrt_library.h) with the C API of the Xilinx
+/* fpga_xrt.c : implements libnarrowcast_xrt.so (xrt_library.h) with the C API of the Xilinx
  * runtime. XRT reports causes of errors only in a log, by default on the console. Here the log is a
  * file in memory; its last line becomes part of our message. */
 #include "offload/xrt/xrt_library.h"

@@ -1,4 +1,4 @@
-/* kernel_list.c : Provides hls/card/kernels.def as tables, and names for parts of a container. */
+/* kernel_list.c : provides hls/card/kernels.def as tables, and names for parts of a container. */
 #include "offload/xrt/kernel_list.h"
 #include "offload/xrt/xclbin.h"
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* kernel_list.h : Provides hls/card/kernels.def as tables. */
+/* kernel_list.h : provides hls/card/kernels.def as tables. */
 #ifndef KERNEL_LIST_H
 #define KERNEL_LIST_H
 #include "hls/card/kernels.h"

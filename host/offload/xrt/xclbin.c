@@ -1,4 +1,4 @@
-/* xclbin.c : Reads a container's header, its sections, and the three that are tables. */
+/* xclbin.c : reads a container's header, its sections, and the three that are tables. */
 #include "offload/xrt/xclbin.h"
 #include "offload/xrt/xclbin_layout.h"
 #include "offload/xrt/xclbin_metadata.h"

@@ -1,4 +1,4 @@
-/* xclbin.h : Reads, checks and makes containers (Xilinx' xclbin, AXLF): the content of an FPGA and
+/* xclbin.h : reads, checks and makes containers (Xilinx' xclbin, AXLF): the content of an FPGA and
  * a description of its kernels.
  *
  *     sections:  BITSTREAM          content that XRT loads into the FPGA; not examined here

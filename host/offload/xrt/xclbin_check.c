@@ -1,4 +1,4 @@
-/* xclbin_check.c : Checks that a container holds our card, and reads its file. */
+/* xclbin_check.c : checks that a container holds our card, and reads its file. */
 #include "offload/xrt/kernel_list.h"
 #include "offload/xrt/xclbin.h"
 #include "offload/xrt/xclbin_layout.h"

@@ -1,4 +1,4 @@
-/* xclbin_layout.h : Lists the offsets of a container's fields. Its format is AXLF, "xclbin2", as in
+/* xclbin_layout.h : lists the offsets of a container's fields. Its format is AXLF, "xclbin2", as in
  * Xilinx' <xrt/xclbin.h>.
  *
  *     0 magic   304 header   456 table of sections, 40 bytes each   sections, at multiples of 8

@@ -1,4 +1,4 @@
-/* xclbin_make.c : Makes a container of hls/card/kernels.def. */
+/* xclbin_make.c : makes a container of hls/card/kernels.def. */
 #include "offload/xrt/kernel_list.h"
 #include "offload/xrt/xclbin.h"
 #include "offload/xrt/xclbin_layout.h"

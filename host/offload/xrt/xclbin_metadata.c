@@ -1,4 +1,4 @@
-/* xclbin_metadata.c : Reads and writes a container's XML. */
+/* xclbin_metadata.c : reads and writes a container's XML. */
 #include "offload/xrt/xclbin_metadata.h"
 #include "offload/xrt/kernel_list.h"
 #include "offload/xrt/xclbin_xml.h"

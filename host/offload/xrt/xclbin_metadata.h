@@ -1,4 +1,4 @@
-/* xclbin_metadata.h : Reads and writes the XML of a container: kernels and their arguments. */
+/* xclbin_metadata.h : reads and writes the XML of a container: kernels and their arguments. */
 #ifndef XCLBIN_METADATA_H
 #define XCLBIN_METADATA_H
 #include "base/text.h"

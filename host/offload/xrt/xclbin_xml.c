@@ -1,4 +1,4 @@
-/* xclbin_xml.c : Reads tags and attributes of XML one after the other. */
+/* xclbin_xml.c : reads tags and attributes of XML one after the other. */
 #include "offload/xrt/xclbin_xml.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* xclbin_xml.h : Reads tags and attributes of the XML metadata of a container (xclbin). The input
+/* xclbin_xml.h : reads tags and attributes of the XML metadata of a container (xclbin). The input
  * is untrusted. */
 #ifndef XCLBIN_XML_H
 #define XCLBIN_XML_H

@@ -1,4 +1,4 @@
-/* xrt_card.c : Controls a card through the Xilinx runtime, whose library stays loaded until the
+/* xrt_card.c : controls a card through the Xilinx runtime, whose library stays loaded until the
  * process ends. */
 #include "offload/xrt/xrt_card.h"
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* xrt_card.h : Controls a card in this machine through the Xilinx runtime: one device with its
+/* xrt_card.h : controls a card in this machine through the Xilinx runtime: one device with its
  * container, owned by this process. Every call has a deadline.
  *
  *     xrt_card_open -> xrt_card_write/_read (registers)       nic_core

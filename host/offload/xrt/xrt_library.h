@@ -1,4 +1,4 @@
-/* xrt_library.h : Declares the table of libnarrowcast_xrt.so (fpga_xrt.c), which controls cards
+/* xrt_library.h : declares the table of libnarrowcast_xrt.so (fpga_xrt.c), which controls cards
  * through the Xilinx runtime and hides its types. Call open() first and close() last. Kernels need
  * a loaded container.
  *

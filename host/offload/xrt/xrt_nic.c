@@ -1,4 +1,4 @@
-/* xrt_nic.c : Accesses the registers of nic_core through XRT. */
+/* xrt_nic.c : accesses the registers of nic_core through XRT. */
 #include "offload/xrt/xrt_nic.h"
 #include "base/err.h"
 #include "base/inet.h"

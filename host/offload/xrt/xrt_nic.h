@@ -1,4 +1,4 @@
-/* xrt_nic.h : Accesses the registers of nic_core on a card in this machine through XRT. Frames use
+/* xrt_nic.h : accesses the registers of nic_core on a card in this machine through XRT. Frames use
  * the card's own Ethernet port. */
 #ifndef XRT_NIC_H
 #define XRT_NIC_H

@@ -1,4 +1,4 @@
-/* xrt_work.c : Makes calls of XRT in a thread. */
+/* xrt_work.c : makes calls of XRT in a thread. */
 #include "offload/xrt/xrt_work.h"
 #include "base/clock.h"
 #include <errno.h>

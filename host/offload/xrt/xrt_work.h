@@ -1,4 +1,4 @@
-/* xrt_work.h : Makes calls of xrt_library.h in a separate thread, one at a time, with a deadline.
+/* xrt_work.h : makes calls of xrt_library.h in a separate thread, one at a time, with a deadline.
  * Arguments are copied, since an abandoned call may still return. */
 #ifndef XRT_WORK_H
 #define XRT_WORK_H

@@ -1,4 +1,4 @@
-/* cast_avx2.c : Finds the largest magnitude and encodes fp32 with AVX2, 8 floats per register. */
+/* cast_avx2.c : finds the largest magnitude and encodes fp32 with AVX2, 8 floats per register. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/cast/cast_avx2.h"

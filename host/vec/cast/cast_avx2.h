@@ -1,4 +1,4 @@
-/* cast_avx2.h : Declares helpers of the AVX2 casts: signs, maxima, stores of 32 codes. */
+/* cast_avx2.h : declares helpers of the AVX2 casts: signs, maxima, stores of 32 codes. */
 #ifndef CAST_AVX2_H
 #define CAST_AVX2_H
 #include "vec/cast/cast_x86.h"

@@ -1,4 +1,4 @@
-/* cast_avx512.c : Finds the largest magnitude and encodes fp32 with AVX-512, 16 floats at once. */
+/* cast_avx512.c : finds the largest magnitude and encodes fp32 with AVX-512, 16 floats at once. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/cast/cast_avx512.h"

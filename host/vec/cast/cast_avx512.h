@@ -1,4 +1,4 @@
-/* cast_avx512.h : Declares helpers of the AVX-512 casts: signs, maxima, stores of 64 codes. */
+/* cast_avx512.h : declares helpers of the AVX-512 casts: signs, maxima, stores of 64 codes. */
 #ifndef CAST_AVX512_H
 #define CAST_AVX512_H
 #include "vec/cast/cast_x86.h"

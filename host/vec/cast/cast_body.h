@@ -1,4 +1,4 @@
-/* cast_body.h : Casts a vector of floats, using the step() of an instruction set.
+/* cast_body.h : casts a vector of floats, using the step() of an instruction set.
  *
  * Codes that bypass the caches (`stream`) must be aligned, so a shorter first step precedes them.
  * Includers define:

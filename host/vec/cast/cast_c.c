@@ -1,4 +1,4 @@
-/* cast_c.c : Casts in plain C loops that gcc and clang vectorise for any target.
+/* cast_c.c : casts in plain C loops that gcc and clang vectorise for any target.
  *
  * Choices use masks, because compilers do not vectorise a choice between an integer and a float
  * sum. */

@@ -1,4 +1,4 @@
-/* cast_drive.c : Splits a cast into calls of an instruction set's loops. */
+/* cast_drive.c : splits a cast into calls of an instruction set's loops. */
 #include "vec/cast/cast_drive.h"
 #include "vec/fp_mode.h"
 

@@ -1,4 +1,4 @@
-/* cast_drive.h : Casts a whole vector with the few loops that an instruction set provides.
+/* cast_drive.h : casts a whole vector with the few loops that an instruction set provides.
  *
  * Loops write and read codes of half a byte, one, two and four bytes. Others pass through a buffer
  * of the next larger shape and the packers. */

@@ -1,4 +1,4 @@
-/* cast_neon.c : Finds the largest magnitude and encodes fp32 with NEON, 4 floats per register. */
+/* cast_neon.c : finds the largest magnitude and encodes fp32 with NEON, 4 floats per register. */
 #include "vec/cast/cast_neon.h"
 #ifdef VEC_ARM
 #include "vec/fp_mode.h"

@@ -1,4 +1,4 @@
-/* cast_neon.h : Declares the NEON loops, and helpers for signs, maxima, and stores of 16 codes. */
+/* cast_neon.h : declares the NEON loops, and helpers for signs, maxima, and stores of 16 codes. */
 #ifndef CAST_NEON_H
 #define CAST_NEON_H
 #include "vec/cast/cast_step.h"

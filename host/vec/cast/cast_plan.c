@@ -1,4 +1,4 @@
-/* cast_plan.c : Selects the way of a cast and computes its constants. */
+/* cast_plan.c : selects the way of a cast and computes its constants. */
 #include "vec/cast/cast_plan.h"
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* cast_plan.h : Computes the constants of one cast and explains the arithmetic of all casts.
+/* cast_plan.h : computes the constants of one cast and explains the arithmetic of all casts.
  *
  * Encoding turns |x| * 2^shift into a code without its sign, in one of four ways that all give the
  * bits of mf_enc(). (A binade is the range of numbers that have the same exponent.)

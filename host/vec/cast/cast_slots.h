@@ -1,4 +1,4 @@
-/* cast_slots.h : Defines the slots encode, scan_encode and decode of vec.h, which pass the
+/* cast_slots.h : defines the slots encode, scan_encode and decode of vec.h, which pass the
  * including file's `loops` to cast_drive.c.
  *
  * Includers that define UNCAST_SCALED also get encode_scaled and decode_scaled for codes of 4 and 8

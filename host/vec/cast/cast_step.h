@@ -1,4 +1,4 @@
-/* cast_step.h : Declares what the loops of all instruction sets use: prefetching, sizes, fences. */
+/* cast_step.h : declares what the loops of all instruction sets use: prefetching, sizes, fences. */
 #ifndef CAST_STEP_H
 #define CAST_STEP_H
 #include "vec/cast/cast_drive.h"

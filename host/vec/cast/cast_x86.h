@@ -1,4 +1,4 @@
-/* cast_x86.h : Declares the x86 loops for the slots of cast_drive.h. */
+/* cast_x86.h : declares the x86 loops for the slots of cast_drive.h. */
 #ifndef CAST_X86_H
 #define CAST_X86_H
 #include "vec/cast/cast_step.h"

@@ -1,4 +1,4 @@
-/* draw_avx2.c : Rounds stochastically with AVX2 (cast_plan.h's ENC_DRAW). */
+/* draw_avx2.c : rounds stochastically with AVX2 (cast_plan.h's ENC_DRAW). */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/cast/cast_avx2.h"

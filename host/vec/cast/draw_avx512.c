@@ -1,4 +1,4 @@
-/* draw_avx512.c : Rounds stochastically with AVX-512 (cast_plan.h's ENC_DRAW). */
+/* draw_avx512.c : rounds stochastically with AVX-512 (cast_plan.h's ENC_DRAW). */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/cast/cast_avx512.h"

@@ -1,4 +1,4 @@
-/* draw_bits.h : Rounds the elements that 16 random bits do not decide. */
+/* draw_bits.h : rounds the elements that 16 random bits do not decide. */
 #ifndef DRAW_BITS_H
 #define DRAW_BITS_H
 #include "hls/arith/philox.h"

@@ -1,4 +1,4 @@
-/* draw_body.h : Rounds a vector of floats stochastically, using the step() of an instruction set.
+/* draw_body.h : rounds a vector of floats stochastically, using the step() of an instruction set.
  *
  * Includers define:
  *

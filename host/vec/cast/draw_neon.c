@@ -1,4 +1,4 @@
-/* draw_neon.c : Rounds stochastically with NEON (cast_plan.h's ENC_DRAW). */
+/* draw_neon.c : rounds stochastically with NEON (cast_plan.h's ENC_DRAW). */
 #include "vec/cast/cast_neon.h"
 #ifdef VEC_ARM
 #include "vec/cast/draw_bits.h"

@@ -1,4 +1,4 @@
-/* enc_add_avx512.h : Encodes by ENC_ADD of cast_plan.h with AVX-512, for casts and sums. */
+/* enc_add_avx512.h : encodes by ENC_ADD of cast_plan.h with AVX-512, for casts and sums. */
 #ifndef ENC_ADD_AVX512_H
 #define ENC_ADD_AVX512_H
 #include <immintrin.h>

@@ -1,4 +1,4 @@
-/* philox_avx2.c : Makes words of the stream of philox.h with AVX2, one block per lane. */
+/* philox_avx2.c : makes words of the stream of philox.h with AVX2, one block per lane. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 

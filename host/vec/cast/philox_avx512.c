@@ -1,4 +1,4 @@
-/* philox_avx512.c : Makes words of the stream of philox.h with AVX-512. */
+/* philox_avx512.c : makes words of the stream of philox.h with AVX-512. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/cast/philox_avx512.h"

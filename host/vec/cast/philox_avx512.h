@@ -1,4 +1,4 @@
-/* philox_avx512.h : Makes words of the stream of philox.h with AVX-512, inlined into its users. */
+/* philox_avx512.h : makes words of the stream of philox.h with AVX-512, inlined into its users. */
 #ifndef PHILOX_AVX512_H
 #define PHILOX_AVX512_H
 #include "vec/cast/cast_x86.h"

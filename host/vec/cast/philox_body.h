@@ -1,4 +1,4 @@
-/* philox_body.h : Implements the slot random of cast_drive.h as PHILOX(), by the including file's
+/* philox_body.h : implements the slot random of cast_drive.h as PHILOX(), by the including file's
  * step(), which makes BLOCKS blocks whose numbers share the upper 32 bits. */
 #ifndef PHILOX_BODY_H
 #define PHILOX_BODY_H

@@ -1,4 +1,4 @@
-/* philox_neon.c : Makes words of the stream of philox.h with NEON, one block per lane. */
+/* philox_neon.c : makes words of the stream of philox.h with NEON, one block per lane. */
 #include "vec/cast/cast_neon.h"
 #ifdef VEC_ARM
 

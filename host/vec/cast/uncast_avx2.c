@@ -1,4 +1,4 @@
-/* uncast_avx2.c : Decodes codes to fp32 with AVX2, 8 per register (cast_plan.h). */
+/* uncast_avx2.c : decodes codes to fp32 with AVX2, 8 per register (cast_plan.h). */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 

@@ -1,4 +1,4 @@
-/* uncast_body.h : Decodes a vector of codes, using the decode_step() of an instruction set.
+/* uncast_body.h : decodes a vector of codes, using the decode_step() of an instruction set.
  *
  * Floats that bypass the caches (`stream`) must be aligned, so a shorter first step precedes them.
  * Includers define:

@@ -1,4 +1,4 @@
-/* uncast_neon.c : Decodes codes to fp32 with NEON, 4 per register (cast_plan.h). */
+/* uncast_neon.c : decodes codes to fp32 with NEON, 4 per register (cast_plan.h). */
 #include "vec/cast/cast_neon.h"
 #ifdef VEC_ARM
 

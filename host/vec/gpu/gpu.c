@@ -1,4 +1,4 @@
-/* gpu.c : Loads the GPU library and counts the openings of its device. The library stays loaded:
+/* gpu.c : loads the GPU library and counts the openings of its device. The library stays loaded:
  * CUDA keeps threads and exit handlers in it. */
 #include "vec/gpu/gpu.h"
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* gpu.h : Loads the GPU library on demand and opens this process's one GPU.
+/* gpu.h : loads the GPU library on demand and opens this process's one GPU.
  *
  * The library is NARROWCAST_CUDA=PATH if set, else libnarrowcast_cuda.so beside the program, then
  * on the loader's path. */

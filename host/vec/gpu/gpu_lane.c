@@ -1,4 +1,4 @@
-/* gpu_lane.c : Keeps all threads' lanes in one registry, so that closing the device frees them. */
+/* gpu_lane.c : keeps all threads' lanes in one registry, so that closing the device frees them. */
 #include "vec/gpu/gpu_lane.h"
 #include "base/buf.h"
 #include "base/err.h"

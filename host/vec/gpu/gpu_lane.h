@@ -1,4 +1,4 @@
-/* gpu_lane.h : Gives each thread a "lane": a stream, and lists in device memory for the arguments
+/* gpu_lane.h : gives each thread a "lane": a stream, and lists in device memory for the arguments
  * and results of launches.
  *
  *     list --memcpy--> pinned --copy on the stream--> device --kernels--> one copy back

@@ -1,4 +1,4 @@
-/* gpu_libs.c : Searches for NVIDIA's libraries at run time, as device/run/libs.sh does at build
+/* gpu_libs.c : searches for NVIDIA's libraries at run time, as device/run/libs.sh does at build
  * time: a GPU library built elsewhere lacks this machine's folders.
  *
  * The order is: CUDA's folder, then the Python packages of $PYTHONPATH, the active environment, the

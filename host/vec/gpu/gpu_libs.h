@@ -1,4 +1,4 @@
-/* gpu_libs.h : Finds and loads NVIDIA's libraries at run time. */
+/* gpu_libs.h : finds and loads NVIDIA's libraries at run time. */
 #ifndef GPU_LIBS_H
 #define GPU_LIBS_H
 #include <stdbool.h>

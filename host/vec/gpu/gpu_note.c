@@ -1,4 +1,4 @@
-/* gpu_note.c : Keeps the first failure on the GPU in a call that cannot return it. */
+/* gpu_note.c : keeps the first failure on the GPU in a call that cannot return it. */
 #include "vec/gpu/gpu.h"
 #include <stdatomic.h>
 

@@ -1,4 +1,4 @@
-/* lists_cuda.c : Converts levels, signs and counts on the GPU. Each call launches and waits;
+/* lists_cuda.c : converts levels, signs and counts on the GPU. Each call launches and waits;
  * clipping launches twice. */
 #include "vec/gpu/lists_cuda.h"
 #include "device/vec/dev_vec.h"

@@ -1,4 +1,4 @@
-/* lists_cuda.h : Declares levels, signs, counts and ratios on the GPU, for vec_cuda.c. */
+/* lists_cuda.h : declares levels, signs, counts and ratios on the GPU, for vec_cuda.c. */
 #ifndef LISTS_CUDA_H
 #define LISTS_CUDA_H
 #include "vec/list/vec_counts.h"

@@ -1,4 +1,4 @@
-/* ratio_cuda.c : Converts multiples of a quantile on the GPU. Each call launches and waits;
+/* ratio_cuda.c : converts multiples of a quantile on the GPU. Each call launches and waits;
  * quantiles launch twice. */
 #include "device/vec/dev_vec.h"
 #include "vec/gpu/gpu.h"

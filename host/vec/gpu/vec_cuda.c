@@ -1,4 +1,4 @@
-/* vec_cuda.c : Implements the table of vec.h on the GPU. */
+/* vec_cuda.c : implements the table of vec.h on the GPU. */
 #include "vec/gpu/vec_cuda.h"
 #include "device/vec/dev_vec.h"
 #include "vec/gpu/gpu.h"

@@ -1,4 +1,4 @@
-/* vec_cuda.h : Provides two tables of vec.h for the GPU.
+/* vec_cuda.h : provides two tables of vec.h for the GPU.
  *
  *     vec_cuda         alloc returns pinned memory, which kernels, the CPU and MPI access in place.
  *                      The GPU casts. The CPU makes short sums, in less time than a launch takes.

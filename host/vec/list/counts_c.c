@@ -1,4 +1,4 @@
-/* counts_c.c : Sums numbers -1, 0 and 1 in plain C. */
+/* counts_c.c : sums numbers -1, 0 and 1 in plain C. */
 #include "vec/fp_mode.h"
 #include "vec/pack.h"
 #include "vec/list/vec_counts.h"

@@ -1,4 +1,4 @@
-/* levels_avx2.c : Converts buckets of levels with AVX2. */
+/* levels_avx2.c : converts buckets of levels with AVX2. */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/list/levels_body.h"

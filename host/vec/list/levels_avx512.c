@@ -1,4 +1,4 @@
-/* levels_avx512.c : Converts buckets of levels with AVX-512.
+/* levels_avx512.c : converts buckets of levels with AVX-512.
  *
  * Handles 2 and 4 bits: encodes them in scheme `sign` (hls/arith/level.h), decodes them in both
  * schemes by a table of values in a register. levels_body.h does the rest. */

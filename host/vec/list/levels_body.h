@@ -1,4 +1,4 @@
-/* levels_body.h : Converts buckets of levels in loops that compilers vectorise. Includers define
+/* levels_body.h : converts buckets of levels in loops that compilers vectorise. Includers define
  * levels_random(). */
 #ifndef LEVELS_BODY_H
 #define LEVELS_BODY_H

@@ -1,4 +1,4 @@
-/* levels_c.c : Converts buckets of levels in plain C. */
+/* levels_c.c : converts buckets of levels in plain C. */
 #include "hls/arith/philox.h"
 #include "vec/list/levels_body.h"
 

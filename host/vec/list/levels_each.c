@@ -1,4 +1,4 @@
-/* levels_each.c : Converts lists of vectors to levels on a CPU, one by one. */
+/* levels_each.c : converts lists of vectors to levels on a CPU, one by one. */
 #include "vec/vec.h"
 #include "vec/list/vec_counts.h"
 #include "vec/list/vec_levels.h"

@@ -1,4 +1,4 @@
-/* levels_pack.h : Packs codes of 1, 2, 4, 8 and 16 bits in loops that compilers vectorise. */
+/* levels_pack.h : packs codes of 1, 2, 4, 8 and 16 bits in loops that compilers vectorise. */
 #ifndef LEVELS_PACK_H
 #define LEVELS_PACK_H
 #include <stddef.h>

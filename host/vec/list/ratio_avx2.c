@@ -1,4 +1,4 @@
-/* ratio_avx2.c : Fills the ratio slots with AVX2. */
+/* ratio_avx2.c : fills the ratio slots with AVX2. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/list/ratio_body.h"

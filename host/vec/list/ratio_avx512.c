@@ -1,4 +1,4 @@
-/* ratio_avx512.c : Fills the ratio slots with AVX-512. */
+/* ratio_avx512.c : fills the ratio slots with AVX-512. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/list/ratio_body.h"

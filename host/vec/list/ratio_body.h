@@ -1,4 +1,4 @@
-/* ratio_body.h : Scales vectors by a quantile and weights in loops that compilers vectorise. */
+/* ratio_body.h : scales vectors by a quantile and weights in loops that compilers vectorise. */
 #ifndef RATIO_BODY_H
 #define RATIO_BODY_H
 #include "vec/fp_mode.h"

@@ -1,4 +1,4 @@
-/* ratio_each.c : Scales and casts lists of vectors on a CPU, one by one, in blocks. */
+/* ratio_each.c : scales and casts lists of vectors on a CPU, one by one, in blocks. */
 #include "base/bits.h"
 #include "vec/fp_mode.h"
 #include "vec/vec.h"

@@ -1,4 +1,4 @@
-/* signs_avx2.c : Converts signs and means of columns with AVX2. */
+/* signs_avx2.c : converts signs and means of columns with AVX2. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/list/signs_body.h"

@@ -1,4 +1,4 @@
-/* signs_avx512.c : Converts signs and means of columns with AVX-512.
+/* signs_avx512.c : converts signs and means of columns with AVX-512.
  *
  * This file encodes buckets of up to 256 consecutive elements. signs_body.h does the rest. */
 #include "vec/cast/cast_x86.h"

@@ -1,4 +1,4 @@
-/* signs_body.h : Converts signs and means of columns in loops that compilers vectorise. */
+/* signs_body.h : converts signs and means of columns in loops that compilers vectorise. */
 #ifndef SIGNS_BODY_H
 #define SIGNS_BODY_H
 #include "vec/fp_mode.h"

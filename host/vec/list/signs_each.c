@@ -1,4 +1,4 @@
-/* signs_each.c : Converts lists of vectors to signs on a CPU, one by one. */
+/* signs_each.c : converts lists of vectors to signs on a CPU, one by one. */
 #include "vec/vec.h"
 #include "vec/list/vec_signs.h"
 #include <assert.h>

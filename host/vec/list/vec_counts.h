@@ -1,4 +1,4 @@
-/* vec_counts.h : Sums numbers -1, 0 and 1 of several ranks, for ternary codecs.
+/* vec_counts.h : sums numbers -1, 0 and 1 of several ranks, for ternary codecs.
  *
  * A rank's numbers are 2-bit codes, as in level_code_sign(). A sum over at most n_ranks ranks, plus
  * n_ranks to be nonnegative, is stored in rule.bits bits, packed as in vec.h. The order of

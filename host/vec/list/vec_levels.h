@@ -1,4 +1,4 @@
-/* vec_levels.h : Converts vectors to buckets of levels and back.
+/* vec_levels.h : converts vectors to buckets of levels and back.
  *
  * A bucket has one scale, and a few bits per element (values: hls/arith/level.h, layout:
  * level_lists.h). A vector's last bucket may be shorter; zero codes follow it up to a multiple of

@@ -1,4 +1,4 @@
-/* vec_ratio.h : Divides vectors by their weights, scales them by a quantile, and inverts both after
+/* vec_ratio.h : divides vectors by their weights, scales them by a quantile, and inverts both after
  * decoding (hls/arith/relative.h). */
 #ifndef VEC_RATIO_H
 #define VEC_RATIO_H

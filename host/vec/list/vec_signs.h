@@ -1,4 +1,4 @@
-/* vec_signs.h : Converts vectors to signs and two means per column, and back (1bitSGD).
+/* vec_signs.h : converts vectors to signs and two means per column, and back (1bitSGD).
  *
  * In each column, negative values become their mean, and the others become theirs. The error (the
  * residual, `struct signs_left`) is added to the next step's vector (hls/arith/level.h). A column

@@ -1,4 +1,4 @@
-/* add_avx512vbmi.c : Adds packed codes with VBMI: 8-bit codes by sum_look.h, halves through
+/* add_avx512vbmi.c : adds packed codes with VBMI: 8-bit codes by sum_look.h, halves through
  * fp32. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86

@@ -1,4 +1,4 @@
-/* add_neon.c : Adds codes in place with NEON: as halves, which become fp32s, and their sum a half.
+/* add_neon.c : adds codes in place with NEON: as halves, which become fp32s, and their sum a half.
  *
  * Rounding to fp32 before that to halves is harmless (sum_lanes.h). Codes of 8 bits with m > 2
  * become halves of the same exponent bits (sum_exact.h). Their sum is rounded to a half, then to m

@@ -1,4 +1,4 @@
-/* look_avx512vbmi.h : Looks up 64 bytes at once in tables of 128 entries, for the sums with
+/* look_avx512vbmi.h : looks up 64 bytes at once in tables of 128 entries, for the sums with
  * VBMI. */
 #ifndef LOOK_AVX512VBMI_H
 #define LOOK_AVX512VBMI_H

@@ -1,4 +1,4 @@
-/* sum_avx2.c : Sums codes with AVX2. sum_step.h's tables add 32 codes of m <= 2 at a time.
+/* sum_avx2.c : sums codes with AVX2. sum_step.h's tables add 32 codes of m <= 2 at a time.
  * sum_exact_avx2() adds other 8-bit codes and makes all sums that sum_exact_plan() accepts. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86

@@ -1,4 +1,4 @@
-/* sum_avx512.c : Sums codes with AVX-512, 64 at a time by sum_step.h's tables (m <= 2). sum_avx2.c
+/* sum_avx512.c : sums codes with AVX-512, 64 at a time by sum_step.h's tables (m <= 2). sum_avx2.c
  * explains the helpers and the other sums. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86

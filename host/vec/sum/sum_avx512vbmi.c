@@ -1,4 +1,4 @@
-/* sum_avx512vbmi.c : Uses VBMI and VNNI for the sums that they speed up. */
+/* sum_avx512vbmi.c : uses VBMI and VNNI for the sums that they speed up. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum/sum_blocks.h"

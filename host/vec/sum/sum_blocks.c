@@ -1,4 +1,4 @@
-/* sum_blocks.c : Sums vectors of codes by blocks whose accumulators stay in the nearest cache. */
+/* sum_blocks.c : sums vectors of codes by blocks whose accumulators stay in the nearest cache. */
 #include "vec/sum/sum_blocks.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* sum_blocks.h : Sums vectors of codes by blocks, with the operations of a backend. */
+/* sum_blocks.h : sums vectors of codes by blocks, with the operations of a backend. */
 #ifndef SUM_BLOCKS_H
 #define SUM_BLOCKS_H
 #include "vec/vec.h"

@@ -1,4 +1,4 @@
-/* sum_body.h : Implements vec_ops' sums as plain loops over sum_lanes.h for each instruction
+/* sum_body.h : implements vec_ops' sums as plain loops over sum_lanes.h for each instruction
  * set. */
 #ifndef SUM_BODY_H
 #define SUM_BODY_H

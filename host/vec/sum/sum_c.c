@@ -1,4 +1,4 @@
-/* sum_c.c : Sums in plain C for every CPU. */
+/* sum_c.c : sums in plain C for every CPU. */
 #include "vec/sum/sum_body.h"
 #include "vec/vec_isa.h"
 

@@ -1,4 +1,4 @@
-/* sum_dot.c : Makes the tables of sum_dot.h and decides whether a sum fits its windows. */
+/* sum_dot.c : makes the tables of sum_dot.h and decides whether a sum fits its windows. */
 #include "vec/sum/sum_dot.h"
 #include <pthread.h>
 

@@ -1,4 +1,4 @@
-/* sum_dot.h : Plans exact sums of 8-bit codes by vpdpbusd, which adds four products of bytes to a
+/* sum_dot.h : plans exact sums of 8-bit codes by vpdpbusd, which adds four products of bytes to a
  * 32-bit lane.
  *
  * A window is a range of exponents with its own integer sum. There are two, or three for e = 5. A

@@ -1,4 +1,4 @@
-/* sum_dot_avx512vbmi.c : Sums 8-bit codes exactly with VBMI and VNNI, 64 elements in registers. */
+/* sum_dot_avx512vbmi.c : sums 8-bit codes exactly with VBMI and VNNI, 64 elements in registers. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/cast/enc_add_avx512.h"

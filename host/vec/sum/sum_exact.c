@@ -1,4 +1,4 @@
-/* sum_exact.c : Decides whether an exact sum can use fp32 or fp64, and computes the constants. */
+/* sum_exact.c : decides whether an exact sum can use fp32 or fp64, and computes the constants. */
 #include "vec/sum/sum_exact.h"
 #include "base/bits.h"
 

@@ -1,4 +1,4 @@
-/* sum_exact.h : Plans exact sums of packed codes in one pass, for AVX2, AVX-512 and NEON.
+/* sum_exact.h : plans exact sums of packed codes in one pass, for AVX2, AVX-512 and NEON.
  *
  * A code of 4 or 8 bits with e <= 5 becomes a half, then an fp32. The half's bias is always 15; the
  * resulting wrong power of two is corrected at the end. An fp32 sum is exact up to 24 bits, so the

@@ -1,4 +1,4 @@
-/* sum_exact_avx2.c : Sums packed codes exactly with AVX2 and F16C. */
+/* sum_exact_avx2.c : sums packed codes exactly with AVX2 and F16C. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum/sum_exact_avx2.h"

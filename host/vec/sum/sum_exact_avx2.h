@@ -1,4 +1,4 @@
-/* sum_exact_avx2.h : Turns codes into fp32 sums, and those into codes, with AVX2 and F16C, 32
+/* sum_exact_avx2.h : turns codes into fp32 sums, and those into codes, with AVX2 and F16C, 32
  * elements in registers. */
 #ifndef SUM_EXACT_AVX2_H
 #define SUM_EXACT_AVX2_H

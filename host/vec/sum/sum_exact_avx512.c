@@ -1,4 +1,4 @@
-/* sum_exact_avx512.c : Sums packed codes exactly with AVX-512. sum_exact_avx2.h explains the
+/* sum_exact_avx512.c : sums packed codes exactly with AVX-512. sum_exact_avx2.h explains the
  * helpers. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86

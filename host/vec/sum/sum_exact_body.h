@@ -1,4 +1,4 @@
-/* sum_exact_body.h : Sums packed codes exactly in blocks of LANES, or LANES / 2 halves, by the
+/* sum_exact_body.h : sums packed codes exactly in blocks of LANES, or LANES / 2 halves, by the
  * including file's sum_block() and sum_block_halves(), as SUM_EXACT(). */
 #ifndef SUM_EXACT_BODY_H
 #define SUM_EXACT_BODY_H

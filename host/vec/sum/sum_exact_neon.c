@@ -1,4 +1,4 @@
-/* sum_exact_neon.c : Sums packed codes exactly with NEON. */
+/* sum_exact_neon.c : sums packed codes exactly with NEON. */
 #include "vec/vec_isa.h"
 #ifdef VEC_ARM
 #include "vec/sum/sum_exact_neon.h"

@@ -1,4 +1,4 @@
-/* sum_exact_neon.h : Turns codes into fp32 sums, and those into codes, with NEON, 16 elements in
+/* sum_exact_neon.h : turns codes into fp32 sums, and those into codes, with NEON, 16 elements in
  * registers, four in each vector. */
 #ifndef SUM_EXACT_NEON_H
 #define SUM_EXACT_NEON_H

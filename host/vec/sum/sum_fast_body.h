@@ -1,4 +1,4 @@
-/* sum_fast_body.h : Chooses how the including file adds two vectors and sums many: by add_bytes(),
+/* sum_fast_body.h : chooses how the including file adds two vectors and sums many: by add_bytes(),
  * add_nibbles() and SUM_EXACT. SUM_WIDE() names the sums of wide words. SUM_ADD_FIRST, if defined,
  * is asked first and returns false if it does not add. */
 #ifndef SUM_FAST_BODY_H

@@ -1,4 +1,4 @@
-/* sum_lanes.h : Adds and rounds single codes without branches, so that loops over them vectorise.
+/* sum_lanes.h : adds and rounds single codes without branches, so that loops over them vectorise.
  *
  * Gives the results of hls/arith/mf.h. A format's values become fp32 (e <= 8, m <= 10) or doubles
  * (any format). The CPU adds them, and integer operations round the bits of the sum. Rounding twice

@@ -1,4 +1,4 @@
-/* sum_look.c : Makes the tables of sum_look.h from mf.h, on first use. */
+/* sum_look.c : makes the tables of sum_look.h from mf.h, on first use. */
 #include "vec/sum/sum_look.h"
 #include <pthread.h>
 

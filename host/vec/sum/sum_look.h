@@ -1,4 +1,4 @@
-/* sum_look.h : Declares tables of 128 entries that add two 8-bit codes with VBMI.
+/* sum_look.h : declares tables of 128 entries that add two 8-bit codes with VBMI.
  *
  * Magnitudes are replaced by numbers as in sum_step.h: subnormals' numbers continue below those of
  * normals, and the number of 0 is far below all. A and B are magnitudes, |A| >= |B|. For m <= 2,

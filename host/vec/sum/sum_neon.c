@@ -1,4 +1,4 @@
-/* sum_neon.c : Sums codes with NEON. sum_step.h's tables add 16 codes of m <= 2 at a time.
+/* sum_neon.c : sums codes with NEON. sum_step.h's tables add 16 codes of m <= 2 at a time.
  * add_neon() adds halves and other 8-bit codes. sum_exact_neon() makes all sums that
  * sum_exact_plan() accepts. */
 #include "vec/vec_isa.h"

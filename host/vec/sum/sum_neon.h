@@ -1,4 +1,4 @@
-/* sum_neon.h : Declares NEON's sums. */
+/* sum_neon.h : declares NEON's sums. */
 #ifndef SUM_NEON_H
 #define SUM_NEON_H
 #include "vec/sum/sum_plan.h"

@@ -1,4 +1,4 @@
-/* sum_nibble.c : Makes the tables of sum_nibble.h. */
+/* sum_nibble.c : makes the tables of sum_nibble.h. */
 #include "vec/sum/sum_nibble.h"
 #include <pthread.h>
 

@@ -1,4 +1,4 @@
-/* sum_nibble.h : Declares tables for exact sums of 4-bit codes that stay in their format.
+/* sum_nibble.h : declares tables for exact sums of 4-bit codes that stay in their format.
  *
  * A code's value, in units of the smallest value, is a signed byte. So is a sum of `together`
  * codes. Sums of more codes take 16 bits, are limited to the range of 7 bits, and index a table of

@@ -1,4 +1,4 @@
-/* sum_nibble_avx512vbmi.c : Sums 4-bit codes exactly with VBMI, 128 elements in registers. */
+/* sum_nibble_avx512vbmi.c : sums 4-bit codes exactly with VBMI, 128 elements in registers. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum/look_avx512vbmi.h"

@@ -1,4 +1,4 @@
-/* sum_plan.h : Selects the sums that step tables (sum_step.h) and exact sums of two make, for all
+/* sum_plan.h : selects the sums that step tables (sum_step.h) and exact sums of two make, for all
  * instruction sets. */
 #ifndef SUM_PLAN_H
 #define SUM_PLAN_H

@@ -1,4 +1,4 @@
-/* sum_vbmi.h : Declares the sums with VBMI and VNNI.
+/* sum_vbmi.h : declares the sums with VBMI and VNNI.
  *
  * Each returns false, and does nothing, if it cannot make the sum. */
 #ifndef SUM_VBMI_H

@@ -1,4 +1,4 @@
-/* sum_wide.h : Packs wide words, and adds those of two windows.
+/* sum_wide.h : packs wide words, and adds those of two windows.
  *
  * Sums of one window (sum_exact.h) have at most WIDE_MAX bits and pass through 32-bit integers.
  * Sums of two windows pass through 64-bit integers: high * 2^LOW_BITS + low, each in its window's

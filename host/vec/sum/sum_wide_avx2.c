@@ -1,4 +1,4 @@
-/* sum_wide_avx2.c : Converts sums of codes to wide words and back with AVX2 and F16C. */
+/* sum_wide_avx2.c : converts sums of codes to wide words and back with AVX2 and F16C. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum/sum_exact_avx2.h"

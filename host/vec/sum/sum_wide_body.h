@@ -1,4 +1,4 @@
-/* sum_wide_body.h : Sums packed codes to wide words, and wide words to codes.
+/* sum_wide_body.h : sums packed codes to wide words, and wide words to codes.
  *
  * The including file defines
  *

@@ -1,4 +1,4 @@
-/* sum_wide_neon.c : Converts sums of codes to wide words and back with NEON. */
+/* sum_wide_neon.c : converts sums of codes to wide words and back with NEON. */
 #include "vec/vec_isa.h"
 #ifdef VEC_ARM
 #include "vec/sum/sum_exact_neon.h"

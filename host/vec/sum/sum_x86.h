@@ -1,4 +1,4 @@
-/* sum_x86.h : Declares the x86 sums. */
+/* sum_x86.h : declares the x86 sums. */
 #ifndef SUM_X86_H
 #define SUM_X86_H
 #include "vec/sum/sum_plan.h"
