@@ -1,4 +1,4 @@
-/* selftest_host.cu : tests the emulator's host side and 16-bit floats, for tests/device/test_emu.c.
+/* selftest_host.cu : tests the emulator's host side and 16-bit floats, for tests/emu/test_emu.c.
  * Functions return 0 or the line that failed. */
 #include "device/run/cu.cuh"
 #include <cuda_bf16.h>

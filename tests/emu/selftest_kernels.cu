@@ -1,4 +1,4 @@
-/* selftest_kernels.cu : tests the emulator's kernel side, for tests/device/test_emu.c. Functions
+/* selftest_kernels.cu : tests the emulator's kernel side, for tests/emu/test_emu.c. Functions
  * return 0 or the line that failed. */
 #include "device/run/cu.cuh"
 #include "selftest.h"

@@ -3,6 +3,7 @@
 #ifndef CPU_OPS_H
 #define CPU_OPS_H
 #include <cblas.h>
+#include <math.h>
 #include "base/clock.h"
 #include "nn/cpu/gemm_low.h"
 #include "nn/nn_ops.h"
@@ -57,6 +58,15 @@ static inline void cpu_gemm(struct cpu *cpu, bool ta, bool tb, int m, int n, int
     (CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, m, n, k, 1, a,
      lda, b, ldb, beta, c, ldc);
     cpu->gemm_s += clock_s() - start;
+}
+
+static inline real cpu_root(real x)
+{
+#ifdef NN_REAL_DOUBLE
+    return sqrt(x);
+#else
+    return sqrtf(x);
+#endif
 }
 
 /* Return the sum of x [n] in the order of hls/nn/layer.h. */

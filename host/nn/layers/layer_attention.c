@@ -7,7 +7,6 @@
  * p is kept for backward. Products go by blocks of BLOCK steps, and leave out steps whose p is 0
  * for the whole block. */
 #include <assert.h>
-#include <math.h>
 #include <string.h>
 #include "hls/nn/squash.h"
 #include "nn/cpu/cpu_ops.h"
@@ -77,12 +76,6 @@ const struct layer_kind layer_attention = {
     .forward = attention_node_forward,
     .backward = attention_node_backward,
 };
-
-#ifdef NN_REAL_DOUBLE
-#define ROOT sqrt
-#else
-#define ROOT sqrtf
-#endif
 
 enum { BLOCK = 64 };
 
@@ -187,7 +180,7 @@ void cpu_attention_shares(void *ctx, const struct nn_attention *f, int batch, co
 {
     (void)scratch;
     const size_t steps = (size_t)f->steps;
-    const real root = 1 / ROOT((real)f->wide);
+    const real root = 1 / cpu_root((real)f->wide);
     for (int i = 0; i < batch * f->heads; i++) {
         const struct head h = head_of(f, x, i);
         const real slope = attention_slope(f->heads, i % f->heads);
@@ -224,7 +217,7 @@ void cpu_attention_shares_back(void *ctx, const struct nn_attention *f, int batc
                                const real *p, const real *dy, real *ds, void *scratch)
 {
     const size_t steps = (size_t)f->steps;
-    const real root = 1 / ROOT((real)f->wide);
+    const real root = 1 / cpu_root((real)f->wide);
     for (int i = 0; i < batch * f->heads; i++) {
         const struct head h = head_of(f, x, i);
         dots(ctx, f, dy + h.y, h.pitch / 3, h.v, h.pitch, ds + h.p);

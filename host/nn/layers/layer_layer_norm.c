@@ -6,7 +6,6 @@
  *     dgamma = sum of dy v over the rows      dbeta = sum of dy
  *
  * Backward recomputes v, cheaper than reading it. */
-#include <math.h>
 #include <string.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"
@@ -64,12 +63,6 @@ const struct layer_kind layer_layer_norm = {
     .backward = layer_norm_node_backward,
 };
 
-#ifdef NN_REAL_DOUBLE
-#define ROOT sqrt
-#else
-#define ROOT sqrtf
-#endif
-
 static inline real row_mean(size_t c, const real *x)
 {
     return cpu_row_sum(c, x) / (real)c;
@@ -85,7 +78,7 @@ static inline struct row row_of(size_t c, real eps, const real *x, real *restric
     const real mean = row_mean(c, x);
     for (size_t i = 0; i < c; i++)
         square[i] = (x[i] - mean) * (x[i] - mean);
-    return (struct row){mean, 1 / ROOT(row_mean(c, square) + eps)};
+    return (struct row){mean, 1 / cpu_root(row_mean(c, square) + eps)};
 }
 
 CPU_HOT static void layer_norm_row(size_t c, real eps, const real *x, const real *gamma,

@@ -5,7 +5,6 @@
  *
  * The power 3/4 is two square roots, so bits do not depend on a libm. Backward recomputes s,
  * cheaper than reading it. */
-#include <math.h>
 #include "nn/cpu/cpu_ops.h"
 #include "nn/model_graph.h"
 
@@ -35,12 +34,6 @@ const struct layer_kind layer_lrn = {
     .forward = lrn_node_forward,
     .backward = lrn_node_backward,
 };
-
-#ifdef NN_REAL_DOUBLE
-#define ROOT sqrt
-#else
-#define ROOT sqrtf
-#endif
 
 /* BESIDE: channels read on each side, since backward needs the neighbours' neighbours. */
 enum { LRN_LANES = 96, BESIDE = 2 * LRN_REACH };
@@ -72,8 +65,8 @@ static inline void scales(int n, real share, const real *restrict x, real *restr
 
 static inline real power(real s)
 {
-    const real root = ROOT(s);
-    return 1 / (root * ROOT(root));
+    const real root = cpu_root(s);
+    return 1 / (root * cpu_root(root));
 }
 
 CPU_HOT static void lrn_pixel(int c, real share, const real *restrict x, real *restrict y)
