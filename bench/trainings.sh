@@ -8,8 +8,10 @@
 #   LOGS      prefix of files with a training's output [after the table]
 #   look_at   a seed whose trainings compare the applied means with the fp64 means every
 #             $look_every steps, into $steps, next to the table
+#   save      steps between checkpoints of a training; a script that was stopped continues from them
 #   figure    the figure in the program's last lines (CER, bits) that replaces the accuracy;
 #             $figure_is describes it, $figure_times scales it for display
+#   history   a key of the log's epochs: the last field has its value of each epoch, with commas
 #   another   environment variables that change the trainings, accepted only with TABLES
 : "${B:?the build folder}" "${tsv:?the file of what has ended}"
 # seeds_of WORD...: reject other words
@@ -42,7 +44,7 @@ running=()
 steps=${tsv%.tsv}-steps.tsv
 look_at=${look_at-} look_every=${look_every-}
 figure=${figure:-accuracy} figure_is=${figure_is:-test accuracy} figure_unit=${figure_unit-%} figure_times=${figure_times:-100}
-keys=${keys-}
+keys=${keys-} history=${history-} save=${save-}
 
 stop() {
     local pid
@@ -57,14 +59,16 @@ trim_torn "$tsv"
 
 # train_once NAME SEED RANKS OPTION...: run a training unless it is in the table
 train_once() {
-    local name=$1 seed=$2 ranks=$3 log accuracy='' bytes='' more='' key lock look=()
+    local name=$1 seed=$2 ranks=$3 log accuracy='' bytes='' more='' key lock extra=()
     log=${LOGS:-${tsv%.tsv}}-${name// /-}-$seed
     grep -q "^$name	$seed	" "$tsv" && return
     exec {lock}>>"$log.out" # another script may be running it
     flock "$lock"
     grep -q "^$name	$seed	" "$tsv" && return
-    [ "$seed" != "$look_at" ] || look=(--stats "$log.stats" --stats-every "$look_every")
-    if "$B/narrowcast" emulate --ranks "$ranks" "${@:4}" ${look[@]+"${look[@]}"} --seed "$seed" --log "$log.jsonl" </dev/null >"$log.out" 2>&1; then
+    [ "$seed" != "$look_at" ] || extra=(--stats "$log.stats" --stats-every "$look_every")
+    [ -z "$save" ] || extra+=(--save "$log.ckpt" --save-every "$save")
+    [ -z "$save" ] || [ ! -s "$log.ckpt" ] || extra+=(--resume "$log.ckpt")
+    if "$B/narrowcast" emulate --ranks "$ranks" "${@:4}" ${extra[@]+"${extra[@]}"} --seed "$seed" --log "$log.jsonl" </dev/null >"$log.out" 2>&1; then
         accuracy=$(sed -n "s/^$figure \([0-9.]*\)$/\1/p" "$log.out")
     fi
     grep -q 'training has diverged' "$log.out" && accuracy=diverged # its last steps were skipped
@@ -77,8 +81,10 @@ train_once() {
     for key in $keys; do
         more+=$'\t'$(sed -n "s/.*\"kind\": *\"epoch\".*\"$key\": *\([0-9.e-]*\).*/\1/p" "$log.jsonl" | tail -n 1)
     done
+    [ -z "$history" ] || more+=$'\t'$(sed -n "s/.*\"kind\": *\"epoch\".*\"$history\": *\([0-9.e-]*\).*/\1/p" "$log.jsonl" | paste -s -d ,)
     printf '%s\t%s\t%s\t%s%s\n' "$name" "$seed" "$accuracy" "${bytes:--}" "$more" | tee -a "$tsv"
-    [ ${#look[@]} -eq 0 ] || step_of "$name" "$log.stats" >>"$steps"
+    rm -f "$log.ckpt"
+    [ "$seed" != "$look_at" ] || step_of "$name" "$log.stats" >>"$steps"
 }
 
 # step_of NAME FILE: print name and a --stats FILE's means: L2 error, cosine, share of elements cast

@@ -5,9 +5,10 @@
 # usage: NARROWCAST_DATA=DIR bench/codec_accuracy/codec_accuracy.sh [--table] [MODEL [SEEDS]]
 # DIR/cifar10 holds the binary batches, DIR/fashion-mnist the four .gz files. MODEL: resnet8, lenet5
 # or mlp (20,000 images, seeds "1 2 3") or resnet20 (50,000, "1 2"), or full: resnet20 for 60 epochs,
-# each row at the best of three rates of seed 0 after 10 epochs (rows "NAME RATE"). Appends to
-# $TABLES/MODEL.tsv (bench/data); --table prints it. With full, DEVICE=cuda trains on a GPU (a table
-# is of one device).
+# each row at the best of three rates of seed 0 after 10 epochs (rows "NAME RATE"), or all rows at
+# RATE, which needs TABLES. Appends to $TABLES/MODEL.tsv (bench/data); --table prints it. With full,
+# a stopped script continues from checkpoints of each epoch, ROWS="NAME ..." selects rows, and
+# DEVICE=cuda trains on a GPU (a table is of one device).
 #
 # The last seed of resnet8 also compares the applied means with the fp64 means, ten times per epoch
 # (MODEL-steps.tsv). "relgrad,rate" has the other rows' rate divided by 0.76.
@@ -18,6 +19,7 @@ only=''
 model=${1:-resnet8}
 DEVICE=${DEVICE:-cpu}
 [ "$DEVICE" = cpu ] || [ "$model" = full ] || refuse "DEVICE '$DEVICE': only full trains on a GPU"
+[ "$model" = full ] || [ -z "${RATE-}${ROWS-}" ] || refuse 'RATE and ROWS: only full has them'
 [ "$DEVICE" = cpu ] || JOBS=${JOBS:-1} # one GPU
 tsv=${TABLES:-bench/data}/$model.tsv
 LOGS=$B/codec_accuracy/$model
@@ -71,7 +73,7 @@ qsgd:2     --codec qsgd:2
 onebit:64  --codec onebit:64
 relgrad,nearest --codec relgrad --sum nearest
 relgrad    --codec relgrad"
-    seeds=${2:-1 2}
+    seeds=${2:-1 2} save=390
     ;;
 lenet5)
     rows="fp32           --format fp32 --scale none
@@ -100,14 +102,18 @@ $name --format $format --scale aps-tight${in#"$format"} --out-format ${name#*,}"
 *) refuse "'$model': must be resnet8, lenet5, resnet20, mlp or full" ;;
 esac
 
+if [ "${ROWS-}" ]; then
+    rows=$(for name in $ROWS; do grep "^$name " <<<"$rows" || refuse "ROWS: there is no row '$name'"; done)
+fi
+another=RATE
 . bench/trainings.sh
 
 names=$(cut -d " " -f 1 <<<"$rows")
 trials=''
-[ "$model" != full ] || trials=$(while read -r name options; do printf "$name %s $options\n" 0.05 0.1 0.2; done <<<"$rows")
+[ "$model" != full ] || [ "${RATE-}" ] || trials=$(while read -r name options; do printf "$name %s $options\n" 0.05 0.1 0.2; done <<<"$rows")
 table() {
     table_of codec "$base" <<<"$names"
-    [ -z "$trials" ] || { echo && table_of 'codec, rate' '' < <(cut -d " " -f 1,2 <<<"$trials"); }
+    [ -z "$trials" ] || ! grep -q '	0	' "$tsv" || { echo && table_of 'codec, rate' '' < <(cut -d " " -f 1,2 <<<"$trials"); }
     steps_of codec <<<"$names"
 }
 # best_rate NAME: print the rate of NAME's best trial, the smallest of equal ones
@@ -127,8 +133,8 @@ while read -r name rate more; do
     [ -z "$name" ] || launch "$name $rate" 0 $ranks "${data[@]}" $options $more --lr "$rate"
 done <<<"$trials"
 settle 1
-[ -z "$trials" ] || rows=$(while read -r name more; do
-    rate=$(best_rate "$name")
+[ "$model" != full ] || rows=$(while read -r name more; do
+    rate=${RATE:-$(best_rate "$name")}
     if [ "$rate" ]; then echo "$name $more --epochs 60 --lr $rate"; else echo "$name: all trials diverged" >&2; fi
 done <<<"$rows")
 # shellcheck disable=SC2086

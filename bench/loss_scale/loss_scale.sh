@@ -2,17 +2,20 @@
 # loss_scale.sh : measures the effect of scaling activation gradients on gradients and accuracy in
 # e5m10 on CIFAR-10.
 # usage: NARROWCAST_DATA=DIR bench/loss_scale/loss_scale.sh layers [resnet110|resnet8|resnet20]
-#        NARROWCAST_DATA=DIR bench/loss_scale/loss_scale.sh sweep [resnet20|resnet56|resnet110|resnet8 [SEEDS]]
-#        bench/loss_scale/loss_scale.sh --table [resnet20|resnet56|resnet110|resnet8]
-# DIR/cifar10 holds the binary batches.
+#        NARROWCAST_DATA=DIR bench/loss_scale/loss_scale.sh sweep [MODEL [SEEDS]]
+#        bench/loss_scale/loss_scale.sh --table [MODEL]
+# MODEL: resnet20, resnet56, resnet110 (e5m10), resnet8, resnet20-8bit or charlstm (8 bits).
+# DIR/cifar10 holds the binary batches, DIR/tinyshakespeare input.txt (charlstm).
 #   layers   200 steps of resnet110 (bench_loss_scale); one line per layer in
 #            $B/loss_scale/layers.tsv. resnet8, resnet20: one table for each of e5m2, e4m3 and e3m4,
 #            in which only activation gradients are; a line per layer in layers-MODEL-FORMAT.tsv
 #   sweep    fp32, constant scales 1, 2, 4 ... 8192, dynamic, adaptive; 5 passes over 10,000 images
 #            (resnet56: fp32, none, 16 and adaptive; resnet110: fp32, none and adaptive, 3 over
-#            5,000; resnet8: 10 passes, with activation gradients in e5m2, e4m3 and e3m4), SEEDS
-#            "1 2 3"; appends to $TABLES/scale-MODEL.tsv (bench/data)
-#   --table  prints the results, and draws $B/loss_scale.svg for resnet20
+#            5,000; resnet8, resnet20-8bit: 10 passes, charlstm: 8 over the text, each with
+#            activation gradients in e5m2, e4m3 and, for resnet8, e3m4), SEEDS "1 2 3"; appends to
+#            $TABLES/scale-MODEL.tsv (bench/data)
+#   --table  prints the results, and draws $B/loss_scale.svg for resnet20; for resnet20-8bit and
+#            charlstm also the passes that each row needs to reach an accuracy or bits a character
 # With TABLES, another folder: SAMPLES, EPOCHS, RATE.
 set -eu
 . "$(dirname "$0")/../usage.sh"
@@ -37,7 +40,7 @@ layers)
 sweep) ;;
 *) refuse "'${1-}': must be layers, sweep or --table" ;;
 esac
-model=${2:-resnet20} seeds=${3:-1 2 3}
+model=${2:-resnet20} seeds=${3:-1 2 3} formats=''
 tsv=$tables/scale-$model.tsv
 LOGS=$B/loss_scale/$model
 case $model in
@@ -55,10 +58,22 @@ resnet110) # at 0.1 the first steps are chaotic, also in fp32
     ;;
 resnet8)
     samples=10000 epochs=10 rate=0.1
-    scales=$(for format in e5m2 e4m3 e3m4; do printf "$format %s\n" none 128 dynamic adaptive; done)
+    formats='e5m2 e4m3 e3m4'
     ;;
-*) refuse "'$model': must be resnet20, resnet56, resnet110 or resnet8" ;;
+resnet20-8bit)
+    samples=10000 epochs=10 rate=0.1
+    formats='e5m2 e4m3'
+    history=test_accuracy
+    ;;
+charlstm)
+    figure=bits figure_is='bits a character' figure_unit='' figure_times=1
+    epochs=8 rate=0.2
+    formats='e5m2 e4m3'
+    history=test_bits
+    ;;
+*) refuse "'$model': must be resnet20, resnet56, resnet110, resnet8, resnet20-8bit or charlstm" ;;
 esac
+if [ "$formats" ]; then scales=$(for format in $formats; do printf "$format %s\n" none 128 dynamic adaptive; done); fi
 another='SAMPLES EPOCHS RATE'
 . bench/trainings.sh
 
@@ -73,16 +88,22 @@ if [ "$only" ]; then
     table
     exit
 fi
-need_data 'cifar10/'
-data=(--data "cifar10:$NARROWCAST_DATA/cifar10")
-common="--model $model --format fp32 --scale none --batch 128 --train-samples ${SAMPLES:-$samples} --epochs ${EPOCHS:-$epochs} --lr ${RATE:-$rate}
-    --momentum 0.9 --weight-decay 1e-4 --schedule cosine --warmup 1 --augment crop+flip"
+common="--model ${model%-8bit} --format fp32 --scale none --epochs ${EPOCHS:-$epochs} --lr ${RATE:-$rate} --momentum 0.9 --schedule cosine --warmup 1"
+if [ "$model" = charlstm ]; then
+    need_data 'tinyshakespeare/'
+    data=(--data "text:$NARROWCAST_DATA/tinyshakespeare/input.txt")
+    common+=" --width 0.25 --batch 16 --weight-decay 0${SAMPLES:+ --train-samples $SAMPLES}"
+else
+    need_data 'cifar10/'
+    data=(--data "cifar10:$NARROWCAST_DATA/cifar10")
+    common+=" --batch 128 --train-samples ${SAMPLES:-$samples} --weight-decay 1e-4 --augment crop+flip"
+fi
 for seed in $seeds; do
     # shellcheck disable=SC2086
     launch fp32 "$seed" 1 "${data[@]}" $common
     while read -r scale; do
         quant=act=e5m10,weight=e5m10,error=e5m10
-        [ "$model" != resnet8 ] || quant=error=${scale% *}
+        [ -z "$formats" ] || quant=error=${scale% *}
         # shellcheck disable=SC2086
         launch "$scale" "$seed" 1 "${data[@]}" $common --quant "$quant,overflow=inf" --loss-scale "${scale#* }"
     done <<<"$scales"

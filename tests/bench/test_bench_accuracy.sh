@@ -7,7 +7,7 @@ cd "$here/.."
 export B="$dir/build" NARROWCAST_DATA="$dir" TABLES="$dir/build"
 mkdir "$B"
 # A file "crash" makes e5m2 crash; e4m3 without APS diverges; others end with 90 % plus the seed in
-# points, after the seconds in a file "slow".
+# points, after the seconds in a file "slow". A file "torn" ends trainings after their checkpoint.
 cat >"$B/narrowcast" <<'END'
 #!/bin/sh
 here=$(dirname "$0")
@@ -18,10 +18,11 @@ case "$*" in
 *'--format e4m3 --scale none '* | *'--format e4m3 --scale const:512 '*) echo 'narrowcast: training has diverged: gradients were inf or nan'; exit 1 ;;
 esac
 while [ $# -gt 0 ]; do
-    case $1 in --log) log=$2 ;; --seed) seed=$2 ;; --data) echo "$2" >>"$here/data" ;; --stats) stats=$2 ;; --dump-gradients) mkdir -p "$2" ;; esac
+    case $1 in --log) log=$2 ;; --seed) seed=$2 ;; --data) echo "$2" >>"$here/data" ;; --stats) stats=$2 ;; --save) echo half >"$2" ;; --dump-gradients) mkdir -p "$2" ;; esac
     shift
 done
 [ -z "${log-}" ] || printf '%s\n' '{"kind":"step","sent_bytes":77}' '{"kind":"epoch","epoch":1,"test_accuracy":0.9,"test_miou":0.5,"test_macc":0.75}' >"$log"
+[ ! -e "$here/torn" ] || exit 1
 [ -z "${stats-}" ] || printf '%s\n' '{"kind":"stats","n":3,"underflow_all":0.25}' '{"kind":"stats","n":1,"underflow_all":0.5}' \
     '{"kind":"stats_network","l2":0.5,"cosine":0.75,"slope":0.5}' '{"kind":"stats_network","l2":1.5,"cosine":0.25,"slope":0.75}' '{"kind":"stats_network","l2":null,"cosine":null,"slope":null}' >"$stats"
 echo "accuracy 0.9$seed"
@@ -98,6 +99,8 @@ refused "seed '': must be" bench/pure_fp16/pure_fp16.sh resnet8 ' '
 refused "'--tabel': must be --table or nothing" bench/codec_accuracy/relgrad_seen.sh --tabel
 refused "STEPS '3 2': must rise" STEPS='3 2' bench/codec_accuracy/relgrad_seen.sh
 refused "ROWS 'pure': there is no" ROWS='fp32 pure' bench/pure_fp16/pure_fp16.sh resnet8 1
+refused "there is no row 'fp16'" ROWS='fp32 fp16' bench/codec_accuracy/codec_accuracy.sh full 1
+refused 'only full has them' RATE=0.2 bench/codec_accuracy/codec_accuracy.sh resnet8 1
 refused "SAMPLES '0': must be" SAMPLES=0 bench/loss_scale/loss_scale.sh sweep
 refused "RATE '1e-3': must be" RATE=1e-3 bench/pure_fp16/pure_fp16.sh resnet8 1
 refused "SAMPLES makes a table of its own" TABLES= SAMPLES=100 bench/loss_scale/loss_scale.sh sweep
@@ -162,10 +165,19 @@ for name in fp32 e5m2 e4m3 e3m4,tight e2m5f:32 e3m0,tight e3m0,e3m0 qsgd:4 qsgd:
     printf "$name %s\t0\t%s\t77\n" 0.05 0.95 0.2 diverged
 done >"$TABLES/full.tsv"
 DEVICE=cuda NARROWCAST_DATA="$dir/of two" bench/codec_accuracy/codec_accuracy.sh full 1 >"$dir/out" 2>&1 || fail "codec_accuracy.sh full: $(cat "$dir/out")"
-[ "$(grep -c 'cuda --model resnet20 .*--epochs 10 .*--lr 0.1 --seed 0 ' "$B/ran") $(grep -c -- '--epochs 60 --lr 0.05 --seed 1 ' "$B/ran")" = '12 12' ] ||
+[ "$(grep -c 'cuda --model resnet20 .*--epochs 10 .*--lr 0.1 --save .*--seed 0 ' "$B/ran") $(grep -c -- '--epochs 60 --lr 0.05 --save .*--seed 1 ' "$B/ran")" = '12 12' ] ||
     fail "codec_accuracy.sh full ran $(cat "$B/ran")"
 grep -qxF "cifar10:$dir/of two/cifar10" "$B/data" || fail "codec_accuracy.sh full: a blank in a name: $(sort -u "$B/data")"
 [ "$(grep -c '^| .* | 1 | 91.00 | 91.00 .. 91.00 |' "$dir/out")" -eq 12 ] || fail "codec_accuracy.sh full: $(cat "$dir/out")"
+# a row at a given rate; a stopped training continues from its checkpoint, which then goes
+rm -f "$B/ran" "$TABLES/full.tsv"
+touch "$B/torn"
+if RATE=0.2 ROWS='fp32 qsgd:2' bench/codec_accuracy/codec_accuracy.sh full 1 >"$dir/out" 2>&1; then fail 'a stopped training of full did not end it'; fi
+rm "$B/torn"
+RATE=0.2 ROWS='fp32 qsgd:2' bench/codec_accuracy/codec_accuracy.sh full 1 >"$dir/out" 2>&1 || fail "codec_accuracy.sh full: $(cat "$dir/out")"
+[ "$(wc -l <"$TABLES/full.tsv") $(grep -c -- '--epochs 60 --lr 0.2 .*--save ' "$B/ran") $(grep -c -- '--resume ' "$B/ran")" = '2 4 2' ] ||
+    fail "codec_accuracy.sh full did not continue: $(cat "$B/ran")"
+[ -z "$(find "$B" -name '*.ckpt')" ] || fail "codec_accuracy.sh full left $(find "$B" -name '*.ckpt')"
 
 # fp32, without a scale, and 16 scales with 2 seeds; 3 rows of resnet110
 rm -f "$B/ran"
@@ -182,6 +194,8 @@ NARROWCAST_DATA="$dir/a b" bench/loss_scale/loss_scale.sh sweep resnet110 1 >"$d
 [ "$(grep -c resnet110 "$B/ran")" = 3 ] || fail "loss_scale.sh resnet110 ran $(grep -c resnet110 "$B/ran") trainings"
 NARROWCAST_DATA="$dir/a b" bench/loss_scale/loss_scale.sh sweep resnet8 1 >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
 [ "$(grep -c resnet8 "$B/ran") $(grep -c -- '--quant error=e4m3,overflow=inf --loss-scale adaptive ' "$B/ran")" = '13 1' ] || fail "loss_scale.sh resnet8 ran $(grep resnet8 "$B/ran")"
+NARROWCAST_DATA="$dir/a b" bench/loss_scale/loss_scale.sh sweep resnet20-8bit 1 >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
+[ "$(cut -f 5 "$TABLES/scale-resnet20-8bit.tsv" | sort | uniq -c | tr -s ' \n' ' ')" = ' 9 0.9 ' ] || fail "no accuracy of each epoch: $(cat "$TABLES/scale-resnet20-8bit.tsv")"
 grep -qx "cifar10:$dir/a b/cifar10" "$B/data" || fail "loss_scale.sh: a folder with a blank: $(tail -n 1 "$B/data")"
 
 # tables of 7, 5, 6, 4, 4, 7 and 5 rows, 5 of them twice; gradients are counted once for each format
