@@ -1,5 +1,6 @@
 /* test_nc_life.c : opens and closes communicators on one rank, for valgrind and sanitizers. */
 /* RANKS: 1 */
+#include "capture.h"
 #include "nc_fixture.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +34,10 @@ static void live(const char *codec, const char *type)
     CHECK(nc_state_load(nc, state, 5) == -EPROTO, "a short state");
     free(state);
     CHECK(nc_iallreduce(nc, list) == 0, "a step that nobody waits for");
+    struct capture said;
+    capture_begin(&said);
     nc_close(nc);
+    CHECK(!*capture_end(&said), "nc_close() beside another communicator says '%s'", said.text);
 }
 
 static int exit_in_traps(void)
@@ -48,7 +52,7 @@ static int exit_in_traps(void)
     return nc_open(&o, layers, N_LAYERS, &nc) != -EINVAL;
 }
 
-/* usage: test_nc_life [traps] */
+/* usage: test_nc_life [traps | forgets] */
 int main(int argc, char **argv)
 {
     struct nc_options o = nc_options_default();
@@ -57,6 +61,8 @@ int main(int argc, char **argv)
         return exit_in_traps();
     if (nc_open(&o, layers, N_LAYERS, &keep) < 0)
         return 1;
+    if (argc > 1) /* forgets */
+        return 0;
     live(NULL, "fp32");
     live("onebit", "fp64");
     nc_close(keep);

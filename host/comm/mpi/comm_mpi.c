@@ -230,8 +230,7 @@ static void finalize(void)
     fesetenv(&fp);
 }
 
-/* A process that exits within a job does not finalize MPI, so mpirun notices the failure. */
-void comm_mpi_end(void)
+static void end_mpi(bool exits)
 {
     if (mpi_here.pid != getpid()) /* exit of a forked child */
         return;
@@ -239,9 +238,20 @@ void comm_mpi_end(void)
     const bool ends = mpi_here.begun && !comm_is_finalized() && !mpi_here.no_end;
     if (ends && mpi_here.n_open == 0)
         finalize();
-    else if (ends && !err_had_error())
+    else if (ends && exits && !err_had_error())
         err_warn("this process ends without nc_close(), so the job fails");
     pthread_mutex_unlock(&mpi_here.lock);
+}
+
+void comm_mpi_end(void)
+{
+    end_mpi(false);
+}
+
+/* A process that exits within a job does not finalize MPI, so mpirun notices the failure. */
+static void at_exit(void)
+{
+    end_mpi(true);
 }
 
 void comm_mpi_no_end(void)
@@ -272,7 +282,7 @@ static int begin_mpi(bool many, int *level)
     mpi_here.begun = true;
     /* MPICH asks this one when a wait for several messages fails, not the messages' own. */
     mpilib->Comm_set_errhandler(mpilib->world, mpilib->errors_return);
-    atexit(comm_mpi_end);
+    atexit(at_exit);
     if (*level < MPI_THREAD_FUNNELED)
         return ERR(-ENOTSUP,
                    "cannot use this MPI: it does not allow threads (MPI_THREAD_FUNNELED)");
