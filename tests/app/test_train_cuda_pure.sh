@@ -4,9 +4,8 @@
 set -u
 . "$(dirname "$0")/../lib/in_folder.sh"
 program=$n
-. "$here/lib/cuda_library.sh"
+. "$here/lib/cuda_train.sh"
 
-export NARROWCAST_CONV=first # plans chosen by their speed may round differently
 small="--precision fp16-pure --data synthetic:160,3 --model lenet5 --batch 8 --lr 0.05 --warmup 0 --steps 4 --schedule const"
 on() {
     local ranks=$1 label=$2
@@ -22,21 +21,10 @@ emulated() {
     timeout 120 "$program" emulate --ranks "$ranks" $small --device cuda "$@" >"$dir/$label.out" 2>"$dir/$label.err" ||
         fail "$ranks emulated ranks, $*: $(tail -n 1 "$dir/$label.err")"
 }
-sum() { sed -n 's/^weights checksum //p' "$dir/$1.out"; }
-loss() { sed -n 's/^loss *\([0-9.]*\) .*/\1/p' "$dir/$1.out"; }
-same() {
-    [ -n "$(sum "$1")" ] || fail "$1 ended without a checksum"
-    [ "$(sum "$1")" = "$(sum "$2")" ] || fail "$3: $(sum "$1"), and $(sum "$2")"
-}
-near() {
-    awk -v a="$1" -v b="$2" -v most="$3" 'BEGIN { d = (a - b) / a; exit !(a > 0 && b > 0 && d <= most && -d <= most) }' || fail "$4: $1 and $2"
-}
-
 on 1 gpu --stats "$dir/gpu.stats"
 on 1 cpu --device cpu --stats "$dir/cpu.stats"
 near "$(loss cpu)" "$(loss gpu)" 0.01 'loss on the CPU and on the GPU'
 [ "$(sum cpu)" != "$(sum gpu)" ] || fail 'the GPU adds as the CPU does'
-network() { sed -n "s/.*stats_network\",\"step\":1,.*\"$2\":\([^,}]*\).*/\1/p" "$dir/$1.stats"; }
 near "$(network cpu updates_lost)" "$(network gpu updates_lost)" 0.05 'updates lost'
 on 1 fp16 --precision fp16 --loss-scale none
 [ "$(sum fp16)" != "$(sum gpu)" ] || fail 'fp16-pure is fp16'
