@@ -451,7 +451,7 @@ NC_API int nc_all_gather(struct nc *nc, const float *shard, const void *weights,
 NC_API int nc_iall_gather(struct nc *nc, const float *shard, const void *weights);
 
 /* Copy bytes, such as initial weights, from rank root to all ranks. All ranks call it with the same
- * number of bytes. buf is in CPU memory. Returns 0, -EINVAL (root is not a rank) or -EIO. */
+ * root and bytes. buf is in CPU memory. Returns 0, -EINVAL (root is not a rank) or -EIO. */
 NC_API int nc_broadcast(struct nc *nc, void *buf, size_t bytes, int root);
 
 /* From the next step on send all layers in fp32 if on is not 0, else as configured. All ranks call

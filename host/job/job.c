@@ -48,6 +48,8 @@ static int read_spec(const struct job_spec *w, int near, struct job *j, struct c
     TRY(choice_cards(algo, cards, codec, offload_n_masters(codec_sum(codec), n_ranks, &j->cards),
                      &j->cards.where, j->no_cards, sizeof j->no_cards));
     j->cards.needed = !strcmp(algo, "offload");
+    if (j->cards.where)
+        TRY(offload_check_names(j->cards.where));
     if (w->emulated)
         j->cards.where = NULL, j->no_cards[0] = 0;
     return 0;

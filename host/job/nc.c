@@ -244,6 +244,7 @@ static int open_job(struct opening *a)
     err_hold();
     TRY(comm_agree(nc->comm, check_alone(a)));
     TRY(comm_check_equal(nc->comm, &blocks, sizeof blocks, "the number of blocks"));
+    TRY(comm_check_equal(nc->comm, &nc->type, sizeof nc->type, "the type of gradients"));
     err_hold();
     TRY(comm_agree(nc->comm, blocks ? comm_virtual_open(blocks, nc->comm, &nc->virtual) : 0));
     err_hold();

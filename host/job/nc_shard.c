@@ -34,9 +34,11 @@ int nc_shard(const struct nc *nc, int rank, size_t *at, size_t *n)
 static int begin(struct nc *nc, const void *list, const float *shard, bool gathers)
 {
     int rc = nc_step_begin(nc, list, true, gathers);
-    if (rc == 0 && !shard && nc->shard_room > 0)
-        rc =
-            ERR(-EINVAL, "cannot use a shard of %zu elements: its pointer is NULL", nc->shard_room);
+    size_t n = 0;
+    if (rc == 0)
+        rc = nc_shard(nc, comm_rank(nc->comm), NULL, &n);
+    if (rc == 0 && !shard && n > 0)
+        rc = ERR(-EINVAL, "cannot use a shard of %zu elements: its pointer is NULL", n);
     if (rc < 0)
         return nc_leave_refused(nc, rc);
     nc->shard = (float *)(uintptr_t)shard; /* an all-gather only reads it */

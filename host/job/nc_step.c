@@ -21,13 +21,13 @@ static void report_blocks(const struct nc *nc, struct nc_report *out)
     *out = report;
 }
 
-/* Zeroes the shard's room beyond the range. */
+/* Zeroes the shard's room beyond the range, if there is a shard. */
 static void pad_shard(struct nc *nc)
 {
     static const float zeros[64];
     const struct job *j = &nc->blocks->job;
     const size_t n = reducer_range(j->reducer, comm_rank(nc->comm)).n;
-    for (size_t i = n, k; i < nc->shard_room; i += k) {
+    for (size_t i = n, k; nc->shard && i < nc->shard_room; i += k) {
         const size_t most = sizeof zeros / sizeof *zeros, left = nc->shard_room - i;
         k = left < most ? left : most;
         j->codec.ops->copy(nc->shard + i, zeros, k * sizeof *zeros);

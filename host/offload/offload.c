@@ -34,25 +34,44 @@ static int check_container(const struct offload *o, const char *card)
     return rc ? ERR(-EINVAL, "%s", why) : 0;
 }
 
-static int read_names(struct offload *o, const char *where)
+/* names: of OFFLOAD_MAX_CARDS cards, zeroed */
+static int split_names(const char *where, char (*names)[OFFLOAD_NAME_BYTES], int *n_names)
 {
+    *n_names = 0;
     for (const char *at = where, *comma; at; at = comma ? comma + 1 : NULL) {
         comma = strchr(at, ',');
         const size_t n = comma ? (size_t)(comma - at) : strlen(at);
-        if (o->n_cards == OFFLOAD_MAX_CARDS)
+        if (*n_names == OFFLOAD_MAX_CARDS)
             return ERR(-EINVAL, "cannot use more than %d cards: '%s'", OFFLOAD_MAX_CARDS, where);
         if (n >= OFFLOAD_NAME_BYTES)
             return ERR(-EINVAL, "the name of card '%.*s' is too long: need at most %d characters",
                        (int)n, at, OFFLOAD_NAME_BYTES - 1);
-        memcpy(o->names[o->n_cards], at, n);
-        TRY(fpga_check_name(o->names[o->n_cards++]));
-        if (!strncmp(at, "xrt", 3) && o->group.ip)
+        memcpy(names[*n_names], at, n);
+        TRY(fpga_check_name(names[(*n_names)++]));
+    }
+    return 0;
+}
+
+int offload_check_names(const char *where)
+{
+    char names[OFFLOAD_MAX_CARDS][OFFLOAD_NAME_BYTES] = {{0}};
+    int n;
+    return split_names(where, names, &n);
+}
+
+static int read_names(struct offload *o, const char *where)
+{
+    TRY(split_names(where, o->names, &o->n_cards));
+    for (int i = 0; i < o->n_cards; i++) {
+        if (strncmp(o->names[i], "xrt", 3) != 0)
+            continue;
+        if (o->group.ip)
             return ERR(-EINVAL,
                        "card %s needs all ranks' addresses in the table of its shell, so it cannot "
                        "send to a group",
-                       o->names[o->n_cards - 1]);
-        if (!strncmp(at, "xrt", 3) && comm_rank(o->comm) == 0)
-            TRY(check_container(o, o->names[o->n_cards - 1]));
+                       o->names[i]);
+        if (comm_rank(o->comm) == 0)
+            TRY(check_container(o, o->names[i]));
     }
     return 0;
 }

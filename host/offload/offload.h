@@ -54,6 +54,9 @@ int offload_n_masters(const struct vec_sum *sum, int n_ranks, const struct offlo
  * -EINVAL with the reason in why[size]. Prints nothing. */
 int offload_check(const struct vec_sum *sum, int n_ranks, char *why, size_t size);
 
+/* Returns 0 if `where` lists possible names of cards, or -EINVAL after reporting. */
+int offload_check_names(const char *where);
+
 /* Opens the path. Collective, with the same options on all ranks. offload_check() must have
  * accepted *sum, which is copied. If cards are missing, rank 0 prints one warning, and the path
  * opens with the others or, without any, stays closed (offload_is_open()). Returns 0, or the same

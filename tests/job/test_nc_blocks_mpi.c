@@ -131,6 +131,9 @@ static void test_refused(void)
         refused(o, "need at least");
         o.blocks = n_ranks + rank;
         refused(o, "the number of blocks differs between ranks");
+        o.blocks = 0;
+        o.type = rank == n_ranks - 1 ? "bf16" : "fp32";
+        refused(o, "the type of gradients differs between ranks");
     }
 }
 

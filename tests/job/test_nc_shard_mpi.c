@@ -112,6 +112,24 @@ static void check_reduce(int codec)
     }
 }
 
+/* One element: the ranks without it may pass NULL. */
+static void check_empty(void)
+{
+    const struct nc_layer one = {.name = "one", .n = 1};
+    const float x = 2;
+    float shard = 0, weight = 0;
+    size_t n;
+    const void *list[] = {&x};
+    void *weights[] = {&weight};
+    struct nc_options o = e4m3("rounded");
+    struct nc *nc = open_one(&o, &one, 1);
+    CHECK(nc_shard(nc, rank, NULL, &n) == 0, "a range");
+    float *const mine = n ? &shard : NULL;
+    CHECK(nc_reduce_scatter(nc, list, mine, NULL) == 0 && shard == (n ? x : 0), "reduce-scatter");
+    CHECK(nc_all_gather(nc, mine, weights, NULL) == 0 && weight == x, "all-gather");
+    nc_close(nc);
+}
+
 /* Gradients and weights in bf16; shards in fp32. */
 static void check_type(void)
 {
@@ -368,6 +386,7 @@ int main(void)
     shard_check_gather(&s, n_ranks == 2 ? "delta:e4m3" : "delta:e2m5f:32", 0);
     shard_check_gather(&s, n_ranks == 2 ? "bf16" : NULL, 1);
     check_long();
+    check_empty();
     check_type();
     check_two();
     check_state();

@@ -124,6 +124,7 @@ refused 'a card cannot add fp32: it takes 4, 8 or 16 bits' on 2 --steps 2 --form
 refused 'a card cannot add e4m3f: it takes' on 2 --steps 2 --format e4m3f --offload sim:c
 refused 'needs an xclbin' on 2 --steps 2 --offload xrt:0000:01:00.1
 refused 'is not a card' on 2 --steps 2 --offload xrt:0000:01
+refused 'is not a card' "$n" emulate --ranks 2 --steps 2 --offload udp://localhost:9,card7
 refused 'udp://' on 2 --steps 2 --offload udp://nowhere
 refused 'udp://' on 2 --steps 2 --offload smi
 refused 'carrier-pigeon' on 2 --steps 2 --offload sim:c --fabric carrier-pigeon

@@ -83,7 +83,7 @@ static void agrees(void)
     close_job();
 }
 
-/* known: the host gets an error; else nothing comes back. */
+/* known: sending a long packet fails with an error; else long packets vanish. */
 static void becomes_narrow(bool known)
 {
     open_job("e3m0", 0, 0);

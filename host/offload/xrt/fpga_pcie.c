@@ -28,7 +28,8 @@ static bool pcie_name_fits(const char *name)
 static int failed(struct fpga *card, int rc)
 {
     const struct pcie *p = card->own;
-    return fpga_failed(card, rc, "%s", p->nic.card.why);
+    const char *why = p->nic.card.why;
+    return fpga_failed(card, rc, "%s", *why ? why : CONTROL_JOBS_STUCK);
 }
 
 static void pcie_close(struct fpga *card)
