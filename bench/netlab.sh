@@ -58,10 +58,10 @@ is() {
 }
 is "$nodes" '[1-9][0-9]?|1[0-9][0-9]|200' 'a number of nodes, 1 to 200, as -n 4'
 is "$slots" '[1-9][0-9]{0,3}' 'a number of ranks on a node, from 1 on, as -s 2'
-is "$rate" 'none|[0-9]+([.][0-9]+)?[kmg]?bit' 'a rate, as -r 100mbit, or none'
-is "$burst" '[1-9][0-9]*[km]?b' "bytes, as -b 16kb"
-is "$queue" '[1-9][0-9]*[km]?b' "bytes, as -q 512kb"
-is "$mtu" '[1-9][0-9]{2,4}' 'bytes, from 100 on, as -m 9000'
+is "$rate" 'none|[0-9]{0,6}[1-9][0-9]{0,6}([.][0-9]+)?[kmg]?bit|0[.][0-9]*[1-9][0-9]*[kmg]bit' 'a rate, as -r 100mbit, or none'
+is "$burst" '[1-9][0-9]{0,5}[km]?b' "bytes, as -b 16kb"
+is "$queue" '[1-9][0-9]{0,5}[km]?b' "bytes, as -q 512kb"
+is "$mtu" '[1-9][0-9]{2,3}|[1-5][0-9]{4}' 'bytes, from 100 to 59999, as -m 9000'
 
 # --- outside: enter the namespaces and run this script again ---
 if [ -z "${NETLAB_INSIDE-}" ]; then

@@ -36,12 +36,12 @@ module acc_lane #(
   input  logic                flip_i,
   input  logic                four_i,
   input  logic                half_i,
-  input  logic                sum_en_i,      // from here on one clock later
+  input  logic                sum_en_i,      // this and the next: one clock after term_en_i
   input  logic                sum_four_i,
   input  logic                clip_i,
   input  logic [1:0]          from_i,        // FROM_ROW, FROM_SUM, FROM_LAST, FROM_ZERO
   input  logic [Word*Lanes-1:0] row_i,
-  input  logic                last_en_i,     // two clocks later: keep sum_o, a row, as `last`
+  input  logic                last_en_i,     // two clocks after term_en_i: keep sum_o as `last`
   output logic [Word*Lanes-1:0] sum_o
 );
   localparam int Sum4 = nc_pkg::CARD_SUM4_BITS, Low = Sum4 + 1, High = Sum - Sum4;

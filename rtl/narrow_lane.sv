@@ -1,5 +1,5 @@
-// narrow_lane: is acc_lane in a card with Narrow=1: adds codes of e1m6f and e2m5f, or finds the
-// largest int8 (MAX), in words that have neither flags nor room for other formats.
+// narrow_lane: replaces acc_lane in a card with Narrow=1: adds codes of e1m6f and e2m5f, or finds
+// the largest int8 (MAX), in words that have neither flags nor room for other formats.
 //
 //  e1m6f   s | mmmmmmm      units  mmmmmmm: both values of the field have the same unit
 //  e2m5f   s | ff | mmmmm   units  {1, mmmmm} * 2^(ff - 1), or mmmmm if ff = 0
@@ -15,11 +15,11 @@ module narrow_lane #(
   input  logic                two_i,         // e2m5f
   input  logic                max_i,
   input  logic                flip_i,
-  input  logic                sum_en_i,      // from here on one clock later
+  input  logic                sum_en_i,      // this and the next: one clock after term_en_i
   input  logic                clip_i,
   input  logic [1:0]          from_i,        // row, sum, last, zero
   input  logic [Word*Lanes-1:0] row_i,
-  input  logic                last_en_i,     // two clocks later
+  input  logic                last_en_i,     // two clocks after term_en_i: keep sum_o as `last`
   output logic [Word*Lanes-1:0] sum_o
 );
   localparam logic [1:0] FromRow = 2'd0, FromSum = 2'd1, FromLast = 2'd2;

@@ -272,8 +272,10 @@ static int open_sockets(uint32_t ip, uint16_t *port, int *tcp, int *udp)
         uint16_t both = *port;
         *tcp = inet_listen(ip, &both, 64);
         rc = *tcp < 0 ? *tcp : open_udp(ip, &both, udp);
-        if (rc && *tcp >= 0)
+        if (rc && *tcp >= 0) {
             close(*tcp);
+            *tcp = -1;
+        }
         if (!rc || *port) {
             *port = both;
             break;

@@ -17,6 +17,7 @@ ranks=${1:-4}
 shift $(($# > 0))
 whole RANKS "$ranks" 'a number of ranks'
 whole STEPS "${STEPS:-40}" 'a number of steps'
+[ "${STEPS:-40}" -gt 5 ] || refuse "STEPS '$STEPS': must be above 5, because the first five are left out"
 equal=1
 case "${NARROWCAST_CONV-} $*" in 'first '*) ;; *cuda*) equal='' ;; esac
 for overlap in off on; do

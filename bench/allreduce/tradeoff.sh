@@ -46,7 +46,7 @@ known codec "${names% }" ${2-}
 pixels() { case $1 in caffenet | alexnet | vgg19 | googlenet) echo 64 ;; *) echo 28 ;; esac; }
 
 if [ -z "$only" ] && [ -z "${NETLAB_MPI-}" ]; then
-    exec bench/netlab.sh -n "$nodes" -r "${RATE:-1gbit}" -- "$0" "$@"
+    exec bench/netlab.sh -n "$nodes" -r "${RATE:-1gbit}" -- bench/allreduce/tradeoff.sh "$@"
 fi
 log=$tsv.log
 if [ -z "$only" ]; then

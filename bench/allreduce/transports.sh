@@ -10,7 +10,7 @@ export B=${B:-build}
 if [ -z "${NETLAB_HOSTS-}" ]; then
     [ -f "$B/libnarrowcast_xdp.so" ] || { echo 'skip: built without libxdp'; exit 77; }
     [ "$(id -u)" = 0 ] || { echo 'skip: not root, as --fabric xdp needs'; exit 77; }
-    exec bench/netlab.sh -n 1 -r none -- bash "$0" "$@"
+    exec bench/netlab.sh -n 1 -r none -- bench/allreduce/transports.sh "$@"
 fi
 runs=${1:-5}
 whole RUNS "$runs" 'a number of runs'

@@ -105,7 +105,7 @@ draw() {
     for chart in quantiles:svg histogram:svg matrices:png; do
         case $chart in histogram*) [ -s "$bins" ] || continue ;; matrices*) [ -s "$matrices" ] || continue ;; esac
         file=$B/relgrad-${chart%:*}.${chart#*:}
-        CHART=${chart%:*} QUANTILES=$quantiles BINS=$bins MATRICES=$matrices gnuplot bench/codec_accuracy/relgrad_seen.gp >"$file.new"
+        CHART=${chart%:*} QUANTILES=$quantiles BINS=$bins MATRICES=$matrices gnuplot -d bench/codec_accuracy/relgrad_seen.gp >"$file.new"
         mv "$file.new" "$file"
         echo "chart $file" >&2
     done

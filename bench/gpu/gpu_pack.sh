@@ -10,12 +10,12 @@ set -eu
 . "$(dirname "$0")/../usage.sh"
 out=${1:+$(cd "$OLDPWD" && realpath -m "$1")} # relative to where it is called
 out=${out:-$B/gpu_pack.tar.gz}
-if [ -d "$out" ] || [ ! -d "$(dirname "$out")" ]; then echo "gpu_pack.sh: '$out': must be a file in a folder that is there" >&2 && exit 2; fi
+if [ -d "$out" ] || [ ! -d "$(dirname "$out")" ]; then refuse "'$out': must be a file in a folder that is there"; fi
 library=$B/libnarrowcast_cuda.so
 mib_most=50
-[ -f "$library" ] || { echo "gpu_pack.sh: no $library: make GPU_ARCHS=sm_90" >&2; exit 1; }
+[ -f "$library" ] || refuse "no $library: make GPU_ARCHS=sm_90"
 components=$(ompi_info --parsable --path pkglibdir 2>/dev/null | sed -n 's/^path:pkglibdir://p')
-[ -d "$components" ] || { echo "gpu_pack.sh: no Open MPI: ompi_info names no folder of components" >&2; exit 1; }
+[ -d "$components" ] || refuse 'no Open MPI: ompi_info names no folder of components'
 dir=$(mktemp -d)
 trap 'rm -rf "$dir" "$out.new"' EXIT
 to=$dir/gpu_pack
@@ -39,7 +39,10 @@ for c in "$components"/mca_*.so; do
     case $c in *ofi* | *ucx* | *psm* | *openib* | *usnic* | *monitoring* | *libfabric* | *slurm* | *rdma*) ;; *) cp "$c" "$to/components/" ;; esac
 done
 # Shared libraries, except those of any Linux and NVIDIA's.
-find "$to" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -exec ldd {} + 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
+find "$to" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -exec ldd {} + >"$dir/needs" 2>/dev/null || true
+absent=$(awk '/=> not found/ && $1 !~ /^lib(cu|nccl|nv)/ { print $1 }' "$dir/needs" | sort -u | paste -sd ' ')
+[ -z "$absent" ] || refuse "libraries that the programs need are not here: $absent"
+awk '$2 == "=>" && $3 ~ /^\// { print $3 }' "$dir/needs" | sort -u |
     while read -r file; do
         case ${file##*/} in
         libc.so* | libm.so* | libdl.so* | libpthread.so* | librt.so* | ld-linux* | libgcc_s.so* | libstdc++.so* | libz.so*) ;;
@@ -48,7 +51,7 @@ find "$to" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -exec ldd 
         esac
     done
 find "$to" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -exec strip --strip-unneeded {} + 2>"$dir/said" ||
-    { echo "gpu_pack.sh: strip failed: $(tail -n 1 "$dir/said")" >&2; exit 1; }
+    refuse "strip failed: $(tail -n 1 "$dir/said")"
 
 cat >"$to/python" <<'END'
 #!/bin/sh
@@ -82,4 +85,4 @@ tar -C "$dir" -czf "$out.new" gpu_pack
 mv "$out.new" "$out"
 bytes=$(stat -c %s "$out")
 echo "$out: $((bytes >> 10)) KiB; on the other machine: tar xf ${out##*/} && gpu_pack/go"
-[ "$bytes" -lt $((mib_most << 20)) ] || { echo "gpu_pack.sh: that is more than $mib_most MiB" >&2; exit 1; }
+[ "$bytes" -lt $((mib_most << 20)) ] || refuse "that is more than $mib_most MiB"

@@ -53,7 +53,7 @@ draw_maps() {
     local drawn='' row
     while read -r row; do [ ! -e "$maps/${row// /-}/000007.png" ] || drawn+=" ${row// /-}"; done <<<"$rows"
     [ "$drawn" ] && command -v gnuplot >/dev/null || return 0
-    MAPS=$maps ROWS=$drawn gnuplot bench/segmentation/maps.gp >"$B/segmentation.png.new"
+    MAPS=$maps ROWS=$drawn gnuplot -d bench/segmentation/maps.gp >"$B/segmentation.png.new"
     mv "$B/segmentation.png.new" "$B/segmentation.png"
     echo "label maps $B/segmentation.png" >&2
 }

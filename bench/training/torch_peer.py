@@ -193,7 +193,7 @@ def main():
         except Exception as why:  # the compiler's own exceptions
             if mode != "compile" or args.device != "cuda":
                 raise
-            print(f"torch.compile failed ({str(why).splitlines()[0]}): cudagraphs instead", file=sys.stderr)
+            print(f"torch.compile failed ({(str(why) or repr(why)).splitlines()[0]}): cudagraphs instead", file=sys.stderr)
             mode = "cudagraphs"
             speed = images_per_s(args, mode)
         print(json.dumps({"peer": "torch " + torch.__version__, "mode": mode, "model": args.model, "batch": args.batch,

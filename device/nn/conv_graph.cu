@@ -8,7 +8,8 @@
  *     all maths   a different order of sums in each run, or transforms that round more (FFT,
  *                 Winograd), except with NARROWCAST_CONV=any; sums in 16 bits, except with
  *                 NN_FP16_PURE
- *     fp32        tensor cores (inputs rounded to TF32), conversion to narrower types */
+ *     fp32        tensor cores (inputs rounded to TF32)
+ *     fp32, TF32  conversion to narrower types */
 #include "device/nn/conv.cuh"
 
 enum { MADE_MAX = 128, UID_X = 'x', UID_W = 'w', UID_Y = 'y' };
@@ -253,6 +254,7 @@ static int propose(const struct dev_nn *d, cudnnBackendDescriptor_t graph,
                                             results.made);
     if (b.status != CUDNN_STATUS_SUCCESS)
         *why = b.status;
+    n = n < results.n_made ? n : results.n_made;
     for (int64_t i = 0; b.status == CUDNN_STATUS_SUCCESS && i < n && n_plans < CONV_PLANS; i++) {
         plans[n_plans] = *like;
         if (is_wanted(d, results.made[i]) &&

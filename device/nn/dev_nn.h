@@ -31,8 +31,8 @@ struct dev_nn_ops {
     int (*open)(enum nn_math math, struct dev_stream *s, struct dev_nn **out);
     void (*close)(struct dev_nn *d);
 
-    /* Register all weights, w[n]; conv and linear accept only weights inside w. With fp16 and bf16,
-     * this allocates memory for the 16-bit copies. */
+    /* Register all weights, w[n]; conv, linear and lstm accept only weights inside w. With fp16
+     * and bf16, this allocates memory for the 16-bit copies. */
     int (*weights_open)(struct dev_nn *d, const void *w, size_t n);
     /* Make the 16-bit copies, once per pass of the network, before any layer. */
     int (*weights)(struct dev_nn *d);

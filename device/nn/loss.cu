@@ -1,5 +1,6 @@
 /* loss.cu : computes softmax cross-entropy. Block 0 adds losses and hits, in an order that depends
- * only on the batch size; other blocks write gradients. Lanes of a warp share a row of logits. */
+ * only on the batch size and the number of classes; other blocks write gradients. Lanes of a warp
+ * share a row of logits. */
 #include "device/nn/softmax.cuh"
 
 enum { LOSS_THREADS = 512 };

@@ -21,9 +21,9 @@ static __host__ __device__ inline uint32_t *counts_of(void *scratch)
     return (uint32_t *)((dense_part *)scratch + DENSE_BLOCKS);
 }
 
-int nn_dense_plan(struct dev_nn *d, int max_rows, int classes, size_t *scratch_bytes)
+int nn_dense_plan(struct dev_nn *d, int classes, size_t *scratch_bytes)
 {
-    (void)d, (void)max_rows;
+    (void)d;
     *scratch_bytes = DENSE_BLOCKS * sizeof(struct dense_part) +
                      (size_t)classes * (size_t)classes * sizeof(uint32_t);
     return 0;

@@ -4,14 +4,7 @@
 #include "device/run/dev.h"
 
 enum { DEV_NCCL_ID_BYTES = 128 };
-enum dev_nccl_type {
-    DEV_NCCL_BYTES,
-    DEV_NCCL_FP32,
-    DEV_NCCL_FP16,
-    DEV_NCCL_BF16,
-    DEV_NCCL_E4M3,
-    DEV_NCCL_E5M2
-};
+enum dev_nccl_type { DEV_NCCL_FP32, DEV_NCCL_FP16, DEV_NCCL_BF16, DEV_NCCL_E4M3, DEV_NCCL_E5M2 };
 
 struct dev_nccl; /* a communicator */
 

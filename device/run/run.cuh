@@ -1,4 +1,5 @@
-/* run.cuh : declares one function for each slot of dev_run_ops. dev.h documents them. */
+/* run.cuh : declares one function for each slot of dev_run_ops, which dev.h documents, and
+ * run_code_here(). */
 #ifndef RUN_CUH
 #define RUN_CUH
 #include "device/run/cu.cuh"

@@ -115,10 +115,8 @@ static int read_acc(const char *word, struct minifloat *m)
         return 0;
     TRY(codec_format_parse("--acc-format", word, &acc));
     if (m->sum_auto || (m->sum.rule != VEC_NEAREST && m->sum.rule != VEC_KAHAN))
-        return ERR(-EINVAL,
-                   "--acc-format %s has no effect with --sum %s, whose partial sums are not "
-                   "rounded, or by a rule of e5m2; need --sum nearest or kahan",
-                   word, m->sum_auto ? "auto" : codec_rule_name(m->sum.rule));
+        return ERR(-EINVAL, "--acc-format %s needs --sum nearest or kahan, not %s", word,
+                   m->sum_auto ? "auto" : codec_rule_name(m->sum.rule));
     if (!mf_holds(acc, m->sum.in) && m->scale != CODEC_NONE && m->scale != CODEC_CONST)
         return ERR(-EINVAL,
                    "--acc-format must represent every number of %s, which %s does not: need e%um%u "
@@ -139,7 +137,10 @@ static int read_out(const char *word, struct minifloat *m)
     if (m->out_auto)
         return 0;
     const size_t n = colon ? (size_t)(colon - word) : strlen(word);
-    if (n == 0 || n >= sizeof name || strncmp(word, "auto:", 5) == 0)
+    if (n == 0 || strncmp(word, "auto:", 5) == 0)
+        return ERR(-EINVAL, "unknown --out-format \"%s\": :G needs a format before it, as e2m3f:32",
+                   word);
+    if (n >= sizeof name)
         return codec_format_parse("--out-format", word, &m->sum.out);
     snprintf(name, sizeof name, "%.*s", (int)n, word);
     TRY(codec_format_parse("--out-format", name, &m->sum.out));
@@ -316,8 +317,8 @@ static int refuse_format(const char *option, const char *word)
     char guess[OPT_GUESS];
     return ERR(
         -EINVAL,
-        "unknown %s \"%s\": need one of %sor eXmY with X 1..8 and Y 0..23, eXmYfn (no inf) or "
-        "eXmYf (no inf, no nan)%s",
+        "unknown %s \"%s\": need one of %sor eXmY with X 1..8 and Y 0..23, or, with X up to 7, "
+        "eXmYfn (no inf; Y from 1) or eXmYf (no inf, no nan)%s",
         option, word, format_names, opt_guess(word, format_names, guess));
 }
 

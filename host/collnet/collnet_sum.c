@@ -186,11 +186,7 @@ static void nothing(void *arg, size_t at, size_t n)
 /* Tag of all facts that ranks must agree on before a card adds their packets. */
 static uint32_t tag_of(const struct collnet_sum *s, size_t n, int8_t exponent)
 {
-    const uint64_t words[] = {s->step, n, (uint8_t)exponent, s->job.tag};
-    uint8_t bytes[sizeof words];
-    for (size_t i = 0; i < sizeof bytes; i++)
-        bytes[i] = (uint8_t)(words[i / 8] >> i % 8 * 8);
-    return crc_of(bytes, sizeof bytes);
+    return card_path_tag(0, (uint64_t[]){s->step, n, (uint8_t)exponent, s->job.tag});
 }
 
 static int sum_by_messages(struct collnet_sum *s, const struct codec *codec, size_t n)

@@ -86,13 +86,15 @@ static struct line *make_line(int fd)
     return l;
 }
 
-static struct line *begin_call(const struct mesh_handle *h)
+static int begin_call(const struct mesh_handle *h, struct line **out)
 {
     const int fd = inet_call(h->ip, (uint16_t)h->port);
-    struct line *l = fd < 0 ? NULL : make_line(fd);
-    if (l)
-        l->secret = h->secret;
-    return l;
+    if (fd < 0)
+        return fd;
+    if (!(*out = make_line(fd)))
+        return -ENOMEM;
+    (*out)->secret = h->secret;
+    return 0;
 }
 
 static int is_connected(struct line *l)
@@ -107,14 +109,20 @@ static int is_connected(struct line *l)
 
 int net_connect_to(void *handle, void **comm)
 {
+    struct err_lines lines = collnet_lines(), *before = err_turn(&lines);
     struct handle h;
+    char text[INET_TEXT];
     memcpy(&h, handle, sizeof h);
     *comm = NULL;
-    if (!h.begun && !(h.begun = begin_call(&h.of)))
-        return NCCL_SYSTEM_ERROR;
-    const int rc = is_connected(h.begun);
-    if (rc < 0)
+    int rc = h.begun ? 0 : begin_call(&h.of, &h.begun);
+    if (rc == 0)
+        rc = is_connected(h.begun);
+    if (rc < 0) {
         net_close(h.begun);
+        ERR(rc, "cannot reach %s: %s", inet_text(h.of.ip, (uint16_t)h.of.port, text),
+            strerror(-rc));
+    }
+    err_turn(before);
     if (rc > 0)
         *comm = h.begun;
     if (rc != 0)

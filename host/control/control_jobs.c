@@ -72,7 +72,7 @@ static int settle(struct control_jobs *j)
         if (!(status & REG_STATUS_STOPPING))
             return 0;
     }
-    return ERR(-EIO, "a job on the card does not stop");
+    return -EIO;
 }
 
 static bool free_to(const struct control_jobs *j, int peer)

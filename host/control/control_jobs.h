@@ -2,20 +2,22 @@
  *
  * Peers are numbers from 0 on. A job belongs to the peer that committed it. Only this peer can read
  * which wrong sources the card has seen for the job. A job must leave at least as many slots free
- * as it takes, unless bit 1 of its JOB_COMMIT asks for more, or it takes the card's last free job
+ * as it takes, unless its JOB_COMMIT sets TAKE_MOST, or it takes the card's last free job
  * index.
  *
  * A stop is complete before its answer. A shared card (more than one peer) stays enabled, and peers
  * cannot set its artificial losses. Only others' jobs restrict the peer that has the card on its
  * bus (`host`).
  *
- * Functions that access the card return 0, or report -EIO if it does not answer. */
+ * Functions that access the card return 0, or -EIO without a message: the bus has failed and may
+ * know the reason, or a job does not stop (CONTROL_JOBS_STUCK). */
 #ifndef CONTROL_JOBS_H
 #define CONTROL_JOBS_H
 #include <stdbool.h>
 #include <stdint.h>
 
 enum { CONTROL_JOBS = 64 };
+#define CONTROL_JOBS_STUCK "a job on the card does not stop"
 
 /* A card's work since it was opened. */
 struct control_time {

@@ -179,7 +179,14 @@ static struct nc *open_length(struct pmpi_comm *c, int count, int root)
     }
     const int rc = nc_open_on(&c->ours, &o, &layer, 1, &nc);
     free(owned);
-    return rc < 0 ? NULL : nc;
+    if (rc == 0)
+        return nc;
+    int rank;
+    PMPI_Comm_rank(c->ours, &rank);
+    if (rank == 0)
+        pmpi_say_once(NULL, NC_LOG_ERROR,
+                      "sums are not narrowed; set --format by NARROWCAST_FORMAT, and so on");
+    return NULL;
 }
 
 /* Returns NULL, on all ranks, if the options are refused. */

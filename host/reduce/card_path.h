@@ -8,6 +8,7 @@
  * the same codes, which stay unchanged until the vote. */
 #ifndef CARD_PATH_H
 #define CARD_PATH_H
+#include "base/crc.h"
 #include "comm/algo/algo.h"
 
 enum { CARD_PATH_ABANDONED = 1 };
@@ -25,6 +26,15 @@ struct card_path_sum {
      * path. */
     struct algo_flow flow;
 };
+
+/* Return crc extended by four numbers, for a tag. */
+static inline uint32_t card_path_tag(uint32_t crc, const uint64_t words[4])
+{
+    uint8_t bytes[32];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(words[i / 8] >> i % 8 * 8);
+    return crc_more(crc, bytes, sizeof bytes);
+}
 
 struct card_path_count {
     /* packets: sent for the first time; stale: answers to no outstanding packet */

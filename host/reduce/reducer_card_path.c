@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
-#include "hls/card/crc32c.h"
 #include <string.h>
 
 /* The vote has one fatal bit, one per bucket, and one per group's exponents (at most as many). Two
@@ -42,11 +41,7 @@ static bool marked(const struct reducer *r, int bit)
 /* Tag of all facts that ranks must agree on before their codes may be added. */
 static uint32_t tag_of(const struct reducing *s, uint32_t exponents, uint32_t bucket, uint64_t n)
 {
-    const uint64_t words[] = {s->step, bucket, n, s->r->tag};
-    uint8_t bytes[sizeof words];
-    for (size_t i = 0; i < sizeof bytes; i++)
-        bytes[i] = (uint8_t)(words[i / 8] >> i % 8 * 8);
-    return crc32c_more(exponents, bytes, sizeof bytes);
+    return card_path_tag(exponents, (uint64_t[]){s->step, bucket, n, s->r->tag});
 }
 
 /* message: 0 for exponents */
@@ -56,7 +51,8 @@ static int max_of(const struct reducing *s, int k, uint32_t message, int8_t *x, 
                                 tag_of(s, message, UINT32_MAX - (uint32_t)k, n), x, n);
 }
 
-/* Cards compare int8: the highest byte first. Ranks below the maximum send the least. */
+/* Cards compare int8, so the 32 bits of a maximum travel as four bytes, the highest first. Ranks
+ * whose higher bytes are below the maximum send -128. */
 static int maxima_by_card(const struct reducing *s, const struct group *g, int k)
 {
     struct reducer *r = s->r;
@@ -118,7 +114,7 @@ static int bucket_by_card(const struct reducing *s, int i, uint32_t exponents)
 static int buckets_by_card(const struct reducing *s, const struct group *g, int rc)
 {
     struct reducer *r = s->r;
-    const uint32_t exponents = crc32c((const uint8_t *)r->exponents + g->at, g->n_exponents);
+    const uint32_t exponents = crc_of(r->exponents + g->at, g->n_exponents);
     for (int i = g->bucket; i < g->bucket + g->n_buckets; i++) {
         if (r->plans[NARROW].buckets[i].fp32)
             continue;

@@ -31,7 +31,7 @@ module quant_lane #(
   logic [9:0]  lost_q;
   logic [10:0] unit_q;                       // one-hot
   logic [5:1]  over_q;                       // bits of `field` that a code lacks
-  logic [10:0] offset_q, low_offset_q;       // low_: for subnormals, whose exponent is ~field + 2
+  logic [10:0] offset_q, low_offset_q;       // low_: of subnormals: exponent = field + 2
   logic [14:0] nan, inf, nan_q, beyond_q;
   assign e      = fmt_i[6:4];
   assign drop   = 4'd10 - fmt_i[3:0];

@@ -1,12 +1,9 @@
 #!/bin/bash
-# test_deadline.sh : silent ranks make the others end with one line that names one. Ranks that no
-# rank waits for may stop for long.
+# test_deadline.sh : silent ranks make the others end with one line that names them, or, if all
+# answer, says so. Ranks that no rank waits for may stop for long.
 set -u
-. "$(dirname "$0")/../../host/ranks.sh"
-B=${B:-build}
-log=$(mktemp)
-trap 'rm -f "$log" "$log".*' EXIT
-bad=0
+. "$(dirname "$0")/../lib/in_folder.sh"
+log=$dir/log
 for how in vote some; do
     timeout -k 2 100 mpirun -np 3 "$B/tests/test_comm_fail_mpi" stopped $how >"$log.$how" 2>&1 </dev/null &
     pids="${pids-} $!"
@@ -16,9 +13,7 @@ ends() {
     rc=$?
     said=$(tr -d '\0' <"$log" | grep '^narrowcast:')
     if [ "$rc" = 0 ] || [ "$rc" = 124 ] || [ "$said" != "narrowcast: $2" ]; then
-        echo "silent $1: exit $rc, said \"$said\" instead of \"$2\""
-        tail -n 20 "$log"
-        bad=1
+        fail "silent $1: exit $rc, said \"$said\" instead of \"$2\": $(tail -n 20 "$log")"
     fi
 }
 ends barrier 'rank 3 of 4 did not answer for 1.5 s'
@@ -29,6 +24,6 @@ ends two 'ranks 2, 3 of 4 did not answer for 1.5 s'
 ends mismatch 'waited 1.5 s for each other although all 4 ranks answer: '\
 'they run different steps, or the deadline is too short'
 for pid in $pids; do
-    wait "$pid" || { echo "a job whose ranks were stopped ends with $?"; tail -n 20 "$log".*; bad=1; }
+    wait "$pid" || fail "a job whose ranks were stopped ends with $?: $(tail -n 20 "$log".*)"
 done
 exit $bad

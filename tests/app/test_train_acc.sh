@@ -30,7 +30,7 @@ for options in "--sum fp32" "--sum kahan --acc-format e5m2" "--sum nearest --acc
     seen="$seen $(grep checksum out.txt)"
 done
 
-refused '--acc-format e6m9 has no effect with --sum auto' trains 2 --acc-format e6m9
+refused '--acc-format e6m9 needs --sum nearest or kahan, not auto' trains 2 --acc-format e6m9
 refused '--acc-format must represent every number of e4m3, which e6m2 does not: need e4m3 or more of both, or --scale none or const:K' trains 2 --format e4m3 --sum nearest --acc-format e6m2
 refused '--acc-format e6m9 is impossible with algorithm "native", which adds in the format it sends; need direct, gather, ring, group-master or group-scatter' trains 2 \
     --format e5m2 --sum nearest --acc-format e6m9 --algo native

@@ -13,10 +13,12 @@ table() {
         END { for (rule in n) print substr(rule, 2) "\t| " rule " | " ids[rule] (n[rule] > 4 ? " and " n[rule] - 4 " more" : "") " |" }
         ' | sort -n | cut -f 2
 }
-if [ "${1-}" = table ]; then
-    table
-    exit
-fi
+case "$*" in
+'') ;;
+table) table && exit ;;
+*) echo "rules.sh: '$*': give table or nothing" >&2 && exit 2 ;;
+esac
+trap 'rm -f $here/FORMAT.new' EXIT
 "${B:-build}/tests/test_vectors" write
 (cd $here/vectors && sha256sum ./*.jsonl | sed 's, \./, ,' >SHA256SUMS)
 text=$(sed '/^| rule | vectors |$/,$d' $here/FORMAT.md)

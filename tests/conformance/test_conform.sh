@@ -19,6 +19,10 @@ passes() {
 }
 passes plain 2
 passes plain 2 # again: counters, SEEN_* and keys are others now
+# in_readme LINE: the sample outputs are up to date
+in_readme() { grep -qxF "$1" "$tree/host/app/README.md" || fail "host/app/README.md does not say '$1'"; }
+in_readme "$(grep '^not run' plain.said)"
+in_readme "$(tail -n 1 plain.said)"
 if [ -n "$rtl" ]; then
     card verilated
     passes verilated 10
@@ -140,6 +144,7 @@ fi
 # --- a library ---
 library() { conform --library "$@"; }
 library "$B/libnarrowcast.so" >said 2>stderr || fail "the library: $(grep FAILED said) $(cat stderr)"
+in_readme "$(grep -c ' quantile/step' said) vectors passed, 0 failed, 0 not run"
 grep -vq '^not run\|^passed' said || fail "the library: $(tail -n 1 said)"
 [ "$(cat "$vectors"/*.jsonl | grep -cvE '"op":"(card|stream|lease)"')" = "$(grep -c '^passed\|^not run' said)" ] || fail "the library: $(tail -n 1 said)"
 for vector in format/e4m3 format/no-e1m0 cast/e2m1f/nearest cast/trunc/shift uncast/e8m0/-150 scale/e3m0/aps scale/e5m2/const:1024 settle/e6m9/none/2 \

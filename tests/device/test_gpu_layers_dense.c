@@ -60,7 +60,7 @@ static void check_dense(struct layers *g, int rows, int classes, int every, doub
     fill(g, &t, every, finite);
     struct nn_result cpu;
     nn_cpu.dense_loss(g->cpu, rows, classes, smoothing, t.z, t.labels, want, confusion, &cpu, NULL);
-    CHECK(g->nn->dense_plan(g->d, rows, classes, &scratch_bytes) == 0, "plan");
+    CHECK(g->nn->dense_plan(g->d, classes, &scratch_bytes) == 0, "plan");
     void *pz = layers_put(g, t.z, n), *pd = layers_put(g, t.z, n),
          *scratch = g->run->alloc(scratch_bytes);
     memset(t.confusion, 0x77, table * sizeof *t.confusion);

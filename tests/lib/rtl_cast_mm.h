@@ -28,7 +28,7 @@ static inline void set_memory(int arg, uint64_t offset)
     set_value(arg + 4, (uint32_t)((base + offset) >> 32));
 }
 
-/* A place for a word, now and then the one of another word, or of no word. */
+/* Returns the address of one of 24 words, or one that is not aligned: then nothing is written. */
 static inline uint32_t word_place(void)
 {
     return 64 * WORDS_AT + rnd() % 24 * 4 + (rnd() % 16 == 0);

@@ -27,7 +27,7 @@ static void check_bytes(const struct dataset *d)
     }
     const uLong crc =
         crc32_z(crc32_z(0, d->train_x, TRAIN * PIXELS * 3), d->test_map, TEST * PIXELS);
-    CHECK(crc == 0x3553cfb0, "crc 0x%08lx: not the bytes that were found first", crc);
+    CHECK(crc == 0x3553cfb0, "crc 0x%08lx: the images differ from the recorded ones", crc);
     dataset_close(again);
     dataset_close(other);
 }

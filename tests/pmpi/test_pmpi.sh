@@ -44,6 +44,7 @@ runs 4 ./plain exact "${narrow[@]}" NARROWCAST_FORMAT=fp32 NARROWCAST_SCALE= NAR
 [[ $lines == 'narrowcast: '[1-9]*' sums narrowed: '* ]] || fail "fp32 by native: '$lines'"
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_FORMAT=e9m9 # MPI adds; rank 0 of the world and of the other half print the reason
 [ "$(grep -c "^narrowcast: .*e9m9" err)" = 2 ] || fail "e9m9, not said once: '$(head -n 3 err)'"
+[ "$(grep -cx 'narrowcast: sums are not narrowed; set --format by NARROWCAST_FORMAT, and so on' err)" = 2 ] || fail "e9m9: '$(head -n 5 err)'"
 cat >differs <<'END'
 #!/bin/sh
 [ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}" = 2 ] && export NARROWCAST_SCALE=none

@@ -1,5 +1,5 @@
 /* test_packed_words.c : codes from 16-bit words (reducer_packed.h) equal those of fp32s up to
- * the documented shift. `long`: all 2^32 fp32s. */
+ * the documented shift. `long`: all 2^32 fp32s at the largest shift, to nearest and saturating. */
 #include "check.h"
 #include "hls/arith/mf.h"
 #include "reduce/reducer_packed.h"

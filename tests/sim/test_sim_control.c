@@ -262,7 +262,8 @@ int main(int argc, char **argv)
     err_release(false);
     fuzz_add();
     by_chance(argc > 1 && !strcmp(argv[1], "long") ? 10000000 : 1000000);
-    printf("%llu peers told off\n", (unsigned long long)fuzz.told_off);
+    printf("%llu connections closed for breaking the protocol\n",
+           (unsigned long long)fuzz.told_off);
     CHECK(fuzz.told_off > 1000, "the inputs are too tame");
     control_close(fuzz.control);
     shell_fast.close(fuzz.shell);

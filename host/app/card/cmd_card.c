@@ -62,7 +62,8 @@ struct server {
 /* Prints the card's reason, which the control server does not know. */
 static int card_failed(const struct server *s, int rc)
 {
-    return ERR(rc, "%s", s->nic.card.why);
+    const char *why = s->nic.card.why;
+    return ERR(rc, "%s", *why ? why : CONTROL_JOBS_STUCK);
 }
 
 static void report(void *arg, struct text *to)

@@ -78,44 +78,30 @@ int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct
 }
 
 struct hls_job {
-    uint8_t **parts, *result; /* [n_in] a block, in whole beats */
-    struct beat *in, *out;    /* the same as beats */
+    struct blocks b;       /* one block, in whole beats */
+    struct beat *in, *out; /* the same as beats */
 };
 
-static int open_buffers(struct hls_job *j, int n_in, size_t in_bytes, size_t out_bytes)
+static int open_beats(struct hls_job *j)
 {
-    j->parts = buf_alloc((size_t)n_in * sizeof *j->parts);
-    j->result = buf_alloc(out_bytes);
-    j->in = buf_alloc((size_t)n_in * in_bytes);
-    j->out = buf_alloc(out_bytes);
-    if (!j->parts || !j->result || !j->in || !j->out)
-        return -ENOMEM;
-    for (int i = 0; i < n_in; i++)
-        if (!(j->parts[i] = buf_alloc(in_bytes)))
-            return -ENOMEM;
-    return 0;
+    TRY(open_blocks(&j->b));
+    j->in = buf_alloc((size_t)j->b.n_in * vec_bytes(j->b.sum->in, CODES_IN_BLOCK));
+    j->out = buf_alloc(vec_bytes(j->b.sum->out, CODES_IN_BLOCK));
+    return j->in && j->out ? 0 : -ENOMEM;
 }
 
-static void close_buffers(struct hls_job *j, int n_in)
+static int add_block(struct hls_job *j, size_t n)
 {
-    for (int i = 0; j->parts && i < n_in; i++)
-        free(j->parts[i]);
-    free(j->parts);
-    free(j->result);
-    free(j->in);
-    free(j->out);
-}
-
-static int add_block(struct hls_job *j, const struct vec_sum *sum, int n_in, size_t n)
-{
+    const struct vec_sum *sum = j->b.sum;
+    const int n_in = j->b.n_in;
     const size_t held = vec_bytes(sum->in, n), n_beats = (held + BEAT_SIZE - 1) / BEAT_SIZE;
     uint32_t status;
     for (int i = 0; i < n_in; i++) {
-        memset(j->parts[i] + held, 0, n_beats * BEAT_SIZE - held);
+        memset(j->b.parts[i] + held, 0, n_beats * BEAT_SIZE - held);
         if (n * mf_width(sum->in) % 8)
-            j->parts[i][held - 1] &= 15;
+            j->b.parts[i][held - 1] &= 15;
         for (size_t b = 0; b < n_beats; b++)
-            j->in[(size_t)i * n_beats + b] = beat_load(j->parts[i] + b * BEAT_SIZE);
+            j->in[(size_t)i * n_beats + b] = beat_load(j->b.parts[i] + b * BEAT_SIZE);
     }
     reduce_kernel(j->in, j->out, (uint32_t)n_in, (uint32_t)n_beats, (uint32_t)n_beats,
                   beat_format_byte(sum->in), beat_format_byte(sum->out), (uint32_t)sum->out_shift,
@@ -123,24 +109,25 @@ static int add_block(struct hls_job *j, const struct vec_sum *sum, int n_in, siz
     if (status & REDUCE_REFUSED)
         return ERR(-EINVAL, "the HLS core refused the sum");
     for (size_t b = 0; b * BEAT_SIZE < vec_bytes(sum->out, n); b++)
-        beat_store(j->out[b], j->result + b * BEAT_SIZE);
+        beat_store(j->out[b], j->b.sums + b * BEAT_SIZE);
     return 0;
 }
 
 int reduce_hls(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out)
 {
     TRY(reduce_card_check(sum, n_in));
-    struct hls_job j = {0};
-    int rc = open_buffers(&j, n_in, vec_bytes(sum->in, CODES_IN_BLOCK),
-                          vec_bytes(sum->out, CODES_IN_BLOCK) * 4);
+    struct hls_job j = {.b = {.sum = sum, .n_in = n_in, .n_blocks = 1}};
+    int rc = open_beats(&j);
     for (size_t n = 1; !rc && n;) {
-        rc = reduce_read(in, n_in, 1, j.parts, &n);
+        rc = reduce_read(in, n_in, 1, j.b.parts, &n);
         if (!rc && n)
-            rc = add_block(&j, sum, n_in, n);
+            rc = add_block(&j, n);
         if (!rc)
-            rc = file_out_write(out, j.result, vec_bytes(sum->out, n));
+            rc = file_out_write(out, j.b.sums, vec_bytes(sum->out, n));
     }
-    close_buffers(&j, n_in);
+    close_blocks(&j.b);
+    free(j.in);
+    free(j.out);
     return rc;
 }
 
@@ -148,49 +135,24 @@ int reduce_hls(const struct vec_sum *sum, struct codes_in *in, int n_in, struct 
 static const double open_s = 60, run_s = 120;
 
 struct xrt_job {
-    const struct vec_sum *sum;
+    struct blocks b;
     struct card_mm mm;
-    int n_in;
-    uint8_t **parts, *sums; /* [n_in] n_blocks blocks of codes; their sums */
-    size_t n_blocks;
     double card_s; /* of runs, with transfers */
 };
 
-static int reduce_xrt_open_buffers(struct xrt_job *j)
-{
-    const size_t blocks = j->mm.run_codes / CODES_IN_BLOCK;
-    j->n_blocks = blocks ? blocks : 1;
-    j->parts = buf_alloc((size_t)j->n_in * sizeof *j->parts);
-    j->sums = buf_alloc(vec_bytes(j->sum->out, j->n_blocks * CODES_IN_BLOCK));
-    if (!j->parts || !j->sums)
-        return -ENOMEM;
-    for (int i = 0; i < j->n_in; i++)
-        if (!(j->parts[i] = buf_alloc(vec_bytes(j->sum->in, j->n_blocks * CODES_IN_BLOCK))))
-            return -ENOMEM;
-    return 0;
-}
-
-static void reduce_xrt_close_buffers(struct xrt_job *j)
-{
-    for (int i = 0; j->parts && i < j->n_in; i++)
-        free(j->parts[i]);
-    free(j->parts);
-    free(j->sums);
-}
-
-static int reduce_xrt_add_all(struct xrt_job *j, struct codes_in *in, struct file_out *out)
+static int add_by_xrt(struct xrt_job *j, struct codes_in *in, struct file_out *out)
 {
     for (;;) {
         size_t n;
-        TRY(reduce_read(in, j->n_in, j->n_blocks, j->parts, &n));
+        TRY(reduce_read(in, j->b.n_in, j->b.n_blocks, j->b.parts, &n));
         if (!n)
             return 0;
         const double start = clock_s();
-        const int rc = card_mm_add(&j->mm, (const uint8_t *const *)j->parts, n, j->sums, run_s);
+        const int rc = card_mm_add(&j->mm, (const uint8_t *const *)j->b.parts, n, j->b.sums, run_s);
         if (rc)
             return ERR(rc, "%s", j->mm.why);
         j->card_s += clock_s() - start;
-        TRY(file_out_write(out, j->sums, vec_bytes(j->sum->out, n)));
+        TRY(file_out_write(out, j->b.sums, vec_bytes(j->b.sum->out, n)));
     }
 }
 
@@ -206,17 +168,19 @@ static void report(const struct xrt_job *j)
 int reduce_xrt(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out,
                const char *card, const char *xclbin)
 {
-    struct xrt_job j = {.sum = sum, .n_in = n_in};
+    struct xrt_job j = {.b = {.sum = sum, .n_in = n_in}};
     TRY(reduce_card_check(sum, n_in));
     int rc = card_mm_open(&j.mm, card, xclbin, sum, n_in, 0, open_s);
     if (rc)
         return ERR(rc, "%s", j.mm.why);
-    rc = reduce_xrt_open_buffers(&j);
+    const size_t blocks = j.mm.run_codes / CODES_IN_BLOCK;
+    j.b.n_blocks = blocks ? blocks : 1;
+    rc = open_blocks(&j.b);
     if (!rc)
-        rc = reduce_xrt_add_all(&j, in, out);
+        rc = add_by_xrt(&j, in, out);
     if (!rc)
         report(&j);
-    reduce_xrt_close_buffers(&j);
+    close_blocks(&j.b);
     card_mm_close(&j.mm);
     return rc;
 }

@@ -112,7 +112,8 @@ struct algo {
     /* Run the all-reduce. Returns 0 or a negative errno of comm.h; data never cause an error. */
     int (*run)(struct comm *c, const struct algo_call *call);
     /* The two halves of run(). NULL if sums are made in one place (group-master, gather,
-     * gather-sum), by MPI or a card, or by NCCL or IPC except in variants of algo_scatter.
+     * gather-sum), by MPI or a card, by NCCL or IPC except in variants of algo_scatter, or in
+     * algo_group_scatter_exact.
      *
      *  codes of all ranks --reduce_scatter--> rank r has its range --allgather--> all have all
      *

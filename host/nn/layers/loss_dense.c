@@ -10,8 +10,7 @@ static struct nn_target dense_target(const struct node *node)
 
 static int dense_head_plan(struct nn_model *m, const struct node *node, size_t *scratch_bytes)
 {
-    const struct nn_shape out = node->window.out;
-    return m->ops->dense_plan(m->ctx, m->max_batch * out.h * out.w, out.c, scratch_bytes);
+    return m->ops->dense_plan(m->ctx, node->window.out.c, scratch_bytes);
 }
 
 /* Training makes no confusion matrix, because weights change from batch to batch. */
@@ -32,9 +31,9 @@ const struct loss_kind loss_dense = {.name = "cross-entropy",
                                      .smooths = true,
                                      .pass = dense_pass};
 
-int cpu_dense_plan(void *ctx, int max_rows, int classes, size_t *scratch_bytes)
+int cpu_dense_plan(void *ctx, int classes, size_t *scratch_bytes)
 {
-    (void)ctx, (void)max_rows, (void)classes;
+    (void)ctx, (void)classes;
     *scratch_bytes = 0;
     return 0;
 }

@@ -123,9 +123,11 @@ class Communicator:
         with _place.current(place):
             failed = self.lib.nc_open_over(byref(self.group.table), byref(words), layers, len(layers), byref(self.nc)) < 0
         if failed:
+            self.group.close()
             raise RuntimeError(_library.last_error() + ('; device="cpu" copies gradients to the CPU' if place.type == "cuda" else ""))
         me = weakref.ref(self)
-        atexit.register(lambda: me() and me().abandon())
+        self.at_exit = lambda: me() and me().abandon()
+        atexit.register(self.at_exit)
 
     def must(self, code):
         if code < 0:
@@ -147,6 +149,7 @@ class Communicator:
         self.lib.nc_close(self.nc)
         self.nc = c_void_p()
         self.group.close()
+        atexit.unregister(self.at_exit)
         return True
 
     def abandon(self):

@@ -235,8 +235,10 @@ class Job:
         """Return each rank's packets, [ranks][n], to be sent in order.
 
         contributions   [ranks] arrays of equal size: floats, or codes as unsigned integers, one per element
-        out_shift       the sum is divided by 2^out_shift, then rounded
+        out_shift       0 to 6: the sum is divided by 2^out_shift, then rounded
         saturate        on overflow the largest value, else inf"""
+        if not 0 <= out_shift <= layout.PACKET_CONST["MAX_SHIFT"]:
+            raise ValueError(f"out_shift={out_shift}: must be 0 to {layout.PACKET_CONST['MAX_SHIFT']}")
         codes = [self._codes(x) for x in contributions]
         if len(codes) != self.ranks or len({c.size for c in codes}) > 1:
             raise ValueError(f"contributions of sizes {[c.size for c in codes]}: need {self.ranks} of equal size, one for each rank")
@@ -365,9 +367,13 @@ class Job:
     def sum(self, contributions: Sequence[Any], out_shift: int = 0, saturate: bool = True) -> Sum:
         """Return the sum that the card makes of all ranks' contributions: exact, then rounded once. Arguments: see cut().
 
-        Raises CardError also if two ranks get different results."""
+        Raises CardError, which ends the job, also if two ranks get different results."""
         packets = self.cut(contributions, out_shift, saturate)
-        results = self.exchange(packets)
+        try:
+            results = self.exchange(packets)
+        except BaseException:
+            self.close()  # slots are half full
+            raise
         codes = [[unpack(p.payload, self._out_width)[:p.count] for p in own] for own in results]
         whole = [np.concatenate(own) if own else np.zeros(0, np.uint8) for own in codes]
         if any((own != whole[0]).any() for own in whole):
