@@ -186,7 +186,7 @@ module reduce_mm #(
             + (sums_valid && sums_ready ? 10'd4 : '0);
     if (kept_valid) begin
       gather_q <= sum_put ? '0 : gathered;
-      status_q <= status_q | 32'(kept_status);
+      status_q[2:0] <= status_q[2:0] | kept_status;
     end
     if (write_error) status_q[31] <= 1'b1;
 

@@ -109,6 +109,13 @@ int main(int argc, char **argv)
     beats_read = 0;
     fail_read = 100;
     CHECK(run(j, &clocks) >> 31 == 1, "an error of the memory is not told");
+
+    j = (struct job){0, IN_END, 1, 960, 960, 0x52, 0x52, 3, 1}; /* a sum leaves in each clock */
+    for (fail_read = 100; fail_read < 960; fail_read += 79) {
+        beats_read = 0;
+        CHECK(run(j, &clocks) >> 31 == 1, "an error of the memory at beat %d is not told",
+              (int)fail_read);
+    }
     fail_read = 0;
 
     j = (struct job){0, IN_END, 8, 1000, 960, 0x52, 0x52, 3, 1};
