@@ -18,11 +18,14 @@ done
 # Text fields and size name a row. All of MPI's algorithms are named MPI.
 awk '
     function field(name) {
-        if (!match($0, "\"" name "\":\"?[^,\"}]*")) return ""
+        if (!match($0, "\"" name "\":[^,\"}]*")) return ""
         at = length(name) + 3
         return substr($0, RSTART + at, RLENGTH - at)
     }
-    function text(name) { word = field(name); sub(/^"/, "", word); return word }
+    function text(name) {
+        if (!match($0, "\"" name "\":\"[^\"]*")) return ""
+        return substr($0, RSTART + length(name) + 4, RLENGTH - length(name) - 4)
+    }
     function middle(key, name,    n, i, k, x, t) {
         n = split(all[key, name], x, " ")
         for (i = 2; i <= n; i++) for (k = i; k > 1 && x[k] + 0 < x[k - 1] + 0; k--) { t = x[k]; x[k] = x[k - 1]; x[k - 1] = t }

@@ -1,5 +1,5 @@
 // sum_room: stops elaboration, by instantiating a missing module, if a sum has no room for a code
-// of every rank, or a word has none for two 4-bit sums. hls/core/beat.h checks the same for C.
+// of every rank, or a word has none for two 4-bit sums. For C, hls/core/beat.h checks the first.
 module sum_room #(
   parameter int Sum = nc_pkg::CARD_SUM_BITS,
   parameter int Sum4 = nc_pkg::CARD_SUM4_BITS,

@@ -71,12 +71,12 @@ ended() {
     # "0m1.5s 0m0.2s" in the second line: user and system time of the test and what it waited for
     cpu=$(sed 's/[ms]/ /g' "$log.times" 2>/dev/null | awk 'NR == 2 { printf "%.0f", $1 * 60 + $2 + $3 * 60 + $4 }')
     times+=("$(printf '%4d s  %4d s of CPU  %s' "$took" "${cpu:-0}" "$name")")
+    { [ "$rc" != 0 ] && [ "$rc" != 77 ]; } || ! grep -qE "$broken" "$log" || rc=1
     if [ "$rc" = 77 ]; then
         skipped=$((skipped + 1))
         printf '%-5s %-36s %s\n' skip "$name" "$(grep -m1 '^skip' "$log")"
         return
     fi
-    [ "$rc" != 0 ] || ! grep -qE "$broken" "$log" || rc=1
     if [ "$rc" = 0 ]; then verdict=ok passed=$((passed + 1)); else verdict=FAIL failed=$((failed + 1)); fi
     printf '%-5s %-36s %4d s %4d\n' "$verdict" "$name" "$took" "${cpu:-0}"
     grep -s '^skip' "$log" | sed "s/^/      $name: /"
@@ -97,6 +97,16 @@ fewer() {
         wait -n
     done
 }
+
+# `timeout` passes the signal on to its test.
+stop() {
+    local pid
+    for pid in "${!label[@]}"; do pkill -TERM -P "$pid"; done
+    exit "$1"
+}
+trap 'stop 129' HUP
+trap 'stop 130' INT
+trap 'stop 143' TERM
 
 several=() # tests under mpirun: number of ranks, program
 for t in "$@"; do

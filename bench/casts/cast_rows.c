@@ -236,5 +236,5 @@ const int n_cast_rows = sizeof cast_rows / sizeof *cast_rows;
 bool cast_row_decodes(const struct row *r)
 {
     return r->run == run_add || r->run == run_sum || r->run == run_decode ||
-           r->run == run_sum_blocks || r->run == run_group_values;
+           r->run == run_sum_blocks || r->run == run_group_values || r->run == run_values;
 }

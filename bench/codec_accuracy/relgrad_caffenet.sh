@@ -47,9 +47,10 @@ fi
 need_data 'cifar10/'
 for seed in $seeds; do
     while read -r name options; do
-        [ -f "$shares" ] || [ "$name $seed" != "$base ${seeds%% *}" ] || options+=" --dump-gradients $dump --dump-first $middle --dump-steps 1"
+        more=()
+        [ -f "$shares" ] || [ "$name $seed" != "$base ${seeds%% *}" ] || more=(--dump-gradients "$dump" --dump-first "$middle" --dump-steps 1)
         # shellcheck disable=SC2086
-        launch "$name" "$seed" 8 --data "cifar10:$NARROWCAST_DATA/cifar10" $common $options
+        launch "$name" "$seed" 8 --data "cifar10:$NARROWCAST_DATA/cifar10" $common $options ${more[@]+"${more[@]}"}
     done <<<"$rows"
 done
 settle 1

@@ -180,7 +180,7 @@ if [ "${GPU_ALL_PART-}" ]; then # in the process group that timeout kills
     exit
 fi
 session=
-trap '[ -z "$session" ] || pkill -KILL -s "$session"; exit 130' INT TERM
+trap '[ -z "$session" ] || pkill -KILL -s "$session"; exit 130' HUP INT TERM
 for part in "$@"; do
     : >"$OUT/$part.jsonl"
     start=$SECONDS

@@ -18,7 +18,7 @@ int conv_open(struct dev_nn *d)
     d->conv->is_any = strcmp(way, "any") == 0;
     d->conv->is_timed = d->conv->is_any || strcmp(way, "fastest") == 0;
     if (!d->conv->is_timed && strcmp(way, "first"))
-        return cu_say(-EINVAL, "gpu: NARROWCAST_CONV is \"%s\": \"first\", \"fastest\" or \"any\"",
+        return cu_say(-EINVAL, "gpu: unknown NARROWCAST_CONV \"%s\": need first, fastest or any",
                       way);
     cudnnStatus_t status = cudnnCreate(&d->conv->handle);
     if (status == CUDNN_STATUS_SUCCESS)

@@ -31,9 +31,10 @@ struct dev_vec_ops {
 
     /* ---- exponents of groups of elements, and of blocks of results ---- */
 
-    /* As encode() and decode_all() for spans with groups (decode_groups), with blocks and perhaps
-     * groups (decode_blocks), and as exponents_all, sum_blocks and finish_blocks of vec.h. All
-     * spans of a list have groups (blocks) or none has. Exponents are reachable memory. */
+    /* encode_groups, decode_groups: encode() and decode_all() for spans with groups. decode_blocks:
+     * decode_all() for spans with blocks, perhaps also with groups. The others: as exponents_all,
+     * sum_blocks and finish_blocks of vec.h. All spans of a list have groups (blocks) or none has.
+     * Exponents are reachable memory. */
     int (*exponents)(const struct vec_scale *scale, const struct vec_span *spans, int n_spans,
                      size_t n_elems, struct dev_stream *s);
     int (*encode_groups)(const struct vec_cast *cast, struct vec_span *spans, int n_spans,

@@ -3,7 +3,8 @@
  *
  *     encode, stride 1   half a warp per column
  *     decode, stride 1   a warp per batch of columns, four neighbouring elements per lane
- *     else               a thread per column, beside neighbouring columns */
+ *     else               a thread per column; neighbouring threads take neighbouring columns, so
+ *                        that their loads coalesce */
 #include "device/vec/cast_list.cuh"
 #include "device/vec/signs_half.cuh"
 #include "device/vec/vec.cuh"

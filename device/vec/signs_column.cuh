@@ -1,6 +1,5 @@
-/* signs_column.cuh : finds a column of a vector of signs, and encodes it by one thread, beside
- * neighbouring columns. Columns of up to 16 elements stay in registers between means and signs;
- * others are read twice. */
+/* signs_column.cuh : finds a column of a vector of signs, and encodes it by one thread. Columns of
+ * up to 16 elements stay in registers between means and signs; others are read twice. */
 #ifndef SIGNS_COLUMN_CUH
 #define SIGNS_COLUMN_CUH
 #include "device/vec/levels_item.cuh"

@@ -42,7 +42,7 @@ struct uncast_shift {
     /* The factors' product is 2^shift with the correction. Only the last one rounds, unless the
      * result is 0. */
     float factor[3];
-    bool far; /* factor[0] and [1] are not 1 */
+    bool far; /* factor[1], and perhaps factor[0], is not 1 */
     int shift;
     float divisor, times; /* times: 1 / divisor if exact, else 0 */
 };

@@ -26,8 +26,8 @@ struct vec_sum {
      * two of its own: | codes of `out` | int8 exponent |. out_shift is then 0. */
     uint32_t out_group;
     int n_ranks; /* largest number of addends; gives the width of wide words (mf_wide_bits) */
-    /* VEC_NEAREST, VEC_KAHAN: format of partial sums, including those that are sent. It must hold
-     * all numbers of `in` (mf_holds()). e = 0: the format `in`. */
+    /* VEC_NEAREST, VEC_KAHAN: format of partial sums, including those that are sent. On a GPU it
+     * must hold all numbers of `in` (mf_holds()). e = 0: the format `in`. */
     struct mf_fmt acc;
 };
 

@@ -135,7 +135,7 @@ static int read_line(struct jsonl_in *in)
     size_t n = 0;
     int c;
     errno = 0;
-    while ((c = getc(in->f)) != EOF && c != '\n') {
+    while ((c = getc_unlocked(in->f)) != EOF && c != '\n') {
         if (c == '\0' || n == JSONL_LINE_MAX)
             return ERR(-EINVAL, "cannot read '%s', line %llu: %s", in->path,
                        (unsigned long long)in->line_no + 1,

@@ -63,6 +63,12 @@ static inline bool word_has_name(const char *word, const char *name, const char 
     return true;
 }
 
+/* Return true if word [n] is `name`. */
+static inline bool word_is(const char *word, size_t n, const char *name)
+{
+    return n == strlen(name) && !memcmp(word, name, n);
+}
+
 /* Return true if `word` is name [n] or a leading part: "s1b0" of "s1b0.conv1.weight". */
 static inline bool word_is_part(const char *word, const char *name, size_t n)
 {

@@ -48,6 +48,7 @@ struct codec_adder {
     unsigned needs;   /* REDUCE_x flags, of which sums must have one; 0: none needed */
     /* Returns true for sums that the algorithm can add. NULL: it can add all. */
     bool (*adds)(const struct vec_sum *sum);
+    const char *takes; /* formats that adds() can accept, for messages */
     /* ranks per node, for REDUCE_NODES; 0: all ranks' codes meet in one stage */
     int node;
     /* ranks that add among themselves before the sums of groups are added; 0: no groups */

@@ -29,8 +29,8 @@ struct codec_kind {
     /* As codec_settle(), for c->n_ranks ranks. */
     int (*settle)(struct codec *c, const struct codec_adder *by);
 
-    /* Describe c->own as codec_describe() does, also before settle(). parse() refuses specs whose
-     * text exceeds CODEC_TEXT_BYTES. */
+    /* Describe c->own as codec_describe() does, also before settle(), in less than
+     * CODEC_TEXT_BYTES. */
     void (*describe)(const struct codec *c, struct text *to);
 
     /* As codec_sum(). NULL: the kind needs its reduce op. */

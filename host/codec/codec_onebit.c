@@ -12,6 +12,7 @@
  * needs 12 bytes, as in fp32; onebit:64 needs 0.25 bytes per element. Source: Seide, Fu, Droppo,
  * Li, Yu, "1-bit stochastic gradient descent", Interspeech 2014; the 1-bit study, section 2. */
 #include "base/err.h"
+#include "base/text.h"
 #include "codec/codec_kind.h"
 #include "vec/list/vec_signs.h"
 #include <assert.h>
@@ -34,11 +35,6 @@ static const struct onebit *onebit_of(const struct codec *c)
     return (const void *)c->own;
 }
 
-static bool is(const char *at, size_t n, const char *word)
-{
-    return n == strlen(word) && memcmp(at, word, n) == 0;
-}
-
 static int read_bucket(const char *word, const char *at, size_t n, struct onebit *o)
 {
     char *end;
@@ -56,12 +52,12 @@ static int read_option(const char *word, const char *at, size_t n, struct onebit
 {
     if (*at >= '0' && *at <= '9')
         return read_bucket(word, at, n, o);
-    if (is(at, n, "column")) {
+    if (word_is(at, n, "column")) {
         o->bucket = 0;
         return 0;
     }
     for (size_t i = 0; i < sizeof keeps_words / sizeof keeps_words[0]; i++)
-        if (n > 9 && memcmp(at, "residual=", 9) == 0 && is(at + 9, n - 9, keeps_words[i])) {
+        if (n > 9 && memcmp(at, "residual=", 9) == 0 && word_is(at + 9, n - 9, keeps_words[i])) {
             o->keeps = (enum keeps)i;
             return 0;
         }

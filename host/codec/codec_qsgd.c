@@ -12,6 +12,7 @@
  * for qsgd:16. A layer's end is rounded up to 32 elements. Source: the 1-bit study, section 3;
  * hls/arith/level.h. */
 #include "base/err.h"
+#include "base/text.h"
 #include "codec/codec_kind.h"
 #include "hls/arith/philox.h"
 #include "vec/list/vec_levels.h"
@@ -59,24 +60,19 @@ static int read_bucket(const char *word, const char *value, size_t n, struct lev
     return 0;
 }
 
-static bool is(const char *at, size_t n, const char *word)
-{
-    return n == strlen(word) && memcmp(at, word, n) == 0;
-}
-
 static int read_option(const char *word, const char *at, size_t n, struct levels_rule *r)
 {
     if (n > 7 && memcmp(at, "bucket=", 7) == 0)
         return read_bucket(word, at + 7, n - 7, r);
-    if (is(at, n, "norm=max") || is(at, n, "norm=2"))
-        r->norm2 = is(at, n, "norm=2");
-    else if (is(at, n, "levels=sign") && r->scheme.bits == 1)
+    if (word_is(at, n, "norm=max") || word_is(at, n, "norm=2"))
+        r->norm2 = word_is(at, n, "norm=2");
+    else if (word_is(at, n, "levels=sign") && r->scheme.bits == 1)
         return ERR(
             -EINVAL,
             "bad --codec \"%s\": with one bit there is no level besides the sign: need levels=even",
             word);
-    else if (is(at, n, "levels=sign") || is(at, n, "levels=even"))
-        r->scheme.even = is(at, n, "levels=even");
+    else if (word_is(at, n, "levels=sign") || word_is(at, n, "levels=even"))
+        r->scheme.even = word_is(at, n, "levels=even");
     else
         return ERR(-EINVAL,
                    "bad --codec \"%s\": qsgd:B may be followed by bucket=D, norm=max or 2, "

@@ -11,15 +11,10 @@
 
 static const struct mf_fmt e5m2 = {5, 2, 0};
 
-static bool is(const char *at, size_t n, const char *word)
-{
-    return n == strlen(word) && memcmp(at, word, n) == 0;
-}
-
 static int read_word(const char *at, size_t n, struct quantile *q, bool *weights)
 {
-    if (is(at, n, "of=weights") || is(at, n, "of=gradient")) {
-        *weights = is(at, n, "of=weights");
+    if (word_is(at, n, "of=weights") || word_is(at, n, "of=gradient")) {
+        *weights = word_is(at, n, "of=weights");
         return 1;
     }
     if (n > 4 && memcmp(at, "eps=", 4) == 0) {

@@ -262,7 +262,6 @@ const struct codec_kind codec_ternary = {
     .unit = unit,
     .absmax = absmax,
     .encode = encode,
-    .scan_encode = encode, /* never called: codes need all ranks' maxima */
     .decode = decode,
     .op = &ternary_reduce_op,
 };

@@ -94,8 +94,8 @@ static int settle_rule(struct minifloat *m, const struct codec_adder *by)
                    "it sends; need direct, gather, ring, group-master or group-scatter",
                    codec_format_name(m->sum.acc, name), by->name);
     if (list_rules(&m->sum, by, list)[0] == '\0')
-        return ERR(-EINVAL, "algorithm \"%s\" cannot add \"%s\"", by->name,
-                   codec_format_name(m->sum.in, name));
+        return ERR(-EINVAL, "algorithm \"%s\" cannot add %s: need %s", by->name,
+                   codec_format_name(m->sum.in, name), by->takes ? by->takes : "another format");
     if (m->sum_auto)
         return settle_auto(m, by);
     if (!minifloat_may(&m->sum, m->sum.rule, by))

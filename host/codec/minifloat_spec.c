@@ -137,7 +137,7 @@ static int read_out(const char *word, struct minifloat *m)
     if (m->out_auto)
         return 0;
     const size_t n = colon ? (size_t)(colon - word) : strlen(word);
-    if (n == 0 || strncmp(word, "auto:", 5) == 0)
+    if ((colon && n == 0) || strncmp(word, "auto:", 5) == 0)
         return ERR(-EINVAL, "unknown --out-format \"%s\": :G needs a format before it, as e2m3f:32",
                    word);
     if (n >= sizeof name)
@@ -200,11 +200,12 @@ int minifloat_parse(const struct codec_spec *spec, const char *rest, struct code
 void minifloat_describe(const struct codec *c, struct text *to)
 {
     const struct minifloat *m = minifloat_of(c);
-    char name[CODEC_NAME_BYTES], out[CODEC_NAME_BYTES], acc[CODEC_NAME_BYTES];
+    char name[CODEC_NAME_BYTES], out[CODEC_NAME_BYTES], acc[CODEC_NAME_BYTES], number[32];
     text_add(to, "%s, scale ", codec_format_name(m->sum.in, name));
-    if (m->scale == CODEC_CONST)
-        text_add(to, "const:%.17g", ldexp(1, m->const_shift));
-    else if (m->scale == CODEC_QUANTILE)
+    if (m->scale == CODEC_CONST) {
+        number_print(number, sizeof number, 17, ldexp(1, m->const_shift));
+        text_add(to, "const:%s", number);
+    } else if (m->scale == CODEC_QUANTILE)
         text_add(to, "quantile:"), quantile_print(&m->quantile, to);
     else
         text_add(to, "%s", scales[m->scale]);

@@ -153,7 +153,7 @@ void quantile_decode(const struct codec *c, const struct vec_out *outs,
     }
 }
 
-const char quantile_ranges[] = "q=X, 0 < X <= 1, every=N steps, 1 to 1e9, samples=N, 1 to 16384";
+const char quantile_ranges[] = "q=X, 1e-9 to 1, every=N steps, 1 to 1e9, samples=N, 1 to 16384";
 
 struct quantile quantile_default(void)
 {

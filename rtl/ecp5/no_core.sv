@@ -1,4 +1,5 @@
-// no_core: replaces nic_core, to route a card's shell without it: returns frames to their senders.
+// no_core: replaces nic_core, to route a card's shell without it: returns frames of whole flits to
+// their senders. Reads rx_keep_i only so that synthesis keeps it.
 module nic_core #(
   parameter int Slots = 0, Rows = 0, Jobs = 0, FifoBeats = 0, Descs = 0, Answers = 0, Wide = 0,
                 Ultra = 0, LaneBytes = 64

@@ -14,7 +14,7 @@ hex() { od -An -v -tx1 "$1" | tr -d ' \n'; }
 # 1.0 -2.0 0.5 1000.0 inf nan -0.0 2^-9
 printf '\000\000\200\077\000\000\000\300\000\000\000\077\000\000\172\104\000\000\200\177\000\000\300\177\000\000\000\200\000\000\000\073' >x.f32
 "$n" cast --format e4m3 x.f32 x.e4m3
-[ "$(hex x.e4m3)" = 38c0307777788001 ] || [ "$(hex x.e4m3)" = 38c03077777f8001 ] || fail "e4m3 codes are $(hex x.e4m3)"
+[ "$(hex x.e4m3)" = 38c03077777f8001 ] || fail "e4m3 codes are $(hex x.e4m3)"
 "$n" cast --format e4m3 --overflow inf x.f32 x.inf
 [ "$(hex x.inf | cut -c1-10)" = 38c0307878 ] || fail "e4m3 codes with --overflow inf are $(hex x.inf)"
 "$n" cast --format fp16 x.f32 x.fp16
@@ -101,8 +101,8 @@ done
 if cmp -s sum.acc sum.kahan; then fail "--acc-format changes nothing"; fi
 for format in e5m2 e4m3 e4m3fn e3m4 e2m5 e6m1 e3m0 e2m1 e1m2 e2m5f e3m4f e2m1f e3m4fn; do   # every byte is valid
     for overflow in saturate inf; do
+        "$n" reduce --format $format --overflow $overflow --on ref r0 r1 r2 sum.ref
         for isa in scalar avx2 avx512 avx512vbmi neon; do
-            "$n" reduce --format $format --overflow $overflow --on ref r0 r1 r2 sum.ref
             NARROWCAST_ISA=$isa "$n" info >/dev/null 2>&1 || continue
             NARROWCAST_ISA=$isa "$n" reduce --format $format --overflow $overflow --on cpu r0 r1 r2 sum.cpu
             same "$format $overflow: reference and $isa" sum.ref sum.cpu

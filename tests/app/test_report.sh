@@ -79,7 +79,7 @@ awk 'BEGIN { print "{\"kind\":\"run\"}"; for (i = 1; i <= 100000; i++) printf "{
 report many -o many.html 2>said || fail "many steps: $(cat said)"
 [ "$(wc -c <many.html)" -lt 100000 ] || fail "many steps: $(wc -c <many.html) bytes"
 look many.html 1 "$(drawn 1)"
-has 'Points are means of up to 200 steps.'
+has 'Points are means of up to 200 neighbours.'
 grep -q '^100.5  *99.5' text || fail "means of steps: $(grep -A 3 '^step' text)"
 
 mkdir empty cut bad

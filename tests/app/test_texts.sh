@@ -47,6 +47,7 @@ json 'info' info.json
 XILINX_XRT=$bad_name "$n" doctor --json >doctor.json 2>/dev/null
 json 'doctor' doctor.json lines
 XILINX_XRT=$bad_name "$n" doctor >doctor.txt 2>&1
+[ -s doctor.txt ] || fail 'doctor says nothing'
 plain 'doctor' doctor.txt
 if [ -x "$B/bench_allreduce" ]; then
     mpirun -np 1 "$B/bench_allreduce" --json --label "$bad_name" --sizes 4k --reps 1 --algo self >rows 2>/dev/null
@@ -117,5 +118,6 @@ plain 'counters' out err
 "$n" sim --counters "127.0.0.1:$(cat port)" --json >out 2>err || fail "counters as JSON: $(cat err)"
 json 'counters' out
 plain 'counters as JSON' out err
+kill $card 2>/dev/null
 wait $card
 exit $bad

@@ -29,6 +29,8 @@ static void test_words(void)
     const struct codec_spec spec = {.scale = "const:0.5"};
     CHECK(codec_parse(&spec, &codec) == 0 && minifloat_of(&codec)->const_shift == -1,
           "const:0.5 is 2^%d", minifloat_of(&codec)->const_shift);
+    char text[CODEC_TEXT_BYTES];
+    CHECK(strstr(codec_describe(&codec, text), "scale const:0.5,"), "%s", text);
     CHECK(schedule_parse("step:0.5,0.75", &schedule) == 0 && schedule.at[1] == 0.75,
           "step:0.5,0.75");
 }

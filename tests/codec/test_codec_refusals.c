@@ -231,7 +231,7 @@ static const struct refusal {
      .n_ranks = 128,
      .group = 2},
     {{.scale = "quantile:"},
-     .says = "bad --scale \"quantile:\": quantile: may be followed by q=X, 0 < X <= 1"},
+     .says = "bad --scale \"quantile:\": quantile: may be followed by q=X, 1e-9 to 1"},
     {{.scale = "quantile:eps=1"},
      .says = "bad --scale \"quantile:eps=1\": quantile: may be followed by q=X"},
     {{.scale = "quantile", .overflow = "inf"},

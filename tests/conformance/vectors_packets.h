@@ -5,6 +5,7 @@
 #include "hls/card/slot.h"
 #include "offload/window/siphash.h"
 #include "offload/window/window_inside.h"
+#include "reduce/card_path.h"
 #include "sim/card_model.h"
 #include "vectors_quantile.h"
 
@@ -67,16 +68,10 @@ static void codec_text_lines(void)
     }
 }
 
-/* as tag_of() of host/reduce/reducer_card_path.c */
 static uint32_t bucket_tag(uint32_t start, uint64_t step, uint64_t bucket, uint64_t n,
                            uint64_t codec)
 {
-    uint8_t bytes[32];
-    pkt_put_uint(bytes, step, 8);
-    pkt_put_uint(bytes + 8, bucket, 8);
-    pkt_put_uint(bytes + 16, n, 8);
-    pkt_put_uint(bytes + 24, codec, 8);
-    return crc32c_more(start, bytes, sizeof bytes);
+    return card_path_tag(start, (uint64_t[]){step, bucket, n, codec});
 }
 
 static void maxima_lines(void);

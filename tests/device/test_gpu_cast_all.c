@@ -104,8 +104,10 @@ int main(int argc, char **argv)
     spans = run->alloc_pinned(sizeof *spans);
     float *x_gpu = run->alloc(CHUNK * sizeof *x);
     uint8_t *codes_gpu = run->alloc(2 * CHUNK);
-    if (run->stream_open(false, &stream) < 0 || !x || !got || !spans || !x_gpu || !codes_gpu)
+    if (run->stream_open(false, &stream) < 0 || !x || !got || !spans || !x_gpu || !codes_gpu) {
+        puts("cannot allocate memory on the GPU, or pinned memory");
         return 1;
+    }
     for (uint64_t first = 0; first < (uint64_t)1 << 32; first += CHUNK) {
         struct part none;
         in_threads(NULL, (uint32_t)first, 0, &none);

@@ -117,7 +117,7 @@ static void check_dec(struct mf_fmt f)
         CHECK(x == bits_of((float)v), "e%um%u: code %x is %08x, must be %Lg", f.e, f.m, c, x, v);
         CHECK(back == c, "e%um%u: code %x came back as %x", f.e, f.m, c, back);
         for (size_t i = 0; i < sizeof shifts / sizeof *shifts; i++)
-            if (i == c % 8 || mf_width(f) <= 8) {
+            if (i == c % (sizeof shifts / sizeof *shifts) || mf_width(f) <= 8) {
                 uint32_t want = bits_of((float)ldexpl(v, shifts[i])), got = mf_dec(f, c, shifts[i]);
                 CHECK(got == want, "e%um%u: code %x * 2^%d: %08x, must be %08x", f.e, f.m, c,
                       shifts[i], got, want);

@@ -13,7 +13,9 @@ plant none.sh 'echo "skip: nothing here"; exit 77'
 plant crash.sh 'kill -SEGV $$'
 plant chatty 'echo "tests/x.c:7: a == b: 3 apples" >&2; seq -f "good run %.0f" 200; exit 1'
 plant forgets.sh 'echo "FAIL forgets.sh: 3 apples" >&2; true'
+plant forgets_skip.sh 'echo "FAIL forgets_skip.sh: 4 apples" >&2; echo "skip: the rest"; exit 77'
 plant slow.sh 'sleep 60'
+plant stopped.sh 'sleep 61'
 mkdir "$dir/tests"
 # shellcheck disable=SC2016  # it is the script's to expand
 plant tests/amiss.sh '[ "$(cat /none 2>/dev/null)" -ne 5 ] && exit 1; true' # bash prints an error, but the script exits 0
@@ -37,6 +39,13 @@ says 1 '0 passed, 1 failed, 0 skipped' "$dir/tests/amiss.sh"
 grep -q '| .*amiss.sh: line 2: ' "$dir/said" || fail 'a script that counts nothing is not shown'
 says 1 '0 passed, 1 failed, 0 skipped' "$dir/forgets.sh"
 grep -q '| FAIL forgets.sh: 3 apples$' "$dir/said" || fail 'a failure that a script forgot is not shown'
+says 1 '0 passed, 1 failed, 0 skipped' "$dir/forgets_skip.sh"
+B=$dir/build setsid tests/run.sh "$dir/stopped.sh" >"$dir/said" 2>&1 &
+until pgrep -fx 'sleep 61' >/dev/null; do sleep 0.1; done
+kill -TERM $!
+wait $!
+for ((i = 0; i < 50; i++)); do pgrep -fx 'sleep 61' >/dev/null || break; sleep 0.1; done
+[ $i -lt 50 ] || fail 'a test goes on after run.sh was stopped'
 TEST_TIMEOUT=1 says 1 '0 passed, 1 failed, 0 skipped' "$dir/slow.sh"
 grep -q 'still running after 1 s' "$dir/said" || fail 'does not say why it stopped a test'
 # --- values of JOBS that bash would evaluate ---

@@ -71,13 +71,16 @@ static bool is_column(const struct page *page, int i)
     return !logs || page->runs[i].n_steps + (uint64_t)page->runs[i].n_epochs > 0;
 }
 
-static bool fact_row(const struct page *page, int row, FILE *to)
+/* Returns 1, 0 after the last row, or -ENOMEM. */
+static int fact_row(const struct page *page, int row, FILE *to)
 {
     const char *name = NULL;
     char *cells = NULL;
     size_t bytes = 0, all = 0;
     FILE *f = open_memstream(&cells, &bytes);
-    bool known = f != NULL;
+    bool known = true;
+    if (!f)
+        return ERR(-ENOMEM, "cannot report: no memory");
     for (int i = 0; i < page->n && known; i++) {
         char value[PAGE_CELL];
         struct text text = text_in(value, sizeof value);
@@ -89,16 +92,16 @@ static bool fact_row(const struct page *page, int row, FILE *to)
         page_put(value, f);
         fputs("</td>", f);
     }
-    if (f)
-        fclose(f);
+    fclose(f);
     if (known && all > 0)
         fprintf(to, "<tr><th scope=\"row\">%s</th>%s</tr>\n", name, cells);
     free(cells);
     return known;
 }
 
-static void table(const struct page *page, FILE *to)
+static int table(const struct page *page, FILE *to)
 {
+    int more;
     fputs("<h2>Runs</h2>\n<div class=\"wide\"><table>\n<tr><td></td>", to);
     for (int i = 0; i < page->n; i++) {
         if (!is_column(page, i))
@@ -108,19 +111,22 @@ static void table(const struct page *page, FILE *to)
         fputs("</th>", to);
     }
     fputs("</tr>\n", to);
-    for (int row = 0; fact_row(page, row, to);)
+    for (int row = 0; (more = fact_row(page, row, to)) > 0;)
         row++;
     fputs("</table></div>\n", to);
+    return more;
 }
 
-static void commands(const struct page *page, FILE *to)
+static int commands(const struct page *page, FILE *to)
 {
     enum { MAX_WORDS_BYTES = 16384 };
     char *words = malloc(MAX_WORDS_BYTES);
+    if (!words)
+        return ERR(-ENOMEM, "cannot report: no memory");
     fputs("<h2>Commands</h2>\n<p class=\"by\">From the logs: options that differ from the "
           "defaults.</p>\n",
           to);
-    for (int i = 0; i < page->n && words; i++) {
+    for (int i = 0; i < page->n; i++) {
         struct text text = text_in(words, MAX_WORDS_BYTES);
         if (!is_column(page, i) || page->runs[i].n_begun == 0)
             continue;
@@ -130,6 +136,7 @@ static void commands(const struct page *page, FILE *to)
         fputs(text.full ? " ...</pre>\n" : "</pre>\n", to);
     }
     free(words);
+    return 0;
 }
 
 static int numbers(const struct plot *p, FILE *to)
@@ -165,7 +172,7 @@ static int draw(const struct plot *p, int number, struct err_lines *lines, FILE 
  * gnuplot. */
 static int chart(struct plot *p, int *number, bool *missing, FILE *to)
 {
-    const size_t each = p->n_ticks ? 1 : plot_thin(p, POINTS_MAX); /* layers are no steps */
+    const size_t each = p->n_ticks ? 1 : plot_thin(p, POINTS_MAX); /* names cannot be averaged */
     char *svg = NULL;
     size_t bytes = 0;
     struct err_lines why = {.held = false};
@@ -179,7 +186,7 @@ static int chart(struct plot *p, int *number, bool *missing, FILE *to)
     const bool drawn = drawing == 0;
     fprintf(to, "<figure>\n<h2>%s</h2>\n", p->kind->title);
     if (each > 1)
-        fprintf(to, "<p class=\"by\">Points are means of up to %zu steps.</p>\n", each);
+        fprintf(to, "<p class=\"by\">Points are means of up to %zu neighbours.</p>\n", each);
     if (drawing == -EDOM) {
         fputs("<p>This chart could not be drawn: ", to);
         page_put(why.line, to);
@@ -226,8 +233,8 @@ int page_write(const struct page *page, FILE *to)
     page_put(page->title, to);
     fprintf(to, "</h1>\n<p class=\"by\">%d file%s, by narrowcast %s</p>\n", page->n,
             page->n == 1 ? "" : "s", APP_VERSION);
-    table(page, to);
-    commands(page, to);
+    TRY(table(page, to));
+    TRY(commands(page, to));
     TRY(charts(page, to));
     fputs("</body>\n</html>\n", to);
     return 0;

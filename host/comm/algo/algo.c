@@ -83,6 +83,7 @@ struct codec_adder algo_adder(const struct algo *algo, int group)
     return (struct codec_adder){.name = algo->name,
                                 .needs = algo->needs,
                                 .adds = algo->adds,
+                                .takes = algo->takes,
                                 .node = algo->needs & REDUCE_NODES ? group : 0,
                                 .group = group};
 }

@@ -105,6 +105,7 @@ struct algo {
     /* True if the algorithm can add by this rule in this format, whatever the overflow mode. NULL:
      * it can add whatever the codec's reduce op can. */
     bool (*adds)(const struct vec_sum *sum);
+    const char *takes; /* formats that adds() can accept, for messages */
     /* Reports -EINVAL if the algorithm cannot run. Called after the codec is settled, before any
      * work. NULL: always runs. */
     int (*check)(const struct codec *codec, int n_ranks, int group);

@@ -40,7 +40,7 @@ static size_t lay_out_stage(const struct algo_cut *ring, void *base, struct stag
     return a.used;
 }
 
-/* The longest buckets come in the first step, so later steps allocate nothing. */
+/* Grows in the first step, and later only if nc_force_fp32() makes buckets longer. */
 static int stage_room(struct master *g, size_t bytes)
 {
     if (bytes <= g->room)

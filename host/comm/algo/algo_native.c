@@ -68,16 +68,6 @@ static const struct choice *find_choice(const struct vec_sum *sum)
     return NULL;
 }
 
-static int native_check(const struct codec *codec, int n_ranks, int group)
-{
-    (void)n_ranks, (void)group;
-    if (!find_choice(codec_sum(codec)))
-        return ERR(-EINVAL,
-                   "cannot use \"native\": MPI adds only fp32 (--sum fp32), fp16, bf16 and e5m2 "
-                   "(--sum nearest), and e5m2 (--sum trunc, --overflow saturate)");
-    return 0;
-}
-
 struct layout {
     void *acc;
     uint8_t *sum; /* [in_bytes(n)] MPI's sum */
@@ -158,7 +148,7 @@ const struct algo algo_native = {
     .name = "native",
     .help = "MPI's own all-reduce: fp32, or fp16, bf16 and e5m2 rounded at every addition",
     .adds = native_adds,
-    .check = native_check,
+    .takes = "fp32, fp16, bf16 or e5m2",
     .scratch_bytes = native_scratch_bytes,
     .run = native_run,
     .by_nccl = &algo_native_nccl,

@@ -2,6 +2,7 @@
 #include "nn/data/feed.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "nn/data/dataset.h"
 #include <assert.h>
 #include <stdlib.h>
@@ -210,17 +211,12 @@ static int refuse(const char *words)
         words, DATASET_SIDE_MAX, CUTOUT);
 }
 
-static bool is(const char *part, size_t n, const char *word)
-{
-    return strlen(word) == n && !memcmp(part, word, n);
-}
-
 static int read_side(const char *part, size_t n)
 {
     static const char name[] = "cutout:";
     const size_t digits = sizeof name - 1;
     int side = 0;
-    if (is(part, n, "cutout"))
+    if (word_is(part, n, "cutout"))
         return CUTOUT;
     if (n <= digits || n > digits + 2 || memcmp(part, name, digits))
         return 0;
@@ -241,10 +237,10 @@ int augment_spec(const char *words, struct augment *out)
     }
     for (const char *part = words;; part++) {
         const size_t n = strcspn(part, "+");
-        const bool reflect = is(part, n, "crop-reflect");
-        if (!a.crop && (reflect || is(part, n, "crop")))
+        const bool reflect = word_is(part, n, "crop-reflect");
+        if (!a.crop && (reflect || word_is(part, n, "crop")))
             a.crop = BORDER, a.reflect = reflect;
-        else if (!a.flip && is(part, n, "flip"))
+        else if (!a.flip && word_is(part, n, "flip"))
             a.flip = 1;
         else if (a.cutout || !(a.cutout = read_side(part, n)))
             return refuse(words);

@@ -38,9 +38,10 @@ struct fpga_ops {
      * unknown host, a missing program, library or device). */
     int (*open)(struct fpga *card, const char *name, double timeout_s);
 
-    /* Executes ops[n] in order, within timeout_s and without other clients' operations in between.
-     * *done: number executed; less than n if the card refused the next one (not a failure). Returns
-     * 0, or a negative errno if the card is gone. */
+    /* Executes ops[n] in order, within timeout_s and without other clients' operations in between
+     * (eth://: except between requests of 28 operations). *done: number executed; less than n if
+     * the card refused the next one (not a failure). Returns 0, or a negative errno if the card is
+     * gone. */
     int (*batch)(struct fpga *card, struct fpga_op *ops, size_t n, size_t *done, double timeout_s);
 
     /* Finds the IPv4 address (127.0.0.1 is 0x7f000001) and port for frames, within timeout_s.

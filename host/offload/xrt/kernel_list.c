@@ -1,6 +1,8 @@
 /* kernel_list.c : provides hls/card/kernels.def as tables, and names for parts of a container. */
 #include "offload/xrt/kernel_list.h"
+#include "base/text.h"
 #include "offload/xrt/xclbin.h"
+#include <ctype.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -98,14 +100,13 @@ bool xclbin_uuid_read(const char *text, uint8_t uuid[XCLBIN_UUID_BYTES])
     if (strlen(text) != XCLBIN_UUID_TEXT - 1)
         return false;
     for (int i = 0, digit = 0; text[i]; i++) {
-        static const char digits[] = "0123456789abcdef0123456789ABCDEF";
         const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-        const char *at = strchr(digits, text[i]);
-        if (dash ? text[i] != '-' : !at)
+        const int value = text_hex((char)tolower((unsigned char)text[i]));
+        if (dash ? text[i] != '-' : value < 0)
             return false;
         if (dash)
             continue;
-        out[digit / 2] = (uint8_t)(out[digit / 2] << 4 | ((at - digits) & 15));
+        out[digit / 2] = (uint8_t)(out[digit / 2] << 4 | value);
         digit++;
     }
     memcpy(uuid, out, sizeof out);
