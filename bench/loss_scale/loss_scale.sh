@@ -40,7 +40,7 @@ layers)
 sweep) ;;
 *) refuse "'${1-}': must be layers, sweep or --table" ;;
 esac
-model=${2:-resnet20} seeds=${3:-1 2 3} formats=''
+model=${2:-resnet20} seeds=${3:-1 2 3} formats='' goals=''
 tsv=$tables/scale-$model.tsv
 LOGS=$B/loss_scale/$model
 case $model in
@@ -63,13 +63,13 @@ resnet8)
 resnet20-8bit)
     samples=10000 epochs=10 rate=0.1
     formats='e5m2 e4m3'
-    history=test_accuracy
+    history=test_accuracy goals='0.5 0.6 0.65'
     ;;
 charlstm)
     figure=bits figure_is='bits a character' figure_unit='' figure_times=1
     epochs=8 rate=0.2
     formats='e5m2 e4m3'
-    history=test_bits
+    history=test_bits goals='2.7 2.6 2.5'
     ;;
 *) refuse "'$model': must be resnet20, resnet56, resnet110, resnet8, resnet20-8bit or charlstm" ;;
 esac
@@ -77,9 +77,31 @@ if [ "$formats" ]; then scales=$(for format in $formats; do printf "$format %s\n
 another='SAMPLES EPOCHS RATE'
 . bench/trainings.sh
 
+# passes_of: print the passes after which each row first reached each of $goals
+passes_of() {
+    awk -F '\t' -v goals="$goals" -v names="fp32|${scales//$'\n'/|}" '
+        { runs[$1]++; n = split($5, x, ",")
+          for (g = split(goals, goal, " "); g > 0; g--)
+              for (i = 1; i <= n; i++) # bits fall, accuracies rise
+                  if (goal[g] > 1 ? x[i] + 0 <= goal[g] : x[i] + 0 >= goal[g]) { sum[$1, g] += i; reached[$1, g]++; break } }
+        END { n_goals = split(goals, goal, " ")
+              printf "\n| passes to |"
+              for (g = 1; g <= n_goals; g++) printf((goal[g] > 1 ? " %s bits |" : " %s %% |"), (goal[g] > 1 ? goal[g] : 100 * goal[g]))
+              printf "\n|---|"
+              for (g = 1; g <= n_goals; g++) printf "---|"
+              print ""
+              for (k = 1; k <= split(names, name, "|"); k++) {
+                  if (!runs[name[k]]) continue
+                  printf "| %s |", name[k]
+                  for (g = 1; g <= n_goals; g++)
+                      if (reached[name[k], g] == runs[name[k]]) printf " %.1f |", sum[name[k], g] / runs[name[k]]
+                      else printf " %d of %d |", reached[name[k], g], runs[name[k]]
+                  print "" } }' "$tsv"
+}
 table() {
     table_of scale fp32 <<<"fp32
 $scales"
+    [ -z "$goals" ] || passes_of
     [ "$model" = resnet20 ] && [ -s "$tsv" ] && command -v gnuplot >/dev/null || return 0
     mkdir -p "$B"
     FILE=$tsv gnuplot -d bench/loss_scale/loss_scale.gp >"$B/loss_scale.svg" && echo "chart $B/loss_scale.svg" >&2

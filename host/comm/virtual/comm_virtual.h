@@ -20,7 +20,8 @@ struct comm_virtual;
 /* Open a job of n_ranks >= 1 virtual ranks.
  *   below   communicator of the processes, over MPI or the caller's transport. NULL: one process.
  *           The caller keeps it, but must not use it during a run. All P processes call
- *           comm_virtual_open() with the same n_ranks >= P. Process p gets ranks [n_ranks p / P, n_ranks (p + 1) / P)
+ *           comm_virtual_open() with the same n_ranks >= P. Process p gets ranks
+ *           [n_ranks p / P, n_ranks (p + 1) / P)
  * Returns 0, or reports -EINVAL or -ENOMEM on this process. */
 int comm_virtual_open(int n_ranks, struct comm *below, struct comm_virtual **out);
 
