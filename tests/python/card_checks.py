@@ -294,8 +294,14 @@ def errors(address):
         fails(ValueError, "need 2 of equal size", job.sum, [[1.0]])
         fails(ValueError, "more than 8 bits", job.sum, [np.array([256]), np.array([1])])
         fails(TypeError, "must be floats", job.sum, [["a"], ["b"]])
-        fails(nc.CardError, "BAD_FORMAT", job.sum, [[1.0], [1.0]], 7)
-        job.close()
+        for shift in (-1, 7):
+            fails(ValueError, f"out_shift={shift}: must be 0 to 6", job.sum, [[1.0], [1.0]], shift)
+        bad = job.cut([[1.0], [1.0]])
+        for own in bad:
+            own[0].out_shift = 7
+        job.cut = lambda *_: bad
+        fails(nc.CardError, "BAD_FORMAT", job.sum, [[1.0], [1.0]])  # ends the job
+        del job.cut
         fails(nc.CardError, "the job is closed", job.sum, [[1.0], [1.0]])
         job = card.job(2, slots=1, timeout=1)
         fails(nc.CardError, "the card has those of ranks [0]", job.exchange, [job.cut([[1.0], [1.0]])[0]])
