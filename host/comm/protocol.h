@@ -8,7 +8,7 @@
 #ifndef PROTOCOL_H
 #define PROTOCOL_H
 
-#define PROTOCOL     6
-#define PROTOCOL_CRC 0x078bb9d1u
+#define PROTOCOL     7
+#define PROTOCOL_CRC 0x9ce8dda9u
 
 #endif
