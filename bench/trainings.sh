@@ -79,9 +79,9 @@ train_once() {
     fi
     [ "$accuracy" = diverged ] || bytes=$(sed -n 's/.*"kind": *"step".*"sent_bytes": *\([0-9]*\).*/\1/p' "$log.jsonl" | tail -n 1)
     for key in $keys; do
-        more+=$'\t'$(sed -n "s/.*\"kind\": *\"epoch\".*\"$key\": *\([0-9.e-]*\).*/\1/p" "$log.jsonl" | tail -n 1)
+        more+=$'\t'$(sed -n "s/.*\"kind\": *\"epoch\".*\"$key\": *\([0-9.e+-]*\).*/\1/p" "$log.jsonl" | tail -n 1)
     done
-    [ -z "$history" ] || more+=$'\t'$(sed -n "s/.*\"kind\": *\"epoch\".*\"$history\": *\([0-9.e-]*\).*/\1/p" "$log.jsonl" | paste -s -d ,)
+    [ -z "$history" ] || more+=$'\t'$(sed -n "s/.*\"kind\": *\"epoch\".*\"$history\": *\([0-9.e+-]*\).*/\1/p" "$log.jsonl" | paste -s -d ,)
     printf '%s\t%s\t%s\t%s%s\n' "$name" "$seed" "$accuracy" "${bytes:--}" "$more" | tee -a "$tsv"
     rm -f "$log.ckpt"
     [ "$seed" != "$look_at" ] || step_of "$name" "$log.stats" >>"$steps"
