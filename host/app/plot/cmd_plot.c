@@ -71,6 +71,8 @@ int cmd_plot(int argc, char **argv)
     const struct plot_kind *kind = plot_kind_of(parsed.args[0]);
     if (!kind)
         return -EINVAL;
+    if (o.out)
+        TRY(plot_check_out(o.out));
     struct plot *p = calloc(1, sizeof *p);
     if (!p)
         return ERR(-ENOMEM, "cannot plot: no memory");

@@ -160,4 +160,7 @@ int plot_svg(const struct plot *p, int number, FILE *to);
  * Reports a missing gnuplot. */
 int plot_chart(const struct plot *p, const char *title, const char *path);
 
+/* Returns 0 if a chart can have this name, or -EINVAL after reporting. */
+int plot_check_out(const char *path);
+
 #endif

@@ -171,14 +171,20 @@ static void own_title(const struct plot *p, size_t skip, char *title, size_t siz
     snprintf(title, size, skip ? "%s (%.*s)" : "%s", p->kind->title, (int)n, name);
 }
 
+int plot_check_out(const char *path)
+{
+    return form_of(path)
+               ? 0
+               : ERR(-EINVAL, "--out '%s': need a name that ends in .svg, .png, .pdf or .gp", path);
+}
+
 int plot_chart(const struct plot *p, const char *title, const char *path)
 {
     const struct form *form = form_of(path);
     char own[PLOT_NAME + 96], size[64] = "", terminal[128];
     struct plot_look look = {.title = title};
     FILE *chart = NULL;
-    if (!form)
-        return ERR(-EINVAL, "--out '%s': need a name that ends in .svg, .png, .pdf or .gp", path);
+    TRY(plot_check_out(path));
     if (!title) {
         look.skip = p->kind->bars ? 0 : shared(p);
         own_title(p, look.skip, own, sizeof own);
