@@ -7,7 +7,7 @@
  *     control_leave(peer)         the connection is closed: its jobs are stopped
  *
  * No sockets here. A stop is complete before its answer, so a batch may stop a job and start
- * another. Functions that access the card report -EIO if it does not answer. */
+ * another. Functions that access the card return -EIO as those of control_jobs.h. */
 #ifndef CONTROL_H
 #define CONTROL_H
 #include "base/text.h"

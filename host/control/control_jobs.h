@@ -9,8 +9,8 @@
  * cannot set its artificial losses. Only others' jobs restrict the peer that has the card on its
  * bus (`host`).
  *
- * Functions that access the card return 0, or -EIO without a message: the bus has failed and may
- * know the reason, or a job does not stop (CONTROL_JOBS_STUCK). */
+ * Functions that access the card return 0, or -EIO: after reporting CONTROL_JOBS_STUCK, or without
+ * a message if the bus has failed, which may know the reason. */
 #ifndef CONTROL_JOBS_H
 #define CONTROL_JOBS_H
 #include <stdbool.h>

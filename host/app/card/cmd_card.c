@@ -59,11 +59,11 @@ struct server {
     uint16_t port;
 };
 
-/* Prints the card's reason, which the control server does not know. */
+/* Prints the card's reason, if any, which the control server does not know. */
 static int card_failed(const struct server *s, int rc)
 {
     const char *why = s->nic.card.why;
-    return ERR(rc, "%s", *why ? why : CONTROL_JOBS_STUCK);
+    return *why ? ERR(rc, "%s", why) : rc;
 }
 
 static void report(void *arg, struct text *to)
