@@ -57,6 +57,9 @@ trap 'exit 143' TERM
 
 trim_torn "$tsv"
 
+# of_epochs KEY LOG: print the key's value of each epoch
+of_epochs() { sed -n "s/.*\"kind\": *\"epoch\".*\"$1\": *\([0-9.e+-]*\).*/\1/p" "$2"; }
+
 # train_once NAME SEED RANKS OPTION...: run a training unless it is in the table
 train_once() {
     local name=$1 seed=$2 ranks=$3 log accuracy='' bytes='' more='' key lock extra=()
@@ -78,10 +81,8 @@ train_once() {
         return 1
     fi
     [ "$accuracy" = diverged ] || bytes=$(sed -n 's/.*"kind": *"step".*"sent_bytes": *\([0-9]*\).*/\1/p' "$log.jsonl" | tail -n 1)
-    for key in $keys; do
-        more+=$'\t'$(sed -n "s/.*\"kind\": *\"epoch\".*\"$key\": *\([0-9.e+-]*\).*/\1/p" "$log.jsonl" | tail -n 1)
-    done
-    [ -z "$history" ] || more+=$'\t'$(sed -n "s/.*\"kind\": *\"epoch\".*\"$history\": *\([0-9.e+-]*\).*/\1/p" "$log.jsonl" | paste -s -d ,)
+    for key in $keys; do more+=$'\t'$(of_epochs "$key" "$log.jsonl" | tail -n 1); done
+    [ -z "$history" ] || more+=$'\t'$(of_epochs "$history" "$log.jsonl" | paste -s -d ,)
     printf '%s\t%s\t%s\t%s%s\n' "$name" "$seed" "$accuracy" "${bytes:--}" "$more" | tee -a "$tsv"
     rm -f "$log.ckpt"
     [ "$seed" != "$look_at" ] || step_of "$name" "$log.stats" >>"$steps"

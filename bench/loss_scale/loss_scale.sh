@@ -1,6 +1,6 @@
 #!/bin/bash
-# loss_scale.sh : measures the effect of scaling activation gradients on gradients and accuracy in
-# e5m10 on CIFAR-10.
+# loss_scale.sh : measures the effect of scaling activation gradients, in e5m10 and in 8 bits, on
+# gradients and accuracy: CIFAR-10, tiny Shakespeare.
 # usage: NARROWCAST_DATA=DIR bench/loss_scale/loss_scale.sh layers [resnet110|resnet8|resnet20]
 #        NARROWCAST_DATA=DIR bench/loss_scale/loss_scale.sh sweep [MODEL [SEEDS]]
 #        bench/loss_scale/loss_scale.sh --table [MODEL]

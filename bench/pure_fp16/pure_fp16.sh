@@ -7,8 +7,9 @@
 #   resnet20   all 50,000 images, the paper's form
 #   batches    resnet8, batch and rate doubled repeatedly, with and without LARS
 # Appends to $TABLES/pure-WHICH.tsv (bench/data); --table prints it. pure-WHICH-steps.tsv has the
-# last seed's --stats of about 16 steps per epoch (batches: of every fourth step). ROWS: only these rows ("fp32 pure,swap"). With TABLES,
-# another folder: EPOCHS, and RATE instead of 0.1 (not for batches).
+# last seed's --stats of about 16 steps per epoch (batches: of every fourth step). ROWS: only these
+# rows ("fp32 pure,swap"). With TABLES, another folder: EPOCHS, and RATE instead of 0.1 (not for
+# batches).
 set -eu
 . "$(dirname "$0")/../usage.sh"
 only=''

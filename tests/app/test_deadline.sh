@@ -1,6 +1,7 @@
 #!/bin/bash
-# test_deadline.sh : silent ranks make the others end with one line that names them, or, if all
-# answer, says so. Ranks that no rank waits for may stop for long.
+# test_deadline.sh : tests the one line that ends a job after a wait beyond the deadline. It names
+# the ranks that do not answer, or says that all answer. Ranks that no rank waits for may stop for
+# long.
 set -u
 . "$(dirname "$0")/../lib/in_folder.sh"
 log=$dir/log
