@@ -1,12 +1,14 @@
 /* measure.c : provides memory, clocks, gradients and medians to benches. */
 #include "bench/measure.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "hls/arith/philox.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 void *measure_alloc_pages(size_t bytes, bool small)
 {
@@ -33,9 +35,21 @@ double measure_cpu_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static void end_output(void)
+{
+    if (file_end_standard() < 0)
+        _exit(1);
+}
+
+void measure_check_output(void)
+{
+    atexit(end_output);
+}
+
 int measure_options(const struct opt_command *command, int argc, char **argv, void *options,
                     struct opt_parsed *parsed)
 {
+    measure_check_output();
     if (opt_parse(command, argc - 1, argv + 1, options, parsed) < 0)
         return 2;
     if (parsed->help)

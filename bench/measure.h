@@ -12,7 +12,11 @@ void *measure_alloc(size_t bytes);
 
 double measure_cpu_s(void);
 
-/* Parse main()'s arguments. Returns -1, or the exit status: 2, or 0 after printing --help. */
+/* Exit with 1, after reporting it, if standard output could not be written. Call it once, first. */
+void measure_check_output(void);
+
+/* Call measure_check_output() and parse main()'s arguments. Returns -1, or the exit status: 2, or 0
+ * after printing --help. */
 int measure_options(const struct opt_command *command, int argc, char **argv, void *options,
                     struct opt_parsed *parsed);
 

@@ -18,17 +18,22 @@ shift $(($# > 0))
 whole RANKS "$ranks" 'a number of ranks'
 whole STEPS "${STEPS:-40}" 'a number of steps'
 [ "${STEPS:-40}" -gt 5 ] || refuse "STEPS '$STEPS': must be above 5, because the first five are left out"
-equal=1
-case "${NARROWCAST_CONV-} $*" in 'first '*) ;; *cuda*) equal='' ;; esac
+# steps_of OVERLAP: print overlap, weights checksum, batch and times of each step but the first five
+steps_of() {
+    local log=$B/bench_overlap.$1.jsonl batch sum
+    batch=$(sed -n '1s/.*"batch":\([0-9]*\).*/\1/p' "$log")
+    sum=$(sed -n 's/^weights checksum //p' "$log.out")
+    sed -n "/\"kind\":\"step\"/s/.*\"samples_per_s\":\([^,]*\).*\"hidden_s\":\([^,]*\),\"exposed_s\":\([^,]*\),\"waited_s\":\([^,]*\).*/$1 $sum $batch \1 \2 \3 \4/p" "$log" |
+        tail -n +6
+}
 for overlap in off on; do
     log=$B/bench_overlap.$overlap.jsonl
     host/ranks.sh "$ranks" "$B/narrowcast" train --steps "${STEPS:-40}" --overlap $overlap "$@" --log "$log" >"$log.out" 2>"$log.err" ||
         { cat "$log.err" >&2; exit 1; }
-    batch=$(sed -n '1s/.*"batch":\([0-9]*\).*/\1/p' "$log")
-    sum=$(sed -n 's/^weights checksum //p' "$log.out")
-    sed -n "s/.*\"samples_per_s\":\([^,]*\).*\"hidden_s\":\([^,]*\),\"exposed_s\":\([^,]*\),\"waited_s\":\([^,]*\).*/$overlap $sum $batch \1 \2 \3 \4/p" "$log" |
-        tail -n +6
-done | awk -v equal="$equal" '
+done
+equal=1
+[ "${NARROWCAST_CONV-}" = first ] || ! grep -q '"used_device":"cuda"' "$log" || equal=''
+{ steps_of off && steps_of on; } | awk -v equal="$equal" '
     { n[$1]++; sum[$1] = $2; step[$1] += 1e3 * $3 / $4; hidden[$1] += 1e3 * $5; exposed[$1] += 1e3 * $6; waited[$1] += 1e3 * $7 }
     function row(o) {
         printf "%-8s %10.2f %10.2f %10.1f %10.2f   %s\n", o, step[o] / n[o], (hidden[o] + exposed[o]) / n[o],

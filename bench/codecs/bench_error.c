@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/jsonl.h"
 #include "base/progress.h"
+#include "bench/measure.h"
 #include "codec/codec.h"
 #include "dump.h"
 #include "error_orders.h"
@@ -341,6 +342,7 @@ int main(int argc, char **argv)
 {
     const char *dir = NULL;
     bool json = false, bad = false;
+    measure_check_output();
     for (int i = 1; i < argc; i++) {
         if (strncmp(argv[i], "--algo", 6) == 0 || strcmp(argv[i], "--help") == 0)
             return orders_main(argc - 1, argv + 1);

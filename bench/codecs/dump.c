@@ -13,8 +13,10 @@ static int dump_read_meta(struct dump *d)
     int n =
         fscanf(f, "ranks %d steps %" SCNu64 " first %" SCNu64, &d->n_ranks, &d->n_steps, &d->first);
     fclose(f);
-    if (n != 3 || d->n_ranks < 1 || d->n_ranks > 65536 || d->n_steps < 1)
+    if (n != 3 || d->n_ranks < 1 || d->n_ranks > 65536 || d->n_steps > UINT64_MAX - d->first)
         return ERR(-EINVAL, "cannot read \"%s\": want \"ranks P steps S first F\"", path);
+    if (d->n_steps == 0)
+        return ERR(-EINVAL, "cannot use \"%s\": no step is in it", path);
     return 0;
 }
 

@@ -297,8 +297,9 @@ int orders_main(int argc, char **argv)
         return 0;
     }
     char *algos = b.o.algo ? strdup(b.o.algo) : NULL;
-    int rc = algos ? orders_open(&b, parsed.args[0])
-                   : ERR(-EINVAL, "these options need --algo, which sets the order of additions");
+    int rc = algos && algos[strspn(algos, ",")]
+                 ? orders_open(&b, parsed.args[0])
+                 : ERR(-EINVAL, "these options need --algo, which sets the order of additions");
     if (rc == 0)
         rc = orders_each(&b, algos);
     orders_close(&b);

@@ -106,7 +106,7 @@ hidden() {
     local said
     said=$(timeout 125 bench/allreduce/bench_overlap.sh "$2" --device cuda --model resnet50 --image 224 --data synthetic:8000,1 --precision fp16 --batch $((64 * $2)))
     echo "$said"
-    figure "$1" "$(awk '$1 == "on" { share = $4 } END { print share ? share / 100 : "null" }' <<<"$said")" >>"$figures"
+    figure "$1" "$(awk '$1 == "on" { share = $4 } END { print share == "" ? "null" : share / 100 }' <<<"$said")" >>"$figures"
 }
 part_5() {
     hidden "all-reduce hidden, 2 ranks on one GPU" 2

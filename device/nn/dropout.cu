@@ -38,11 +38,11 @@ static __global__ void __launch_bounds__(CU_THREADS)
 }
 
 template <typename T>
-static int dropout(struct dev_nn *d, size_t n, float p, const uint64_t *key, uint32_t node,
+static int dropout(struct dev_nn *d, size_t n, double p, const uint64_t *key, uint32_t node,
                    const T *x, T *y)
 {
-    const uint64_t limit = (uint64_t)ceil((double)p * 0x1p32);
-    const float scale = (float)(1 / (1 - (double)p));
+    const uint64_t limit = (uint64_t)ceil(p * 0x1p32);
+    const float scale = (float)(1 / (1 - p));
     const int v = ACT_LANES(T);
     const size_t wide = (n + (size_t)v - 1) / (size_t)v;
     const cudaStream_t s = cu_stream(d->s);
@@ -55,7 +55,7 @@ static int dropout(struct dev_nn *d, size_t n, float p, const uint64_t *key, uin
 }
 
 template <typename T>
-static int dropout_of(struct dev_nn *d, size_t n, float p, const uint64_t *key, uint32_t node,
+static int dropout_of(struct dev_nn *d, size_t n, double p, const uint64_t *key, uint32_t node,
                       const void *x, void *y)
 {
     return dropout<T>(d, n, p, key, node, (const T *)x, (T *)y);
@@ -64,5 +64,5 @@ static int dropout_of(struct dev_nn *d, size_t n, float p, const uint64_t *key, 
 int nn_dropout(struct dev_nn *d, size_t n, double p, const uint64_t *key, uint32_t node,
                const void *x, void *y)
 {
-    return n == 0 ? 0 : NN_BY_TYPE(d, dropout_of, d, n, (float)p, key, node, x, y);
+    return n == 0 ? 0 : NN_BY_TYPE(d, dropout_of, d, n, p, key, node, x, y);
 }

@@ -101,8 +101,7 @@ int main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN); /* writes beyond the size limit return an error */
     app_commit = APP_COMMIT;
     int rc = run(argc, argv);
-    errno = 0;
-    if (!rc && (fflush(stdout) || ferror(stdout)))
-        rc = ERR(-EIO, "cannot write to standard output: %s", strerror(errno ? errno : EIO));
+    if (!rc)
+        rc = file_end_standard();
     return rc < 0 ? 1 : rc;
 }

@@ -229,6 +229,14 @@ void file_hold_standard(void)
             (void)open("/", O_PATH);
 }
 
+int file_end_standard(void)
+{
+    errno = 0;
+    if (fflush(stdout) || ferror(stdout))
+        return ERR(-EIO, "cannot write to standard output: %s", strerror(errno ? errno : EIO));
+    return 0;
+}
+
 enum { LINKS_MAX = 40 };
 
 static bool join(const char *folder, size_t n, const char *name, char *to)

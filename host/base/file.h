@@ -57,6 +57,8 @@ int file_lock(int fd, bool waits);
 /* Occupy closed ones of descriptors 0, 1 and 2, so that no later file or socket gets their number
  * and receives messages. Using them still fails. main() calls it first. */
 void file_hold_standard(void);
+/* Flush standard output. Reports -EIO if a write to it has failed. */
+int file_end_standard(void);
 
 /* Return true if both names are one file, which may not exist yet. False for devices and pipes of
  * /dev, which may be shared. */

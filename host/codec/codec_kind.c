@@ -39,6 +39,12 @@ struct codec_piece codec_piece_at(const struct codec_call *call, size_t at, size
         .layer = l, .at = from, .n = own > from ? own - from : 0, .padded = to - from};
 }
 
+bool codec_always(const struct codec *c)
+{
+    (void)c;
+    return true;
+}
+
 size_t codec_no_bytes(const struct reduce_op *f, size_t n)
 {
     (void)f, (void)n;

@@ -118,6 +118,9 @@ struct codec_piece {
 enum { CODEC_PIECES = 256 }; /* passed to a backend at once: one launch on a GPU */
 struct codec_piece codec_piece_at(const struct codec_call *call, size_t at, size_t end);
 
+/* gives_sums of kinds that need no check: true */
+bool codec_always(const struct codec *c);
+
 /* acc_bytes and wide_bytes of kinds that add only with sum(): 0 */
 size_t codec_no_bytes(const struct reduce_op *f, size_t n);
 

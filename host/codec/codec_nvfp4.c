@@ -166,12 +166,6 @@ static const struct reduce_op_kind nvfp4_reduce_op = {
     .sum = sum, /* enough if all parts meet in one place */
 };
 
-static bool gives_sums(const struct codec *c)
-{
-    (void)c;
-    return true;
-}
-
 const struct codec_kind codec_nvfp4 = {
     .name = "nvfp4",
     .help = "nvfp4: 4-bit floats (e2m1) with an e4m3 scale for each 16 elements of a rank and a "
@@ -188,6 +182,6 @@ const struct codec_kind codec_nvfp4 = {
     .absmax = codec_absmax_x,
     .encode = encode,
     .decode = decode,
-    .gives_sums = gives_sums,
+    .gives_sums = codec_always,
     .op = &nvfp4_reduce_op,
 };

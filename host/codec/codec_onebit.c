@@ -223,12 +223,6 @@ static const struct reduce_op_kind onebit_reduce_op = {
     .sum = sum, /* enough if all parts meet in one place */
 };
 
-static bool gives_sums(const struct codec *c)
-{
-    (void)c;
-    return true;
-}
-
 const struct codec_kind codec_onebit = {
     .name = "onebit",
     .help = "onebit[:D|column][,residual=both|own|none]: sends a sign per element and two means "
@@ -244,7 +238,7 @@ const struct codec_kind codec_onebit = {
     .encode = encode,
     .scan_encode = scan_encode,
     .decode = decode,
-    .gives_sums = gives_sums,
+    .gives_sums = codec_always,
     .op = &onebit_reduce_op,
     .values = true,
 };

@@ -186,12 +186,6 @@ static const struct reduce_op_kind qsgd_reduce_op = {
     .sum = sum, /* enough if all parts meet in one place */
 };
 
-static bool gives_sums(const struct codec *c)
-{
-    (void)c;
-    return true;
-}
-
 const struct codec_kind codec_qsgd = {
     .name = "qsgd",
     .help =
@@ -207,7 +201,7 @@ const struct codec_kind codec_qsgd = {
     .encode = scan_encode,
     .scan_encode = scan_encode,
     .decode = decode,
-    .gives_sums = gives_sums,
+    .gives_sums = codec_always,
     .op = &qsgd_reduce_op,
     .values = true,
 };

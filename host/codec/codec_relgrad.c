@@ -51,7 +51,6 @@ static int relgrad_parse(const struct codec_spec *spec, const char *rest, struct
     others.sum = NULL;
     TRY(codec_no_format(&others, "relgrad"));
     TRY(read_sum(spec->sum, &m));
-    m.quantile.eps = 1e-5;
     for (size_t n; rest; rest = rest[n] ? rest + n + 1 : NULL) {
         n = strcspn(rest, ",");
         if (read_word(rest, n, &m.quantile, &weights) <= 0)
@@ -60,7 +59,11 @@ static int relgrad_parse(const struct codec_spec *spec, const char *rest, struct
                        "of=weights or of=gradient",
                        spec->codec, quantile_ranges);
     }
-    m.quantile.eps = weights ? m.quantile.eps : 0;
+    if (!weights && m.quantile.eps > 0)
+        return ERR(-EINVAL, "bad --codec \"%s\": eps=X has no effect with of=gradient",
+                   spec->codec);
+    if (weights && m.quantile.eps == 0)
+        m.quantile.eps = 1e-5;
     minifloat_set(c, &m);
     return 0;
 }

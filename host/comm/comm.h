@@ -16,8 +16,8 @@
 struct comm;
 
 /* Join the job of all processes and initialize MPI if necessary. deadline_s: the most that a
- * wait may take, > 0. Returns 0, or reports -EINVAL (bad deadline, on all ranks), -ENOMEM or -EIO
- * (MPI failed). */
+ * wait may take, > 0. Returns 0, or reports -EINVAL (bad deadline, on all ranks), -ENOMEM, -EPROTO
+ * (a rank has another version of narrowcast), -EIO (MPI failed) or an error of comm_begin(). */
 int comm_open(double deadline_s, struct comm **out);
 
 enum comm_level {
@@ -28,7 +28,8 @@ enum comm_level {
 
 /* Initialize MPI for one thread at a time, or for several at once if `many`. If MPI is initialized
  * already, its thread level stays. Several threads may call it at once. Returns the level, or
- * reports -EINVAL (MPI has been finalized), -ENOTSUP, -EPERM (forked child) or -EIO. */
+ * reports -EINVAL (MPI has been finalized), -EPERM (forked child), -EIO, or -ENOENT, -ELIBACC or
+ * -ELIBBAD (no MPI library). */
 int comm_begin(bool many);
 
 /* Return 0 if this thread may call functions of a job, or report -EPERM (COMM_MAIN, not the main

@@ -212,6 +212,10 @@ void bucket_encoded(const struct bucket_flow *b, const uint8_t *codes);
 /* Call it when the whole sum of a bucket is in r->result. */
 void bucket_summed(struct bucket_flow *b);
 
+/* Decode a whole bucket. bucket_summed() does so for batching backends; others decode range by
+ * range. */
+void bucket_decode(struct bucket_flow *b);
+
 /* Bucket i of the plan in use, with the reducer's algorithm. */
 int reducer_bucket_mpi(const struct reducing *s, int i);
 
@@ -223,10 +227,6 @@ int reducer_step_card_path(const struct reducing *s, bool *finite);
 
 /* In 64-bit words. */
 size_t reducer_vote_words(int n_buckets);
-
-/* Decode a whole bucket. bucket_summed() does so for batching backends; others decode range by
- * range. */
-void bucket_decode(struct bucket_flow *b);
 
 /* ---- reducer_short.c ---- */
 

@@ -173,6 +173,8 @@ grep -q '^latency  *70\(.[0-4]\)* us' out || fail "latency: $(head -n 3 out)"
 predict --ranks 4 --size 4M --rates made --rates-cores 2 --algo offload --card-rate measured --format e5m2 --link 2.5G >card || fail failed
 grep -q '^card  *e5m2: 0.25 GB/s from all ranks, an answer in 1[34][0-9]\(.[0-9]\)* us' card || fail "card: $(head -n 6 card)"
 grep -q '^messages  *ring e5m2: 3 GB/s by a core; 0.4 of the overlap' out || fail "port: $(head -n 6 out)"
+predict --ranks 4 --size 4M --rates made --rates-cores 2 --algo ring --format e5m2 --link 2.5G --unhidden 0.3 >out || fail failed
+grep -q '^messages  *ring e5m2: 3 GB/s by a core; 0.3 of the overlap' out || fail "--unhidden: $(head -n 6 out)"
 
 cp rates made
 for made in 1M,e5m2,3G 16M,e5m2,1G 4M,e4m3,8G; do
@@ -311,6 +313,8 @@ echo '{"kind":"allreduce","algo":"ring","type":"e5m2","ranks":2,"size":1048576,"
 predict --ranks 1 --size 64k --link 1G --algo ring --format e5m2 --rates only_times >out || fail "one rank"
 grep -q "take no time: 'only_times' has no rows of them" out || fail "does not say that casts are left out: $(cat out)"
 [ "$(tail -n 1 out | xargs)" = "1 0 0 ring - -" ] || fail "one rank, to which nothing compares: $(tail -n 1 out)"
+predict --ranks 2 --size 64k --link 1G --algo ring --format e5m2 --rates only_times --cast-rate 1G >out || fail "casts as given"
+grep -q "take no time: 'only_times' has no rows of them; casts: as given" out || fail "--cast-rate: $(cat out)"
 refused "--overlap 0.5 is a share of --compute" predict --overlap 0.5
 refused 'give only one' predict --size 1M --layers layers
 refused 'give only one' predict --network resnet8 --size 1M

@@ -74,8 +74,13 @@ static void check_refusals(void)
     char path[300];
     dump_refusal("--jsn", "usage: bench_error DIR [--json]");
     dump_refusal("another", "usage: bench_error DIR [--json]");
+    dump_refusal("2>&1 >/dev/full #", "cannot write to standard output: No space left on device");
     dump_text("meta.txt", "ranks 0 steps 3 first 7\n");
     dump_refusal("", "meta.txt\": want \"ranks P steps S first F\"");
+    dump_text("meta.txt", "ranks 4 steps 18446744073709551615 first 7\n");
+    dump_refusal("", "meta.txt\": want \"ranks P steps S first F\"");
+    dump_text("meta.txt", "ranks 4 steps 0 first 7\n");
+    dump_refusal("", "meta.txt\": no step is in it");
     dump_text("meta.txt", "ranks 4 steps 4 first 7\n");
     dump_refusal("", "step000010.rank0.f32'");
     write_dump(0, 0);

@@ -77,6 +77,9 @@ static void check_tables(void)
               strstr(dump_out, "group-scatter:4 of 8 ranks") && strstr(dump_out, "\nconv.bias ") &&
               strstr(dump_out, "\nall ") && !strstr(dump_out, "conv.weight"),
           "%s", dump_out);
+    dump_refusal("--algo ,", "these options need --algo");
+    dump_refusal("--algo ring --sum nearest 2>&1 >/dev/full #",
+                 "cannot write to standard output: No space left on device");
     dump_refusal("--algo ring --layer conv", "no layer \"conv\" in");
     dump_refusal("--algo native --sum nearest", "cannot run \"native\" with virtual ranks");
     dump_refusal("--algo ring --sum exact", "cannot add by --sum exact with algorithm \"ring\"");

@@ -245,6 +245,7 @@ static const struct refusal {
     {{.codec = "relgrad:eps=0"}, .says = "relgrad: may be followed by eps=X, 1e-30 to 1e30, q=X"},
     {{.codec = "relgrad:eps=nan"}, .says = "bad --codec \"relgrad:eps=nan\""},
     {{.codec = "relgrad:of=weight"}, .says = "of=weights or of=gradient"},
+    {{.codec = "relgrad:eps=1e-3,of=gradient"}, .says = "eps=X has no effect with of=gradient"},
     {{.codec = "relgrad:eps=1e-3,"}, .says = "bad --codec \"relgrad:eps=1e-3,\""},
     {{.codec = "relgrad:"}, .says = "bad --codec \"relgrad:\": relgrad: may be followed by"},
     {{.codec = "relgrad", .sum = "kahan"},

@@ -101,7 +101,7 @@ static void check_words(void)
         {"onebit:column,residual=own", "onebit:column,residual=own"},
         {"onebit:residual=none,512", "onebit:512,residual=none"},
         {"relgrad", "relgrad:eps=1e-05,q=0.95,every=100,samples=1024,of=weights, trunc sums"},
-        {"relgrad:of=gradient,q=0.1,eps=1e-3",
+        {"relgrad:of=gradient,q=0.1",
          "relgrad:q=0.1,every=100,samples=1024,of=gradient, trunc sums"},
         {"relgrad:samples=1,every=1e9,eps=0.001,q=0.9999999999999999",
          "relgrad:eps=0.001,q=0.9999999999999999,every=1000000000,samples=1,of=weights, trunc "

@@ -12,9 +12,9 @@ said=$(grep -oE '^\*\*R[0-9]+\.' FORMAT.md | tr -dc 'R0-9\n')
 [ "$said" = "$(seq -f 'R%g' 1 "$(wc -l <<<"$said")")" ] || say "the rules of FORMAT.md are not R1, R2, ...: $(tr '\n' ' ' <<<"$said")"
 diff <(sed -n '/^| rule | vectors |$/,$p' FORMAT.md) <(./rules.sh table) || say 'the table of FORMAT.md is another one: run tests/conformance/rules.sh'
 diff <(echo "$said") <(./rules.sh table | sed -n 's/^| \(R[0-9]*\) .*/\1/p') || say 'a rule without a vector, or a vector without a rule'
-# a rule ends before the next one or a heading; its example is a line that begins with "Example" or
-# a block of code
-awk '/^\*\*R[0-9]+\./ { check(); rule = $1; has = 0 } /^#/ { check(); rule = "" } /Example|^```|^\| / { has = 1 }
+# a rule ends before the next one or a heading; its example has the word "Example", or is a block
+# of code
+awk '/^\*\*R[0-9]+\./ { check(); rule = $1; has = 0 } /^#/ { check(); rule = "" } /Example|^```/ { has = 1 }
     function check() { if (rule && !has) print "no example: " rule }
     END { check() }' FORMAT.md | grep . && bad=1
 twice=$(sed 's/^{"id":"\([^"]*\)".*/\1/' vectors/*.jsonl | sort | uniq -d)

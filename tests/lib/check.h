@@ -22,6 +22,12 @@ static int check_bad;
         exit(77);           \
     } while (0)
 
+/* The larger number; unlike fmax(), nan if one of them is. */
+static inline double check_max(double a, double b)
+{
+    return b > a || b != b ? b : a;
+}
+
 #define DONE()                                                \
     do {                                                      \
         if (check_bad)                                        \

@@ -139,9 +139,7 @@ static void fuzz_checkpoint(const uint8_t *data, size_t n)
     fuzz_put("checkpoint", file, n + 4);
     struct checkpoint_plan plan = fuzz_plan;
     const int rc = checkpoint_in_open(&in, "checkpoint", &fuzz_plan, plan.run);
-    if (!rc && file[8] < 5) { /* would be written with layers, and perhaps a run id */
-        file_in_close(&in);
-    } else if (!rc) {
+    if (!rc) {
         uint8_t sections[FUZZ_SECTIONS_BYTES];
         size_t got;
         MUST(!checkpoint_in_get(&in, sections, sizeof sections));

@@ -241,7 +241,7 @@ static inline void shard_check_gather(const struct shard_ranks *s, const char *g
         else
             CHECK(nc_all_gather(nc, shard, list, &report) == 0, "%s", nc_last_error(nc));
         for (int i = 0; i < N_ALL; i++)
-            worst = fmax(worst, fabs((double)weights[i] - (double)shard_weight(i, step)));
+            worst = check_max(worst, fabs((double)weights[i] - (double)shard_weight(i, step)));
         CHECK(worst <= shard_bound(gather, step), "%s, step %d: off by %g",
               gather ? gather : "fp32", step, worst);
         memcpy(others, weights, sizeof others);

@@ -17,17 +17,5 @@ at_layers() {
     list=$((40 + $(word "$1" 12) + 32 * $(word "$1" 20)))
     echo $list $((list + 4 + 64 * $(word "$1" $list)))
 }
-# older VERSION CHECKPOINT: prints it as an older version wrote it, without its CRC. Version 4 has no
-# list of layers, version 3 no id either
-older() {
-    # shellcheck disable=SC2046 # two numbers
-    set -- "$1" "$2" $(at_layers "$2")
-    part "$2" 0 8
-    # shellcheck disable=SC2059 # an octal number
-    printf "\\$1"
-    if [ "$1" = 3 ]; then part "$2" 9 24 && part "$2" 40 "$3"; else part "$2" 9 "$3"; fi
-    part "$2" "$4" $(($(wc -c <"$2") - 4))
-}
-
 # timeless LOG: its steps and epochs
 timeless() { grep -E '"kind":"(step|epoch)"' "$1" | sed -E 's/,"([a-z_]*_s|offload|redone|sent_bytes|train_bytes|samples_per_s|peak_rss_bytes)":[^,}]*//g'; }

@@ -228,7 +228,7 @@ static void test_scaled(struct dataset *d, int side)
                     }
                     const double got =
                         (double)y[(size_t)i * n_to + (size_t)((row * side + col) * c + k)];
-                    worst = fmax(worst, fabs(got - want));
+                    worst = check_max(worst, fabs(got - want));
                 }
     /* values up to 4; three sums of two products; rounded weights */
     CHECK(worst <= 16 * 4 * 0x1p-24, "%dx%d to %d: off by %.3g", h, w, side, worst);

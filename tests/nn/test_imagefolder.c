@@ -241,7 +241,7 @@ static void check_resize(void)
                 x[i] = (uint8_t)((unsigned)i * 2654435761u >> 23);
             CHECK(picture_resize(&p, &cases[k], out) == 0, "case %zu", k);
             for (int i = 0; i < IMAGE; i++)
-                most = fmax(
+                most = check_max(
                     most, fabs(out[i] - scaled(&p, &cases[k], i / 3 / SIDE, i / 3 % SIDE, i % 3)));
             /* two roundings to bytes: 0.5 each */
             CHECK(most <= 1.001 && (k != 4 || most == 0), "case %zu, %d channels: off by %g", k, c,
@@ -292,9 +292,9 @@ static void check_test_view(void)
           "view");
     double most = 0;
     for (int i = 0; i < IMAGE; i++)
-        most = fmax(most,
-                    fabs((double)x[i] - (square[i] / 255. - (double[]){.485, .456, .406}[i % 3]) /
-                                            (double[]){.229, .224, .225}[i % 3]));
+        most = check_max(
+            most, fabs((double)x[i] - (square[i] / 255. - (double[]){.485, .456, .406}[i % 3]) /
+                                          (double[]){.229, .224, .225}[i % 3]));
     CHECK(most < 4 / 255. / .224, "the middle of the first picture is off by %g", most);
     CHECK(dataset_failed(d) == 0, "failed");
     dataset_close(d);

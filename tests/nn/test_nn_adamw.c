@@ -91,12 +91,12 @@ static void check_double(const struct optim_options *o)
         optim_step(s.optim, s.w, s.g, lr);
         slow_step(o, step + 1, w, s.g, m, v, lr);
         for (size_t i = 0; i < N; i++)
-            worst = fmax(worst, fabs((double)s.w[i] - w[i]));
+            worst = check_max(worst, fabs((double)s.w[i] - w[i]));
     }
     for (size_t i = 0; i < N; i++)
-        worst_state =
-            fmax(worst_state, fmax(fabs((double)optim_state(s.optim, 0)[i] - m[i]),
-                                   fabs((double)optim_state(s.optim, 1)[i] - sqrt(v[i]))));
+        worst_state = check_max(worst_state,
+                                check_max(fabs((double)optim_state(s.optim, 0)[i] - m[i]),
+                                          fabs((double)optim_state(s.optim, 1)[i] - sqrt(v[i]))));
     /* A step rounds w (at most 2) once and an update (0.1 * at most 3.2) some 10 times. */
     CHECK(worst < STEPS * 4e-7, "beta1 %g decay %g: weights off by %g", o->beta1, o->weight_decay,
           worst);

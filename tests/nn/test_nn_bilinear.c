@@ -28,14 +28,6 @@ static void check_shares(int n_from, int n_to)
     }
 }
 
-static void check_near(const char *what, const real *x, const double *want, size_t n, double bound)
-{
-    double worst = 0;
-    for (size_t i = 0; i < n; i++)
-        worst = fmax(worst, fabs((double)x[i] - want[i]));
-    CHECK(worst <= bound, "%s: off by %.3g, allowed %.3g", what, worst, bound);
-}
-
 /* Weights add up to 1 in a pixel of y, and in one of dx to n_y / n_x, 4 times that at corners. */
 static void check_bilinear(void *ctx, struct nn_shape in, struct nn_shape out, int batch)
 {

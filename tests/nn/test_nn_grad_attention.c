@@ -65,7 +65,7 @@ static void check_equations(struct layer *l)
                 by_equations(&f, h, t, l->vars[0].v + (size_t)b * (size_t)(f.steps * 3 * all), y);
                 for (int i = 0; i < f.wide; i++) {
                     const size_t at = (size_t)((b * f.steps + t) * all + h * f.wide + i);
-                    worst = fmax(worst, fabs(l->y[at] - y[i]));
+                    worst = check_max(worst, fabs(l->y[at] - y[i]));
                 }
             }
     CHECK(worst < 1e-12, "%s: y is off by %g", l->name, worst);

@@ -19,16 +19,6 @@ static double *zeros(size_t n)
     return x;
 }
 
-static void check_near(const char *what, const real *x, const double *want, size_t n, double bound)
-{
-    double worst = 0;
-    for (size_t i = 0; i < n; i++)
-        worst = fmax(worst, fabs((double)x[i] - want[i]));
-    CHECK(worst <= bound, "%s: off by %.3g, allowed %.3g", what, worst, bound);
-    for (size_t i = 0; i < n; i++)
-        CHECK(x[i] == x[i], "%s: element %zu is nan", what, i);
-}
-
 struct conv {
     struct nn_window g;
     int batch;

@@ -68,7 +68,7 @@ static void check_optim(const char *name, struct optim_options o)
         optim_step(optim, w, g, 0.1 / (1 + step));
         slow_step(&o, slow_w, slow_g, slow_v, 0.1 / (1 + step));
         for (size_t i = 0; i < N; i++)
-            worst = fmax(worst, fabs((double)w[i] - slow_w[i]));
+            worst = check_max(worst, fabs((double)w[i] - slow_w[i]));
     }
     const real *v = optim_update(optim);
     CHECK(optim_n_states(optim) == 1 && v == optim_state(optim, 0), "%s: velocities", name);

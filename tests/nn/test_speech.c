@@ -70,7 +70,7 @@ static void check_features(const struct dataset *d)
                 const double want =
                     t < frames ? (from[at * MELBANK_BANDS + b] - mean[b]) / deviation[b] : 0;
                 const double got = (double)x[(which * A + t) * N + i];
-                worst = fmax(worst, fabs(got - want));
+                worst = check_max(worst, fabs(got - want));
                 CHECK(fabs(got - want) <= 1e-4, "utterance %d frame %d feature %d: %g, not %g",
                       which, t, i, got, want);
             }

@@ -136,4 +136,13 @@ silent() {
 }
 if command -v pgrep >/dev/null; then silent; else echo "skip: no pgrep: no rank falls silent"; fi
 [ $bad -eq 0 ] || tail -n 5 stderr >&2
+# bench_overlap.sh: means of the steps after the fifth, and of no other row of the log
+mkdir build
+ln -s "$n" build/narrowcast
+B=$PWD/build STEPS=8 "$here/../bench/allreduce/bench_overlap.sh" 2 --model mlp --data synthetic:240,3 --batch 24 >out 2>>stderr || fail "bench_overlap.sh: $(cat out)"
+for overlap in off on; do
+    mean=$(sed -n 's/.*"kind":"step","step":[6-8],.*"hidden_s":\([^,]*\),"exposed_s":\([^,]*\),"waited_s":\([^,]*\).*/\1 \2 \3/p' build/bench_overlap.$overlap.jsonl |
+        awk '{ reduce += $1 + $2; waited += $3 } END { if (NR == 3) printf "%.2f %.2f", 1e3 * reduce / 3, 1e3 * waited / 3 }')
+    [ "$mean" = "$(awk -v row=$overlap '$1 == row { print $3, $5 }' out)" ] || fail "bench_overlap.sh, $overlap: not $mean: $(cat out)"
+done
 exit $bad

@@ -18,6 +18,7 @@ static uint64_t differing(const struct vec_cast *cast, int shift, uint32_t high,
     for (uint32_t k = 0; k < (all ? 1U << 16 : N_LOWS); k++) {
         const uint32_t bits = word | (all ? k : lows[k]);
         const bool odd = (uint32_t)packed_word(bits) << 16 != word;
+        n += packed_word(bits) != (uint16_t)(high | ((bits & 0xffff) != 0));
         n += mf_enc(cast->fmt, bits, shift, cast->round, cast->overflow, 0) != codes[odd];
     }
     return n;

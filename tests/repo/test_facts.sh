@@ -32,7 +32,7 @@ grep -q "DEV_VERSION = $interface }" device/run/dev.h || { echo "device/run/dev.
 says_text() { tr '\n' ' ' <"$1" | grep -qF -- "$2" || { echo "$1: does not say '$2'" && bad=1; }; }
 
 # settings FILE SECTION: items and rows with 4 bits must name the result format, those with a card
-# its port's speed
+# its port's speed; for a row, also its table's heading may
 settings() {
     awk -v section="$2" '
         function judge() {
@@ -40,10 +40,12 @@ settings() {
             if (item ~ /through (a|the) (simulated )?card/ && item !~ /port has no limit|not rate-limited/) { print "no speed of the port of the card: " substr(item, 1, 90); bad = 1 }
             item = ""
         }
-        /^#/ { judge(); on = index($0, section) > 0 }
-        /^- |^$/ { judge() }
-        on { item = item " " $0 }
-        END { judge(); exit bad }' "$1" || { echo "$1: $2: figures without their setting" && bad=1; }
+        /^#/ { judge(); on = index($0, section) > 0; found = found || on }
+        /^- |^$|^\|/ { judge() }
+        !/^\|/ { heading = "" }
+        on { item = item " " heading " " $0 }
+        /^\|/ && !heading { heading = $0 }
+        END { judge(); if (!found) print "no such section"; exit bad || !found }' "$1" || { echo "$1: $2: figures without their setting" && bad=1; }
 }
 settings README.md 'Savings'
 settings bench/README.md 'In short'

@@ -56,8 +56,8 @@ int main(void)
         pair_register(job);
         chunk_of(calm, round, RANKS - 1);
         chunk_of(job, 0, RANKS);
-        for (uint32_t slot = 0; slot < SLOTS;
-             slot++) /* RTL only: the C model cannot stop between beats */
+        /* RTL only: the C model cannot stop between beats */
+        for (uint32_t slot = 0; slot < SLOTS; slot++)
             for (uint32_t rank = 0; rank < RANKS; rank++) {
                 size_t n = contribution(job, rank, slot, 1);
                 if (frame_queue_put(&rtl.in, from(job, rank, n), frame))

@@ -336,9 +336,10 @@ static void say_messages(const struct predict *p, const char *algo, const char *
         printf("messages       %s %s: ", algo, type);
         say_speeds(&m.port_s);
         printf(" by a core; ");
-        for (int i = 0; i < m.unhidden.n; i++)
-            printf("%s%.2g", i ? ", " : "", p->unhidden >= 0 ? p->unhidden : m.unhidden.at[i]);
-        printf("%s of the overlap of network and CPU is not hidden\n", m.unhidden.n ? "" : "0");
+        const struct cost_curve unhidden = p->unhidden >= 0 ? cost_flat(p->unhidden) : m.unhidden;
+        for (int i = 0; i < unhidden.n; i++)
+            printf("%s%.2g", i ? ", " : "", unhidden.at[i]);
+        printf("%s of the overlap of network and CPU is not hidden\n", unhidden.n ? "" : "0");
     }
 }
 
@@ -368,13 +369,15 @@ void predict_say_rates(const struct predict *p)
 {
     const struct predict_rates *r = &p->rates;
     printf("latency        %.4g us\n", 1e6 * p->cluster.latency_s);
-    if (p->cast_bytes_s > 0 && p->add_bytes_s > 0)
+    const bool casts = p->cast_bytes_s > 0, sums = p->add_bytes_s > 0;
+    const char *given = casts ? "; casts: as given" : sums ? "; sums: as given" : "";
+    if (casts && sums)
         printf("casts, sums    as given\n");
     else if (r->n_rows == 0)
-        printf("casts, sums    take no time: '%s' has no rows of them\n", p->o->rates);
+        printf("casts, sums    take no time: '%s' has no rows of them%s\n", p->o->rates, given);
     else
-        printf("casts, sums    %s, GB/s by a core\n",
-               p->o->rates ? p->o->rates : "measured on this machine");
+        printf("casts, sums    %s, GB/s by a core%s\n",
+               p->o->rates ? p->o->rates : "measured on this machine", given);
     for (int i = 0; i < r->n_rows && !p->o->rates; i++) {
         char name[PREDICT_WORD];
         printf("               %s: %.3g\n", predict_row_name(&r->rows[i], name),

@@ -13,7 +13,7 @@
 #include <zlib.h>
 
 static const char magic[8] = "nc-ckpt\n";
-enum { VERSION = 5, VERSION_WITHOUT_LAYERS = 4, VERSION_WITHOUT_RUN = 3 };
+enum { VERSION = 5 };
 enum { CRC_BLOCK = 1 << 16, LAYERS_MAX = 1 << 16, TEXT_MAX = 1 << 16 };
 
 struct checkpoint_head {
@@ -75,8 +75,7 @@ bool checkpoint_is_of(const char *path, const char run[CHECKPOINT_RUN_BYTES])
     char id[CHECKPOINT_RUN_BYTES];
     FILE *f = fopen(path, "rb");
     const bool is = f && fread(&head, sizeof head, 1, f) == 1 && fread(id, sizeof id, 1, f) == 1 &&
-                    !memcmp(head.magic, magic, sizeof magic) &&
-                    (head.version == VERSION || head.version == VERSION_WITHOUT_LAYERS) &&
+                    !memcmp(head.magic, magic, sizeof magic) && head.version == VERSION &&
                     !memcmp(id, run, sizeof id);
     if (f)
         fclose(f);
@@ -215,11 +214,8 @@ static uint64_t bytes_of_sections(const struct checkpoint_plan *plan)
 }
 
 /* The caller frees *layers, also after a failure. */
-static int get_layers(struct file_in *in, uint32_t version, struct checkpoint_layer **layers,
-                      uint32_t *n)
+static int get_layers(struct file_in *in, struct checkpoint_layer **layers, uint32_t *n)
 {
-    if (version != VERSION)
-        return 0;
     TRY(checkpoint_in_get(in, n, sizeof *n));
     if (*n > LAYERS_MAX)
         return damaged(in, "it has too many layers");
@@ -227,27 +223,24 @@ static int get_layers(struct file_in *in, uint32_t version, struct checkpoint_la
     return *layers ? checkpoint_in_get(in, *layers, *n * sizeof **layers) : -ENOMEM;
 }
 
-static int check_layers(struct file_in *in, const struct checkpoint_plan *plan, uint32_t version)
+static int check_layers(struct file_in *in, const struct checkpoint_plan *plan)
 {
     struct checkpoint_layer *theirs = NULL;
     uint32_t n = 0;
-    int rc = get_layers(in, version, &theirs, &n);
-    if (rc == 0 && version == VERSION &&
-        (n != plan->n_layers || memcmp(theirs, plan->layers, n * sizeof *theirs)))
+    int rc = get_layers(in, &theirs, &n);
+    if (rc == 0 && (n != plan->n_layers || memcmp(theirs, plan->layers, n * sizeof *theirs)))
         rc = damaged(in, "its layers differ from those of this run");
     free(theirs);
     return rc;
 }
 
-static int get_run(struct file_in *in, uint32_t version, char run[CHECKPOINT_RUN_BYTES])
+static int get_run(struct file_in *in, char run[CHECKPOINT_RUN_BYTES])
 {
-    static const char none[CHECKPOINT_RUN_BYTES];
-    char id[sizeof none + 1] = "";
-    if (version != VERSION_WITHOUT_RUN)
-        TRY(checkpoint_in_get(in, id, sizeof none));
-    if (memcmp(id, none, sizeof none) && strspn(id, "0123456789abcdef") != sizeof none)
+    char id[CHECKPOINT_RUN_BYTES + 1] = "";
+    TRY(checkpoint_in_get(in, id, CHECKPOINT_RUN_BYTES));
+    if (strspn(id, "0123456789abcdef") != CHECKPOINT_RUN_BYTES)
         return damaged(in, "its run id is not 16 hex digits");
-    memcpy(run, id, sizeof none);
+    memcpy(run, id, CHECKPOINT_RUN_BYTES);
     return 0;
 }
 
@@ -257,11 +250,10 @@ static int get_head(struct file_in *in, struct checkpoint_head *head, uint64_t *
 {
     TRY(check_crc(in, bytes));
     TRY(checkpoint_in_get(in, head, sizeof *head));
-    if (head->version < VERSION_WITHOUT_RUN || head->version > VERSION)
-        return ERR(-EINVAL,
-                   "cannot use '%s': it has version %" PRIu32 ", this program reads %d to %d",
-                   in->path, head->version, VERSION_WITHOUT_RUN, VERSION);
-    return get_run(in, head->version, run);
+    if (head->version != VERSION)
+        return ERR(-EINVAL, "cannot use '%s': it has version %" PRIu32 ", this program reads %d",
+                   in->path, head->version, VERSION);
+    return get_run(in, run);
 }
 
 static int check_all(struct file_in *in, const struct checkpoint_plan *plan,
@@ -276,7 +268,7 @@ static int check_all(struct file_in *in, const struct checkpoint_plan *plan,
                    "cannot resume '%s': it was made by %" PRIu32 " ranks, this run has %" PRIu32,
                    in->path, head.n_ranks, plan->n_ranks);
     TRY(check_sections(in, plan, head.n_entries));
-    TRY(check_layers(in, plan, head.version));
+    TRY(check_layers(in, plan));
     if (in->at + bytes_of_sections(plan) + sizeof(uint32_t) != bytes)
         return damaged(in, "its length differs from that of its sections");
     return 0;
@@ -349,14 +341,9 @@ static int read_weights(struct file_in *in, struct checkpoint_weights *out)
     char run[CHECKPOINT_RUN_BYTES];
     uint64_t file_bytes, before = 0, bytes = 0;
     TRY(get_head(in, &head, &file_bytes, run));
-    if (head.version != VERSION)
-        return ERR(-EINVAL,
-                   "cannot use '%s': it has version %" PRIu32
-                   ", whose layers have no names; resume it once to write version %d",
-                   in->path, head.version, VERSION);
     TRY(skip(in, head.text_bytes));
     TRY(find_weights(in, head.n_entries, file_bytes, &before, &bytes));
-    TRY(get_layers(in, head.version, &out->layers, &out->n_layers));
+    TRY(get_layers(in, &out->layers, &out->n_layers));
     TRY(check_parts(in, out, bytes / sizeof *out->values));
     TRY(skip(in, before));
     out->values = buf_alloc(bytes);

@@ -34,7 +34,7 @@ struct checkpoint_layer {
 
 /* Resuming needs the same contents, except for the id. */
 struct checkpoint_plan {
-    char run[CHECKPOINT_RUN_BYTES]; /* hex digits without a terminating zero; all zeros: unknown */
+    char run[CHECKPOINT_RUN_BYTES]; /* hex digits without a terminating zero */
     const char *text;
     uint32_t n_ranks, n_entries;
     struct checkpoint_entry entries[CHECKPOINT_ENTRIES_MAX];
@@ -56,21 +56,19 @@ int checkpoint_out_commit(struct checkpoint_out *out);
 void checkpoint_out_discard(struct checkpoint_out *out); /* also after commit, or if zeroed */
 
 /* Read a checkpoint: open, which checks the file against the plan, then get the parts in its order.
- * run: set to the writing run's id; zeros for version 3, which has none. Versions 3 and 4 have no
- * layers. */
+ * run: set to the writing run's id. */
 int checkpoint_in_open(struct file_in *in, const char *path, const struct checkpoint_plan *plan,
                        char run[CHECKPOINT_RUN_BYTES]);
 /* True if the file's head says that it is a checkpoint of this run. Reports nothing. */
 bool checkpoint_is_of(const char *path, const char run[CHECKPOINT_RUN_BYTES]);
 int checkpoint_in_get(struct file_in *in, void *to, size_t bytes);
 
-/* The weights in a checkpoint of any run. */
+/* The weights in a checkpoint of any run, read by checkpoint_weights_read(). */
 struct checkpoint_weights {
     struct checkpoint_layer *layers; /* [n_layers] */
     uint32_t n_layers;
     float *values; /* perhaps inf or nan */
 };
-/* Read a checkpoint's weights. Reports -EINVAL for a file without layers (version 3 or 4). */
 int checkpoint_weights_read(const char *path, struct checkpoint_weights *out);
 void checkpoint_weights_free(struct checkpoint_weights *w); /* legal if zeroed */
 

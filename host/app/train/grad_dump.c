@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include <dirent.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,25 +18,28 @@ static int path_of(char path[PATH_MAX], const struct train *t, const char *name)
                      : 0;
 }
 
-static int write_text(const struct train *t, const char *name,
-                      void (*print)(const struct train *, struct file_out *))
+/* n_steps: of a run that ends now. */
+static int write_text(const struct train *t, const char *name, uint64_t n_steps,
+                      void (*print)(const struct train *, uint64_t, struct file_out *))
 {
     char path[PATH_MAX];
     TRY(path_of(path, t, name));
     struct file_out out;
     TRY(file_out_open(&out, path));
-    print(t, &out);
+    print(t, n_steps, &out);
     return file_out_commit(&out);
 }
 
-static void print_meta(const struct train *t, struct file_out *out)
+static void print_meta(const struct train *t, uint64_t n_steps, struct file_out *out)
 {
-    file_out_print(out, "ranks %d steps %llu first %llu\n", t->n_ranks,
-                   (unsigned long long)t->o->dump_steps, (unsigned long long)t->o->dump_first);
+    const uint64_t first = t->o->dump_first, left = n_steps > first ? n_steps - first : 0;
+    file_out_print(out, "ranks %d steps %" PRIu64 " first %" PRIu64 "\n", t->n_ranks,
+                   left < t->o->dump_steps ? left : t->o->dump_steps, first);
 }
 
-static void print_layers(const struct train *t, struct file_out *out)
+static void print_layers(const struct train *t, uint64_t n_steps, struct file_out *out)
 {
+    (void)n_steps;
     for (int i = 0; i < t->n_params; i++)
         file_out_print(out, "%s %zu %zu %zu %zu\n", t->params[i].name, t->params[i].offset,
                        t->params[i].n, t->params[i].column, t->params[i].stride);
@@ -54,11 +58,21 @@ int grad_dump_open(struct train *t)
 {
     if (t->rank > 0)
         return 0;
+    if (t->o->dump_first >= t->n_steps)
+        return ERR(-EINVAL, "--dump-first '%" PRIu64 "': must be a step of this run, 0 to %" PRIu64,
+                   t->o->dump_first, t->n_steps - 1);
     if (mkdir(t->o->dump_dir, 0777) && errno != EEXIST)
         return ERR(-errno, "cannot make folder '%s': %s", t->o->dump_dir, strerror(errno));
     TRY(lock_folder(t));
-    TRY(write_text(t, "meta.txt", print_meta));
-    return write_text(t, "layers.txt", print_layers);
+    TRY(write_text(t, "meta.txt", t->n_steps, print_meta));
+    return write_text(t, "layers.txt", t->n_steps, print_layers);
+}
+
+int grad_dump_end(const struct train *t)
+{
+    return t->dump && t->state.step < t->n_steps
+               ? write_text(t, "meta.txt", t->state.step, print_meta)
+               : 0;
 }
 
 void grad_dump_close(struct train *t)

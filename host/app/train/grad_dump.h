@@ -12,9 +12,12 @@
 struct train;
 
 /* Rank 0 makes the folder (its parent must exist), locks it until grad_dump_close(), and writes the
- * text files. */
+ * text files. Reports -EINVAL if the run ends before the first step to dump. */
 int grad_dump_open(struct train *t);
 void grad_dump_close(struct train *t);
+
+/* After a run: corrects meta.txt if the run stopped early. */
+int grad_dump_end(const struct train *t);
 
 /* Writes this rank's gradients, on rank 0 also the weights, if t->state.step is selected. */
 int grad_dump_step(struct train *t);

@@ -57,21 +57,17 @@ static int check_run(const struct train *t, const char *option, const char *path
 {
     static const char begin[] = "{\"kind\":\"run\",";
     char id[TRAIN_RUN_ID] = ""; /* as many digits as %16 below reads */
-    char of[16] = "";           /* empty in files of older versions */
-    if (strncmp(line, begin, strlen(begin)) || !strchr(line, '\n'))
+    char of[16] = "";
+    if (strncmp(line, begin, strlen(begin)) || !strchr(line, '\n') ||
+        sscanf(line + strlen(begin), "\"run_id\":\"%16[0-9a-f]\",\"file\":\"%15[a-z]\"", id, of) <
+            2)
         return ERR(-EINVAL, "cannot append to '%s': it is not a log of narrowcast", path);
-    if (sscanf(line + strlen(begin), "\"run_id\":\"%16[0-9a-f]\",\"file\":\"%15[a-z]\"", id, of) <
-        1)
-        return ERR(-EINVAL,
-                   "cannot append to '%s': its first line has no run_id, so it may belong to "
-                   "another run; name another file",
-                   path);
     if (strcmp(id, t->run_id))
         return ERR(-EINVAL,
-                   "cannot append to '%s': it belongs to run %s, and checkpoint '%s' is not known "
-                   "to belong to that run; name another file",
+                   "cannot append to '%s': it belongs to run %s, and checkpoint '%s' to another; "
+                   "name another file",
                    path, id, t->o->resume);
-    if (*of && strcmp(of, option) != 0)
+    if (strcmp(of, option) != 0)
         return ERR(-EINVAL, "--%s '%s' is this run's file of --%s: name another file", option, path,
                    of);
     return 0;

@@ -210,6 +210,8 @@ int train_run(struct train *t)
     }
     if (t->o->predict && !t->stopped_by && !t->ends_early && !t->grows)
         TRY(predict(t));
+    if (!t->pending)
+        note(t, grad_dump_end(t));
     return write_trace(t);
 }
 

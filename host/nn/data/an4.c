@@ -101,12 +101,14 @@ static int take_words(const struct lines *l, const char *line, size_t n, const c
         else if (c != ' ')
             return datafile_err(&l->f, l->start + i, "character 0x%02x, expected A to Z and spaces",
                                 (unsigned char)c);
-        if (*n_letters > CTC_LABELS_MAX)
-            return datafile_err(&l->f, l->start, "a transcript of more than %d letters",
-                                CTC_LABELS_MAX);
+        if (*n_letters > CTC_LABELS_MAX + 1) /* 1: a space at the end */
+            break;
     }
     if (*n_letters && letters[*n_letters - 1] == SPEECH_SPACE)
         --*n_letters;
+    if (*n_letters > CTC_LABELS_MAX)
+        return datafile_err(&l->f, l->start, "a transcript of more than %d letters",
+                            CTC_LABELS_MAX);
     return 0;
 }
 

@@ -43,6 +43,8 @@ static int chosen(int fd, uint32_t ip, uint16_t port, struct sockaddr_in *out)
 static int of_interface(int fd, const char *name, struct sockaddr_in *out)
 {
     struct ifreq r = {0};
+    if (strlen(name) >= sizeof r.ifr_name)
+        return -ENODEV;
     snprintf(r.ifr_name, sizeof r.ifr_name, "%s", name);
     if (ioctl(fd, SIOCGIFADDR, &r))
         return -errno;

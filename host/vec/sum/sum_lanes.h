@@ -97,7 +97,7 @@ static inline int lane_fits32(struct mf_fmt f)
 {
     return f.e <= 7 && f.m <= 10;
 }
-/* Returns whether the format is fp32, or has its exponents and fewer mantissa bits. */
+/* Returns whether the format is fp32, or has its exponents and at most 10 mantissa bits. */
 static inline int lane_is_fp32(struct mf_fmt f)
 {
     return f.e == 8 && (f.m <= 10 || f.m == 23);
