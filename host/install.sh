@@ -33,7 +33,6 @@ tools() {
     need libfabric-dev links rdma/fabric.h -lfabric
     need libxdp-dev links xdp/xsk.h -lxdp
     need yosys tool yosys
-    need z3 tool z3
     need iverilog tool iverilog
     need gnuplot-nox tool gnuplot
     need 'gcc-aarch64-linux-gnu libc6-dev-arm64-cross' tool aarch64-linux-gnu-gcc # test_aarch64.sh

@@ -105,13 +105,13 @@ module counters #(
     if (snapshot_i) {ahead_q, copied_q, at_snapshot_q} <= {1'b1, 1'b1, all_q + 64'(count_i[one])};
     if (rst_i) {cleared_q, ahead_q, copied_q, all_q} <= '0;
     if (!past_q) assume (rst_i);
-    assume (one < IndexW'(N));
+    assume ((IndexW+1)'(one) < (IndexW+1)'(N));
     if (past_q) begin
       assert (all_q == in_memory + 64'(my_fresh) + 64'(my_held));
       if (copied_q && !busy_o) assert (copy_ram[one] == at_snapshot_q);
       if (!copied_q && cleared_q) assert (copy_ram[one] == 64'd0);
       assert (mine_q == N'(1) << turn_q);
-      assert (turn_q < IndexW'(N) && copy_q <= (IndexW+1)'(N)
+      assert ((IndexW+1)'(turn_q) < (IndexW+1)'(N) && copy_q <= (IndexW+1)'(N)
               && (clear_q == '0 || clear_q == (IndexW+1)'(N) - (IndexW+1)'(turn_q)));
       assert (!add_valid_q
               || (add_at_q == (turn_q == '0 ? IndexW'(N - 1) : turn_q - 1'b1)

@@ -245,6 +245,11 @@ static int parse_addresses(const struct serve_options *o, uint32_t *ip, uint8_t 
     return 0;
 }
 
+static uint16_t control_port(const struct server *s, const struct serve_options *o)
+{
+    return s->ops->address && !o->control ? ETHER_CONTROL_PORT : (uint16_t)o->control;
+}
+
 static int open_net(struct server *s, const struct serve_options *o)
 {
     TRY(inet_parse(o->listen, &s->ip, &s->port));
@@ -252,7 +257,7 @@ static int open_net(struct server *s, const struct serve_options *o)
     s->net_ops = &net_datagrams;
     if (!o->tap)
         return 0;
-    if (o->control == s->port)
+    if (o->control >= 0 && control_port(s, o) == s->port)
         return ERR(-EINVAL,
                    "frames and --control need different ports: both are at port %u of the card",
                    s->port);
@@ -268,10 +273,9 @@ static int open_net(struct server *s, const struct serve_options *o)
  * rtl/shell/control, which here decides which client has which job. */
 static int open_control(struct server *s, const struct serve_options *o)
 {
-    uint16_t port = (uint16_t)o->control;
+    uint16_t port = control_port(s, o);
     char frames[INET_TEXT], control[INET_TEXT];
     if (s->ops->address) {
-        port = port ? port : ETHER_CONTROL_PORT;
         s->ops->address(s->shell, s->mac, s->ip, s->port, port);
         s->step_ns = LEASE_TICK_MS * (uint64_t)1000000;
     } else {

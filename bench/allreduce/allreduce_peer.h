@@ -10,6 +10,7 @@ struct peer {
     char name[PEER_NAME_BYTES];
     MPI_Comm comm;
     double seconds; /* per run, when last tried */
+    size_t n;       /* elements then; 0: not tried yet */
 };
 
 struct peers {

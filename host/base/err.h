@@ -12,7 +12,7 @@
  *
  *     return ERR(-EINVAL, "cannot open ring of %d ranks: need at least 2", n_ranks);
  *
- *   code      negative errno
+ *   code      negative errno, or main()'s exit status
  *   message   lower case, no full stop, subject in quotes, then the reason
  *
  * A blocked stderr delays a line by at most a second (err_line()). */

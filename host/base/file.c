@@ -96,6 +96,45 @@ static int give_name(const struct file_out *out)
     return linkat(AT_FDCWD, self, out->folder, out->temp, AT_SYMLINK_FOLLOW);
 }
 
+enum { LINKS_MAX = 40 };
+
+static bool join(const char *folder, size_t n, const char *name, char *to)
+{
+    const int length = snprintf(to, PATH_MAX, "%.*s/%s", (int)n, folder, name);
+    errno = ENAMETOOLONG;
+    return length > 0 && length < PATH_MAX;
+}
+
+/* Resolves all links, also of a file that does not exist. Returns false with errno. */
+static bool place_of(const char *path, char *to)
+{
+    char name[PATH_MAX], folder[PATH_MAX], link[PATH_MAX];
+    errno = ENAMETOOLONG;
+    if (strlen(path) >= sizeof name)
+        return false;
+    strcpy(name, path);
+    for (int i = 0; i < LINKS_MAX; i++) {
+        if (realpath(name, to))
+            return true;
+        const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
+        if (!join(slash ? name : ".", slash > name ? (size_t)(slash - name) : 1, "", folder) ||
+            !realpath(folder, to) || !join(to, strlen(to), last, folder))
+            return false;
+        strcpy(name, folder);
+        const ssize_t n = readlink(name, link, sizeof link - 1);
+        if (n < 0) {
+            strcpy(to, name);
+            return true;
+        }
+        link[n] = '\0'; /* a dangling link: writing would create its target */
+        if (*link != '/' && !join(to, strlen(to), link, folder))
+            return false;
+        strcpy(name, *link == '/' ? link : folder);
+    }
+    errno = ELOOP;
+    return false;
+}
+
 /* Some file systems lack unnamed files. */
 static int open_temp(struct file_out *out)
 {
@@ -116,9 +155,8 @@ static int open_out(struct file_out *out, const char *path)
         return -errno;
     if (exists && !S_ISREG(st.st_mode))
         return file_open_writer(path, 0);
-    char *real = exists ? realpath(path, NULL) : strdup(path);
-    const int rc = real ? open_folder(out, real) : -errno;
-    free(real);
+    char real[PATH_MAX];
+    const int rc = place_of(path, real) ? open_folder(out, real) : -errno;
     const int fd = rc ? rc : open_temp(out);
     if (fd >= 0 && exists)
         (void)fchmod(fd, st.st_mode & 07777);
@@ -217,6 +255,10 @@ void file_out_discard(struct file_out *out)
 int file_out_check(const char *path)
 {
     struct file_out out;
+    struct stat st;
+    /* opening a pipe and closing it would end its reader */
+    if (!stat(path, &st) && S_ISFIFO(st.st_mode))
+        return access(path, W_OK) ? ERR(-errno, "cannot write '%s': %s", path, file_why(errno)) : 0;
     TRY(file_out_open(&out, path));
     file_out_discard(&out);
     return 0;
@@ -235,41 +277,6 @@ int file_end_standard(void)
     if (fflush(stdout) || ferror(stdout))
         return ERR(-EIO, "cannot write to standard output: %s", strerror(errno ? errno : EIO));
     return 0;
-}
-
-enum { LINKS_MAX = 40 };
-
-static bool join(const char *folder, size_t n, const char *name, char *to)
-{
-    const int length = snprintf(to, PATH_MAX, "%.*s/%s", (int)n, folder, name);
-    return length > 0 && length < PATH_MAX;
-}
-
-static bool place_of(const char *path, char *to)
-{
-    char name[PATH_MAX], folder[PATH_MAX], link[PATH_MAX];
-    if (strlen(path) >= sizeof name)
-        return false;
-    strcpy(name, path);
-    for (int i = 0; i < LINKS_MAX; i++) {
-        if (realpath(name, to))
-            return true;
-        const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
-        if (!join(slash ? name : ".", slash ? (size_t)(slash - name) : 1, "", folder) ||
-            !realpath(folder, to) || !join(to, strlen(to), last, folder))
-            return false;
-        strcpy(name, folder);
-        const ssize_t n = readlink(name, link, sizeof link - 1);
-        if (n < 0) {
-            strcpy(to, name);
-            return true;
-        }
-        link[n] = '\0'; /* a dangling link: writing would create its target */
-        if (*link != '/' && !join(to, strlen(to), link, folder))
-            return false;
-        strcpy(name, *link == '/' ? link : folder);
-    }
-    return false;
 }
 
 bool file_same(const char *a, const char *b)

@@ -61,10 +61,11 @@ static int read_option(const char *word, const char *at, size_t n, struct onebit
             o->keeps = (enum keeps)i;
             return 0;
         }
-    return ERR(-EINVAL,
-               "bad --codec \"%s\": need onebit, onebit:D or onebit:column, optionally followed by "
-               ",residual=both, own or none",
-               word);
+    return ERR(
+        -EINVAL,
+        "bad --codec \"%s\": onebit: may be followed by D or column, and residual=both, own or "
+        "none",
+        word);
 }
 
 static int onebit_parse(const struct codec_spec *spec, const char *rest, struct codec *c)
@@ -225,7 +226,7 @@ static const struct reduce_op_kind onebit_reduce_op = {
 
 const struct codec_kind codec_onebit = {
     .name = "onebit",
-    .help = "onebit[:D|column][,residual=both|own|none]: sends a sign per element and two means "
+    .help = "onebit[:D|column,residual=both|own|none]: sends a sign per element and two means "
             "per D elements (64) or per column of a tensor. Each rank adds the residual of its "
             "gradients in the next step, and the owner of a sum that of the sum",
     .parse = onebit_parse,

@@ -126,8 +126,9 @@ static int buckets_by_card(const struct reducing *s, const struct group *g, int 
     return rc;
 }
 
-/* Scans later groups even after CARD_PATH_ABANDONED, since the repetition needs their exponents. */
-static int go(const struct reducing *s)
+/* Scans later groups even after CARD_PATH_ABANDONED, since the repetition needs their exponents.
+ * *n_counted: groups whose losses are counted, before means replace their gradients. */
+static int go(const struct reducing *s, int *n_counted)
 {
     struct reducer *r = s->r;
     int rc = 0;
@@ -142,13 +143,14 @@ static int go(const struct reducing *s)
             return 0;
         } else {
             reducer_lost(s, &g);
+            *n_counted = k + 1;
             TRY(rc = buckets_by_card(s, &g, rc));
         }
     }
     return 0;
 }
 
-static int make_up(const struct reducing *s, bool *finite)
+static int make_up(const struct reducing *s, int n_counted, bool *finite)
 {
     struct reducer *r = s->r;
     const struct plan *plan = &r->plans[NARROW];
@@ -161,7 +163,7 @@ static int make_up(const struct reducing *s, bool *finite)
         *finite = reducer_all_finite(r, &g);
         if (!*finite)
             return 0;
-        if (lost_max)
+        if (k >= n_counted)
             reducer_lost(s, &g);
         for (int i = g.bucket; i < g.bucket + g.n_buckets; i++) {
             const bool again = !plan->buckets[i].fp32 && (lost_max || marked(r, BIT_BUCKETS + i));
@@ -198,8 +200,9 @@ int reducer_step_card_path(const struct reducing *s, bool *finite)
     struct reducer *r = s->r;
     const size_t words = reducer_vote_words(r->plans[NARROW].n_buckets);
     bool any = false;
+    int n_counted = 0;
     memset(r->failed, 0, words * sizeof *r->failed);
-    int rc = go(s);
+    int rc = go(s, &n_counted);
     if (rc == -ECANCELED)
         /* the reducer is being closed; no rank waits for this step */
         return rc;
@@ -210,5 +213,5 @@ int reducer_step_card_path(const struct reducing *s, bool *finite)
     if (marked(r, BIT_FATAL))
         return comm_agree(r->comm, rc < 0 ? rc : 0);
     TRY(r->card_path->end(r->card_path_arg, any));
-    return make_up(s, finite);
+    return make_up(s, n_counted, finite);
 }

@@ -179,6 +179,13 @@ if [ ! -p pipe ] || [ "$(wc -c <piped)" -ne 4 ]; then
     fail "a pipe was replaced by a file: so would be /dev/full"
     exit 1
 fi
+timeout 20 cat pipe >piped &
+"$n" report steps --out pipe || fail "a page into a pipe, which is checked first"
+wait $! || true
+grep -q '</html>' piped || fail "no page came through the pipe: $(head -c 200 piped)"
+ln -s place dangling
+"$n" cast --format e4m3 finite.f32 dangling
+[ -L dangling ] && [ "$(wc -c <place)" -eq 4 ] || fail "a link to no file was replaced"
 refused "No space left" "$n" cast big.f32 /dev/full
 refused "No space left" "$n" uncast big /dev/full
 refused "No space left" "$n" reduce r0 r1 /dev/full

@@ -265,7 +265,7 @@ static void test_strangers(void)
 /* A full queue no longer answers: the deadline must hold. */
 static void test_full_queue(uint16_t port)
 {
-    int fd[8], n = 0;
+    int fd[9] = {0}, n = 0;
     double took = 0;
     do {
         struct deadline d = deadline_in(clock_s(), 0.3);

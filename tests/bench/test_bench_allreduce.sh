@@ -50,6 +50,26 @@ grep -q '^# algo  *size  *count  *type  *redop  *root  *time  *p99  *algbw  *bus
     fail "no headline: $(cat table)"
 grep -q '^direct  *4096  *1024  *e5m2  *mean  *-1 ' table || fail "no row: $(cat table)"
 
+# MPI's default takes 1 ms (4 KiB) and 100 (64 KiB), the others 60 and 300: they are not tried again
+# at 64 KiB, and their 60 ms must not make them the fastest there
+cat >slow.c <<'END'
+#include <mpi.h>
+#include <unistd.h>
+int MPI_Allreduce(const void *x, void *sum, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+    static MPI_Comm first = MPI_COMM_NULL;
+    const int rc = PMPI_Allreduce(x, sum, n, type, op, comm);
+    if (type != MPI_FLOAT || comm == MPI_COMM_WORLD)
+        return rc;
+    first = first == MPI_COMM_NULL ? comm : first;
+    usleep(comm == first ? (n < 2000 ? 1000 : 100000) : (n < 2000 ? 60000 : 300000));
+    return rc;
+}
+END
+mpicc -shared -fPIC -o slow.so slow.c 2>>said
+LD_PRELOAD=$dir/slow.so bench 2 --json --sizes 4k:64k --factor 16 --algo direct >slow
+[ "$(rows slow '"algo":"mpi:default"')" -eq 2 ] || fail "a slow algorithm is the fastest: $(cat slow)"
+
 # --- layers, one by one and fused; exponents count separately ---
 bench 2 --json --layers 1000,24000 --fused --algo direct,ring --format e5m2 >layers
 [ "$(grep -c '"kind":"phase"' layers)" -eq 12 ] || fail "not 3 x (2 layers, one by one, fused): $(cat layers)"

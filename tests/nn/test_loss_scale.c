@@ -397,7 +397,7 @@ static void check_watched(void)
 int main(int argc, char **argv)
 {
     const bool more = argc > 1 && !strcmp(argv[1], "long");
-    puts("seeds: 1 to 11; weights 4; planted scales 11");
+    puts("seeds: 1 to 12; weights 4; planted scales 11");
     check_tail();
     check_rule();
     check_meeting();

@@ -208,7 +208,9 @@ int main(void)
         check_width("bn-inception", widths[i]);
     }
     check_weights("caffenet", 64, 10, 20209034);
+    check_weights("alexnet", 64, 10, 21622154);
     check_weights("vgg19", 32, 10, 38947914);
+    check_weights("vgg19", 64, 10, 45239370);
     check_sides("caffenet", 227, (const int[]){55, 27, 27, 13, 13, 13, 13, 6}, 8);
     check_sides("alexnet", 64, (const int[]){14, 7, 7, 3, 3, 3, 3, 1}, 8);
     check_dilations("fcn", (const int[]){2, 2, 2, 2, 2, 2, 4, 4}, 8);

@@ -8,33 +8,23 @@ set -eu
 
 told() { "$B/tests/test_fpga_eth" "$(sed 's/^eth:..//' "$1.at")"; }
 
-# through NAME WANTED RANKS CARD OPTIONS...: all steps through the card, checksum WANTED
-through() {
-    what=$1 wanted=$2 ranks=$3 where=$4
-    shift 4
-    rm -f log
-    on "$ranks" --offload "$(at "$where")" --log log "$@" >out 2>>stderr || fail "$what: exit $?"
-    same "$what" out "$wanted"
-    [ "$(by_card log)" = "$(steps log) of $(steps log)" ] || fail "$what: $(by_card log) steps came through the card: $(tail -n 3 stderr)"
-}
-
 on 3 --steps 4 --algo direct >direct.out 2>>stderr
 card plain --control 0 --engine c
-through "3 ranks, the C model" "$(checksum direct.out)" 3 plain --steps 4
+through "3 ranks, the C model" "$(checksum direct.out)" 3 "$(at plain)" --steps 4
 [ "${1-}" != check ] || exit $bad
 [ "$(told plain)" = "live 0 expired 0 malformed 0 busy 0" ] || fail "a run that has ended leaves: $(told plain)"
 card core --control 0
-through "3 ranks, the Verilated core" "$(checksum direct.out)" 3 core --steps 4
+through "3 ranks, the Verilated core" "$(checksum direct.out)" 3 "$(at core)" --steps 4
 [ "$(counter core IN_ADDED)" -gt 0 ] || fail "no counters by datagrams: $("$n" sim --counters "$(at core)")"
 [ "$(counter core leases) $(counter core leases_expired) $(counter core control_malformed)" = "0 0 0" ] || fail "leases: $("$n" sim --counters "$(at core)")"
 uncard core
 card bad --control 0 --engine c --drop 0.05 --dup 0.05 --reorder 0.1 --seed 3
-through "a bad network" "$(checksum direct.out)" 3 bad --steps 4
+through "a bad network" "$(checksum direct.out)" 3 "$(at bad)" --steps 4
 uncard bad
 
 kill -STOP "$(cat plain.pid)"
 (sleep 3; kill -CONT "$(cat plain.pid)") &
-through "a card that is silent at first" "$(checksum direct.out)" 3 plain --steps 4 --card-deadline 60
+through "a card that is silent at first" "$(checksum direct.out)" 3 "$(at plain)" --steps 4 --card-deadline 60
 uncard plain
 on 1 --steps 1 --offload "$(at plain)" >out 2>err || fail "a card that is gone: exit $?"
 grep -q "cannot reach card $(at plain)" err || fail "a card that is gone: $(cat err)"

@@ -61,6 +61,10 @@ static void check_steps(const struct codec_spec *spec)
     static struct fake_card_path fake;
     fake = (struct fake_card_path){.c = t.c, .seed = SEED};
     int by_card_path = 0, redone = 0;
+    struct vec_cast cast;
+    CHECK(!codec_cast(&codec, &cast) ||
+              (reducer_count_lost(card_path) == 0 && reducer_count_lost(plain) == 0),
+          "memory");
     MPI_Comm_dup(MPI_COMM_WORLD, &fake.mpi);
     reducer_set_card_path(card_path, &fake_ops, &fake);
     for (uint32_t step = 0; step < N_STEPS; step++) {
@@ -71,6 +75,8 @@ static void check_steps(const struct codec_spec *spec)
         const struct reducer_step a = run(card_path, step, t.by_card_path),
                                   b = run(plain, step, t.by_mpi);
         CHECK(a.skipped == b.skipped && !b.by_card_path, "step %u", step);
+        CHECK(a.skipped || memcmp(&a.lost, &b.lost, sizeof a.lost) == 0,
+              "%s: step %u loses other numbers of elements", codec_describe(&codec, text), step);
         for (int l = 0; l < N_LAYERS; l++)
             CHECK(memcmp(t.by_card_path[l], t.by_mpi[l], sizes[l] * sizeof(float)) == 0,
                   "%s: step %u layer %d differs", codec_describe(&codec, text), step, l);

@@ -69,8 +69,9 @@ int main(int argc, char **argv)
     for (int i = 0; i < CARD_FORMATS * CARD_FORMATS * 2; i++) {
         struct job j = {.fmt = card_formats[i % CARD_FORMATS],
                         .out_fmt = card_formats[i / CARD_FORMATS % CARD_FORMATS]};
-        j.parts = 1 + rnd() % (rnd() % 4 ? 4 : 20);
-        j.beats = 1 + rnd() % (rnd() % 4 ? 40 : 150);
+        const uint32_t few = rnd() % 4, is_short = rnd() % 4;
+        j.parts = 1 + rnd() % (few ? 4 : 20);
+        j.beats = 1 + rnd() % (is_short ? 40 : 150);
         j.stride = j.beats + rnd() % 50;
         j.in = rnd() % (IN_END - j.parts * j.stride);
         j.out = IN_END + rnd() % 4096;

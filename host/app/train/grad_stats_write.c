@@ -1,4 +1,4 @@
-/* grad_stats_write.c : writes the lines of --stats. */
+/* grad_stats_write.c : measures outputs of nodes, and writes the lines of --stats. */
 #include "app/train/grad_stats_inside.h"
 #include "base/text.h"
 #include "base/buf.h"

@@ -1,5 +1,5 @@
-/* fpga.h : controls a simulated or real card with a few calls. None prints, because a missing card
- * need not be an error; card.why has the reason in one line. */
+/* fpga.h : controls a simulated or real card with a few calls. None but fpga_check_name() prints,
+ * because a missing card need not be an error; card.why has the reason in one line. */
 #ifndef FPGA_H
 #define FPGA_H
 #include <stdbool.h>

@@ -88,8 +88,7 @@ int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_
         REFUSE("a card cannot add by --sum %s: it adds only exactly", codec_rule_name(sum->rule));
     if (n > PKT_MAX_RANKS)
         REFUSE("a card cannot add %d %s: at most %d", n, what, PKT_MAX_RANKS);
-    if (!beat_fits(beat_format(beat_format_byte(sum->in)),
-                   (uint32_t)n)) /* accumulators have 16 bits */
+    if (!beat_fits(beat_format(beat_format_byte(sum->in)), (uint32_t)n)) /* only fp16 */
         REFUSE("a card cannot add %d %s of %s: its sums have room for at most %d", n, what,
                codec_format_name(sum->in, name), 1 << (CARD_SUM_BITS - mf_acc_bits(sum->in, 1)));
     if (sum->out_shift < 0 || sum->out_shift > PKT_MAX_SHIFT)
