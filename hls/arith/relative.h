@@ -99,8 +99,8 @@ RELATIVE_FN uint64_t relative_samples_key(uint64_t key)
     return philox_key(key, 0x73616d70u /* "samp": names this use */, 0u, 0u, 0u);
 }
 
-/* Return the index of the k-th sample among n elements, drawn with replacement from the first 2^32 - 1;
- * k if n <= samples. */
+/* Return the index of the k-th sample among n elements, drawn with replacement from the first
+ * 2^32 - 1; k if n <= samples. */
 RELATIVE_FN uint64_t relative_sampled(uint64_t samples_key, uint64_t n, uint32_t samples,
                                       uint32_t k)
 {
