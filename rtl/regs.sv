@@ -31,7 +31,8 @@ module regs #(
   output logic [1:0]  s_rresp_o,
   output logic        s_rvalid_o,
   input  logic        s_rready_i,
-  // A value too wide for its port appears there as all ones, which every module refuses.
+  // Indices, ranks and slots too large for their port appear there as all ones, which every module
+  // refuses. Formats and ports are cut to 16 bits.
   output logic        enable_o,
   output logic        snapshot_o,            // pulse; the copy is busy from the next clock on
   input  logic        snapshot_busy_i,

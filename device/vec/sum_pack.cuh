@@ -3,7 +3,7 @@
  *
  * A chunk of 16 codes of w bits has 2w bytes, so it begins on a byte. C is 8 or 16. Codes of common
  * widths stay in words as loaded (16 of W = 4, 8, 16 or 32: 2, 4, 8 or 16 words). Others are read
- * by pack_at() and written by pack_writer, one at a time. */
+ * by pack_at(), and written by pack_store() or, code by code, by pack_writer. */
 #ifndef SUM_PACK_CUH
 #define SUM_PACK_CUH
 #include "device/run/cu.cuh"

@@ -13,11 +13,10 @@ int codec_no_format(const struct codec_spec *w, const char *name)
                                     {"round", w->round}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (words[i][1])
-            return ERR(-EINVAL, "--%s %s applies only to minifloat: leave it out with --codec %s",
-                       words[i][0], words[i][1], name);
+            return ERR(-EINVAL, "--%s %s has no effect with --codec %s: leave it out", words[i][0],
+                       words[i][1], name);
     if (w->rescale)
-        return ERR(-EINVAL, "--rescale applies only to minifloat: leave it out with --codec %s",
-                   name);
+        return ERR(-EINVAL, "--rescale has no effect with --codec %s: leave it out", name);
     return 0;
 }
 

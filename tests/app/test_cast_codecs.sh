@@ -116,7 +116,7 @@ refused "cannot encode 'cut.f32': 10 bytes are not a whole number of fp32 values
 refused "--state 's' has no effect" "$n" cast --codec qsgd:4 --state s x.f32 no
 refused "--state 's' has no effect" "$n" cast --state s x.f32 no
 refused "cannot use --state 'short': it has fewer bytes than the 8008 of this codec's state" "$n" cast --codec onebit --state short x.f32 no
-refused "--format e5m2 applies only to minifloat: leave it out with --codec qsgd" "$n" cast --codec qsgd:4 --format e5m2 x.f32 no
+refused "--format e5m2 has no effect with --codec qsgd" "$n" cast --codec qsgd:4 --format e5m2 x.f32 no
 refused "no codec \"qsdg\"" "$n" cast --codec qsdg x.f32 no
 refused "cannot decode 'short': 100 bytes are not a multiple of 260, need --count" "$n" uncast --codec qsgd:4 short no
 refused "cannot decode 'codes.330': 300 values take 164 bytes, and it has 180" "$n" uncast --codec qsgd:4 --count 300 codes.330 no
@@ -135,6 +135,9 @@ refused "cannot use --state 'long': it has more bytes than the 8008" "$n" cast -
 refused "cannot use --state 'nan_left': it holds inf or nan" "$n" cast --codec onebit --state nan_left x.f32 no
 refused "cannot use --state '/dev/zero': need a file" "$n" cast --codec onebit --state /dev/zero x.f32 no
 refused "--state 'no' names the same file as 'no'" "$n" cast --codec onebit --state no x.f32 no
+refused "--state './no' names the same file as 'no'" "$n" cast --codec onebit --state ./no x.f32 no
+: >empty
+refused "cannot encode 'empty': it is empty" "$n" cast --codec onebit --state new empty no
 ln left same
 refused "--state 'left' names the same file as 'same'" "$n" cast --codec onebit --state left same no
 refused "cannot write 'none/left'" "$n" cast --codec onebit --state none/left x.f32 no

@@ -60,6 +60,8 @@ NARROWCAST_OFFLOAD=udp://127.0.0.1:$port ends 0 "$n" doctor
 has '^ok    cards         offload through 1 card'
 kill "$card" && wait "$card" 2>/dev/null
 card=
+ends 0 mpirun -np 17 "$n" doctor --offload sim:c # 17 is no e4m3 number
+has '^ok    cards         offload through 1 card'
 ends 1 mpirun -np 2 "$n" doctor --offload "udp://127.0.0.1:$port" --card-deadline 0.5
 has '^fail  cards         cannot reach card udp://127.0.0.1:.*; fix: '
 

@@ -8,11 +8,8 @@
 #include "comm/algo/algo.h"
 #include <string.h>
 
-enum {
-    UNIT = 24,
-    N = UNIT * 401,
-    MAX_RANKS = 8
-}; /* block sizes are no multiples of UNIT; each rank has more than a block */
+/* block sizes are no multiples of UNIT; each rank has more than a block */
+enum { UNIT = 24, N = UNIT * 401 };
 
 #define MARK 0xfeedbeefu
 

@@ -43,7 +43,8 @@ static uint8_t *m_arlen, *m_arvalid, *m_arready, *m_rresp, *m_rvalid, *m_rready,
 static uint32_t *m_rdata, *m_wdata;
 static uint64_t *m_araddr, *m_awaddr, *m_wstrb;
 static struct queue reads, writes;
-static unsigned answers, stall, beats_read, fail_read, fail_write; /* fail_: the n-th, 0: none */
+/* fail_write: the n-th answer fails; fail_read: the beat after n; 0: none */
+static unsigned answers, stall, beats_read, fail_read, fail_write;
 
 static void take_burst(struct queue *q, uint64_t address, unsigned len)
 {

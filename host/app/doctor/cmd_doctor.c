@@ -1,10 +1,12 @@
 /* cmd_doctor.c : runs `narrowcast doctor`. */
 #include "app/app.h"
 #include "app/doctor/doctor.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/jsonl.h"
 #include "base/opt/opt.h"
 #include "comm/mpi/comm_library.h"
+#include <stdlib.h>
 #include <string.h>
 
 struct doctor_options {
@@ -89,8 +91,11 @@ static int examine(struct comm *c, int level, const struct doctor_options *o)
     struct info mine = {.n = 0};
     struct doctor d;
     struct doctor_finding cards = {0};
-    char where[512];
-    snprintf(where, sizeof where, "%s%s", *o->offload >= '0' && *o->offload <= '9' ? "udp://" : "",
+    const size_t where_bytes = strlen(o->offload) + sizeof "udp://";
+    char *where = buf_alloc(where_bytes);
+    if (!where)
+        return -ENOMEM;
+    snprintf(where, where_bytes, "%s%s", *o->offload >= '0' && *o->offload <= '9' ? "udp://" : "",
              o->offload);
     doctor_facts(&mine, level);
     int rc = doctor_gather(c, &mine, &d);
@@ -103,6 +108,7 @@ static int examine(struct comm *c, int level, const struct doctor_options *o)
     if (rc == 0)
         rc = comm_max_i8(c, &failed, 1);
     doctor_close(&d);
+    free(where);
     return rc ? rc : failed;
 }
 

@@ -6,19 +6,21 @@
 
 enum { ELEMENTS = 4096 };
 
-/* All ranks call it. */
-static int add_ones(struct job *job, bool *by_card, bool *right)
+/* All ranks call it. Each element is 1 on one rank and 0 on the others, so its sum is exact in any
+ * format. */
+static int add_ones(struct comm *c, struct job *job, bool *by_card, bool *right)
 {
-    float ones[ELEMENTS];
-    float *layers[] = {ones};
+    const int n_ranks = comm_n_ranks(c);
+    float x[ELEMENTS];
+    float *layers[] = {x};
     struct reducer_step step;
     for (int i = 0; i < ELEMENTS; i++)
-        ones[i] = 1;
+        x[i] = i % n_ranks == comm_rank(c);
     TRY(reducer_run(job->reducer, 0, layers, &step));
     *by_card = step.by_card_path;
     *right = true;
     for (int i = 0; i < ELEMENTS; i++)
-        *right = *right && ones[i] == 1;
+        *right = *right && x[i] == 1 / (float)n_ranks;
     return 0;
 }
 
@@ -51,7 +53,7 @@ static void judge(struct job *job, bool by_card, bool right, struct doctor_findi
 static int try_step(struct comm *c, struct job *job, struct doctor_finding *f)
 {
     bool by_card = false, right = true;
-    TRY(add_ones(job, &by_card, &right));
+    TRY(add_ones(c, job, &by_card, &right));
     int8_t failed[2] = {!by_card, !right};
     TRY(comm_max_i8(c, failed, 2));
     if (comm_rank(c) == 0)

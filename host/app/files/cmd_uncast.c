@@ -89,8 +89,7 @@ static int uncast_layer(const struct uncast_options *o, const struct opt_parsed 
     if (layer_file_asks_max(&codec) && !opt_given(&command, p, "max"))
         return ERR(-EINVAL, "--codec %s needs --max X, which `cast` printed", o->codec);
     if (opt_given(&command, p, "shift"))
-        return ERR(-EINVAL, "--shift applies only to minifloat: leave it out with --codec %s",
-                   o->codec);
+        return ERR(-EINVAL, "--shift has no effect with --codec %s: leave it out", o->codec);
     return layer_file_uncast(&codec, p->args[0], o->weights, o->count, (float)o->max, p->args[1]);
 }
 

@@ -106,14 +106,12 @@ static int read_weights(const struct codec *codec, const char *path, struct byte
 /* others: ends with NULL. */
 static int check_state(const char *path, const char *const *others)
 {
-    struct stat st, other;
-    const bool exists = stat(path, &st) == 0;
-    if (exists && !S_ISREG(st.st_mode))
+    struct stat st;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
         return ERR(-EINVAL, "cannot use --state '%s': need a file that can be read and replaced",
                    path);
     for (; *others; others++)
-        if (strcmp(path, *others) == 0 || (exists && stat(*others, &other) == 0 &&
-                                           st.st_dev == other.st_dev && st.st_ino == other.st_ino))
+        if (file_same(path, *others))
             return ERR(-EINVAL, "--state '%s' names the same file as '%s': need a file of its own",
                        path, *others);
     return 0;
@@ -143,15 +141,22 @@ static int read_state(const char *path, size_t bytes, struct bytes *was, uint8_t
     return 0;
 }
 
+/* The caller frees b->at, also after a failure. */
+static int read_values(const char *path, struct bytes *b)
+{
+    TRY(read_file(path, SIZE_MAX, b));
+    if (!b->n)
+        return ERR(-EINVAL, "cannot encode '%s': it is empty", path);
+    if (b->n % sizeof(float))
+        return ERR(-EINVAL, "cannot encode '%s': %zu bytes are not a whole number of fp32 values",
+                   path, b->n);
+    return 0;
+}
+
 /* The caller frees the codes, also after a failure. */
 static int cast_bytes(const struct bytes *in, const char *path, struct codec_whole *w,
                       struct bytes *codes)
 {
-    if (!in->n)
-        return ERR(-EINVAL, "cannot encode '%s': it is empty", path);
-    if (in->n % sizeof(float))
-        return ERR(-EINVAL, "cannot encode '%s': %zu bytes are not a whole number of fp32 values",
-                   path, in->n);
     codes->n = reduce_op_in_at(&w->op, w->padded);
     codes->at = buf_alloc(codes->n);
     return codes->at ? codec_whole_encode(w, (const float *)(const void *)in->at, path, codes->at)
@@ -169,8 +174,8 @@ int layer_file_cast(const struct codec *codec, const char *in, const char *weigh
     const char *const others[] = {in, out, weights, NULL};
     int rc = state ? check_state(state, others) : 0;
     if (!rc)
-        rc = read_file(in, SIZE_MAX, &x);
-    codec_whole(codec, x.n / sizeof(float), &w);
+        rc = read_values(in, &x);
+    codec_whole(codec, rc ? 1 : x.n / sizeof(float), &w);
     if (!rc)
         rc = read_weights(codec, weights, &w_of, &w.layer);
     if (!rc && state) {

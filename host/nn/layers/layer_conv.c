@@ -2,7 +2,7 @@
 #include <assert.h>
 #include "nn/model_graph.h"
 
-/* All fields of g except the shapes are set. */
+/* g: k, stride, pad and groups are set; dilation 0 means 1. */
 static int conv(struct nn_model *m, int in, const char *name, int out_c, struct nn_window g,
                 bool bias)
 {
