@@ -18,7 +18,7 @@
 seeds_of() {
     local seed
     for seed; do
-        case $seed in '' | *[!0-9]*) refuse "seed '$seed': must be a whole number; several are one word, as \"1 2 3\"" ;; esac
+        case $seed in '' | *[!0-9]* | 0?*) refuse "seed '$seed': must be a whole number; several are one word, as \"1 2 3\"" ;; esac
     done
 }
 [ -z "${seeds-}" ] || [[ $seeds == *[![:space:]]* ]] || seeds_of '' # only blanks

@@ -3,7 +3,7 @@
 # fastest on fp32.
 # usage: bench/allreduce/bench_native.sh [RANKS [OPTION OF bench_native...]]
 # Environment: B, the build folder; ROUNDS of trials [3].
-set -eu
+set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
 ranks=${1:-2}
 shift $(($# > 0))

@@ -58,7 +58,7 @@ round() {
     done >>"$points.new"
 }
 # of_sizes CONDITION: the sizes in MiB for which it holds
-of_sizes() { tr ' ' '\n' <<<"$sizes" | awk "{ m = \$1 + 0 } $1"; }
+of_sizes() { tr ' ' '\n' <<<"$sizes" | awk "{ m = \$1 * (/k\$/ ? 2^-10 : /G\$/ ? 2^10 : /M\$/ ? 1 : 2^-20) } $1"; }
 
 measure() {
     local i casts=()

@@ -5,14 +5,15 @@
 # usage: bench/allreduce/tradeoff.sh [--table] [NETWORKS [CODECS]]
 # NETWORKS and CODECS are names of the lists below, such as "fp32 fp32,native". Environment: B, the
 # build folder; NODES with a rank each [4]; STEPS per row [12]; BATCH [64]; RATE of a port [1gbit];
-# TABLE, the file of finished rows [$B/tradeoff.tsv, or tradeoff-NODES.tsv]. --table prints it and
-# draws the chart.
+# TABLE, the file of finished rows [$B/tradeoff.tsv, or tradeoff-NODES.tsv], all of one RATE, STEPS
+# and BATCH. --table prints it and draws the chart.
 set -eu
 . "$(dirname "$0")/../usage.sh"
 steps=${STEPS:-12} batch=${BATCH:-64} nodes=${NODES:-4}
 whole NODES "$nodes" 'a number of nodes'
 whole STEPS "$steps" 'a number of steps'
 whole BATCH "$batch" 'a number of images'
+settings="RATE ${RATE:-1gbit}, STEPS $steps, BATCH $batch"
 tsv=$B/tradeoff-$nodes.tsv
 [ "$nodes" != 4 ] || tsv=$B/tradeoff.tsv
 tsv=${TABLE:-$tsv}
@@ -53,9 +54,14 @@ if [ -z "$only" ]; then
     mkdir -p "$(dirname "$tsv")"
     touch "$tsv"
     trim_torn "$tsv"
+    [ -s "$tsv" ] || echo "# $settings" >"$tsv"
 elif [ ! -f "$tsv" ]; then
     tsv=/dev/null # no results yet
 fi
+has=$(sed -n '1s/^# //p' "$tsv")
+[ -n "$only" ] || [ "${has:-$settings}" = "$settings" ] ||
+    refuse "$tsv has rows with $has, not with $settings: say where these are kept (TABLE=FILE)"
+[ -z "$has" ] || batch=${has##* }
 images=$((steps * batch / 10 * 10 + 10))
 [ "$images" -ge 1000 ] || images=1000
 
@@ -107,7 +113,7 @@ table() {
     echo '| network | codec | images/s | to the best fp32 | bytes a step and rank | computing, ms | casting, ms | travelling, ms |'
     echo '|---|---|---|---|---|---|---|---|'
     awk -F '\t' -v order="$order" -v batch="$batch" '
-        $2 == "gflop" { next }
+        /^#/ || $2 == "gflop" { next }
         { row[$1, $2] = $0; if ($2 ~ /^fp32/ && $3 > best[$1]) best[$1] = $3 }
         END { n = split(order, word, " ")
               for (i = 1; i <= n; i++) for (k = 1; k <= n; k++) if ((word[i], word[k]) in row) {
@@ -121,6 +127,7 @@ table() {
 # Speed-ups over MB per GFLOP, and the Spearman rank correlation.
 tradeoff() {
     awk -F '\t' -v order="$order" '
+        /^#/ { next }
         $2 == "gflop" { gflop[$1] = $3; next }
         { speed[$1, $2] = $3; mb[$1] = $5 / 1e6; if ($2 ~ /^fp32/ && $3 > best[$1]) best[$1] = $3 }
         function rank(value, m, at,    r, j) { r = 1; for (j = 1; j <= m; j++) r += value[j] < value[at] ? 1 : value[j] == value[at] && j != at ? 0.5 : 0; return r }

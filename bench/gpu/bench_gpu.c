@@ -3,8 +3,7 @@
  *
  * Uses three arrays of --mib MiB in device memory. Every row runs --reps times between events,
  * after one copy of the whole array (twice its bytes: read and written). Results are medians. Rows
- * of layers launch layers of that size in turn from a graph; "copy, layers" copies the same. The
- * last column is the goal. */
+ * of layers pass a list of layers to one launch. The last column is the goal. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonl.h"
@@ -110,7 +109,7 @@ static int measure(struct bench *b, const struct row *r, size_t reps, struct res
     return 0;
 }
 
-static int show(const struct row *r, struct result x, bool json)
+static int show(const struct bench *b, const struct row *r, struct result x, bool json)
 {
     if (!json && isnan(x.ratio)) {
         printf("%-34s    failed\n", r->name);
@@ -127,6 +126,7 @@ static int show(const struct row *r, struct result x, bool json)
     struct jsonl j;
     jsonl_to(&j, stdout);
     jsonl_begin(&j, "gpu");
+    jsonl_uint(&j, "mib", 4 * b->n / MB);
     jsonl_text(&j, "name", r->name);
     jsonl_text(&j, "device", gpu_info()->name);
     jsonl_real(&j, "gbs", x.gbs);
@@ -154,7 +154,7 @@ static int run_all(struct bench *b, const struct options *o)
         const int rc = measure(b, &gpu_rows[i], (size_t)o->reps, &x);
         n_failed += rc < 0;
         progress_clear(&progress);
-        TRY(show(&gpu_rows[i], x, o->json));
+        TRY(show(b, &gpu_rows[i], x, o->json));
         if (progress_due(&progress))
             progress_say(&progress, "row %d of %d", i + 1, n_gpu_rows);
         n_shown++;

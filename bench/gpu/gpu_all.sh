@@ -52,7 +52,7 @@ part_1() {
         rc=0
         "$B/bench_gpu" --mib "$mib" --json ${EMULATED:+--emulated} >"$OUT/rows" || rc=$?
         {
-            sed "s/^{/{\"mib\":$mib,/" "$OUT/rows"
+            cat "$OUT/rows"
             figure "rows of $mib MiB: failures" "$([ $rc = 0 ] && echo 0 || echo 1)"
         } >>"$figures"
         "$PYTHON" bench/casts/torch_casts.py --mib "$mib" >>"$figures"
@@ -77,12 +77,13 @@ step() {
     for mode in eager compile; do
         before=$now
         [ $mode = eager ] && limit=50 || limit=110
+        # torch.compile falls back to cudagraphs
         said=$(timeout $limit "$PYTHON" bench/training/torch_peer.py "${what[@]}" --mode "$mode" --seconds "${SECONDS_A_RUN:-5}") || true
         echo "$said"
         ours
-        awk -v name="$1 $3 px batch $2 $4 to $mode" -v mode="$mode" -v a="$before" -v b="$now" -v t="$(field images_per_s <<<"$said")" 'BEGIN {
-            if (t > 0 && a > 0 && b > 0) printf "{\"kind\":\"gpu_all\",\"name\":\"%s\",\"value\":%.4f,\"first\":%s,\"again\":%s,\"peer\":%s}\n", name, (a + b) / 2 / t, a, b, t
-            else printf "{\"kind\":\"gpu_all\",\"name\":\"%s\",\"value\":null,\"why\":\"%s\"}\n", name, (a > 0 && b > 0 ? "no figure of PyTorch, " mode : "bench_train failed") }' >>"$figures"
+        awk -v name="$1 $3 px batch $2 $4 to $mode" -v mode="$mode" -v got="$(sed -n 's/.*"mode": *"\([^"]*\)".*/\1/p' <<<"$said")" -v a="$before" -v b="$now" -v t="$(field images_per_s <<<"$said")" 'BEGIN {
+            if (t > 0 && a > 0 && b > 0 && got == mode) printf "{\"kind\":\"gpu_all\",\"name\":\"%s\",\"value\":%.4f,\"first\":%s,\"again\":%s,\"peer\":%s}\n", name, (a + b) / 2 / t, a, b, t
+            else printf "{\"kind\":\"gpu_all\",\"name\":\"%s\",\"value\":null,\"why\":\"%s\"}\n", name, (a <= 0 || b <= 0 ? "bench_train failed" : t > 0 ? sprintf("PyTorch fell back to %s, %.2f", got, (a + b) / 2 / t) : "no figure of PyTorch, " mode) }' >>"$figures"
     done
 }
 part_2() { step resnet18 512 32 tf32; step resnet18 512 32 fp16; }

@@ -77,10 +77,9 @@ static double bytes_of(const struct bench *b, const struct row *r, double passes
 
 static int gpu_copy(struct bench *b, const struct row *r, double *bytes)
 {
-    const size_t layer = r->layer ? r->layer : 4 * b->n;
-    for (size_t at = 0; at + layer <= 4 * b->n; at += layer, *bytes += 2 * (double)layer)
-        TRY(b->run->copy(b->out + at, (const uint8_t *)b->x + at, layer, b->stream));
-    return 0;
+    (void)r;
+    *bytes = 2 * 4 * (double)b->n;
+    return b->run->copy(b->out, b->x, 4 * b->n, b->stream);
 }
 
 static int run_encode(struct bench *b, const struct row *r, double *bytes)
@@ -224,7 +223,7 @@ const struct row gpu_rows[] = {
     {"fp32 -> e6m9", run_encode, {6, 9, 0}, NEAR, 0, 1},
     {"fp32 -> e3m0", run_encode, {3, 0, 0}, NEAR, 0, 0},
     {"fp32 -> e3m2", run_encode, {3, 2, 0}, NEAR, 0, 0},
-    {"fp32 -> e5m2 stochastic", run_encode, {5, 2, 0}, MF_STOCHASTIC, 0, 0},
+    {"fp32 -> e5m2 stochastic", run_encode, {5, 2, 0}, MF_STOCHASTIC, 0, 0.9},
     {"fp32 -> e5m2, layers of 1 MiB", run_encode, {5, 2, 0}, NEAR, MB, 0},
     {"largest exponent", run_absmax, {5, 2, 0}, NEAR, 0, 0.98},
     {"largest exponent, layers of 1 MiB", run_absmax, {5, 2, 0}, NEAR, MB, 0.98},

@@ -8,13 +8,15 @@
 # --table prints them.
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
+[ -n "${TABLES-}" ] || [ -z "${LINK-}${NODES-}${REPS-}" ] ||
+    refuse 'LINK, NODES and REPS make a table of their own: say where it is kept (TABLES=FOLDER)'
 export B=${B:-build} NODES=${NODES:-4} REPS=${REPS:-5} LINK=${LINK:-1gbit} RUNS=${RUNS:-9}
 export TABLES=${TABLES:-bench/data}
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 [ "${1-}" = fig11 ] || refuse "'${1-}': must be a figure: fig11"
 whole RUNS "$RUNS" 'a number of runs'
-tsv=$TABLES/fig11.tsv svg=$TABLES/fig11.svg said=$B/papers/fig11.json
+measured='' tsv=$TABLES/fig11.tsv svg=$TABLES/fig11.svg said=$B/papers/fig11.json
 
 # mpirun's warning of a setpgid is harmless.
 bench() {
@@ -54,6 +56,7 @@ measure() {
         bench >"$said"
         rows "$run" >"$said.rows"
         cat "$tsv" "$said.rows" >"$tsv.new" && mv "$tsv.new" "$tsv" # all rows or none
+        measured=1
     done
 }
 
@@ -118,6 +121,6 @@ draw() {
 mkdir -p "$TABLES"
 if [ ! "$only" ]; then
     measure
-    draw
+    if [ "$measured" ] || [ ! -s "$svg" ]; then draw; fi
 fi
 [ ! -s "$tsv" ] || medians table

@@ -5,8 +5,8 @@
 # DIR/cifar10 holds the binary batches. fig1 is by network, fig2 by layer of resnet50 (weights of
 # convolutions and of the last layer), at steps 1 and 11. $TABLES/FIGURE.tsv (bench/data) has name,
 # step, number of zeros on all ranks, first exponent that occurs, and numbers of values with this
-# and each next one; FIGURE.svg the last step. Statistics are in $B/papers/seen; --table prints the
-# results.
+# and each next one; FIGURE.svg the last step. Statistics are in $B/papers/seen, or $TABLES/seen;
+# --table prints the results.
 set -eu
 . "$(dirname "$0")/../usage.sh"
 TABLES=${TABLES:-bench/data}
@@ -14,6 +14,7 @@ networks=${NETWORKS:-mlp lenet5 resnet8 resnet20 davidnet resnet18 resnet50 caff
 deep=${DEEP:-resnet50}
 layers=${LAYERS:-stem.conv1.weight s0b0.conv2.weight s1b0.conv2.weight s2b0.conv2.weight s2b5.conv3.weight s3b0.conv2.weight s3b2.conv3.weight classifier.weight}
 seen=$B/papers/seen
+[ "$TABLES" = bench/data ] || seen=$TABLES/seen
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 figure=${1-}

@@ -35,6 +35,7 @@ table() {
         $3 == "diverged" { bad[$1]++; next }
         { if (!(n[$1]++) || $5 < low[$1]) low[$1] = $5
           if ($5 > high[$1]) high[$1] = $5
+          seed[++seeds] = $2; of_seed[$1, $2] = $5
           iou[$1] += $5; mean[$1] += $6; right[$1] += $3 }
         END { of = split(rows, name, "\n")
               for (i = 1; i <= of; i++) {
@@ -43,7 +44,12 @@ table() {
                   printf "| %s | %d%s |", k, runs[k], bad[k] ? ", " bad[k] " diverged" : ""
                   if (!n[k]) { print " - | - | - | - | - | " bytes[k] " |"; continue }
                   printf " %.2f | %.2f .. %.2f |", 100 * iou[k] / n[k], 100 * low[k], 100 * high[k]
-                  if (i > 1 && n[name[1]]) printf " %+.2f |", 100 * (iou[k] / n[k] - iou[name[1]] / n[name[1]])
+                  m = sum = 0 # over common seeds
+                  for (s in told) delete told[s]
+                  for (s = 1; s <= seeds; s++) if (!told[seed[s]]++ && (k, seed[s]) in of_seed && (name[1], seed[s]) in of_seed) {
+                      m++; sum += of_seed[k, seed[s]] - of_seed[name[1], seed[s]]
+                  }
+                  if (i > 1 && m) printf " %+.2f |", 100 * sum / m
                   else printf "  |"
                   printf " %.2f | %.2f | %s |\n", 100 * mean[k] / n[k], 100 * right[k] / n[k], bytes[k]
               } }' "$tsv"

@@ -64,7 +64,7 @@ rm build/crash && touch build/nan
 seen fig1 && fail 'gradients that are not finite are no figure'
 grep -q 'seen.sh: gradients of a.weight are not finite in lenet5.jsonl' said || fail "nan: $(cat said)"
 [ ! -e tables/fig1.tsv ] || fail 'a figure of half the networks'
-rm build/nan build/papers/seen/lenet5.jsonl
+rm build/nan tables/seen/lenet5.jsonl
 seen fig1 || fail "fig1: $(cat said)"
 runs 4 fig1
 # of 4300 that are not 0: 380 at 2^-20, too small for both; 20 at 2^-17, which e5m2 holds; 300 at
@@ -90,7 +90,7 @@ has '| b.weight | -2 .. -2 | -2 | 0.00 | 0.00 | 0.00 | 0.00 | 2^-15 .. 2^17 | 2^
 has '| one for all 2 | -30 .. -2 | -2 | | up to 100.00 | up to 100.00 | up to 0.00 | 2^13 .. 2^17 | none |'
 has '| one for steps 1 and 11 | -30 .. 3 | 3 | | up to 100.00 | up to 100.00 | up to 0.00 | none | none |'
 [ "$(wc -l <out)" = 5 ] || fail "layers that were not asked for: $(cat out)"
-[ ! -e build/papers/seen/cifar10 ] || fail 'images were left behind'
+[ ! -e tables/seen/cifar10 ] || fail 'images were left behind'
 
 # --- phases.sh: run i takes i ms more ---
 # With a file "crash" it crashes; with "wrong" sums are wrong; with "short" rows are missing.
