@@ -243,7 +243,7 @@ struct nc_report {
     uint64_t fp32_bytes; /* 4 per element, for comparison */
     double codec_s;      /* seconds of casting */
     double comm_s;       /* seconds of sending, waiting and adding */
-    int offload;         /* 1 if cards added everything, else 0; the bits are the same */
+    int offload;         /* 1 if cards added all narrow codes, else 0; the bits are the same */
     /* Path of this step's sums: the algorithm and, between GPUs, the transport, such as "direct",
      * "group-scatter:4", "direct by NCCL" or "cards". Valid until nc_close(). */
     const char *path;

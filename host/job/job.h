@@ -98,8 +98,8 @@ void job_path(struct job *job, struct text *to);
 /* Parse no (NULL), fp32 or rounded, and the format of all-gathers. Reports -EINVAL. */
 int shard_parse(const char *word, const char *gather, struct job_shard *out);
 
-/* Replace `direct` by algo_scatter if shard.on. Reports -EINVAL for other algorithms, cards, blocks
- * and options without effect. */
+/* Replace `direct` by algo_scatter if shard.on. Reports -EINVAL for other algorithms, cards and
+ * options without effect. */
 int shard_settle(const struct job_spec *spec, const struct algo **algo, const char **cards);
 
 /* Append what ranks must have in common; nothing for all-reduces. */

@@ -411,7 +411,7 @@ void nc_close(struct nc *nc)
     fenv_t fp; /* traps would end the process at the first clock call */
     fp_env_enter(&fp);
     const int gpu = gpu_enter();
-    if (atomic_load(&nc->failed)) /* so that others do not wait for this rank */
+    if (atomic_load(&nc->failed)) /* over a caller's transport, no rank waits for this one */
         (void)comm_fail(nc->comm, atomic_load(&nc->failed));
     close_jobs(nc);
     /* A step begun but not completed by nc_wait() still has the turn (comm_take_turn()). */

@@ -37,17 +37,18 @@ struct reducer_step {
     /* This rank's encoded gradients: sum of ceil8(n_l) * width / 8. */
     uint64_t code_bytes;
     uint64_t fp32_bytes; /* 4 per element */
-    /* Layers whose guessed shift was right, without repeated buckets. */
-    int n_guessed;
-    bool by_card_path; /* all narrow buckets came over the card path */
+    int n_guessed;       /* layers whose guessed shift was right */
+    bool by_card_path;   /* nothing was repeated: all narrow buckets came over the card path */
     /* Buckets repeated over MPI. */
     int n_redone;
-    struct codec_lost lost; /* in this rank's narrow layers, after reducer_count_lost() */
+    /* In this rank's narrow layers, after reducer_count_lost(); 0 in a skipped step. */
+    struct codec_lost lost;
     double codec_s, comm_s;
     /* Part of comm_s: the message of exponents, with the wait for the slowest rank. */
     double exponents_s;
-    /* waited_s: the caller's time in reducer_next() and reducer_finish(). Casts, messages and sums
-     * in that time count as exposed_s, else as hidden_s; the message of exponents as neither. */
+    /* waited_s: the caller's time in reducer_next(), reducer_finish() and, with releases,
+     * reducer_ready(). Casts, messages and sums in that time count as exposed_s, else as hidden_s;
+     * the message of exponents as neither. */
     double hidden_s, exposed_s, waited_s;
 };
 

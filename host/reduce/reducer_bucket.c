@@ -135,7 +135,7 @@ void bucket_encoded(const struct bucket_flow *f, const uint8_t *codes)
     const bool guesses = !r->force_fp32 && !codec_has_groups(&r->codecs[b->fp32]);
     for (int k = 0; k < b->n_layers && guesses; k++) {
         const int i = (int)b->call.layers[k].index;
-        f->step->report->n_guessed += !f->step->report->n_redone && are_coded(r, b, i);
+        f->step->report->n_guessed += !b->coded && are_coded(r, b, i);
         if (r->guesses[i] == CODEC_NO_GUESS || reducer_exponent(r, i) != CODEC_ALL_ZERO)
             r->guesses[i] = codec_shift(&r->codecs[b->fp32], reducer_exponent(r, i));
     }

@@ -213,5 +213,6 @@ int reducer_step_card_path(const struct reducing *s, bool *finite)
     if (marked(r, BIT_FATAL))
         return comm_agree(r->comm, rc < 0 ? rc : 0);
     TRY(r->card_path->end(r->card_path_arg, any));
+    s->report->by_card_path = !any;
     return make_up(s, n_counted, finite);
 }

@@ -79,7 +79,8 @@ int reducer_step_all(struct reducer *r)
     if (finite && !r->force_fp32)
         reducer_state_swap(r);
     done->skipped = !finite;
-    done->by_card_path = open && !done->n_redone;
+    if (!finite)
+        done->lost = (struct codec_lost){0};
     done->sent_bytes = r->low ? 0 : sent(r) - sent_before; /* low: no algorithm runs */
     return 0;
 }

@@ -144,6 +144,8 @@ refused "cannot write 'none/left'" "$n" cast --codec onebit --state none/left x.
 refused "--max '3.45e38': must be at most 3.40282347e+38" "$n" uncast --codec ternary --max 3.45e38 codes no
 refused "cast has no --scale quantile" "$n" cast --scale quantile x.f32 no
 refused "--codec relgrad needs --max X" "$n" uncast --codec relgrad --weights w.f32 x.f32 no
+refused "--max has no effect with --codec qsgd:4" "$n" uncast --codec qsgd:4 --max 7 codes no
+refused "--max has no effect with --codec minifloat" "$n" uncast --max 7 codes no
 refused "--codec nvfp4 needs --max X" "$n" uncast --codec nvfp4 codes no
 refused "bad --codec \"mx:e4\": need mx:e4m3" "$n" cast --codec mx:e4 x.f32 no
 refused "--codec ternary needs --max X" "$n" uncast --codec ternary codes no

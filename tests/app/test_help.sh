@@ -73,7 +73,8 @@ done < <(sed -n 's/#.*//; /^build\/narrowcast emulate/p' "$tree/README.md" | gre
 "$n" emulate --help lr | grep -q '^  --lr X' || fail 'emulate --help lr'
 "$n" emulate --help | sed '/^emulated ranks/,$d' | grep -oE -e '--[a-z-]+' >excepted
 while read -r option; do
-    "$n" emulate "--$option" 8 --model nosuch >out 2>&1
+    if [ "$option" = shard ]; then value=all; else value=8; fi
+    "$n" emulate "--$option" $value --model nosuch >out 2>&1
     [ "$(grep -c 'has no effect on emulated ranks' out)" = "$(grep -cx -e "--$option" excepted)" ] ||
         fail "emulate --help and --$option: $(cat out)"
 done < <("$n" train --help | sed -n 's/^  --\([a-z0-9-]*\).*/\1/p')

@@ -263,6 +263,18 @@ on 2 --model mlp --steps 4 --dump-gradients few --dump-first 1 >/dev/null 2>>std
 [ "$(cat few/meta.txt)" = "ranks 2 steps 3 first 1" ] || fail "few/meta.txt is '$(cat few/meta.txt)'"
 on 1 --model mlp --steps 900 --until 0.05 --dump-gradients until >/dev/null 2>>stderr
 [ "$(cat until/meta.txt)" = "ranks 1 steps $(find until -name '*.rank0.f32' | wc -l) first 0" ] || fail "until/meta.txt is '$(cat until/meta.txt)'"
+part="--model mlp --schedule const"
+# shellcheck disable=SC2086
+{
+    on 2 $part --steps 4 --save half.ck --dump-gradients half --dump-steps 5
+    for dump in half later; do on 2 $part --steps 6 --resume half.ck --dump-gradients $dump --dump-steps $([ $dump = half ] && echo 5 || echo 100); done
+    on 2 $part --steps 40 --until 0.05 --save until.ck --log until.jsonl
+    on 2 $part --steps 40 --until 0.05 --resume until.ck --log until.jsonl
+} >out 2>>stderr
+[ "$(cat half/meta.txt)" = "ranks 2 steps 5 first 0" ] || fail "a continued dump: '$(cat half/meta.txt)'"
+[ "$(cat later/meta.txt)" = "ranks 2 steps 2 first 4" ] || fail "a dump that begins with a resumed run: '$(cat later/meta.txt)'"
+[ "$(sed -n 's/^weights checksum //p' out | tail -n 2 | uniq | wc -l)" = 1 ] || fail "a run that has reached --until goes on when it is resumed: $(grep checksum out)"
+[ "$(grep -c '"kind":"epoch","epoch":1,' until.jsonl)" = 1 ] || fail "two lines of an epoch: $(grep -c epoch until.jsonl)"
 refused "--dump-first '4': must be a step of this run, 0 to 3" small 2 --dump-gradients none --dump-first 4
 [ "$(wc -c <dump/step000002.rank1.f32)" -eq $((4 * elements)) ] || fail "a dump is not as long as its layers"
 if cmp -s dump/step000001.rank0.f32 dump/step000001.rank1.f32; then fail "two ranks have the same gradients"; fi

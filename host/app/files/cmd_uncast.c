@@ -76,6 +76,13 @@ static int uncast_on(const struct uncast_options *o, struct codes_in *in, struct
     return file_out_commit(out);
 }
 
+static int refuse_max(const struct uncast_options *o, const struct opt_parsed *p)
+{
+    return opt_given(&command, p, "max")
+               ? ERR(-EINVAL, "--max has no effect with --codec %s: leave it out", o->codec)
+               : 0;
+}
+
 static int uncast_layer(const struct uncast_options *o, const struct opt_parsed *p)
 {
     struct codec codec;
@@ -88,6 +95,8 @@ static int uncast_layer(const struct uncast_options *o, const struct opt_parsed 
     TRY(codec_settle(&codec, 1, &(struct codec_adder){.name = "uncast"}));
     if (layer_file_asks_max(&codec) && !opt_given(&command, p, "max"))
         return ERR(-EINVAL, "--codec %s needs --max X, which `cast` printed", o->codec);
+    if (!layer_file_asks_max(&codec))
+        TRY(refuse_max(o, p));
     if (opt_given(&command, p, "shift"))
         return ERR(-EINVAL, "--shift has no effect with --codec %s: leave it out", o->codec);
     return layer_file_uncast(&codec, p->args[0], o->weights, o->count, (float)o->max, p->args[1]);
@@ -106,6 +115,7 @@ int cmd_uncast(int argc, char **argv)
     if (o.weights)
         return ERR(-EINVAL, "--weights '%s' has no effect: --codec %s uses no weights", o.weights,
                    o.codec);
+    TRY(refuse_max(&o, &p));
     struct mf_fmt fmt;
     TRY(vec_best_check());
     TRY(codec_format_parse("--format", o.format, &fmt));

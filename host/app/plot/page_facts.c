@@ -88,8 +88,9 @@ static void packets(const struct page_run *r, struct text *to)
 {
     if (!isfinite(r->packets))
         return;
-    text_add(to, "%.0f from rank 0, %.0f of them sent again; a card answers in %.0f us", r->packets,
-             r->resent, 1e6 * r->rtt_s);
+    text_add(to, "%.0f from rank 0, %.0f of them sent again", r->packets, r->resent);
+    if (r->rtt_s > 0)
+        text_add(to, "; a card answers in %.0f us", 1e6 * r->rtt_s);
     if (strpbrk(r->card_clocks, "0123456789"))
         text_add(to, "; clocks busy: %.*s", (int)strlen(r->card_clocks) - 2, r->card_clocks + 1);
 }

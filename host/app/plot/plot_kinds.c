@@ -111,8 +111,7 @@ const struct plot_kind plot_kinds[] = {
      .report = true,
      .row = plot_step_loss_row},
     {.name = "bytes",
-     .about =
-         "bytes that rank 0 sent in each step, relative to fp32 by the same algorithm, of " LOGS,
+     .about = "bytes that rank 0 sent in each step, relative to fp32 (`fp32_sent_bytes`), of " LOGS,
      .title = "Bytes of a step against fp32",
      .wants = LOGS " of several ranks that contain a step",
      .x = "step",

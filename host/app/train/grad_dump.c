@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static int path_of(char path[PATH_MAX], const struct train *t, const char *name)
 {
@@ -32,9 +33,10 @@ static int write_text(const struct train *t, const char *name, uint64_t n_steps,
 
 static void print_meta(const struct train *t, uint64_t n_steps, struct file_out *out)
 {
-    const uint64_t first = t->o->dump_first, left = n_steps > first ? n_steps - first : 0;
+    const uint64_t first = t->dump_from, last = t->o->dump_first + t->o->dump_steps,
+                   end = n_steps < last ? n_steps : last;
     file_out_print(out, "ranks %d steps %" PRIu64 " first %" PRIu64 "\n", t->n_ranks,
-                   left < t->o->dump_steps ? left : t->o->dump_steps, first);
+                   end > first ? end - first : 0, first);
 }
 
 static void print_layers(const struct train *t, uint64_t n_steps, struct file_out *out)
@@ -54,6 +56,18 @@ static int lock_folder(struct train *t)
     return 0;
 }
 
+/* A resumed run continues a dump, or begins it with its first step. */
+static int find_first(const struct train *t, uint64_t *first)
+{
+    char path[PATH_MAX], name[64];
+    *first = t->o->dump_first;
+    snprintf(name, sizeof name, "step%06" PRIu64 ".rank0.f32", *first);
+    TRY(path_of(path, t, name));
+    if (t->state.step > *first && access(path, F_OK))
+        *first = t->state.step;
+    return 0;
+}
+
 int grad_dump_open(struct train *t)
 {
     if (t->rank > 0)
@@ -64,13 +78,16 @@ int grad_dump_open(struct train *t)
     if (mkdir(t->o->dump_dir, 0777) && errno != EEXIST)
         return ERR(-errno, "cannot make folder '%s': %s", t->o->dump_dir, strerror(errno));
     TRY(lock_folder(t));
+    TRY(find_first(t, &t->dump_from));
+    if (t->dump_from >= t->o->dump_first + t->o->dump_steps) /* a resumed run has dumped all */
+        return 0;
     TRY(write_text(t, "meta.txt", t->n_steps, print_meta));
     return write_text(t, "layers.txt", t->n_steps, print_layers);
 }
 
 int grad_dump_end(const struct train *t)
 {
-    return t->dump && t->state.step < t->n_steps
+    return t->dump && t->state.step < t->n_steps && t->state.step > t->dump_from
                ? write_text(t, "meta.txt", t->state.step, print_meta)
                : 0;
 }

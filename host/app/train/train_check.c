@@ -49,7 +49,7 @@ static int check_emulated(const struct train_options *o, const struct command_li
 {
     static const char *const names[] = {"deadline",       "card-slots", "card-deadline", "fabric",
                                         "fabric-address", "xclbin",     "trace",         "blocks",
-                                        "shard",          "elastic"};
+                                        "shard",          "elastic",    "card-group"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (given(w, names[i]))
             return ERR(-EINVAL,
@@ -195,6 +195,8 @@ int train_options_check(const struct opt_command *command, const struct train_op
                         const struct opt_parsed *parsed)
 {
     const struct command_line w = {command, parsed};
+    if (o->memory)
+        TRY(check_emulated(o, &w));
     TRY(check_run(o, &w));
     TRY(check_numbers(o, &w));
     TRY(check_shard(o, &w));
@@ -206,5 +208,5 @@ int train_options_check(const struct opt_command *command, const struct train_op
     if (o->elastic && !o->blocks)
         return ERR(-EINVAL, "--elastic needs --blocks V, so that others can compute the blocks of "
                             "a process that dies");
-    return o->memory ? check_emulated(o, &w) : 0;
+    return 0;
 }

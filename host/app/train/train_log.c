@@ -45,7 +45,8 @@ static bool is_ahead(const struct train *t, const char *line)
         return step > t->state.step;
     if (sscanf(line, "{\"kind\":\"epoch\",\"epoch\":%*u,\"step\":%" SCNu64, &step) == 1)
         /* a run resumed at its end tests again */
-        return step > t->state.step || (step == t->n_steps && !t->tested);
+        return step > t->state.step || (step == t->n_steps && !t->tested) ||
+               (step == t->state.step && report_asks_test(t));
     if (sscanf(line, "{\"kind\":\"root\",\"epoch\":%*u,\"step\":%" SCNu64, &step) == 1)
         return step > t->state.step;
     if (sscanf(line, "{\"kind\":\"end\",\"step\":%" SCNu64, &step) == 1)

@@ -155,7 +155,8 @@ static const struct opt opts[] = {
      "Fuse layers until their codes fill this many bytes. 0: 1M, or 8M if gradients are on a GPU.",
      OPT_SIZE, AT(bucket_bytes), 0, 1e12, TRAIN_BITS},
     {CHOICE("overlap", "auto|on|off", "auto", overlap, 0,
-            "on: a second thread sends buckets during the backward pass. The bits are the same. "
+            "on: a second thread sends buckets during the backward pass, except with --micro above "
+            "1 and in steps for --stats or --dump-gradients. The bits are the same. "
             "auto: on if gradients are on a GPU.")},
     {CHOICE("shard", "no|optimizer|all", "no", shard, 0,
             "optimizer: each rank keeps the optimiser's states, and fp32 weights, of its own 1/P "
@@ -360,8 +361,9 @@ const struct opt_command emulate_command = {
              "checkpoints (except for the id of the run) equal those of `narrowcast train` on P "
              "ranks, bit for bit. All P ranks run the algorithm and copy memory where real ranks "
              "send. Where a card is named, they add as it would. Takes all options of train except "
-             "those without a meaning in one process: --deadline, --card-slots, --card-deadline, "
-             "--fabric, --fabric-address, --xclbin, --trace and --blocks.",
+             "those without a meaning in one process: --deadline, --card-slots, --card-group, "
+             "--card-deadline, --fabric, --fabric-address, --xclbin, --trace, --blocks, "
+             "--shard and --elastic.",
     .examples = "  build/narrowcast emulate --ranks 256 --model resnet20 --batch 8192 \\\n"
                 "      --data cifar10:DIR --format e5m2 --algo group-master:16 --sum nearest\n"
                 "  build/narrowcast emulate --ranks 4 --save run.ckpt\n"

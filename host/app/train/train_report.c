@@ -143,6 +143,11 @@ static void print_emulated(const struct train *t)
                memory_text(memory_peak(), peak));
 }
 
+static const char *sender(const struct train *t)
+{
+    return t->o->blocks ? "process" : "rank";
+}
+
 static void print_until(const struct train *t, double sent_bytes)
 {
     const struct report_time *all = &t->report.all;
@@ -155,15 +160,17 @@ static void print_until(const struct train *t, double sent_bytes)
         printf("was not reached in %llu steps", (unsigned long long)t->state.step);
     if ((double)t->state.step > all->steps)
         printf(", %.0f of them in this run", all->steps);
-    printf(": %.1f s of steps, %.6g MB sent by a rank\n", all->seconds,
-           sent_bytes * all->steps / 1e6);
+    printf(": %.1f s of steps", all->seconds);
+    if (!t->low_memory)
+        printf(", %.6g MB sent by a %s", sent_bytes * all->steps / 1e6, sender(t));
+    printf("\n");
 }
 
 static void print_bytes(const struct train *t, double sent_bytes, double fp32_bytes)
 {
     const struct algo *algo = t->job.chooses && t->job.group ? &algo_direct : t->job.algo;
-    printf("bytes          %.0f a step and %s, against %.0f in fp32 by %s", sent_bytes,
-           t->o->blocks ? "process" : "rank", fp32_bytes, algo->name);
+    printf("bytes          %.0f a step and %s, against %.0f in fp32 by %s", sent_bytes, sender(t),
+           fp32_bytes, algo->name);
     printf(fp32_bytes > 0 ? " (%.3f)\n" : "\n", sent_bytes / fp32_bytes);
 }
 
@@ -266,13 +273,13 @@ void report_stopped(const struct train *t)
 {
     if (t->rank > 0)
         return;
-    const char *by = t->stopped_by ? t->stopped_by->name : "that";
+    const char *by = t->stopped_by ? " by " : "", *name = t->stopped_by ? t->stopped_by->name : "";
     const unsigned long long at = t->state.step, of = t->n_steps;
     if (t->o->save)
-        err_note("stopped by %s after step %llu of %llu; --resume '%s' continues from there", by,
-                 at, of, t->o->save);
+        err_note("stopped%s%s after step %llu of %llu; --resume '%s' continues from there", by,
+                 name, at, of, t->o->save);
     else
-        err_note("stopped by %s after step %llu of %llu; nothing was saved, because --save was not "
+        err_note("stopped%s%s after step %llu of %llu; nothing was saved, because --save was not "
                  "given",
-                 by, at, of);
+                 by, name, at, of);
 }

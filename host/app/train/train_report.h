@@ -39,7 +39,7 @@ struct report {
     uint64_t sent_bytes;            /* by this rank in all steps */
     uint64_t steps_by_card;         /* whose gradients all came from cards */
     uint64_t redone;                /* buckets for cards, reduced by MPI */
-    uint64_t fp32_sent_bytes;       /* by this rank in an fp32 step with the same algorithm */
+    uint64_t fp32_sent_bytes;       /* by this rank in an fp32 step; direct if auto chose */
     struct report_epoch last;
 };
 
@@ -67,6 +67,9 @@ int report_epoch(struct train *t, const struct report_epoch *epoch);
 
 /* Returns whether the last test reached --until; the same on all ranks. */
 bool report_reached(const struct train *t);
+/* Returns whether a resumed run must test before its first step: the test after its last step may
+ * have reached --until. */
+bool report_asks_test(const struct train *t);
 
 /* Prints the table and the last two lines unless the run was stopped. All ranks call it. */
 int report_end(struct train *t);

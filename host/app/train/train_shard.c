@@ -168,6 +168,7 @@ int train_shard_gather(struct train *t, struct reducer_step *step)
     step->comm_s += gathered.comm_s;
     step->codec_s += gathered.codec_s;
     step->exposed_s += gathered.comm_s + gathered.codec_s;
+    step->waited_s += gathered.waited_s;
     return 0;
 }
 
