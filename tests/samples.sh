@@ -77,7 +77,7 @@ steady() {
         /^(card|speed|all-reduce  |emulated  |warn )/d'
 }
 # portable: also removes figures that differ between machines
-portable() { sed -E '/^(accuracy|loss|until|weights checksum|[{"])/d'; }
+portable() { sed -E '/^(accuracy|loss|until|weights checksum|[{"]|[0-9]+,)/d'; }
 
 block() {
     awk -v head="<!-- samples.sh $2, " 'index($0, head) == 1 { at = 1; next }

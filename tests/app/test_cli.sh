@@ -185,7 +185,7 @@ wait $! || true
 grep -q '</html>' piped || fail "no page came through the pipe: $(head -c 200 piped)"
 ln -s place dangling
 "$n" cast --format e4m3 finite.f32 dangling
-[ -L dangling ] && [ "$(wc -c <place)" -eq 4 ] || fail "a link to no file was replaced"
+if [ ! -L dangling ] || [ "$(wc -c <place)" -ne 4 ]; then fail "a link to no file was replaced"; fi
 refused "No space left" "$n" cast big.f32 /dev/full
 refused "No space left" "$n" uncast big /dev/full
 refused "No space left" "$n" reduce r0 r1 /dev/full

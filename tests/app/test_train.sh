@@ -267,7 +267,8 @@ part="--model mlp --schedule const"
 # shellcheck disable=SC2086
 {
     on 2 $part --steps 4 --save half.ck --dump-gradients half --dump-steps 5
-    for dump in half later; do on 2 $part --steps 6 --resume half.ck --dump-gradients $dump --dump-steps $([ $dump = half ] && echo 5 || echo 100); done
+    on 2 $part --steps 6 --resume half.ck --dump-gradients half --dump-steps 5
+    on 2 $part --steps 6 --resume half.ck --dump-gradients later
     on 2 $part --steps 40 --until 0.05 --save until.ck --log until.jsonl
     on 2 $part --steps 40 --until 0.05 --resume until.ck --log until.jsonl
 } >out 2>>stderr

@@ -94,10 +94,10 @@ ip -n n1 link set eth1 up
 card 10.77.9.254:4711
 second "'eth1' spreads packets over 2 queues, but --fabric xdp reads one: \`ethtool -L eth1 rx 1\`" --offload udp://10.77.9.254:4711 --fabric xdp
 second "'eth1' spreads" --offload udp://10.77.9.254:4711 --fabric xdp --fabric-address eth1
-ip -n n1 link add cardnetwork0001 type dummy
+ip link add cardnetwork0001 netns n1 type veth peer name p8
 ip -n n1 addr add 10.77.8.1/24 dev cardnetwork0001
 ip -n n1 link set cardnetwork0001 up
-second 'No such device' --offload udp://10.77.9.254:4711 --fabric xdp --fabric-address cardnetwork0001-typo
+second "cannot bind to 'cardnetwork0001-typo': need an IPv4 address" --offload udp://10.77.9.254:4711 --fabric xdp --fabric-address cardnetwork0001-typo
 for end in p1 p2; do ip link set $end mtu 9000; done
 second "If its MTU is above 1500: \`ip link set eth0 mtu 1500\`" --offload udp://$udp --fabric xdp
 train=(setpriv --bounding-set=-all --inh-caps=-all "${train[@]}")

@@ -217,6 +217,14 @@ static inline uint32_t train_data_crc(const struct train *t)
     return (t->owner ? t->owner : t)->data_crc;
 }
 
+/* Returns whether a resumed run must test before its first step: the test after its last step may
+ * have reached --until. */
+static inline bool train_asks_test(const struct train *t)
+{
+    return t->o->until > 0 && !t->tested && t->state.step > 0 &&
+           t->state.step % t->steps_per_epoch == 0;
+}
+
 /* ---- files that a run appends to: --log, --stats, --receipts (train_log.c) ---- */
 
 /* Gives the run an id if it has none. Rank 0 calls it after loading a checkpoint. */

@@ -46,7 +46,7 @@ static bool is_ahead(const struct train *t, const char *line)
     if (sscanf(line, "{\"kind\":\"epoch\",\"epoch\":%*u,\"step\":%" SCNu64, &step) == 1)
         /* a run resumed at its end tests again */
         return step > t->state.step || (step == t->n_steps && !t->tested) ||
-               (step == t->state.step && report_asks_test(t));
+               (step == t->state.step && train_asks_test(t));
     if (sscanf(line, "{\"kind\":\"root\",\"epoch\":%*u,\"step\":%" SCNu64, &step) == 1)
         return step > t->state.step;
     if (sscanf(line, "{\"kind\":\"end\",\"step\":%" SCNu64, &step) == 1)

@@ -182,7 +182,7 @@ int train_run(struct train *t)
 {
     struct train_state *s = &t->state;
     const uint64_t per_epoch = t->steps_per_epoch, first = s->step;
-    if (report_asks_test(t))
+    if (train_asks_test(t))
         TRY(test(t, false));
     bool tested = t->tested;
     stop_watch();

@@ -16,12 +16,6 @@ bool report_reached(const struct train *t)
     return t->o->until > 0 && t->report.last.test_accuracy >= t->o->until;
 }
 
-bool report_asks_test(const struct train *t)
-{
-    return t->o->until > 0 && !t->tested && t->state.step > 0 &&
-           t->state.step % t->steps_per_epoch == 0;
-}
-
 bool report_shows_cer(const struct train *t)
 {
     return t->data->samples->target == NN_TRANSCRIPT;

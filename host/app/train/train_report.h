@@ -67,9 +67,6 @@ int report_epoch(struct train *t, const struct report_epoch *epoch);
 
 /* Returns whether the last test reached --until; the same on all ranks. */
 bool report_reached(const struct train *t);
-/* Returns whether a resumed run must test before its first step: the test after its last step may
- * have reached --until. */
-bool report_asks_test(const struct train *t);
 
 /* Prints the table and the last two lines unless the run was stopped. All ranks call it. */
 int report_end(struct train *t);
