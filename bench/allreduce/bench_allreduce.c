@@ -94,7 +94,8 @@ static int try_peer(struct contender *c, struct peer *peer, int n_runs)
     return 0;
 }
 
-/* Of those tried with the most elements: the time of fewer elements says nothing about more. */
+/* Returns the fastest of the peers tried with the most elements: a time with fewer elements says
+ * nothing about more. */
 static const struct peer *fastest_peer(void)
 {
     const struct peer *best = &b.peers.peer[0];

@@ -35,7 +35,7 @@ table() {
         $3 == "diverged" { bad[$1]++; next }
         { if (!(n[$1]++) || $5 < low[$1]) low[$1] = $5
           if ($5 > high[$1]) high[$1] = $5
-          seed[++seeds] = $2; of_seed[$1, $2] = $5
+          seeds[$2]; of_seed[$1, $2] = $5
           iou[$1] += $5; mean[$1] += $6; right[$1] += $3 }
         END { of = split(rows, name, "\n")
               for (i = 1; i <= of; i++) {
@@ -45,9 +45,8 @@ table() {
                   if (!n[k]) { print " - | - | - | - | - | " bytes[k] " |"; continue }
                   printf " %.2f | %.2f .. %.2f |", 100 * iou[k] / n[k], 100 * low[k], 100 * high[k]
                   m = sum = 0 # over common seeds
-                  for (s in told) delete told[s]
-                  for (s = 1; s <= seeds; s++) if (!told[seed[s]]++ && (k, seed[s]) in of_seed && (name[1], seed[s]) in of_seed) {
-                      m++; sum += of_seed[k, seed[s]] - of_seed[name[1], seed[s]]
+                  for (s in seeds) if ((k, s) in of_seed && (name[1], s) in of_seed) {
+                      m++; sum += of_seed[k, s] - of_seed[name[1], s]
                   }
                   if (i > 1 && m) printf " %+.2f |", 100 * sum / m
                   else printf "  |"

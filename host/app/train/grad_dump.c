@@ -19,29 +19,25 @@ static int path_of(char path[PATH_MAX], const struct train *t, const char *name)
                      : 0;
 }
 
-/* n_steps: of a run that ends now. */
-static int write_text(const struct train *t, const char *name, uint64_t n_steps,
-                      void (*print)(const struct train *, uint64_t, struct file_out *))
+static int write_text(const struct train *t, const char *name,
+                      void (*print)(const struct train *, struct file_out *))
 {
     char path[PATH_MAX];
     TRY(path_of(path, t, name));
     struct file_out out;
     TRY(file_out_open(&out, path));
-    print(t, n_steps, &out);
+    print(t, &out);
     return file_out_commit(&out);
 }
 
-static void print_meta(const struct train *t, uint64_t n_steps, struct file_out *out)
+static void print_meta(const struct train *t, struct file_out *out)
 {
-    const uint64_t first = t->dump_from, last = t->o->dump_first + t->o->dump_steps,
-                   end = n_steps < last ? n_steps : last;
     file_out_print(out, "ranks %d steps %" PRIu64 " first %" PRIu64 "\n", t->n_ranks,
-                   end > first ? end - first : 0, first);
+                   t->dump_end - t->dump_from, t->dump_from);
 }
 
-static void print_layers(const struct train *t, uint64_t n_steps, struct file_out *out)
+static void print_layers(const struct train *t, struct file_out *out)
 {
-    (void)n_steps;
     for (int i = 0; i < t->n_params; i++)
         file_out_print(out, "%s %zu %zu %zu %zu\n", t->params[i].name, t->params[i].offset,
                        t->params[i].n, t->params[i].column, t->params[i].stride);
@@ -79,17 +75,20 @@ int grad_dump_open(struct train *t)
         return ERR(-errno, "cannot make folder '%s': %s", t->o->dump_dir, strerror(errno));
     TRY(lock_folder(t));
     TRY(find_first(t, &t->dump_from));
-    if (t->dump_from >= t->o->dump_first + t->o->dump_steps) /* a resumed run has dumped all */
+    const uint64_t end = t->o->dump_first + t->o->dump_steps;
+    t->dump_end = end < t->n_steps ? end : t->n_steps;
+    if (t->dump_from >= t->dump_end) /* a resumed run has dumped all */
         return 0;
-    TRY(write_text(t, "meta.txt", t->n_steps, print_meta));
-    return write_text(t, "layers.txt", t->n_steps, print_layers);
+    TRY(write_text(t, "meta.txt", print_meta));
+    return write_text(t, "layers.txt", print_layers);
 }
 
-int grad_dump_end(const struct train *t)
+int grad_dump_end(struct train *t)
 {
-    return t->dump && t->state.step < t->n_steps && t->state.step > t->dump_from
-               ? write_text(t, "meta.txt", t->state.step, print_meta)
-               : 0;
+    if (!t->dump || t->state.step <= t->dump_from || t->state.step >= t->dump_end)
+        return 0;
+    t->dump_end = t->state.step;
+    return write_text(t, "meta.txt", print_meta);
 }
 
 void grad_dump_close(struct train *t)

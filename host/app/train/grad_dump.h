@@ -17,7 +17,7 @@ int grad_dump_open(struct train *t);
 void grad_dump_close(struct train *t);
 
 /* After a run: corrects meta.txt if the run stopped early. */
-int grad_dump_end(const struct train *t);
+int grad_dump_end(struct train *t);
 
 /* Writes this rank's gradients, on rank 0 also the weights, if t->state.step is selected. */
 int grad_dump_step(struct train *t);

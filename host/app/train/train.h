@@ -121,7 +121,7 @@ struct train {
     struct grad_stats *grad_stats; /* NULL: none */
     struct receipts *receipts;     /* NULL: none */
     DIR *dump;                     /* rank 0: folder of --dump-gradients, or NULL */
-    uint64_t dump_from;            /* its first step */
+    uint64_t dump_from, dump_end;  /* its first step; the one after its last */
     struct trace *trace;           /* NULL: none */
     struct trace_span *trace_block;
 };
