@@ -41,6 +41,8 @@ struct card_cost {
 /* Refuse a job without its cards. Collective. Returns 0, or -EIO after rank 0 has reported an
  * error. */
 int card_check(struct through_card *c, const struct job *job);
+/* Report -EIO if the step of a job with cards did not come through them. */
+int card_check_step(const struct job *job, const struct reducer_step *step);
 void card_begin(struct through_card *c, bool asks);
 struct card_cost card_cost_of(const struct through_card *c, bool asks, double runs);
 

@@ -90,8 +90,7 @@ static int part_run(struct layers_part *p, const struct layers_data *d, struct c
     const uint64_t rounds = comm_counted(comm).rounds;
     const double start = clock_s();
     TRY(reducer_run(p->job.reducer, step, p->x, &report));
-    if (p->job.offload && !report.by_card_path)
-        return ERR(-EIO, "the card was abandoned: this would measure MPI");
+    TRY(card_check_step(&p->job, &report));
     *out = (struct phase){.exponents_s = report.exponents_s,
                           .codes_s = report.comm_s - report.exponents_s,
                           .cast_s = report.codec_s,

@@ -64,6 +64,13 @@ int card_check(struct through_card *c, const struct job *job)
                : ERR(-EIO, "cannot measure offload: %s", offload_why(c->offload));
 }
 
+int card_check_step(const struct job *job, const struct reducer_step *step)
+{
+    return job->offload && !step->by_card_path
+               ? ERR(-EIO, "the card was abandoned: this would measure MPI")
+               : 0;
+}
+
 void card_begin(struct through_card *c, bool asks)
 {
     if (!c->offload)

@@ -60,8 +60,7 @@ static int run(struct contender *c, size_t rep)
         peer_run(c->peer, b.own, b.x, b.n);
     else
         TRY(reducer_run(c->job.reducer, b.step++, &b.x, &report));
-    if (c->job.offload && !report.by_card_path)
-        return ERR(-EIO, "the card was abandoned: this would measure MPI");
+    TRY(card_check_step(&c->job, &report));
     c->seconds[rep] = clock_s() - start;
     c->codec_s[rep] = report.codec_s;
     c->port_bytes = larger(c->port_bytes, port_sent() - port_before);
