@@ -79,7 +79,8 @@ X86      := $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null))
 isa_avx2   = -mavx2 -mf16c -mfma
 isa_avx512 = -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl
 isa_avx512vbmi = $(isa_avx512) -mavx512vbmi -mavx512vnni
-isa       = $(if $(X86),$(foreach i,avx2 avx512 avx512vbmi,$(if $(filter %_$(i).c,$(1)),$(isa_$(i)))) $(if $(filter %/sum_avx512.c %/levels_avx512.c %/signs_avx512.c %/ratio_avx512.c,$(1)),-mprefer-vector-width=512))
+isa_avx512fp16 = $(isa_avx512vbmi) -mavx512fp16
+isa       = $(if $(X86),$(foreach i,avx2 avx512 avx512vbmi avx512fp16,$(if $(filter %_$(i).c,$(1)),$(isa_$(i)))) $(if $(filter %/sum_avx512.c %/levels_avx512.c %/signs_avx512.c %/ratio_avx512.c,$(1)),-mprefer-vector-width=512))
 obj       = $(patsubst %.c,$(B)/o/%.o,$(1))
 
 HAVE_CXX := $(if $(CXX),$(shell command -v $(CXX)))

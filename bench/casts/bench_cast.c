@@ -207,7 +207,7 @@ static const struct opt opts[] = {
      "Pages of memory. large: 2 MiB where available. small: 4 KiB.", CHOICE_AT(pages)},
     {"reps", "N", "7", "Runs of each row and of the copies measured with it.",
      INT_AT(reps, 1, MAX_REPS)},
-    {"isa", "auto|scalar|avx2|avx512|avx512vbmi|neon", "auto",
+    {"isa", "auto|scalar|avx2|avx512|avx512vbmi|avx512fp16|neon", "auto",
      "Instructions to use. auto: the widest of this CPU, or NARROWCAST_ISA.", CHOICE_AT(isa)},
     {"ahead", "auto|yes|no", "auto",
      "Prefetch the input in casts and scans with AVX-512. auto: as is fastest on this CPU.",

@@ -22,10 +22,12 @@ static const struct {
                     .fill = {cast_avx512_fill, sum_avx512_fill, levels_avx512_fill,
                              signs_avx512_fill, ratio_avx512_fill}},
     [VEC_AVX512VBMI] = {.name = "avx512vbmi", .fill = {cast_avx512vbmi_fill, sum_avx512vbmi_fill}},
+    [VEC_AVX512FP16] = {.name = "avx512fp16", .fill = {NULL, sum_avx512fp16_fill}},
 #else
     [VEC_AVX2] = {.name = "avx2"},
     [VEC_AVX512] = {.name = "avx512"},
     [VEC_AVX512VBMI] = {.name = "avx512vbmi"},
+    [VEC_AVX512FP16] = {.name = "avx512fp16"},
 #endif
 #ifdef VEC_ARM
     [VEC_NEON] = {.name = "neon", .fill = {cast_neon_fill, sum_neon_fill}},
@@ -58,7 +60,10 @@ bool vec_isa_here(enum vec_isa isa)
                         __builtin_cpu_supports("avx512vl");
     if (isa == VEC_AVX512 || !avx512)
         return avx512;
-    return __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni");
+    const bool vbmi = __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni");
+    if (isa == VEC_AVX512VBMI || !vbmi)
+        return vbmi;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & bit_AVX512FP16);
 #elif defined(VEC_ARM)
     return isa == VEC_NEON;
 #else
@@ -129,6 +134,7 @@ int vec_best_check(void)
         return ERR(-EINVAL, "cannot use NARROWCAST_ISA=%s: this CPU has at most %s", word,
                    widest());
     return ERR(-EINVAL,
-               "unknown NARROWCAST_ISA \"%s\": want scalar, avx2, avx512, avx512vbmi or neon",
+               "unknown NARROWCAST_ISA \"%s\": want scalar, avx2, avx512, avx512vbmi, "
+               "avx512fp16 or neon",
                word);
 }

@@ -14,8 +14,16 @@
 #endif
 
 /* VEC_AVX2 includes F16C, FMA and BMI2. VEC_AVX512 is F, BW, CD, DQ and VL. VEC_AVX512VBMI adds
- * VBMI and VNNI. Every 64-bit ARM has VEC_NEON. */
-enum vec_isa { VEC_SCALAR, VEC_AVX2, VEC_AVX512, VEC_AVX512VBMI, VEC_NEON, VEC_ISAS };
+ * VBMI and VNNI, VEC_AVX512FP16 half arithmetic. Every 64-bit ARM has VEC_NEON. */
+enum vec_isa {
+    VEC_SCALAR,
+    VEC_AVX2,
+    VEC_AVX512,
+    VEC_AVX512VBMI,
+    VEC_AVX512FP16,
+    VEC_NEON,
+    VEC_ISAS
+};
 
 /* Returns the name, as in NARROWCAST_ISA. */
 const char *vec_isa_name(enum vec_isa isa);
@@ -43,6 +51,7 @@ void sum_c_fill(struct vec_ops *ops);
 void sum_avx2_fill(struct vec_ops *ops);
 void sum_avx512_fill(struct vec_ops *ops);
 void sum_avx512vbmi_fill(struct vec_ops *ops); /* only add and sum */
+void sum_avx512fp16_fill(struct vec_ops *ops); /* likewise */
 void sum_neon_fill(struct vec_ops *ops);
 
 /* Fill the slots levels, signs and ratio. The scalar versions are those of vec_plain. */

@@ -102,7 +102,7 @@ if cmp -s sum.acc sum.kahan; then fail "--acc-format changes nothing"; fi
 for format in e5m2 e4m3 e4m3fn e3m4 e2m5 e6m1 e3m0 e2m1 e1m2 e2m5f e3m4f e2m1f e3m4fn; do   # every byte is valid
     for overflow in saturate inf; do
         "$n" reduce --format $format --overflow $overflow --on ref r0 r1 r2 sum.ref
-        for isa in scalar avx2 avx512 avx512vbmi neon; do
+        for isa in scalar avx2 avx512 avx512vbmi avx512fp16 neon; do
             NARROWCAST_ISA=$isa "$n" info >/dev/null 2>&1 || continue
             NARROWCAST_ISA=$isa "$n" reduce --format $format --overflow $overflow --on cpu r0 r1 r2 sum.cpu
             same "$format $overflow: reference and $isa" sum.ref sum.cpu
@@ -251,7 +251,7 @@ if "$n" 2>stderr; then fail "no command at all was taken"; fi
 for key in commit compiler "vec backend" MPI CBLAS zlib CUDA CPU cores memory; do
     grep -q "^$key " about || fail "info lacks $key"
 done
-for isa in scalar avx2 avx512 avx512vbmi neon; do
+for isa in scalar avx2 avx512 avx512vbmi avx512fp16 neon; do
     if NARROWCAST_ISA=$isa "$n" info >about 2>/dev/null; then
         grep -q "^vec backend *$isa\$" about || fail "info does not show that NARROWCAST_ISA=$isa is used"
     fi

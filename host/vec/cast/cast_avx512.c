@@ -57,7 +57,7 @@ CAST_INLINE __m512i code_any(const struct enc_plan *p, __m512i a, __m512i u, con
     __m512i binade = _mm512_max_epi32(_mm512_sub_epi32(field, one), zero);
     binade = _mm512_min_epi32(binade, all((uint32_t)p->binades));
     const __m512i kept = round_any(p, sig, _mm512_add_epi32(below, all(p->drop)), random);
-    __m512i code = _mm512_add_epi32(_mm512_sll_epi32(binade, _mm_cvtsi32_si128((int)p->m)), kept);
+    __m512i code = _mm512_add_epi32(left(binade, p->m), kept);
     code = _mm512_maskz_min_epu32(_mm512_test_epi32_mask(a, a), code, all(p->most));
 
     code = _mm512_mask_mov_epi32(code, _mm512_cmpeq_epu32_mask(a, all(0x7f800000)), all(p->beyond));

@@ -9,15 +9,20 @@ CAST_INLINE __m512i all(uint32_t x)
     return _mm512_set1_epi32((int)x);
 }
 
+/* Shift with a count for each lane: one operation, where Intel takes two for a single count. */
 CAST_INLINE __m512i right(__m512i x, unsigned n)
 {
-    return _mm512_srl_epi32(x, _mm_cvtsi32_si128((int)n));
+    return _mm512_srlv_epi32(x, all(n));
+}
+CAST_INLINE __m512i left(__m512i x, unsigned n)
+{
+    return _mm512_sllv_epi32(x, all(n));
 }
 
 CAST_INLINE __m512i with_sign(const struct enc_plan *p, __m512i code, __m512i u)
 {
-    const __m512i sign = _mm512_srl_epi32(u, _mm_cvtsi32_si128((int)p->sign_right));
-    return _mm512_ternarylogic_epi32(all(p->nan), code, sign, 0xca); /* nan ? code : sign */
+    return _mm512_ternarylogic_epi32(all(p->nan), code, right(u, p->sign_right),
+                                     0xca); /* nan ? code : sign */
 }
 
 CAST_INLINE __m512i larger(__m512i v, __m512i w)

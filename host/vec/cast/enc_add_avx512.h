@@ -15,7 +15,7 @@ static inline __attribute__((always_inline)) __m512i enc_add_avx512(const struct
     const __m512i lift = _mm512_add_epi32(binade, _mm512_set1_epi32((int)p->lift));
     const __m512 sum = _mm512_add_ps(_mm512_castsi512_ps(x), _mm512_castsi512_ps(lift));
     return _mm512_add_epi32(_mm512_castps_si512(sum),
-                            _mm512_srl_epi32(binade, _mm_cvtsi32_si128((int)p->drop)));
+                            _mm512_srlv_epi32(binade, _mm512_set1_epi32((int)p->drop)));
 }
 
 #endif

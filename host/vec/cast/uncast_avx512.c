@@ -7,7 +7,7 @@ enum { STEP = 64 };
 CAST_INLINE __m512 value_of(const struct dec_plan *p, __m512i code)
 {
     const __m512i mag = _mm512_and_si512(code, _mm512_set1_epi32((int)p->nan));
-    const __m512i up = _mm512_sll_epi32(mag, _mm_cvtsi32_si128((int)p->up));
+    const __m512i up = _mm512_sllv_epi32(mag, _mm512_set1_epi32((int)p->up));
     const __m512 units = _mm512_mul_ps(_mm512_cvtepi32_ps(mag), _mm512_set1_ps(p->unit));
     __m512i v = _mm512_add_epi32(up, _mm512_set1_epi32((int)p->rebias));
     v = _mm512_mask_mov_epi32(v, _mm512_cmplt_epu32_mask(mag, _mm512_set1_epi32((int)p->normal)),
@@ -16,7 +16,7 @@ CAST_INLINE __m512 value_of(const struct dec_plan *p, __m512i code)
                               _mm512_set1_epi32((int)p->special_bits));
     v = _mm512_mask_mov_epi32(v, _mm512_cmpgt_epu32_mask(mag, _mm512_set1_epi32((int)p->special)),
                               _mm512_set1_epi32(0x7fffffff));
-    const __m512i sign = _mm512_sll_epi32(code, _mm_cvtsi32_si128((int)p->sign_left));
+    const __m512i sign = _mm512_sllv_epi32(code, _mm512_set1_epi32((int)p->sign_left));
     /* 0x7fffffff ? v : sign */
     v = _mm512_ternarylogic_epi32(_mm512_set1_epi32(0x7fffffff), v, sign, 0xca);
     __m512 x = _mm512_castsi512_ps(v);

@@ -28,7 +28,7 @@ CAST_INLINE __m512i sign_codes(uint32_t bits, const struct level_grid *g, float 
                                                  rest, _CMP_LT_OQ);
     const __m512i level = _mm512_mask_add_epi32(low, up, low, _mm512_set1_epi32(1)),
                   negative = _mm512_srli_epi32(_mm512_castps_si512(v), 31);
-    return _mm512_or_si512(level, _mm512_sll_epi32(negative, _mm_cvtsi32_si128((int)bits - 1)));
+    return _mm512_or_si512(level, _mm512_sllv_epi32(negative, _mm512_set1_epi32((int)bits - 1)));
 }
 
 /* Gives the codes of sign_codes() if the grid's power is 1, no magnitude is above the grid, nothing

@@ -15,6 +15,12 @@ LOOK_INLINE __m512i look(const struct look *t, __m512i index)
                                     _mm512_loadu_si512(t->of + 64));
 }
 
+/* Look up the low six bits of each byte. */
+LOOK_INLINE __m512i look_64(const uint8_t table[64], __m512i index)
+{
+    return _mm512_permutexvar_epi8(index, _mm512_loadu_si512(table));
+}
+
 LOOK_INLINE __m512i look_bytes(int x)
 {
     return _mm512_set1_epi8((char)x);

@@ -5,27 +5,27 @@
 #include "vec/sum/sum_vbmi.h"
 #include "vec/sum/sum_x86.h"
 
-static void avx512vbmi_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
+void sum_avx512vbmi_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
 {
-    if (!add_avx512vbmi(sum, acc, codes, n))
+    if (!add_avx512vbmi(sum, acc, codes, n) && !add_nibble_avx512vbmi(sum, acc, codes, n))
         sum_avx512_add(sum, acc, codes, n);
 }
 
-static void avx512vbmi_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
-                           size_t n, struct mf_fmt out, int shift, uint8_t *codes)
+void sum_avx512vbmi_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
+                        size_t n, struct mf_fmt out, int shift, uint8_t *codes)
 {
     if (sum_dot_avx512vbmi(sum, parts, n_parts, n, out, shift, codes) ||
         sum_nibble_avx512vbmi(sum, parts, n_parts, n, out, shift, codes))
         return;
     if (sum_packs(sum, out, shift))
-        sum_packed(avx512vbmi_add, sum, parts, n_parts, n, codes);
+        sum_packed(sum_avx512vbmi_add, sum, parts, n_parts, n, codes);
     else
         sum_avx512_sum(sum, parts, n_parts, n, out, shift, codes);
 }
 
 void sum_avx512vbmi_fill(struct vec_ops *ops)
 {
-    ops->add = avx512vbmi_add;
-    ops->sum = avx512vbmi_sum;
+    ops->add = sum_avx512vbmi_add;
+    ops->sum = sum_avx512vbmi_sum;
 }
 #endif

@@ -5,7 +5,7 @@
 enum {
     FP32_BITS = 24,
     WORD_BITS = 31,
-    POWER_BITS = 7,    /* 2^i is at most 2^7 */
+    POWER_BITS = 6,    /* 2^i is at most 2^6 */
     LAST_OF_THREE = 18 /* start of window 3 for e = 5: below it, sums of 16 ranks fit 24 bits */
 };
 
@@ -26,7 +26,7 @@ static void make(struct sum_dot_tables *t)
 {
     const struct mf_fmt f = t->fmt;
     int most = 0; /* largest j */
-    while ((2 << f.m) - 1 <= 127 >> (most + 1))
+    while ((2 << f.m) - 1 <= 255 >> (most + 1))
         most++;
     const int step = most + POWER_BITS + 1; /* shifts in a window */
     t->n_windows = f.e == 5 ? 3 : 2;
@@ -42,7 +42,10 @@ static void make(struct sum_dot_tables *t)
             window--;
         const int left = shift - t->start[window], j = left < most ? left : most;
         t->sig.of[mag] = (uint8_t)(sig << j);
-        t->power[window].of[mag] = (uint8_t)(1 << (left - j));
+        for (int i = field; i < 64; i += 1 << f.e) {
+            const bool minus = i >> f.e & 1;
+            t->power[window][i] = (uint8_t)(minus ? -(1 << (left - j)) : 1 << (left - j));
+        }
     }
 }
 

@@ -2,13 +2,13 @@
  * 32-bit lane.
  *
  * A window is a range of exponents with its own integer sum. There are two, or three for e = 5. A
- * magnitude is a product of two bytes, scaled to the start of its window:
+ * code is a product of two bytes, scaled to the start of its window:
  *
- *     |code| = (significand << j) * 2^i * 2^(start of its window)
- *               at most 127         at most 128
+ *     code = (significand << j) * +-2^i * 2^(start of its window)
+ *             at most 255        at most 64
  *
  * The codes of four ranks lie side by side in a lane. For each window, vpdpbusd multiplies
- * +-(significand << j) by 2^i (0 for codes of other windows) and adds the four products to the
+ * significand << j by +-2^i (0 for codes of other windows) and adds the four products to the
  * window's sum. At the end the sums of the lower two windows are joined in 32 bits. The total
  * becomes an fp32:
  *
@@ -32,7 +32,10 @@ struct sum_dot_tables {
     struct mf_fmt fmt;
     int n_windows, start[SUM_DOT_WINDOWS];
     int special, nan; /* first magnitudes of inf and of nan; their table entries are 0 */
-    struct look sig, power[SUM_DOT_WINDOWS];
+    struct look sig;  /* indexed by magnitudes */
+    /* Indexed by the sign and the exponent field, code >> m. Lookups use six bits, of which the
+     * upper ones may belong to the next code, so the entries are repeated. */
+    uint8_t power[SUM_DOT_WINDOWS][64];
 };
 
 struct sum_dot {

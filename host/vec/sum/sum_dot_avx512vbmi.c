@@ -29,12 +29,11 @@ LOOK_INLINE void side_by_side(const __m512i c[RANKS], __m512i x[LANES])
 LOOK_INLINE void add_ranks(const struct sum_dot_tables *t, bool three, __m512i codes, __m512i *w)
 {
     const __m512i sig = look(&t->sig, codes);
-    const __m512i term =
-        _mm512_mask_sub_epi8(sig, _mm512_movepi8_mask(codes), _mm512_setzero_si512(), sig);
-    w[0] = _mm512_dpbusd_epi32(w[0], look(&t->power[0], codes), term);
-    w[1] = _mm512_dpbusd_epi32(w[1], look(&t->power[1], codes), term);
+    const __m512i field = _mm512_srlv_epi16(codes, _mm512_set1_epi16(t->fmt.m));
+    w[0] = _mm512_dpbusd_epi32(w[0], sig, look_64(t->power[0], field));
+    w[1] = _mm512_dpbusd_epi32(w[1], sig, look_64(t->power[1], field));
     if (three)
-        w[2] = _mm512_dpbusd_epi32(w[2], look(&t->power[2], codes), term);
+        w[2] = _mm512_dpbusd_epi32(w[2], sig, look_64(t->power[2], field));
 }
 
 /* the odd one of a sum rounded down and up */
@@ -50,7 +49,7 @@ LOOK_INLINE __m512i odd_of(__m512 down, __m512 up)
 /* 16 sums as fp32 bits, in units of the smallest value */
 LOOK_INLINE __m512i to_float(const struct sum_dot_tables *t, enum sum_dot_way way, const __m512i *w)
 {
-    __m512i low = _mm512_add_epi32(w[0], _mm512_sll_epi32(w[1], _mm_cvtsi32_si128(t->start[1])));
+    __m512i low = _mm512_add_epi32(w[0], _mm512_sllv_epi32(w[1], _mm512_set1_epi32(t->start[1])));
     if (way == SUM_DOT_EXACT)
         return _mm512_castps_si512(_mm512_cvtepi32_ps(low));
     if (way == SUM_DOT_ODD)
@@ -58,7 +57,7 @@ LOOK_INLINE __m512i to_float(const struct sum_dot_tables *t, enum sum_dot_way wa
     __m512i high = w[2];
     if (way == SUM_DOT_CARRY) {
         const __m512i unit = _mm512_set1_epi32((1 << t->start[2]) - 1);
-        high = _mm512_add_epi32(high, _mm512_sra_epi32(low, _mm_cvtsi32_si128(t->start[2])));
+        high = _mm512_add_epi32(high, _mm512_srav_epi32(low, _mm512_set1_epi32(t->start[2])));
         low = _mm512_and_si512(low, unit);
     }
     const __m512 a = _mm512_cvtepi32_ps(high), b = _mm512_cvtepi32_ps(low),

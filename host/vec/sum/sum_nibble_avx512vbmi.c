@@ -1,4 +1,5 @@
-/* sum_nibble_avx512vbmi.c : sums 4-bit codes exactly with VBMI, 128 elements in registers. */
+/* sum_nibble_avx512vbmi.c : sums 4-bit codes exactly, and adds them, with VBMI, 128 elements in
+ * registers. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum/look_avx512vbmi.h"
@@ -7,12 +8,6 @@
 
 /* bytes of prefetching; low and high nibbles */
 enum { AHEAD = 512, HALVES = 2 };
-
-/* The low six bits of each byte are the index. */
-LOOK_INLINE __m512i look_64(const uint8_t table[64], __m512i index)
-{
-    return _mm512_permutexvar_epi8(index, _mm512_loadu_si512(table));
-}
 
 /* half 0: low nibbles, half 1: high ones; bits above a code are undefined */
 LOOK_INLINE __m512i half_of(__m512i bytes, int half)
@@ -55,6 +50,36 @@ LOOK_INLINE __m512i cut(__m512i sum)
                             _mm512_set1_epi16(NIBBLE_LEAST));
 }
 
+/* sums: in seven bits. least: the smallest value of a code in each byte. */
+LOOK_INLINE void store_64(const struct sum_nibble *t, const __m512i sums[HALVES], __m512i least,
+                          const uint8_t *const *parts, int n_parts, size_t i, size_t n,
+                          uint8_t *codes)
+{
+    const __m512i code[HALVES] = {look(&t->code, sums[0]), look(&t->code, sums[1])};
+    __m512i all = join_halves(code);
+    if (__builtin_expect(_mm512_cmpeq_epi8_mask(least, look_bytes(NIBBLE_NONE)) != 0, 0))
+        all = with_specials(t, parts, n_parts, i, n, all);
+    _mm512_mask_storeu_epi8(codes + i, look_first(n), all);
+}
+
+LOOK_INLINE void add_64(const struct sum_nibble *t, const uint8_t *const parts[2], size_t i,
+                        size_t n, uint8_t *codes)
+{
+    enum { ADD_AHEAD = 4096 };
+    __m512i in[2], sums[HALVES], least = _mm512_setzero_si512();
+    for (int q = 0; q < 2; q++) {
+        look_ahead(parts[q] + i, ADD_AHEAD);
+        in[q] = _mm512_maskz_loadu_epi8(look_first(n), parts[q] + i);
+    }
+    for (int h = 0; h < HALVES; h++) {
+        const __m512i a = look_64(t->value, half_of(in[0], h)),
+                      b = look_64(t->value, half_of(in[1], h));
+        sums[h] = _mm512_min_epi8(_mm512_add_epi8(a, b), look_bytes(NIBBLE_MAX));
+        least = _mm512_min_epi8(least, _mm512_min_epi8(a, b));
+    }
+    store_64(t, sums, least, parts, 2, i, n, codes);
+}
+
 LOOK_INLINE void sum_64(const struct sum_nibble *t, int together, const uint8_t *const *parts,
                         int n_parts, size_t i, size_t n, uint8_t *codes)
 {
@@ -73,16 +98,11 @@ LOOK_INLINE void sum_64(const struct sum_nibble *t, int together, const uint8_t 
         widen(low, &even[0], &odd[0]);
         widen(high, &even[1], &odd[1]);
     }
-    __m512i code[HALVES];
-    for (int h = 0; h < HALVES; h++) {
-        const __m512i sums =
+    __m512i sums[HALVES];
+    for (int h = 0; h < HALVES; h++)
+        sums[h] =
             look_pick(_mm512_set1_epi16(255), cut(even[h]), _mm512_slli_epi16(cut(odd[h]), 8));
-        code[h] = look(&t->code, sums);
-    }
-    __m512i all = join_halves(code);
-    if (__builtin_expect(_mm512_cmpeq_epi8_mask(least, look_bytes(NIBBLE_NONE)) != 0, 0))
-        all = with_specials(t, parts, n_parts, i, n, all);
-    _mm512_mask_storeu_epi8(codes + i, look_first(n), all);
+    store_64(t, sums, least, parts, n_parts, i, n, codes);
 }
 
 LOOK_INLINE void sum_loop(const struct sum_nibble *t, int together, const uint8_t *const *parts,
@@ -108,6 +128,23 @@ bool sum_nibble_avx512vbmi(const struct vec_sum *sum, const uint8_t *const *part
         sum_loop(t, t->together, parts, n_parts, (n + 1) / 2, codes);
     if (n % 2)
         codes[n / 2] &= 15;
+    return true;
+}
+
+bool add_nibble_avx512vbmi(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
+{
+    const struct sum_nibble *t = sum_nibble_of(sum->in, sum->overflow);
+    if (sum->rule != VEC_NEAREST || !t)
+        return false;
+    const uint8_t *const parts[2] = {acc, codes};
+    const size_t bytes = (n + 1) / 2;
+    size_t i = 0;
+    for (; i + 64 <= bytes; i += 64)
+        add_64(t, parts, i, 64, acc);
+    if (i < bytes)
+        add_64(t, parts, i, bytes - i, acc);
+    if (n % 2)
+        acc[n / 2] &= 15;
     return true;
 }
 #endif
