@@ -57,18 +57,26 @@ CAST_INLINE void put(uint8_t *to, __m512i v, bool stream)
         _mm512_storeu_si512(to, v);
 }
 
+/* shape: CAST_4 or CAST_8. codes: one in each byte */
+CAST_INLINE void put_bytes(enum cast_shape shape, __m512i codes, uint8_t *to, bool stream)
+{
+    if (shape == CAST_8) {
+        put(to, codes, stream);
+        return;
+    }
+    /* even + 16 * odd */
+    const __m512i pairs = _mm512_maddubs_epi16(codes, _mm512_set1_epi16(0x1001));
+    const __m256i bytes = _mm512_cvtepi16_epi8(pairs);
+    if (stream)
+        _mm256_stream_si256((void *)to, bytes);
+    else
+        _mm256_storeu_si256((void *)to, bytes);
+}
+
 CAST_INLINE void put_codes(enum cast_shape shape, const __m512i c[4], uint8_t *to, bool stream)
 {
-    if (shape == CAST_4) {
-        /* even + 16 * odd */
-        const __m512i pairs = _mm512_maddubs_epi16(narrow_8(c), _mm512_set1_epi16(0x1001));
-        const __m256i bytes = _mm512_cvtepi16_epi8(pairs);
-        if (stream)
-            _mm256_stream_si256((void *)to, bytes);
-        else
-            _mm256_storeu_si256((void *)to, bytes);
-    } else if (shape == CAST_8) {
-        put(to, narrow_8(c), stream);
+    if (shape <= CAST_8) {
+        put_bytes(shape, narrow_8(c), to, stream);
     } else if (shape == CAST_16) {
         put(to, narrow_16(c[0], c[1]), stream);
         put(to + 64, narrow_16(c[2], c[3]), stream);

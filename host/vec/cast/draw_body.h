@@ -64,13 +64,14 @@ static __attribute__((noinline)) uint32_t draw_loop(const struct enc_plan *p,
                                                     enum cast_shape shape, const float *x, size_t n,
                                                     uint64_t at, void *codes, bool stream)
 {
+    const struct enc_plan plan = *p; /* stays in registers, as codes cannot alias it */
     switch (shape) {
     case CAST_4:
-        return loop(p, d, CAST_4, x, n, at, codes, stream);
+        return loop(&plan, d, CAST_4, x, n, at, codes, stream);
     case CAST_8:
-        return loop(p, d, CAST_8, x, n, at, codes, stream);
+        return loop(&plan, d, CAST_8, x, n, at, codes, stream);
     default:
-        return loop(p, d, CAST_16, x, n, at, codes, stream);
+        return loop(&plan, d, CAST_16, x, n, at, codes, stream);
     }
 }
 

@@ -21,7 +21,7 @@ CAST_INLINE __m512i philox_times(__m512i x, uint32_t m)
 }
 CAST_INLINE __m512i philox_high(__m512i x)
 {
-    return _mm512_srli_epi64(x, 32);
+    return _mm512_castps_si512(_mm512_movehdup_ps(_mm512_castsi512_ps(x)));
 }
 CAST_INLINE __m512i philox_xor(__m512i a, __m512i b, __m512i c)
 {
