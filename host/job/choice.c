@@ -26,6 +26,12 @@ static const char *cards_of(const char *word, bool *by_word)
     return cards && *cards ? cards : NULL;
 }
 
+const char *choice_named_cards(const char *word)
+{
+    bool by_word;
+    return cards_of(word, &by_word);
+}
+
 int choice_cards(const char *algo, const char *word, const struct codec *codec, int n_ranks,
                  const char **out, char *why, size_t size)
 {

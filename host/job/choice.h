@@ -7,6 +7,9 @@
 /* Return the algorithm over MPI, for algo_find(). It makes sums that cards do not. */
 const char *choice_algo(const char *algo);
 
+/* Returns the cards that `word` or the environment names, or NULL. word: as in choice_cards() */
+const char *choice_named_cards(const char *word);
+
 /* Choose the cards for gradients of this settled codec. algo "offload" requires cards. word:
  * udp://..., sim, off, or auto (NARROWCAST_OFFLOAD).
  *

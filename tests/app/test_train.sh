@@ -202,6 +202,9 @@ refused "sometimes" small 2 --data sometimes
 refused "nowhere" small 2 --data idx:nowhere
 refused "GPU" small 2 --device cuda
 refused "--save-every 5 needs --save" small 2 --save-every 5
+refused "--fabric has no effect without a card" small 2 --fabric udp
+refused "--card-slots has no effect without a card" small 2 --offload off --card-slots 16
+refused "--xclbin needs --offload xrt" small 2 --xclbin nowhere
 refused "need --dump-gradients" small 2 --dump-steps 5
 refused "--nesterov needs" small 2 --nesterov --optimizer lars
 refused "--warmup" small 2 --warmup -1

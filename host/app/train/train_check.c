@@ -2,6 +2,7 @@
 #include "app/train/train_options.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "job/choice.h"
 #include "nn/optim/optim.h"
 #include <string.h>
 
@@ -47,9 +48,9 @@ static bool given(const struct command_line *w, const char *name)
 
 static int check_emulated(const struct train_options *o, const struct command_line *w)
 {
-    static const char *const names[] = {"deadline",       "card-slots", "card-deadline", "fabric",
-                                        "fabric-address", "xclbin",     "trace",         "blocks",
-                                        "shard",          "elastic",    "card-group"};
+    static const char *const names[] = {
+        "deadline", "card-slots", "card-deadline", "fabric", "fabric-address", "xclbin",
+        "trace",    "blocks",     "shard",         "gather", "elastic",        "card-group"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (given(w, names[i]))
             return ERR(-EINVAL,
@@ -154,6 +155,22 @@ static int check_numbers(const struct train_options *o, const struct command_lin
     return 0;
 }
 
+static int check_cards(const struct train_options *o, const struct command_line *w)
+{
+    static const char *const names[] = {"card-slots", "card-group", "fabric", "fabric-address"};
+    const char *cards = choice_named_cards(o->offload);
+    for (size_t i = 0; i < sizeof names / sizeof *names && !cards; i++)
+        if (given(w, names[i]))
+            return ERR(-EINVAL,
+                       "--%s has no effect without a card: leave it out, or name a card "
+                       "with --offload or NARROWCAST_OFFLOAD",
+                       names[i]);
+    if (given(w, "xclbin") && !(cards && !strncmp(cards, "xrt", 3)) &&
+        strncmp(o->node_sum, "xrt", 3))
+        return ERR(-EINVAL, "--xclbin needs --offload xrt or --node-sum xrt");
+    return 0;
+}
+
 /* Sharded runs have no codes in a card's format, no norms of whole layers, and no means of all
  * weights. */
 static int check_shard(const struct train_options *o, const struct command_line *w)
@@ -198,6 +215,7 @@ int train_options_check(const struct opt_command *command, const struct train_op
     if (o->memory)
         TRY(check_emulated(o, &w));
     TRY(check_run(o, &w));
+    TRY(check_cards(o, &w));
     TRY(check_numbers(o, &w));
     TRY(check_shard(o, &w));
     TRY(check_releases(o, &w));

@@ -362,8 +362,8 @@ const struct opt_command emulate_command = {
              "ranks, bit for bit. All P ranks run the algorithm and copy memory where real ranks "
              "send. Where a card is named, they add as it would. Takes all options of train except "
              "those without a meaning in one process: --deadline, --card-slots, --card-group, "
-             "--card-deadline, --fabric, --fabric-address, --xclbin, --trace, --blocks, "
-             "--shard and --elastic.",
+             "--card-deadline, --fabric, --fabric-address, --xclbin, --trace, --blocks, --shard, "
+             "--gather and --elastic.",
     .examples = "  build/narrowcast emulate --ranks 256 --model resnet20 --batch 8192 \\\n"
                 "      --data cifar10:DIR --format e5m2 --algo group-master:16 --sum nearest\n"
                 "  build/narrowcast emulate --ranks 4 --save run.ckpt\n"
