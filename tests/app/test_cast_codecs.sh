@@ -122,6 +122,7 @@ refused "cannot decode 'short': 100 bytes are not a multiple of 260, need --coun
 refused "cannot decode 'codes.330': 300 values take 164 bytes, and it has 180" "$n" uncast --codec qsgd:4 --count 300 codes.330 no
 refused "cannot decode 'codes': it holds 513 to 1024 values, not 512" "$n" uncast --codec qsgd:4 --count 512 codes no
 refused "so it needs --count" "$n" uncast --codec onebit:column codes no
+refused "cannot decode 'codes': 1 values take 12 bytes, and it has " "$n" uncast --codec onebit:column --count 1 codes no
 refused "--codec relgrad needs --weights FILE" "$n" cast --codec relgrad x.f32 no
 refused "--weights 'w.f32' has no effect" "$n" cast --codec relgrad:of=gradient --weights w.f32 x.f32 no
 refused "--weights 'w.f32' has no effect" "$n" uncast --weights w.f32 x.f32 no

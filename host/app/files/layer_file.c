@@ -196,19 +196,22 @@ int layer_file_cast(const struct codec *codec, const char *in, const char *weigh
 static int count_values(const struct codec *codec, const struct bytes *codes, const char *path,
                         uint64_t count, struct codec_whole *w)
 {
-    codec_whole(codec, count ? (size_t)count : 1, w);
-    if (!count && w->op.unit == 1)
+    codec_whole(codec, 1, w);
+    const bool column = w->op.unit == 1; /* as long as the layer */
+    if (!count && column)
         return ERR(-EINVAL, "cannot decode '%s': columns may have any length, so it needs --count",
                    path);
+    if (count)
+        codec_whole(codec, (size_t)count, w);
     const size_t unit_bytes = w->op.ops->in_bytes(&w->op, w->op.unit),
                  n_units = (codes->n + unit_bytes - 1) / unit_bytes;
     const bool in_part = w->op.ops->spared; /* the last unit may be shorter */
-    if (!codes->n || (codes->n % unit_bytes && !(count && in_part)))
+    if (!column && (!codes->n || (codes->n % unit_bytes && !(count && in_part))))
         return ERR(-EINVAL, "cannot decode '%s': %zu bytes are not a multiple of %zu%s", path,
                    codes->n, unit_bytes, codes->n && in_part ? ", need --count" : "");
     if (!count)
         codec_whole(codec, n_units * w->op.unit, w);
-    if (w->padded / w->op.unit != n_units)
+    if (!column && w->padded / w->op.unit != n_units)
         return ERR(-EINVAL, "cannot decode '%s': it holds %zu to %zu values, not %llu", path,
                    (n_units - 1) * w->op.unit + 1, n_units * w->op.unit, (unsigned long long)count);
     const size_t wanted = reduce_op_in_at(&w->op, w->padded);
