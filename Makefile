@@ -51,7 +51,7 @@ LIBS      = -lopenblas -lpng -lz -lm -ldl -lpthread
 # a bench also the other files of bench/.
 XDP_SRC  := $(addprefix host/offload/wire/,wire_xdp.c wire_filter.c wire_hop.c)
 MPI_CALLS := host/comm/mpi/mpi_calls.c# linked into programs, loaded by libnarrowcast.so
-LOADED   := host/offload/xrt/fpga_xrt.c host/offload/wire/wire_fabric.c $(XDP_SRC) $(MPI_CALLS)
+LOADED   := host/offload/xrt/fpga_xrt.c host/offload/wire/wire_fabric.c host/nn/cpu/gemm_dnnl.c $(XDP_SRC) $(MPI_CALLS)
 PMPI     := $(sort $(wildcard host/pmpi/*.c))
 COLLNET  := $(sort $(wildcard host/collnet/*.c))
 # of a folder and two levels below it
@@ -142,6 +142,10 @@ FABRIC_LIB := $(if $(FABRIC),$(B)/libnarrowcast_fabric.so)
 XDP      := $(shell $(CC) -E -x c -include xdp/xsk.h /dev/null >/dev/null 2>&1 && echo -lxdp -lbpf)
 XDP_LIB  := $(if $(XDP),$(B)/libnarrowcast_xdp.so)
 
+# oneDNN (--precision bf16 on CPUs): a separate library, because few machines have it.
+DNNL     := $(shell $(CC) -E -x c -include dnnl.h /dev/null >/dev/null 2>&1 && echo -ldnnl)
+DNNL_LIB := $(if $(DNNL),$(B)/libnarrowcast_dnnl.so)
+
 # The simulated card as a device of the Xilinx runtime (XILINX_XRT=$(B)/xrt), instead of an XRT
 # library that does nothing.
 XRT_NOOP := $(if $(HAVE_CXX),$(if $(XRT),$(shell echo 'int main(void){return 0;}' | $(CC) -isystem $(XRT) -include xrt.h -x c - -o /dev/null \
@@ -149,7 +153,7 @@ XRT_NOOP := $(if $(HAVE_CXX),$(if $(XRT),$(shell echo 'int main(void){return 0;}
 XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt/hwemu)
 
 # With a GPU, tests need the GPU library; elsewhere tests/device/test_gpu_build.sh compiles it.
-HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/narrowcast.lua $(B)/_card_layout.py $(B)/libnarrowcast.so $(B)/libnarrowcast_mpi.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XDP_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
+HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/narrowcast.lua $(B)/_card_layout.py $(B)/libnarrowcast.so $(B)/libnarrowcast_mpi.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XDP_LIB) $(DNNL_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
             $(BENCH_BIN) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
 .PHONY: all run check test test-long install deb wheel dist bench bench-gpu tools sim dissector shell cocotb bitstream formal synth lint fmt clean hooks map help skips force
@@ -165,6 +169,7 @@ skips:
 	$(Q)$(if $(XRT_SIM),:,echo 'skip  the simulated card under XRT: no $(if $(HAVE_CXX),$(if $(XRT),libxrt_noop.so.2,libxrt-dev),C++ compiler)')
 	$(Q)$(if $(FABRIC_LIB),:,echo 'skip  --fabric udp, verbs, efa: no libfabric')
 	$(Q)$(if $(XDP_LIB),:,echo 'skip  --fabric xdp: no libxdp-dev')
+	$(Q)$(if $(DNNL_LIB),:,echo 'skip  --precision bf16 on CPUs: no oneDNN (libdnnl-dev)')
 run: $(B)/narrowcast $(B)/narrowcast-sim  ## train on 4 ranks; a simulated card adds the gradients (NP=, ARGS=)
 	$(Q)NARROWCAST_OFFLOAD=sim$(if $(VERILATOR),,:c) host/ranks.sh $(NP) $< train $(ARGS)
 check: $(HERE) skips                    ## before every commit: all C tests, the command line, a card; 5 minutes on 2 cores
@@ -176,7 +181,7 @@ test: $(HERE) skips                     ## all tests except the long ones; half 
 test-long: $(HERE) skips                ## also the exhaustive tests: 2^32 floats, all sanitizers; one to two hours
 	$(Q)B=$(B) CC=$(CC) tests/run.sh --long $(SCRIPTS) $(TEST_BIN)
 placed   := $(B)/narrowcast $(B)/narrowcast-sim $(B)/libnarrowcast.so $(B)/libnarrowcast_mpi.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(B)/pic/libnarrowcast.a $(B)/man/narrowcast.1 $(B)/narrowcast.lua $(B)/_card_layout.py \
-            $(FABRIC_LIB) $(XDP_LIB) $(XRT_LIB) $(GPU_LIB)
+            $(FABRIC_LIB) $(XDP_LIB) $(DNNL_LIB) $(XRT_LIB) $(GPU_LIB)
 mpi_link  = $(shell $(MPICC) --showme:link 2>/dev/null || $(MPICC) -link_info 2>/dev/null)
 install: $(placed)                      ## install programs, libraries, header, manual pages (PREFIX=/usr/local DESTDIR=)
 	$(Q)host/install_files.sh $(B) '$(PREFIX)' '$(DESTDIR)' '$(VERSION)' '$(mpi_link)'
@@ -220,7 +225,7 @@ synth: $(B)/rtl/nc_pkg.sv               ## check area and longest path of rtl/ a
 lint:                                   ## run clang, shellcheck and clang-format; a missing tool is skipped
 	$(Q)tests/deps.sh
 	$(Q)if command -v clang >/dev/null; then export OMPI_CC=clang; flags='$(FLAGS) $(werror)'; \
-	    $(foreach f,$(or $(LINT_C),$(SRC) $(MPI_CALLS) $(PMPI) $(COLLNET) $(if $(FABRIC),host/offload/wire/wire_fabric.c) $(if $(XDP),$(XDP_SRC)) $(wildcard sim/*.c sim/rtl/*.c) $(TESTS) $(RTL_TESTS) $(BENCH) $(BENCH_LIB)),$(MPICC) $$flags $(call isa,$(f)) -c -fsyntax-only $(f) &&) :; \
+	    $(foreach f,$(or $(LINT_C),$(SRC) $(MPI_CALLS) $(PMPI) $(COLLNET) $(if $(FABRIC),host/offload/wire/wire_fabric.c) $(if $(XDP),$(XDP_SRC)) $(if $(DNNL),host/nn/cpu/gemm_dnnl.c) $(wildcard sim/*.c sim/rtl/*.c) $(TESTS) $(RTL_TESTS) $(BENCH) $(BENCH_LIB)),$(MPICC) $$flags $(call isa,$(f)) -c -fsyntax-only $(f) &&) :; \
 	    else echo 'skip  clang: not installed'; fi
 	$(Q)$(if $(LINT_C),exit 0;) if command -v clang++ >/dev/null; then OBJECTS=$(B)/emu/clang CXX=clang++ JOBS=2 tests/emu/build.sh check $(CU); \
 	    else echo 'skip  clang++: not installed'; fi
@@ -238,7 +243,7 @@ map:                                    ## print every folder and file with its 
 	@tests/map.sh $(IN)
 help:                                   ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
-	@echo 'VERILATOR=  FABRIC=  XDP=  XRT=  CXX=  NVCC=  CUDNN=  CUBLAS=  NCCL=  (empty): build without it; the last three also take a folder. GPU_ARCHS=all: for a release'
+	@echo 'VERILATOR=  FABRIC=  XDP=  DNNL=  XRT=  CXX=  NVCC=  CUDNN=  CUBLAS=  NCCL=  (empty): build without it; the last three also take a folder. GPU_ARCHS=all: for a release'
 
 comma    := ,
 # --- how things are made ------------------------------------------------------------------------
@@ -290,6 +295,9 @@ $(B)/libnarrowcast_fabric.so: $(call obj,host/offload/wire/wire_fabric.c host/of
 $(B)/libnarrowcast_xdp.so: $(call obj,$(XDP_SRC) host/offload/wire/wire_local.c)
 	$(if $(V),,@echo 'link  $@')
 	$(Q)$(CC) $(LINK) -shared -Wl,-soname,$(@F) $^ $(XDP) -o $@
+$(B)/libnarrowcast_dnnl.so: $(call obj,host/nn/cpu/gemm_dnnl.c)
+	$(if $(V),,@echo 'link  $@')
+	$(Q)$(CC) $(LINK) -shared -Wl,-soname,$(@F) $^ $(DNNL) -o $@
 # The PMPI library, for LD_PRELOAD
 $(B)/libnarrowcast-pmpi.so: $(call obj,$(PMPI) $(API) $(MPI_CALLS)) $(B)/libnarrowcast.a host/pmpi/pmpi.map
 	$(if $(V),,@echo 'link  $@')

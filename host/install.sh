@@ -32,6 +32,7 @@ tools() {
     need verilator tool verilator
     need libfabric-dev links rdma/fabric.h -lfabric
     need libxdp-dev links xdp/xsk.h -lxdp
+    need libdnnl-dev links dnnl.h -ldnnl
     need yosys tool yosys
     need iverilog tool iverilog
     need gnuplot-nox tool gnuplot

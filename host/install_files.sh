@@ -23,7 +23,7 @@ install -m 755 "$build/libnarrowcast.so.0" "$root/lib/libnarrowcast.so.$version"
 ln -sf "libnarrowcast.so.$version" "$root/lib/libnarrowcast.so.0"
 ln -sf libnarrowcast.so.0 "$root/lib/libnarrowcast.so"
 put 755 lib "$build/libnarrowcast-pmpi.so" "$build/libnccl-net-narrowcast.so"
-for plugin in mpi cuda xrt fabric xdp; do # loaded on demand
+for plugin in mpi cuda xrt fabric xdp dnnl; do # loaded on demand
     [ ! -f "$build/libnarrowcast_$plugin.so" ] || put 755 lib "$build/libnarrowcast_$plugin.so"
 done
 put 644 share/doc/narrowcast LICENSE

@@ -121,6 +121,7 @@ while IFS=: read -r file header; do
         say "$file" "includes XRT: only host/offload/xrt/fpga_xrt.c and sim/xrt/ may" ;;
     '<rdma'*) [ "$file" = host/offload/wire/wire_fabric.c ] || say "$file" "includes libfabric: only host/offload/wire/wire_fabric.c may" ;;
     '<xdp'* | '<bpf'*) [[ $file =~ ^host/offload/wire/wire_(xdp|filter)\.c$ ]] || say "$file" "includes libxdp: only wire_xdp.c and wire_filter.c of host/offload/wire may" ;;
+    '<dnnl'*) [ "$file" = host/nn/cpu/gemm_dnnl.c ] || say "$file" "includes oneDNN: only host/nn/cpu/gemm_dnnl.c may" ;;
     '<cuda'* | '<cudnn'* | '<cublas'* | '<nccl'*) [[ $folder == device/* ]] || say "$file" "includes CUDA: only device/ may" ;;
     esac
     [ "${header:0:1}" = '"' ] || continue

@@ -36,7 +36,8 @@ static const struct opt opts[] = {
     {"threads", "N", "1", "Threads of a CPU's matrix products.", INT_AT(threads, 1, 1024)},
     {"device", "cpu|cuda", "cpu", "Where.", CHOICE_AT(device)},
     {"precision", "fp32|tf32|fp16|bf16", "fp32",
-     "Format of matrix products and activations (only cuda).", CHOICE_AT(precision)},
+     "Format of matrix products and activations; on a CPU fp32, or bf16 for products.",
+     CHOICE_AT(precision)},
     {"conv", "auto|winograd|gemm", "auto", "How the CPU convolves.", CHOICE_AT(conv)},
     {"json", NULL, NULL, "Print one JSON object.", FLAG_AT(json)},
 };
@@ -200,7 +201,7 @@ static int open_bench(struct bench *b)
     struct nn_target wants;
     int n_params;
     size_t n_weights;
-    if (!on_gpu && setup.math != NN_FP32)
+    if (!on_gpu && setup.math != NN_FP32 && setup.math != NN_BF16)
         return ERR(-EINVAL, "--precision %s needs --device cuda", o->precision);
     if (o->data && (o->size != 32 || o->channels != 3 || o->classes != 10))
         return ERR(-EINVAL, "--data has a size, channels and classes of its own: leave out --size, "

@@ -37,6 +37,9 @@ charlstm 16 32 fp32
 charlstm 64 32 fp32
 chargpt 16 32 fp32
 chargpt 64 32 fp32'
+    if grep -q avx512_bf16 /proc/cpuinfo && [ -e "$B/libnarrowcast_dnnl.so" ]; then
+        cases+=$'\n'$(sed 's/fp32$/bf16/' <<<"$cases")
+    fi
     ;;
 *) echo "train_peer.sh: '$where': must be gpu or cpu" >&2 && exit 2 ;;
 esac
@@ -53,7 +56,7 @@ ours_of() {
     if [ "$cores" -gt 1 ]; then # the median of ten steps
         rm -f "$B/train_peer.jsonl"
         if ! "${on_cores[@]}" host/ranks.sh "$cores" "$B/narrowcast" train --model "$1" --batch "$2" --data "$(data_of "$1")" --steps 14 --warmup 0 \
-            --format fp32 --scale none --log "$B/train_peer.jsonl" </dev/null >"$B/train_peer.out" 2>&1; then
+            --format fp32 --scale none --precision "$type" --log "$B/train_peer.jsonl" </dev/null >"$B/train_peer.out" 2>&1; then
             tail -n 5 "$B/train_peer.out" >&2
             echo "train_peer.sh: $1 failed on $cores ranks" >&2
             return 1

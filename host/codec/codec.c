@@ -1,5 +1,6 @@
 /* codec.c : implements the calls that all kinds of codec share. */
 #include "codec/codec.h"
+#include "base/bits.h"
 #include "base/err.h"
 #include "base/opt/opt.h"
 #include "base/text.h"
@@ -287,21 +288,31 @@ void codec_lost_add(struct codec_lost *lost, const struct vec_cast *cast, int sh
 {
     enum { BLOCK = 512 };
     const struct vec_ops *vec = vec_best();
-    struct vec_cast open = *cast;
+    const struct mf_fmt f = cast->fmt;
+    const bool numbers =
+        f.flavour == MF_NUMBERS; /* without inf: a larger format shows saturation */
+    const float most = float_of(mf_dec(f, mf_max(f), 0));
+    struct vec_cast open = *cast, wide = *cast;
     uint8_t codes[BLOCK * sizeof(float)];
-    float y[BLOCK];
+    float y[BLOCK], top[BLOCK];
     open.overflow = MF_INF; /* makes saturation visible */
+    wide.fmt = (struct mf_fmt){(uint8_t)(f.e + 1), f.m, MF_IEEE};
     for (size_t i = 0; i < n; i += BLOCK) {
         const size_t k = n - i < BLOCK ? n - i : BLOCK;
         vec->encode(&open, x + i, k, at + i, shift, codes);
-        vec->decode(cast->fmt, codes, k, 0, 1, y);
+        vec->decode(f, codes, k, 0, 1, y);
+        if (numbers) {
+            vec->encode(&wide, x + i, k, at + i, shift, codes);
+            vec->decode(wide.fmt, codes, k, 0, 1, top);
+        }
         for (size_t j = 0; j < k; j++) {
             const float v = x[i + j];
             if (v == 0 || !isfinite(v))
                 continue;
             lost->underflow += y[j] == 0;
-            lost->saturated +=
-                cast->trunc ? ldexp(fabs((double)v), shift) >= TRUNC_BEYOND : !isfinite(y[j]);
+            lost->saturated += cast->trunc ? ldexp(fabs((double)v), shift) >= TRUNC_BEYOND
+                               : numbers   ? !(fabsf(top[j]) <= most)
+                                           : !isfinite(y[j]);
         }
     }
 }

@@ -185,7 +185,8 @@ extern const struct nn_ops nn_cpu;
 extern const struct nn_ops nn_cuda; /* on the GPU that vec/gpu/gpu.h opened */
 #endif
 
-/* Set this process's threads of OpenBLAS. Equal bits need a fixed number; ranks use 1. */
+/* Set this process's threads of OpenBLAS, and of oneDNN in contexts opened afterwards. Equal bits
+ * need a fixed number; ranks use 1. */
 void nn_cpu_threads(int n);
 
 #endif

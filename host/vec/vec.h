@@ -203,7 +203,8 @@ static inline size_t vec_n_groups(size_t n, uint32_t group)
 extern const struct vec_ops vec_plain;
 
 /* Returns the CPU backend with this CPU's widest instructions. NARROWCAST_ISA=scalar, avx2,
- * avx512, avx512vbmi or neon selects an instruction set, or the next lower one that the CPU has. */
+ * avx512, avx512vbmi, avx512fp16 or neon selects an instruction set, or the next lower one that the
+ * CPU has. */
 const struct vec_ops *vec_best(void);
 /* Returns 0, or -EINVAL after printing an error if NARROWCAST_ISA names an unknown instruction set
  * or one that the CPU lacks. Programs that read a user's options call it before vec_best(). */

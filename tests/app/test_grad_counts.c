@@ -55,6 +55,8 @@ static void check_cast(const float *x, struct mf_fmt fmt, int shift, enum mf_rou
 {
     struct codec_lost got = {.underflow = 0};
     uint64_t underflow = 0, saturate = 0;
+    const double most = (double)float_of(mf_dec(fmt, mf_max(fmt), 0)),
+                 before = (double)float_of(mf_dec(fmt, mf_max(fmt) - 1, 0));
     for (enum mf_overflow overflow = MF_SATURATE; overflow <= MF_INF; overflow++) {
         const struct vec_cast cast = {
             .fmt = fmt, .round = round, .overflow = overflow, .trunc = trunc, .key = 5};
@@ -72,6 +74,8 @@ static void check_cast(const float *x, struct mf_fmt fmt, int shift, enum mf_rou
             underflow += v.kind == MF_FINITE && v.sig == 0;
             if (trunc)
                 saturate += ldexp(fabs((double)x[i]), shift) >= 65504 + 16;
+            else if (fmt.flavour == MF_NUMBERS) /* nearest: half a unit beyond the largest */
+                saturate += ldexp(fabs((double)x[i]), shift) >= most + (most - before) / 2;
             else
                 saturate += v.kind != MF_FINITE;
         }
@@ -140,6 +144,10 @@ int main(void)
         for (int shift = -9; shift <= 9; shift += 9)
             for (enum mf_round round = MF_NEAREST; round <= MF_ZERO; round++)
                 check_cast(x, formats[f], shift, round, false);
+    for (int shift = -9; shift <= 9; shift += 9) {
+        check_cast(x, (struct mf_fmt){2, 1, MF_NUMBERS}, shift, MF_NEAREST, false);
+        check_cast(x, (struct mf_fmt){4, 3, MF_NUMBERS}, shift, MF_NEAREST, false);
+    }
     check_cast(x, (struct mf_fmt){5, 2, 0}, 4, MF_NEAREST, true);
     fill(x, SEED + 9, true);
     check_errors();

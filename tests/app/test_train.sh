@@ -202,6 +202,18 @@ refused "sometimes" small 2 --data sometimes
 refused "nowhere" small 2 --data idx:nowhere
 refused "GPU" small 2 --device cuda
 refused "--save-every 5 needs --save" small 2 --save-every 5
+if grep -qw avx512_bf16 /proc/cpuinfo && [ -e "$B/libnarrowcast_dnnl.so" ]; then
+    few='--data synthetic:240,3 --batch 24 --lr 0.05 --model mlp --steps 4'
+    # shellcheck disable=SC2086
+    bf16=$(checksum 2 $few --precision bf16) fp32=$(checksum 2 $few)
+    [ "$bf16" != "$fp32" ] || fail '--precision bf16 changes nothing'
+    # shellcheck disable=SC2086
+    emulated=$("$n" emulate --ranks 2 $few --precision bf16 2>>stderr | sed -n 's/^weights checksum //p')
+    equal 'train and emulate in bf16' "$bf16" "$emulated"
+    refused 'NARROWCAST_DNNL names "nowhere"' env NARROWCAST_DNNL=nowhere "$n" train --precision bf16
+else
+    refused 'bf16' small 1 --precision bf16
+fi
 refused "--fabric has no effect without a card" small 2 --fabric udp
 refused "--card-slots has no effect without a card" small 2 --offload off --card-slots 16
 refused "--xclbin needs --offload xrt" small 2 --xclbin nowhere

@@ -26,13 +26,15 @@ for folder in '' "$dir/a b"; do
     make --no-print-directory -n B="$folder" all >"$dir/folder" 2>&1 && fail "B='$folder' is taken"
     if [ "$(wc -l <"$dir/folder")" -ne 1 ] || ! grep -q 'must be a folder' "$dir/folder"; then fail "B='$folder': $(head -n 3 "$dir/folder")"; fi
 done
-all=(VERILATOR='' FABRIC='' XDP='' XRT='' CXX='' NVCC='' CUDNN='' NCCL='')
+all=(VERILATOR='' FABRIC='' XDP='' DNNL='' XRT='' CXX='' NVCC='' CUDNN='' NCCL='')
 plans verilator VERILATOR=
 lacks verilator 'verilator --|shell_rtl|verilated' && has verilator sim/rtl/shell_none narrowcast-sim
 plans fabric FABRIC=
 lacks fabric '-lfabric|libnarrowcast_fabric|host/offload/wire/wire_fabric\.c' && has fabric host/offload/wire/wire.c
 plans xdp XDP=
 lacks xdp '-lxdp|libnarrowcast_xdp|host/offload/wire/wire_(xdp|filter|hop)\.c' && has xdp host/offload/wire/wire.c
+plans dnnl DNNL=
+lacks dnnl '-ldnnl|libnarrowcast_dnnl|host/nn/cpu/gemm_dnnl\.c' && has dnnl host/nn/cpu/gemm_bf16.c
 plans xrt XRT=
 lacks xrt '-lxrt|fpga_xrt|sim/xrt/' && has xrt narrowcast-sim
 plans cxx CXX=
@@ -44,7 +46,7 @@ lacks cudnn 'libcudnn|libcublas'
 plans nccl NCCL=
 lacks nccl 'libnccl\.|HAVE_NCCL' # libnccl-net-narrowcast.so does not need it
 plans parts "${all[@]}"
-lacks parts 'verilator --|shell_rtl|-lfabric|-lxdp|-lxrt|host/offload/wire/wire_(fabric|xdp)\.c|\.cpp|emu/build.sh|c\+\+|bin/nvcc ' && has parts narrowcast-sim sim/rtl/shell_none
+lacks parts 'verilator --|shell_rtl|-lfabric|-lxdp|-ldnnl|-lxrt|host/offload/wire/wire_(fabric|xdp)\.c|\.cpp|emu/build.sh|c\+\+|bin/nvcc ' && has parts narrowcast-sim sim/rtl/shell_none
 
 fake=$PWD/$dir/fake
 mkdir "$fake"

@@ -85,15 +85,17 @@ static void check_streams(void)
     static const struct mf_fmt formats[] = {{3, 0, 0}, {5, 2, 0}, {8, 7, 0}, {8, 23, 0}};
     enum { MORE = 9000001 };
     float *x = malloc((MORE + 16) * sizeof *x), *back = malloc((MORE + 16) * sizeof *x);
-    uint8_t *whole = malloc(MORE * 4 + GUARD), *parts = malloc(MORE * 4 + GUARD);
+    uint8_t *whole = aligned_alloc(64, (MORE * 4 + GUARD) / 64 * 64 + 64),
+            *parts = malloc(MORE * 4 + GUARD);
     for (size_t i = 0; i < MORE + 16; i++)
         x[i] = i < 5000 ? vec_input(formats[0], 0, i) : x[i - 4999];
     for (int t = 0; t < n_tables; t++)
-        for (unsigned f = 0; f < 4; f++)
+        for (unsigned f = 0; f < 8; f++)
             for (size_t place = 0; place < 7; place += 3) {
                 const struct vec_ops *ops = &tables[t];
-                const struct vec_cast cast = {.fmt = formats[f]};
-                const size_t n = MORE >> f, bytes = vec_bytes(cast.fmt, n);
+                const struct vec_cast cast = {.fmt = formats[f % 4],
+                                              .round = f < 4 ? MF_NEAREST : MF_STOCHASTIC};
+                const size_t n = MORE >> f % 4, bytes = vec_bytes(cast.fmt, n);
                 const float *from = x + place;
                 memset(whole, 0xa5, bytes + GUARD);
                 memset(parts, 0xa5, bytes + GUARD);

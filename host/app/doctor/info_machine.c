@@ -56,14 +56,17 @@ static void cpu_features(struct info *info)
     FEATURE("bmi2");
     FEATURE("avx512f");
     FEATURE("avx512bw");
+    FEATURE("avx512cd");
     FEATURE("avx512dq");
     FEATURE("avx512vl");
     FEATURE("avx512vbmi");
-    FEATURE("avx512vbmi2");
+    FEATURE("avx512vnni");
 #undef FEATURE
-    unsigned a, b, c, d; /* clang 14 has no name for this feature */
+    unsigned a, b, c, d; /* clang 14 has no names for these features */
     if (__get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C)
         strncat(text, " f16c", sizeof text - strlen(text) - 1);
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && d & bit_AVX512FP16)
+        strncat(text, " avx512fp16", sizeof text - strlen(text) - 1);
     info_add(info, "CPU features", "%s", text);
 #else
     (void)info;

@@ -122,8 +122,8 @@ static int check_numbers(const struct train_options *o, const struct command_lin
         given(w, "loss-scale") && strcmp(o->loss_scale, "none"))
         return ERR(-EINVAL, "--loss-scale needs --precision fp16, fp16-pure or --quant error=F: "
                             "other gradients have the exponent range of fp32");
-    if (on_cpu && !fp32 && !pure)
-        return ERR(-EINVAL, "--precision %s needs --device cuda: the CPU computes in fp32",
+    if (on_cpu && !fp32 && !pure && strcmp(o->precision, "bf16"))
+        return ERR(-EINVAL, "--precision %s needs --device cuda: the CPU computes in fp32 or bf16",
                    o->precision);
     if (on_gpu && pure && low)
         return ERR(-EINVAL,

@@ -116,7 +116,7 @@ size_t train_weight_bytes(const struct train *t)
 int train_device_open(struct train *t)
 {
     const char *why = *t->job.device ? t->job.device : "other ranks have no GPU";
-    if (!t->job.on_gpu && t->setup.math != NN_FP32)
+    if (!t->job.on_gpu && t->setup.math != NN_FP32 && t->setup.math != NN_BF16)
         return ERR(-ENODEV, "--precision %s needs a GPU for every rank: %s", t->o->precision, why);
     if (t->job.on_gpu && t->job.shard.releases)
         return ERR(-EINVAL, "--shard all releases gradients in CPU memory only: use --shard "

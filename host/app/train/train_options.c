@@ -221,9 +221,10 @@ static const struct opt opts[] = {
         "precision", "fp32|tf32|fp16|bf16|fp16-pure", "fp32", precision, TRAIN_BITS,
         "Format of matrix products and activations with --device cuda. Weights, their "
         "gradients and the optimiser stay fp32. tf32 is PyTorch's default for convolutions; fp32 "
-        "is ours, because its results are near the CPU's. fp16-pure: all tensors are fp16; on the "
-        "CPU "
-        "each value is rounded to e5m10 when it is computed.")},
+        "is ours, because its results are near the CPU's. On a CPU with AVX512-BF16, bf16 rounds "
+        "the operands of matrix products; Winograd convolutions, which are faster, stay fp32 "
+        "(unless --conv gemm). fp16-pure: all tensors are fp16; on the CPU each value is rounded "
+        "to e5m10 when it is computed.")},
     {CHOICE("reduce-in", "fp16|fp32", "fp16", reduce_in, TRAIN_BITS,
             "With --precision fp16-pure: fp16 also rounds the means over ranks to e5m10 before the "
             "optimiser reads them; fp32 keeps them in fp32.")},

@@ -11,6 +11,8 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+static int n_threads = 1; /* of matrix products, in this process */
+
 static const struct winograd_kernels *take_winograd(const struct nn_setup *setup)
 {
 #ifndef NN_REAL_DOUBLE
@@ -23,8 +25,8 @@ static const struct winograd_kernels *take_winograd(const struct nn_setup *setup
 
 static int cpu_open(const struct nn_setup *setup, void **ctx)
 {
-    if (setup && setup->math != NN_FP32)
-        return ERR(-EINVAL, "the cpu backend computes in fp32: tf32, fp16 and bf16 need a GPU");
+    if (setup && setup->math != NN_FP32 && setup->math != NN_BF16)
+        return ERR(-EINVAL, "the cpu backend computes in fp32 or bf16: tf32 and fp16 need a GPU");
     const struct winograd_kernels *winograd = take_winograd(setup);
     if (setup && setup->conv == NN_CONV_WINOGRAD && !winograd)
         return ERR(-EINVAL, "--conv winograd needs a CPU with AVX2 and FMA, and products without "
@@ -34,13 +36,20 @@ static int cpu_open(const struct nn_setup *setup, void **ctx)
         return ERR(-ENOMEM, "cannot open the cpu backend: no memory");
     cpu->gemm = setup ? setup->gemm : NULL;
     cpu->winograd = winograd;
+    const int rc = setup && setup->math == NN_BF16 ? gemm_bf16_open(n_threads, &cpu->bf16) : 0;
+    if (rc) {
+        free(cpu);
+        return rc;
+    }
     *ctx = cpu;
     return 0;
 }
 
 static void cpu_close(void *ctx)
 {
-    free(ctx);
+    struct cpu *cpu = ctx;
+    gemm_bf16_close(cpu->bf16);
+    free(cpu);
 }
 
 static size_t cpu_real_bytes(const void *ctx)
@@ -167,6 +176,7 @@ extern void openblas_set_num_threads(int n) __attribute__((weak));
 
 void nn_cpu_threads(int n)
 {
+    n_threads = n;
     if (openblas_set_num_threads)
         openblas_set_num_threads(n);
 }

@@ -5,6 +5,7 @@
 #include <cblas.h>
 #include <math.h>
 #include "base/clock.h"
+#include "nn/cpu/gemm_bf16.h"
 #include "nn/cpu/gemm_low.h"
 #include "nn/nn_ops.h"
 
@@ -27,7 +28,8 @@ struct winograd_kernels; /* nn/cpu/winograd.h */
 
 struct cpu {
     double gemm_s;
-    const struct gemm_rule *gemm;            /* NULL: CBLAS */
+    const struct gemm_rule *gemm;            /* NULL: CBLAS, or bf16 */
+    struct gemm_bf16 *bf16;                  /* NULL: fp32 */
     const struct winograd_kernels *winograd; /* for windows that fit; NULL: GEMM */
     const float *scale;                      /* of activation gradients; NULL: 1 */
 };
@@ -42,7 +44,7 @@ static inline double cpu_scale_of(const struct cpu *cpu)
 void cpu_unscale(const struct cpu *cpu, size_t n, real *g);
 
 /* c [m][n] = op(a) [m][k] * op(b) [k][n] + beta * c, row-major. ta: a is [k][m]. tb: b is [n][k].
- * beta: 0 or 1. Uses the context's gemm rule if there is one (not in double). */
+ * beta: 0 or 1. Uses the context's gemm rule, or bf16, if there is one (not in double). */
 static inline void cpu_gemm(struct cpu *cpu, bool ta, bool tb, int m, int n, int k, const real *a,
                             int lda, const real *b, int ldb, real beta, real *c, int ldc)
 {
@@ -50,6 +52,10 @@ static inline void cpu_gemm(struct cpu *cpu, bool ta, bool tb, int m, int n, int
 #ifndef NN_REAL_DOUBLE
     if (cpu->gemm) {
         gemm_low(cpu->gemm, ta, tb, m, n, k, a, lda, b, ldb, beta != 0, c, ldc);
+        cpu->gemm_s += clock_s() - start;
+        return;
+    }
+    if (cpu->bf16 && gemm_bf16(cpu->bf16, ta, tb, m, n, k, a, lda, b, ldb, beta != 0, c, ldc)) {
         cpu->gemm_s += clock_s() - start;
         return;
     }

@@ -18,7 +18,8 @@
  *            to be dropped:
  *                code = ((x - (random << (7-m))) >> (23-m)) + 1
  *            If the difference is zero in the upper 16 dropped bits, once in 65,536, mf_enc()
- *            decides with all 32 random bits.
+ *            decides with all 32 random bits. AVX-512 compares these 16 bits for codes of at most 8
+ *            bits, with the same result.
  * ENC_ANY    everything else, on integers, all roundings:
  *                significand >> (23 - m + binades below the normals)
  *
