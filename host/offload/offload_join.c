@@ -24,8 +24,6 @@ static const double register_s = 2, stop_s = 0.2;
 /* Ranks exchange these as raw bytes, because all run the same program. */
 struct hello {
     int n_members, members[OFFLOAD_MAX_CARDS]; /* 0: the path stays closed */
-    /* a card has a loopback address (127.x.x.x), out of reach for other hosts */
-    bool on_this_host;
     uint32_t beats;
     /* addresses of the cards' frames */
     struct fpga_rank cards[OFFLOAD_MAX_CARDS];
@@ -55,18 +53,29 @@ static void greet(const struct offload *o, struct hello *hello)
         hello->members[hello->n_members++] = i;
         hello->cards[i] = o->frames_at[i];
         hello->beats = o->caps[i].beats < hello->beats ? o->caps[i].beats : hello->beats;
-        hello->on_this_host = hello->on_this_host || hello->cards[i].ip >> 24 == 127;
     }
+}
+
+/* Returns the members with a loopback address (127.x.x.x), out of reach for other hosts. */
+static uint32_t on_this_host(const struct offload *o, const struct hello *hello)
+{
+    uint32_t cards = 0;
+    for (int k = 0; k < o->n_members; k++)
+        if (hello->cards[o->members[k]].ip >> 24 == 127)
+            cards |= 1u << o->members[k];
+    return cards;
 }
 
 /* If false, sets o->why and o->blamed. */
 static bool all_bound(struct offload *o, const struct hello *hello, const struct reply *replies)
 {
+    const uint32_t here = on_this_host(o, hello);
     for (int r = 0; r < comm_n_ranks(o->comm); r++) {
-        if (hello->on_this_host && strcmp(replies[r].host, replies[0].host)) {
+        if (here && strcmp(replies[r].host, replies[0].host)) {
             snprintf(o->why, sizeof o->why,
                      "rank %d is on host %.64s, but only %.64s can reach a card at 127.0.0.1", r,
                      replies[r].host, replies[0].host);
+            o->blamed |= here;
             return false;
         }
         if (!replies[r].bound) {

@@ -120,6 +120,24 @@ fi
 one_line fails 'needs every card' bash runs.sh 3 --algo offload --offload sim:c,udp://127.0.0.1:9
 one_line 0 '1 of 2 cards take over' bash runs.sh 3 --offload sim:c,udp://127.0.0.1:9
 added 'one card of two' offload
+# sim:c is at 127.0.0.1, out of reach for rank 1.
+cat >two_hosts.sh <<END
+ip link set lo up && ip address add 10.9.9.9/32 dev lo || exit
+"$n" sim --engine c --listen 10.9.9.9:4711 >listens &
+until grep -q '^listening' listens; do kill -0 \$! || exit; sleep 0.1; done
+set -- ${train[*]} --offload sim:c,udp://10.9.9.9:4711
+export OMPI_MCA_oob_tcp_if_include=lo # with another address than 127.0.0.1
+mpirun -np 1 "\$@" : -np 1 unshare --uts sh -c 'hostname elsewhere && exec "\$@"' sh "\$@"
+code=\$?
+kill \$!
+exit \$code
+END
+if [ -n "$(command -v ip)" ] && unshare -rnu true 2>/dev/null; then
+    one_line 0 'rank 1 is on host elsewhere.*1 of 2 cards take over' unshare -rnu bash two_hosts.sh
+    added 'a card that one host reaches' offload
+else
+    echo 'skip: no namespace of our own: a rank on another host'
+fi
 
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build: places on the bus'; exit $bad; }
 
