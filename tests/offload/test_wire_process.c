@@ -1,4 +1,5 @@
-/* test_wire_process.c : runs windows over a card process that loses frames both ways. */
+/* test_wire_process.c : runs windows over a card process that loses frames both ways, and fails to
+ * start one. */
 #include "base/err.h"
 #include "check.h"
 #include "codec/codec.h"
@@ -10,9 +11,11 @@
 #include <libgen.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-enum { SEED = 9, RANKS = 3, N = 20000, STEPS = 6 };
+enum { NOBODY = 65534, SEED = 9, RANKS = 3, N = 20000, STEPS = 6 };
 
 static struct fpga card;
 static struct wire_process *wires;
@@ -107,6 +110,34 @@ static bool find_card(void)
     return setenv("PATH", path, 1) == 0;
 }
 
+/* A user at the limit of processes gets the reason, and no file descriptor is lost. */
+static void cannot_fork(void)
+{
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        const struct rlimit none = {0};
+        const char *const words[] = {NULL};
+        char why[FPGA_WHY_BYTES] = "";
+        struct fpga_process process;
+        const int before = dup(STDOUT_FILENO);
+        close(before);
+        if (setrlimit(RLIMIT_NPROC, &none) || (!getuid() && setuid(NOBODY)))
+            _exit(77);
+        CHECK(fpga_process_run(&process, "none", words, true, 1, why) == -EAGAIN &&
+                  !strcmp(why, "cannot start the simulated card: Resource temporarily unavailable"),
+              "%s", why);
+        CHECK(dup(STDOUT_FILENO) == before, "a file descriptor is lost");
+        _exit(check_bad != 0);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child, "no child");
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    CHECK(code == 0 || code == 77, "status %x", status);
+    if (code == 77)
+        puts("not run: a limit of processes");
+}
+
 int main(void)
 {
     const struct codec_spec spec = {.format = "e4m3", .out_format = "e4m3", .sum = "exact"};
@@ -117,6 +148,7 @@ int main(void)
                            &(struct codec_adder){.name = "test", .needs = REDUCE_WIDE}) == 0,
           "no codec");
     CHECK(vec_acc_bytes(codec_sum(&codec), N) <= sizeof acc, "acc");
+    cannot_fork();
     open_all(codec_sum(&codec));
     for (uint32_t s = 0; s < STEPS; s++) {
         if (s == 1) {

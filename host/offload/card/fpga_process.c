@@ -91,8 +91,12 @@ int fpga_process_run(struct fpga_process *card, const char *path, const char *co
     card->pid = fork();
     if (card->pid == 0)
         become_card(ends[1], path, words, silent);
+    rc = card->pid < 0 ? -errno : 0;
     close(ends[1]);
-    rc = fpga_link_open(&card->link, ends[0], clock_s() + timeout_s);
+    if (rc)
+        close(ends[0]);
+    else
+        rc = fpga_link_open(&card->link, ends[0], clock_s() + timeout_s);
     if (!rc)
         return 0;
     if (rc == -EPIPE)
