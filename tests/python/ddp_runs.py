@@ -252,6 +252,11 @@ def faults(rank, folder, n_ranks):
         check(False, "a number for a word is taken")
     except TypeError as e:
         check("must be a word" in str(e), f"a number for a word: {e}")
+    try:
+        nd.State(Known(), deadline_s=None)
+        check(False, "no number of seconds is taken")
+    except TypeError as e:
+        check("must be a number" in str(e), f"no number of seconds: {e}")
     for options in ({"blocks": 2**32 + 2}, {"seed": -1}, {"bucket_bytes": 1.5}, {"format": "e4m3\0junk"}):
         try:
             nd.State(Known(), **options)

@@ -60,6 +60,14 @@ for name in sys.argv[1:]:
             assert "narrowcast: cannot " in str(e) and "\n" not in str(e), e
         else:
             raise AssertionError((name, error))
+    codes = nc.encode(x, format="e4m3")
+    codes.data = lib.stack([codes.data, codes.data], 1)[:, 0]
+    try:
+        nc.decode(codes)
+    except ValueError as e:
+        assert "without gaps: use " in str(e), e
+    else:
+        raise AssertionError((name, "codes with gaps"))
 END
 export PYTHONPATH=$tree/host/python NARROWCAST_LIBRARY=$B/libnarrowcast.so.0 PYTHONDONTWRITEBYTECODE=1
 for name in numpy torch; do

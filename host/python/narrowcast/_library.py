@@ -127,7 +127,8 @@ def settings(who: str, options: Dict[str, Any], names: Collection[str] = NAMES) 
         try:
             setattr(words, name, value)
         except TypeError:
-            raise TypeError(f"option {name}={value!r}: must be a whole number") from None
+            whole = "" if types[name] is c_double else "whole "
+            raise TypeError(f"option {name}={value!r}: must be a {whole}number") from None
         if types[name] is not c_double and getattr(words, name) != value:
             raise ValueError(f"option {name}={value!r}: does not fit {8 * sizeof(types[name])} bits")
     return words

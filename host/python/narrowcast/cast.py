@@ -71,10 +71,16 @@ def _floats(x: Any) -> Any:
 
 
 def _address(x: Any) -> Tuple[int, int]:
-    """Return address and bytes of memory without gaps."""
+    """Return address and bytes of memory. Raises ValueError if it has gaps or is not the CPU's."""
     if _is_torch(x):
+        if x.device.type != "cpu" or not x.is_contiguous():
+            raise ValueError("narrowcast: codes must be in CPU memory, without gaps: "
+                             "use .cpu().contiguous()")
         return x.data_ptr(), x.numel() * x.element_size()
     if _is_numpy(x):
+        if not x.flags.c_contiguous:
+            raise ValueError("narrowcast: codes must be without gaps: "
+                             "use numpy.ascontiguousarray()")
         return x.ctypes.data, x.nbytes
     view = memoryview(x)
     whole = (ctypes.c_char * view.nbytes).from_buffer(x) if view.nbytes else None
@@ -136,7 +142,7 @@ def encode(x: Any, **options: Any) -> Codes:
 def decode(codes: Codes) -> Any:
     """Return the numbers of codes: fp32 of codes.shape, as a numpy array, torch tensor or array.array("f"), as codes.data is.
 
-    Raises ValueError if codes.data has another length than that of codes.shape."""
+    Raises ValueError if codes.data has gaps, or another length than that of codes.shape."""
     lib, words = _library.load(), _settings("decode", codes.options)
     n = _count(codes.shape)
     nbytes = lib.nc_cast(byref(words), None, n, None, None)
