@@ -2,6 +2,7 @@
 
 usage: card_checks.py PART [ADDRESS]     PART: rules (needs no card), sums, narrow, errors, losses, lease, renewal"""
 
+import gc
 import itertools
 import random
 import socket
@@ -9,6 +10,7 @@ import struct
 import sys
 import threading
 import time
+import weakref
 
 import numpy as np
 
@@ -135,12 +137,32 @@ def leases():
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
-    with nc.Card("eth://127.0.0.1:%d" % server.getsockname()[1]) as card:
+    address = "eth://127.0.0.1:%d" % server.getsockname()[1]
+    with nc.Card(address) as card:
         assert card.slots == len(model.card.slots) and card.read("ID") == model.card.read(0) and len(model.leases) == 1
         assert model.dropped == 0 and card.counters() == dict.fromkeys(narrowcast_card.COUNTERS, 0)
     assert not model.leases
+    failures(model, address)
     server.sendto(b"end", server.getsockname())
     thread.join()
+
+
+def failures(model, address):
+    """A lease ends with a card of another version; its thread ends with a Card that is dropped."""
+    layout.REGISTER_CONST["VERSION_VALUE"] += 1
+    fails(nc.CardError, "use this package with a card of its version", nc.Card, address)
+    layout.REGISTER_CONST["VERSION_VALUE"] -= 1
+    assert not model.leases
+    card = nc.Card(address)
+    card.link._socket.close()
+    fails(nc.CardError, f"cannot reach card {address}: Bad file descriptor", card.read, "ID")
+    time.sleep(1.2)  # a renewal
+    dropped, until = weakref.ref(card.link), time.monotonic() + 5
+    del card
+    while dropped() and time.monotonic() < until:
+        gc.collect()
+        time.sleep(0.1)
+    assert not dropped(), "the thread of a dropped card keeps its lease"
 
 
 def fails(kind, text, function, *args, **kwargs):
@@ -270,7 +292,9 @@ def losses(address):
 
 def errors(address):
     """Each mistake raises one line that has the remedy."""
-    fails(ValueError, "must be HOST:PORT", nc.Card, "127.0.0.1")
+    for place in "127.0.0.1", "127.0.0.1:\u00b2":
+        fails(ValueError, "must be HOST:PORT", nc.Card, place)
+    fails(nc.CardError, "cannot reach card eth://255.255.255.255:1: ", nc.Card, "eth://255.255.255.255:1")
     fails(nc.CardError, "start one with `narrowcast sim --listen 127.0.0.1:1`", nc.Card, "127.0.0.1:1")
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=lambda: server.accept()[0].sendall(bytes(40)), daemon=True).start()
@@ -303,6 +327,12 @@ def errors(address):
         fails(nc.CardError, "BAD_FORMAT", job.sum, [[1.0], [1.0]])  # ends the job
         del job.cut
         fails(nc.CardError, "the job is closed", job.sum, [[1.0], [1.0]])
+        job = card.job(2, slots=1)
+        results = job.exchange(job.cut([[1.0], [1.0]]))
+        results[1][0].payload = bytes(len(results[1][0].payload))
+        job.exchange = lambda _: results
+        fails(nc.CardError, "this card is broken", job.sum, [[1.0], [1.0]])  # ends the job
+        fails(nc.CardError, "the job is closed", job.send, b"", 0)
         job = card.job(2, slots=1, timeout=1)
         fails(nc.CardError, "the card has those of ranks [0]", job.exchange, [job.cut([[1.0], [1.0]])[0]])
         fails(nc.CardError, "rank 1 got no answer", job.receive, 1, 0.1)

@@ -9,6 +9,7 @@ import socket
 import struct
 import threading
 import time
+import weakref
 from typing import List, Optional, Sequence, Tuple
 
 from ._packet import crc32c, layout
@@ -97,6 +98,19 @@ class Stream:
         self._socket = None
 
 
+def _renew(of: "weakref.ref[Lease]", end: threading.Event) -> None:
+    """Renew a lease once a second until it is closed or dropped."""
+    while not end.wait(1):
+        lease = of()
+        if lease is None:
+            return
+        try:
+            lease._request("KEEP")
+        except CardError:
+            pass  # the next operation says so
+        del lease
+
+
 class Lease:
     """Control of a card over its own network port. A thread renews the lease once a second."""
 
@@ -109,21 +123,21 @@ class Lease:
         try:
             self._socket.connect(place)
             self._open()
-        except (OSError, CardError) as e:
+        except OSError as e:
             self._socket.close()
-            raise CardError(str(e)) from None
-        threading.Thread(target=self._renew, daemon=True).start()
+            raise self._unreached(e) from None
+        except CardError:
+            self._socket.close()
+            raise
+        renewal = weakref.ref(self), self._end
+        threading.Thread(target=_renew, args=renewal, daemon=True).start()
+
+    def _unreached(self, e: OSError) -> CardError:
+        return CardError(f"cannot reach card {self.name}: {e.strerror or e}")
 
     def _open(self) -> None:
         self._secret, self._sequence = secrets.randbits(64), secrets.randbits(32)
         self._request("OPEN")
-
-    def _renew(self) -> None:
-        while not self._end.wait(1):
-            try:
-                self._request("KEEP")
-            except (CardError, OSError):
-                pass  # the next operation says so
 
     def _request(self, kind: str, words: Sequence[int] = ()) -> Tuple[int, List[int]]:
         """Return the status, and the values of operations done. A lost request is sent again."""
@@ -136,8 +150,8 @@ class Lease:
             data = struct.pack(f"<{5 + len(words)}I", *head, *words)
             request, until = data + struct.pack("<I", crc32c(data)), time.monotonic() + self.timeout
             while time.monotonic() < until:
-                self._socket.settimeout(min(0.25, self.timeout))
                 try:
+                    self._socket.settimeout(min(0.25, self.timeout))
                     self._socket.send(request)
                     while True:
                         answer = self._socket.recv(4 * layout.LEASE["WORDS"])
@@ -149,6 +163,8 @@ class Lease:
                     continue
                 except ConnectionRefusedError:
                     break
+                except OSError as e:
+                    raise self._unreached(e) from None
         raise CardError(f"no card answers at {self.name}: start one with `narrowcast sim --listen {self.place[0]}:4711 --control "
                         f"{self.place[1]}`")
 
@@ -185,6 +201,6 @@ class Lease:
         self._end.set()
         try:
             self._request("CLOSE")
-        except (CardError, OSError):
+        except CardError:
             pass  # it has ended
         self._socket.close()

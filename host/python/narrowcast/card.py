@@ -58,14 +58,21 @@ class Card:
     def __init__(self, address: str, timeout: float = 3.0) -> None:
         scheme, _, place = address.rpartition("://")
         host, _, port = place.rpartition(":")
-        if scheme not in ("", "udp", "eth") or not host or not port.isdigit() or not 0 < int(port) < 65536:
+        if scheme not in ("", "udp", "eth") or not host or not port.isascii() or not port.isdigit() \
+                or not 0 < int(port) < 65536:
             raise ValueError(f"a card at '{address}': must be HOST:PORT or eth://HOST:PORT, as 127.0.0.1:4711")
         self.name = address if scheme == "eth" else place
         self._jobs: List[Job] = []
         self._link: Union[Stream, Lease, None] = (Lease if scheme == "eth" else Stream)(self.name, (host, int(port)), timeout)
-        read = self.batch([(name, None) for name in ("ID", "VERSION", "CAP_SLOTS", "CAP_JOBS", "CAP_BEATS", "CAP_FORMATS")])
-        if read[:2] != [layout.REGISTER_CONST["ID_VALUE"], layout.REGISTER_CONST["VERSION_VALUE"]]:
-            raise CardError(f"card {self.name} has id {read[0]:#x}, version {read[1]}: use this package with a card of its version")
+        try:
+            read = self.batch([(name, None) for name in ("ID", "VERSION", "CAP_SLOTS", "CAP_JOBS",
+                                                         "CAP_BEATS", "CAP_FORMATS")])
+            if read[:2] != [layout.REGISTER_CONST["ID_VALUE"], layout.REGISTER_CONST["VERSION_VALUE"]]:
+                raise CardError(f"card {self.name} has id {read[0]:#x}, version {read[1]}: "
+                                "use this package with a card of its version")
+        except BaseException:
+            self.close()
+            raise
         self.slots, self.jobs, self.most_ranks, self.beats = read[2], read[3] & 0xFFFF, read[3] >> 16, read[4]
         self._formats = read[5]
 
@@ -377,6 +384,7 @@ class Job:
         codes = [[unpack(p.payload, self._out_width)[:p.count] for p in own] for own in results]
         whole = [np.concatenate(own) if own else np.zeros(0, np.uint8) for own in codes]
         if any((own != whole[0]).any() for own in whole):
+            self.close()
             raise CardError(f"ranks got different sums of card {self.card.name}: this card is broken")
         bits = np.bitwise_or.reduce([p.status for p in results[0]] or [0])
         return Sum(whole[0], self.out_format, frozenset(name for name, bit in layout.STATUS_BITS.items() if bits >> bit & 1))
