@@ -61,6 +61,7 @@ static void run_max(struct net_job *j, uint32_t which)
 
 static uint64_t steps(int n_ranks, int n_cards, bool grouped, double bad)
 {
+    const uint32_t n_steps = 16; /* MAX_APART of window_take.c */
     struct net_job j;
     net_open(&net, seed + (uint64_t)n_ranks);
     net.drop = net.dup = bad;
@@ -68,12 +69,13 @@ static uint64_t steps(int n_ranks, int n_cards, bool grouped, double bad)
     open_job(&j, n_ranks, n_cards, grouped);
     memset(net.card_frames, 0, sizeof net.card_frames);
     memset(net.card_bytes, 0, sizeof net.card_bytes);
-    for (uint32_t step = 0; step < 4; step++) {
+    for (uint32_t step = 0; step < n_steps; step++) {
         run_max(&j, 2 * step);
         run_sum(&j, MAX_N - 8 * step, 2 * step + 1);
     }
     const struct card_path_count count = window_counted(j.windows[0]);
-    const uint64_t of_one = count.packets - 4, frames = net.card_frames[0] + net.card_frames[1];
+    const uint64_t of_one = count.packets - n_steps,
+                   frames = net.card_frames[0] + net.card_frames[1];
     printf("%d ranks, %d cards, %s, %2.0f %% lost: %llu sums; cards send %llu frames to ranks, "
            "%llu to the group, %llu "
            "bytes\n",
@@ -84,7 +86,8 @@ static uint64_t steps(int n_ranks, int n_cards, bool grouped, double bad)
     CHECK(net.card_frames[1] == (grouped ? of_one : 0), "%llu sums went to the group",
           (unsigned long long)net.card_frames[1]);
     if (bad == 0)
-        CHECK(frames == (grouped ? of_one : of_one * (uint64_t)n_ranks) + 4 * (uint64_t)n_ranks,
+        CHECK(frames ==
+                  (grouped ? of_one : of_one * (uint64_t)n_ranks) + n_steps * (uint64_t)n_ranks,
               "%llu frames", (unsigned long long)frames);
     for (int r = 0; r < n_ranks; r++) {
         const uint64_t digest = window_digest(j.windows[r]);

@@ -143,15 +143,14 @@ static void is_stopped(double for_s, bool card_too)
             asked = asked ||
                     (job.windows[0]->ends[0].slots[i].out && job.windows[0]->ends[0].slots[i].echo);
     CHECK(asked, "nothing was lost");
+    net.cards[0].silent = net.cards[1].silent = true;
     for (int i = 0; i < 20; i++)
         net_tick(&net);
-    if (card_too) {
-        net.cards[0].silent = net.cards[1].silent = true;
+    if (card_too)
         net_run(&job, 3, for_s);
-        net.cards[0].silent = net.cards[1].silent = false;
-    } else {
+    else
         net.now += for_s;
-    }
+    net.cards[0].silent = net.cards[1].silent = false;
     const double back_s = net.now;
     CHECK(net_run(&job, 3, 5) == 0, "still busy");
     check_sum("after the stop");
