@@ -156,7 +156,7 @@ static void secrets_differ(void)
     }
 }
 
-static void path_is_narrow(void)
+static void silent_from_the_start(void)
 {
     open_job(2, 1);
     net_job_close(&job);
@@ -170,15 +170,15 @@ static void path_is_narrow(void)
     close_job();
 }
 
-/* The card receives this rank's pings but not its packets. */
-static void packets_vanish(void)
+/* A stopped job answers neither packets nor pings. */
+static void job_is_stopped(void)
 {
     open_job(2, 1);
     struct fpga_op ops[] = {{REG_JOB_INDEX, false, job.jobs[0].index}, {REG_JOB_COMMIT, false, 0}};
     size_t done;
     start(3, N);
     net_card_batch(&net.cards[0].fpga, ops, 2, &done, 1);
-    expect_lost(3, "has been silent for", 1.2); /* a stopped job does not answer pings either */
+    expect_lost(3, "has been silent for", 1.2);
     close_job();
 }
 
@@ -313,8 +313,8 @@ int main(void)
     rank_comes_late();
     ranks_contradict();
     secrets_differ();
-    path_is_narrow();
+    silent_from_the_start();
     seen_elsewhere();
-    packets_vanish();
+    job_is_stopped();
     DONE();
 }
