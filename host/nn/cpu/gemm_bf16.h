@@ -11,14 +11,14 @@
 
 struct gemm_bf16;
 
-/* Opens *out, with this many threads. Returns 0; or a negative code, reported: the CPU has no bf16 products, or there is no
- * library or memory. */
+/* Opens *out, with this many threads. Returns 0; or a negative code, reported: -ENODEV if the CPU
+ * has no bf16 products, -ENOENT if there is no library, -ENOMEM, or -EIO if oneDNN fails. */
 int gemm_bf16_open(int n_threads, struct gemm_bf16 **out);
 void gemm_bf16_close(struct gemm_bf16 *g);
 
 /* c [m][n] (+)= op(a) [m][k] * op(b) [k][n], row-major. ta: a is [k][m]. tb: b is [n][k]. ld*: row
- * pitches. c must not overlap a or b. Without memory returns false, with c unchanged and one warning
- * for all products. */
+ * pitches. c must not overlap a or b. Without memory returns false, with c unchanged, and warns
+ * once. */
 bool gemm_bf16(struct gemm_bf16 *g, bool ta, bool tb, int m, int n, int k, const float *a, int lda,
                const float *b, int ldb, bool add, float *c, int ldc);
 
