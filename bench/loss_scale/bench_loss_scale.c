@@ -277,7 +277,7 @@ static int open_bench(struct bench *b)
     TRY(optim_open(&nn_cpu, nn_model_ctx(b->trained), &sgd, b->trained->params,
                    b->trained->n_params, b->n, &b->optim));
     b->order = buf_alloc(b->data->n_train * sizeof *b->order);
-    b->x = buf_alloc(graph_elements(dataset_shape(b->data), (int)b->o.batch) * sizeof *b->x);
+    b->x = buf_alloc(batch_elements(dataset_shape(b->data), (int)b->o.batch) * sizeof *b->x);
     b->labels = buf_alloc((size_t)b->o.batch * sizeof *b->labels);
     b->grads[0] = buf_alloc(b->n * sizeof(real));
     b->grads[1] = buf_alloc(b->n * sizeof(real));

@@ -75,7 +75,7 @@ static int open_bench(struct bench *b)
         return ERR(-EINVAL, "cannot use \"%s\": it has %zu weights, model '%s' has %zu", o->dir,
                    b->dump.n, o->model, b->model->n_weights);
     b->flat = buf_alloc(b->dump.n * sizeof *b->flat);
-    b->x = buf_alloc(graph_elements(shape, b->share) * sizeof *b->x);
+    b->x = buf_alloc(batch_elements(shape, b->share) * sizeof *b->x);
     b->labels = buf_alloc((size_t)b->share * sizeof *b->labels);
     b->lengths = buf_alloc((size_t)b->share * sizeof *b->lengths);
     b->order = buf_alloc(b->data->n_train * sizeof *b->order);

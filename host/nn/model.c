@@ -224,7 +224,7 @@ struct nn_output nn_model_output(const struct nn_model *m, int i)
     const bool norm = node->kind == &layer_batch_norm;
     const int c = node->window.in.c;
     struct nn_output out = {.kind = node->kind->name,
-                            .n = graph_elements(node->window.out, 1),
+                            .n = batch_elements(node->window.out, 1),
                             .variance = norm ? node->stat + (size_t)c : 0,
                             .channels = norm ? c : 0};
     if (node->n_params > 0) {
@@ -261,7 +261,7 @@ static void fetch(struct nn_model *m, const real *y, size_t at, float *to, size_
 int nn_model_largest(struct nn_model *m, int i, int batch, float *scratch, size_t n, float *largest)
 {
     const struct node *node = &m->nodes[i + 1];
-    const size_t all = graph_elements(node->window.out, batch);
+    const size_t all = batch_elements(node->window.out, batch);
     uint32_t most = 0;
     for (size_t at = 0, k; at < all; at += k) {
         k = all - at < n ? all - at : n;
@@ -275,7 +275,7 @@ int nn_model_largest(struct nn_model *m, int i, int batch, float *scratch, size_
 
 size_t nn_model_logits(const struct nn_model *m)
 {
-    return graph_elements(m->nodes[m->heads[0].node].window.out, 1);
+    return batch_elements(m->nodes[m->heads[0].node].window.out, 1);
 }
 
 int nn_model_classes(struct nn_model *m, int i, float *scratch, uint8_t *labels)
@@ -302,7 +302,7 @@ static void head_pass(struct nn_model *m, int h, int batch, bool train)
         graph_scale_head(m, head);
     head->loss->pass(m, node, batch, dy, &m->words.results[h]);
     if (dy && head->weight != 1)
-        m->ops->scale(m->ctx, graph_elements(node->window.out, batch), head->weight, dy, dy);
+        m->ops->scale(m->ctx, batch_elements(node->window.out, batch), head->weight, dy, dy);
 }
 
 void nn_model_trace(struct nn_model *m, struct trace *trace)

@@ -159,11 +159,6 @@ size_t graph_pixels(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w;
 }
 
-size_t graph_elements(struct nn_shape s, int batch)
-{
-    return graph_pixels(s, batch) * (size_t)s.c;
-}
-
 void graph_draw_he(const struct nn_model *m, const struct node *node, uint64_t seed, real *weights,
                    real *stats)
 {

@@ -8,8 +8,7 @@
 
 static size_t out_elements(const struct nn_model *m, const struct node *node)
 {
-    struct nn_shape s = node->window.out;
-    return (size_t)m->max_batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
+    return batch_elements(node->window.out, m->max_batch);
 }
 
 static int get_memory(struct nn_model *m, size_t bytes, void **out)

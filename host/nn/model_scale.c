@@ -40,8 +40,8 @@ void graph_scale_head(struct nn_model *m, const struct graph_head *head)
 static void scale_layer_node(struct nn_model *m, const struct node *node, struct node_scale *own,
                              struct node_scale *in, int batch)
 {
-    const size_t n = graph_elements(node->window.out, batch),
-                 n_in = graph_elements(node->window.in, batch);
+    const size_t n = batch_elements(node->window.out, batch),
+                 n_in = batch_elements(node->window.in, batch);
     real *dx = m->nodes[node->in].dy;
     m->ops->moments(m->ctx, n, node->dy, m->words.refresh, &own->dy, m->scratch);
     if (node->kind->dx_terms)
@@ -76,7 +76,7 @@ void graph_scale_node(struct nn_model *m, int i, int batch)
         m->ops->scale_hand_on(m->ctx, own, in,
                               node->addend < 0 ? NULL : &m->words.scales[node->addend]);
         if (is_head(m, i)) /* nn_round rounds a loss's gradient here */
-            m->ops->scale_by(m->ctx, graph_elements(node->window.out, batch), &own->own, NULL,
+            m->ops->scale_by(m->ctx, batch_elements(node->window.out, batch), &own->own, NULL,
                              node->dy);
     }
     for (int k = 0; k < node->n_more; k++)
@@ -95,7 +95,7 @@ void graph_watch_node(struct nn_model *m, int i, int batch, bool first)
     if (!hands_back(node))
         return;
     if (!first)
-        m->ops->tally(m->ctx, graph_elements(node->window.in, batch), m->nodes[node->in].dy,
+        m->ops->tally(m->ctx, batch_elements(node->window.in, batch), m->nodes[node->in].dy,
                       &m->words.tallies[i]);
     m->ops->watch(m->ctx, first ? &m->words.tallies[i] : NULL);
 }

@@ -13,7 +13,7 @@ static void begin(struct nn_model *m, const struct nn_batch *b, uint64_t key)
 {
     graph_words_upload(m, b, key);
     if (b->x)
-        m->ops->input(m->ctx, graph_elements(m->nodes[0].window.out, b->n), b->x, m->nodes[0].y);
+        m->ops->input(m->ctx, batch_elements(m->nodes[0].window.out, b->n), b->x, m->nodes[0].y);
     else
         m->ops->feed_take(m->ctx, b->sent->slot, m->nodes[0].y);
 }

@@ -92,7 +92,7 @@ static int check_memory(const struct nn_model *m, const real *velocity, const re
     bad += known("sums of micro-batches", 0, sum, 2 * m->n_weights, say);
     for (int i = 0; i < m->n_nodes; i++)
         bad += known("output of node", i, m->nodes[i].y,
-                     2 * graph_elements(m->nodes[i].window.out, m->max_batch), say);
+                     2 * batch_elements(m->nodes[i].window.out, m->max_batch), say);
     for (int b = 0; b < m->n_buffers; b++)
         bad += known("gradient in buffer", b, m->buffers[b].p, 2 * m->buffers[b].n, say);
     /* wider: batch norm's means and 1/std; temporaries of passes */

@@ -202,7 +202,7 @@ static void check_feed(void)
         nn_model_open(&nn_cuda, NULL, "mlp", in, data->n_classes, 8, 1, &plain) ||
         feed_open(fed, data, &augment, 8, &f))
         exit(1);
-    real *x = malloc(graph_elements(in, 8) * sizeof *x);
+    real *x = malloc(batch_elements(in, 8) * sizeof *x);
     int32_t labels[8];
     dataset_order(2, 9, 40, order);
     for (int step = 0; step < 6; step++) {
@@ -228,7 +228,7 @@ static void check_feed(void)
                      : nn_model_eval(plain, &(struct nn_batch){.n = 6, .x = x, .labels = labels});
         CHECK(a.loss_sum == b.loss_sum && a.n_correct == b.n_correct && a.loss_sum > 0,
               "feed step %d: loss %.9g, not %.9g", step, a.loss_sum, b.loss_sum);
-        const size_t size = graph_elements(in, step < 5 ? n : 6);
+        const size_t size = batch_elements(in, step < 5 ? n : 6);
         real *got = malloc(size * sizeof *got), *want = malloc(size * sizeof *want);
         CHECK(nn_model_get(fed, got, fed->nodes[0].y, size) == 0 &&
                   nn_model_get(plain, want, plain->nodes[0].y, size) == 0,

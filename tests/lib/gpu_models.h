@@ -33,7 +33,7 @@ struct images {
 
 static inline struct images images_open(struct nn_shape s, int n)
 {
-    struct images d = {.n = n, .size = graph_elements(s, n)};
+    struct images d = {.n = n, .size = batch_elements(s, n)};
     const int n_labels = s.w == 1 ? n * s.h : n; /* sequences: one per step */
     d.x = malloc(d.size * sizeof *d.x);
     d.labels = malloc((size_t)n_labels * sizeof *d.labels);

@@ -247,7 +247,7 @@ static void check_heads(const struct narrowed *of, struct nn_model *wide, struct
     graph_forward(m, of->batch, true);
     for (int h = m->n_heads - 1; h >= 0; h--) {
         const int i = m->heads[h].node;
-        const size_t n = graph_elements(m->nodes[i].window.out, of->batch);
+        const size_t n = batch_elements(m->nodes[i].window.out, of->batch);
         real *dy = m->nodes[i].dy, *rounded = malloc(n * sizeof *rounded);
         if (m->adaptive)
             graph_scale_node(m, i, of->batch);

@@ -68,7 +68,7 @@ static void check_channel(const struct nn_model *m, const struct node *node, con
 static void check_form(const char *name, const struct form *f, int n_blocks)
 {
     struct nn_model *m = open_model(name, f->word);
-    const size_t n_x = graph_elements(m->nodes[0].window.out, BATCH);
+    const size_t n_x = batch_elements(m->nodes[0].window.out, BATCH);
     real *x = malloc(n_x * sizeof *x);
     const int32_t labels[BATCH] = {1, 3};
     int n_ends = 0;

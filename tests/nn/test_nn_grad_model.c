@@ -19,18 +19,18 @@ static uint64_t pattern(const struct nn_model *m)
     uint64_t sum = 0;
     for (int i = 1; i < m->n_nodes; i++) {
         const struct node *node = &m->nodes[i];
-        size_t n = graph_elements(node->window.out, BATCH);
+        size_t n = batch_elements(node->window.out, BATCH);
         if (node->kind == &layer_relu || (node->kind == &layer_batch_norm && node->relu))
             for (size_t j = 0; j < n; j++)
                 sum = sum * 3 + (node->y[j] > 0);
         if (node->kind == &layer_pool_max) {
             double *ones = buf_alloc(n * sizeof *ones),
-                   *at = buf_alloc(graph_elements(node->window.in, BATCH) * sizeof *at);
+                   *at = buf_alloc(batch_elements(node->window.in, BATCH) * sizeof *at);
             for (size_t j = 0; j < n; j++)
                 ones[j] = 1;
             nn_cpu.pool_max_backward(m->ctx, &node->window, BATCH, m->nodes[node->in].y, node->y,
                                      ones, at);
-            for (size_t j = 0; j < graph_elements(node->window.in, BATCH); j++)
+            for (size_t j = 0; j < batch_elements(node->window.in, BATCH); j++)
                 sum = sum * 3 + (at[j] > 0);
             free(ones), free(at);
         }
@@ -48,7 +48,7 @@ static double loss(struct case_data *c)
 static void check_model(const char *name, struct nn_model *m)
 {
     struct case_data c = {.m = m};
-    size_t n_x = graph_elements(m->nodes[0].window.out, BATCH), n_w;
+    size_t n_x = batch_elements(m->nodes[0].window.out, BATCH), n_w;
     double *w = nn_model_weights(m, &n_w), *grads = malloc(n_w * sizeof *grads);
     c.x = malloc(n_x * sizeof *c.x);
     for (size_t i = 0; i < n_x; i++)

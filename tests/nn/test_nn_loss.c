@@ -133,7 +133,7 @@ static struct passes pass(const struct net *t, const char *word, double smoothin
     if (open_net(t, word, &m) < 0)
         exit(1);
     const struct nn_target target = nn_model_target(m);
-    const size_t n = graph_elements(t->in, BATCH), n_labels = (size_t)(BATCH * target.n);
+    const size_t n = batch_elements(t->in, BATCH), n_labels = (size_t)(BATCH * target.n);
     real *x = malloc(n * sizeof *x);
     int32_t *labels = malloc(n_labels * sizeof *labels);
     for (size_t i = 0; x && i < n; i++)

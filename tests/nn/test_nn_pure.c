@@ -69,7 +69,7 @@ static void look(const char *slot)
     watched.n_looks++;
     for (int i = 0; i < m->n_nodes; i++)
         look_at(slot, "output of node", i, m->nodes[i].y,
-                graph_elements(m->nodes[i].window.out, m->max_batch));
+                batch_elements(m->nodes[i].window.out, m->max_batch));
     for (int b = 0; b < m->n_buffers; b++)
         look_at(slot, "gradient in buffer", b, m->buffers[b].p, m->buffers[b].n);
     look_at(slot, "weights", 0, m->weights, m->n_weights);
@@ -140,7 +140,7 @@ static struct batch batch_of(const struct nn_model *m, uint64_t key)
 {
     const struct nn_shape in = m->nodes[0].window.out;
     const size_t n_labels = (size_t)nn_model_target(m).n;
-    struct batch b = {.n = graph_elements(in, BATCH)};
+    struct batch b = {.n = batch_elements(in, BATCH)};
     b.x = malloc(b.n * sizeof *b.x);
     b.labels = malloc(BATCH * n_labels * sizeof *b.labels);
     if (!b.x || !b.labels)
@@ -315,7 +315,7 @@ static void check_values(const char *name, const char *block)
                          NULL, NULL);
     for (int i = 0; i < pure->n_nodes; i++)
         CHECK(!memcmp(pure->nodes[i].y, wide->nodes[i].y,
-                      graph_elements(pure->nodes[i].window.out, BATCH) * sizeof(real)),
+                      batch_elements(pure->nodes[i].window.out, BATCH) * sizeof(real)),
               "%s, %s: output of node %d", name, block, i);
     const size_t bad = n_not_rounded(pure->grads, wide->grads, pure->n_weights);
     CHECK(bad == 0, "%s, %s: %zu gradients are not those rounded", name, block, bad);

@@ -21,7 +21,7 @@ static void round_all(const struct round_setup *s, enum round_what what, real *x
 
 static size_t out_n(const struct node *node)
 {
-    return graph_elements(node->window.out, BATCH);
+    return batch_elements(node->window.out, BATCH);
 }
 
 static void round_weights(struct nn_model *m, const struct round_setup *s)

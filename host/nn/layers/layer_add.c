@@ -8,7 +8,7 @@ int graph_add(struct nn_model *m, int a, int b)
     struct node *node = graph_append(m, &layer_add, a);
     assert(m->failed || (a > 0 && a != b));
     assert(m->failed ||
-           graph_elements(m->nodes[b].window.out, 1) == graph_elements(node->window.in, 1));
+           batch_elements(m->nodes[b].window.out, 1) == batch_elements(node->window.in, 1));
     node->addend = b;
     return graph_index(m, node);
 }
@@ -16,13 +16,13 @@ int graph_add(struct nn_model *m, int a, int b)
 static void add_node_forward(struct nn_model *m, const struct node *node, int batch, bool train)
 {
     (void)train;
-    m->ops->add(m->ctx, graph_elements(node->window.in, batch), m->nodes[node->in].y,
+    m->ops->add(m->ctx, batch_elements(node->window.in, batch), m->nodes[node->in].y,
                 m->nodes[node->addend].y, node->y);
 }
 
 static void add_node_backward(struct nn_model *m, const struct node *node, int batch)
 {
-    m->ops->scale(m->ctx, graph_elements(node->window.in, batch), 1, node->dy,
+    m->ops->scale(m->ctx, batch_elements(node->window.in, batch), 1, node->dy,
                   m->nodes[node->in].dy);
 }
 

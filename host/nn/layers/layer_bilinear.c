@@ -59,7 +59,7 @@ void cpu_bilinear_forward(void *ctx, struct nn_shape in, struct nn_shape out, in
 {
     (void)ctx;
     const size_t c = (size_t)in.c;
-    for (int i = 0; i < batch; i++, x += graph_elements(in, 1))
+    for (int i = 0; i < batch; i++, x += batch_elements(in, 1))
         for (int oy = 0; oy < out.h; oy++) {
             const struct bilinear v = bilinear_at(oy, in.h, out.h);
             for (int ox = 0; ox < out.w; ox++, y += c) {
@@ -82,8 +82,8 @@ void cpu_bilinear_backward(void *ctx, struct nn_shape in, struct nn_shape out, i
 {
     (void)ctx;
     const size_t c = (size_t)in.c;
-    memset(dx, 0, graph_elements(in, batch) * sizeof *dx);
-    for (int i = 0; i < batch; i++, dy += graph_elements(out, 1))
+    memset(dx, 0, batch_elements(in, batch) * sizeof *dx);
+    for (int i = 0; i < batch; i++, dy += batch_elements(out, 1))
         for (int y = 0; y < in.h; y++)
             for (int x = 0; x < in.w; x++, dx += c) {
                 const int y_end = bilinear_end(y, in.h, out.h),

@@ -13,13 +13,13 @@ int graph_dropout(struct nn_model *m, int in, double p)
 
 static void dropout_node_forward(struct nn_model *m, const struct node *node, int batch, bool train)
 {
-    m->ops->dropout(m->ctx, graph_elements(node->window.in, batch), train ? node->p : 0,
+    m->ops->dropout(m->ctx, batch_elements(node->window.in, batch), train ? node->p : 0,
                     m->words.key, (uint32_t)graph_index(m, node), m->nodes[node->in].y, node->y);
 }
 
 static void dropout_node_backward(struct nn_model *m, const struct node *node, int batch)
 {
-    m->ops->dropout(m->ctx, graph_elements(node->window.in, batch), node->p, m->words.key,
+    m->ops->dropout(m->ctx, batch_elements(node->window.in, batch), node->p, m->words.key,
                     (uint32_t)graph_index(m, node), node->dy, m->nodes[node->in].dy);
 }
 

@@ -11,14 +11,14 @@ int graph_gelu(struct nn_model *m, int in)
 static void gelu_node_forward(struct nn_model *m, const struct node *node, int batch, bool train)
 {
     (void)train;
-    m->ops->gelu_forward(m->ctx, graph_elements(node->window.in, batch), m->nodes[node->in].y,
+    m->ops->gelu_forward(m->ctx, batch_elements(node->window.in, batch), m->nodes[node->in].y,
                          node->y);
 }
 
 static void gelu_node_backward(struct nn_model *m, const struct node *node, int batch)
 {
     const struct node *in = &m->nodes[node->in];
-    m->ops->gelu_backward(m->ctx, graph_elements(node->window.in, batch), in->y, node->dy, in->dy);
+    m->ops->gelu_backward(m->ctx, batch_elements(node->window.in, batch), in->y, node->dy, in->dy);
 }
 
 const struct layer_kind layer_gelu = {

@@ -7,9 +7,9 @@ int graph_linear(struct nn_model *m, int in, const char *name, int out_c, bool b
 {
     struct node *node = graph_append(m, &layer_linear, in);
     node->window.out = (struct nn_shape){1, 1, out_c};
-    graph_param(m, node, name, "weight", (size_t)out_c * graph_elements(node->window.in, 1),
+    graph_param(m, node, name, "weight", (size_t)out_c * batch_elements(node->window.in, 1),
                 GRAPH_WEIGHT);
-    graph_columns(m, (size_t)out_c, graph_elements(node->window.in, 1));
+    graph_columns(m, (size_t)out_c, batch_elements(node->window.in, 1));
     if (bias)
         graph_param(m, node, name, "bias", (size_t)out_c, GRAPH_BIAS);
     return graph_index(m, node);
@@ -19,7 +19,7 @@ static void linear_node_forward(struct nn_model *m, const struct node *node, int
 {
     (void)train;
     const struct nn_window *g = &node->window;
-    m->ops->linear_forward(m->ctx, batch, (int)graph_elements(g->in, 1), g->out.c,
+    m->ops->linear_forward(m->ctx, batch, (int)batch_elements(g->in, 1), g->out.c,
                            m->nodes[node->in].y, graph_part(m, node, 0, m->weights),
                            graph_part(m, node, 1, m->weights), node->y);
 }
@@ -28,7 +28,7 @@ static void linear_node_backward(struct nn_model *m, const struct node *node, in
 {
     const struct nn_window *g = &node->window;
     const struct node *in = &m->nodes[node->in];
-    m->ops->linear_backward(m->ctx, batch, (int)graph_elements(g->in, 1), g->out.c, in->y,
+    m->ops->linear_backward(m->ctx, batch, (int)batch_elements(g->in, 1), g->out.c, in->y,
                             graph_part(m, node, 0, m->weights), node->dy, in->dy,
                             graph_part(m, node, 0, m->grads), graph_part(m, node, 1, m->grads));
 }

@@ -10,13 +10,13 @@ int graph_relu(struct nn_model *m, int in)
 static void relu_node_forward(struct nn_model *m, const struct node *node, int batch, bool train)
 {
     (void)train;
-    m->ops->relu_forward(m->ctx, graph_elements(node->window.in, batch), m->nodes[node->in].y,
+    m->ops->relu_forward(m->ctx, batch_elements(node->window.in, batch), m->nodes[node->in].y,
                          node->y);
 }
 
 static void relu_node_backward(struct nn_model *m, const struct node *node, int batch)
 {
-    m->ops->relu_backward(m->ctx, graph_elements(node->window.in, batch), node->y, node->dy,
+    m->ops->relu_backward(m->ctx, batch_elements(node->window.in, batch), node->y, node->dy,
                           m->nodes[node->in].dy);
 }
 

@@ -12,13 +12,13 @@ int graph_scale(struct nn_model *m, int in, double k)
 static void scale_node_forward(struct nn_model *m, const struct node *node, int batch, bool train)
 {
     (void)train;
-    m->ops->scale(m->ctx, graph_elements(node->window.in, batch), node->p, m->nodes[node->in].y,
+    m->ops->scale(m->ctx, batch_elements(node->window.in, batch), node->p, m->nodes[node->in].y,
                   node->y);
 }
 
 static void scale_node_backward(struct nn_model *m, const struct node *node, int batch)
 {
-    m->ops->scale(m->ctx, graph_elements(node->window.in, batch), node->p, node->dy,
+    m->ops->scale(m->ctx, batch_elements(node->window.in, batch), node->p, node->dy,
                   m->nodes[node->in].dy);
 }
 

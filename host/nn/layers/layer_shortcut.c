@@ -44,9 +44,9 @@ void cpu_shortcut_forward(void *ctx, struct nn_shape in, int out_c, int batch, c
 {
     (void)ctx;
     memset(y, 0,
-           graph_elements((struct nn_shape){(in.h + 1) / 2, (in.w + 1) / 2, out_c}, batch) *
+           batch_elements((struct nn_shape){(in.h + 1) / 2, (in.w + 1) / 2, out_c}, batch) *
                sizeof *y);
-    for (int b = 0; b < batch; b++, x += graph_elements(in, 1))
+    for (int b = 0; b < batch; b++, x += batch_elements(in, 1))
         for (int iy = 0; iy < in.h; iy += 2)
             for (int ix = 0; ix < in.w; ix += 2, y += out_c)
                 memcpy(y, x + place_in(in, iy, ix), (size_t)in.c * sizeof *y);
@@ -56,8 +56,8 @@ void cpu_shortcut_backward(void *ctx, struct nn_shape in, int out_c, int batch, 
                            real *dx)
 {
     (void)ctx;
-    memset(dx, 0, graph_elements(in, batch) * sizeof *dx);
-    for (int b = 0; b < batch; b++, dx += graph_elements(in, 1))
+    memset(dx, 0, batch_elements(in, batch) * sizeof *dx);
+    for (int b = 0; b < batch; b++, dx += batch_elements(in, 1))
         for (int iy = 0; iy < in.h; iy += 2)
             for (int ix = 0; ix < in.w; ix += 2, dy += out_c)
                 memcpy(dx + place_in(in, iy, ix), dy, (size_t)in.c * sizeof *dx);
