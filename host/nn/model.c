@@ -228,7 +228,9 @@ struct nn_output nn_model_output(const struct nn_model *m, int i)
                             .variance = norm ? node->stat + (size_t)c : 0,
                             .channels = norm ? c : 0};
     if (node->n_params > 0) {
-        const char *name = m->params[node->first_param].name, *part = strrchr(name, '.');
+        /* the last: an LSTM's first is "lstm1.in.weight" */
+        const char *name = m->params[node->first_param + node->n_params - 1].name,
+                   *part = strrchr(name, '.');
         snprintf(out.name, sizeof out.name, "%.*s", part ? (int)(part - name) : 31, name);
     } else {
         snprintf(out.name, sizeof out.name, "%.16s%d", out.kind, i);

@@ -20,7 +20,7 @@ wrong() {
         /"kind":"stats_back"/ {
             step = value("step")
             if (number("index") != n_layers[step]++) odd("not the next index")
-            layer = word("layer"); sub(/\.weight$/, "", layer); order[step] = order[step] " " layer
+            layer = word("layer"); sub(/(\.in)?\.weight$/, "", layer); order[step] = order[step] " " layer
             n = number("n"); first = number("first"); given = number("given"); own = number("own"); carried = number("carried")
             for (lifted = 0; 2 ^ lifted < carried; lifted++); for (; 2 ^ lifted > carried; lifted--);
             if (2 ^ lifted != carried || given * own != carried) odd("scales")
@@ -75,7 +75,7 @@ for file in adaptive none constant plain; do told $file -24 stem.conv "$file"; d
 told quant -13 stem.conv 'e4m7'
 told chain -24 conv1 'a chain'
 told heads -24 conv1.3x3 'many heads'
-for file in lstm lstm32; do told $file -24 lstm1.in "$file"; done
+for file in lstm lstm32; do told $file -24 lstm1 "$file"; done
 
 [ "$(largest adaptive own)" -gt 1 ] || fail "adaptive scales stay 1"
 awk -v a="$(largest adaptive underflow)" -v b="$(largest adaptive underflow_unscaled)" 'BEGIN { exit !(b > 0.01 && a < b / 4) }' ||

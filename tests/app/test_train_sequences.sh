@@ -69,6 +69,7 @@ refused 'needs a label per pixel or time step: choose one of text:FILE' short --
 refused "network 'lstm' needs sequences, not images: choose one of an4:DIR (" short --model lstm
 refused "network 'charlstm' needs sequences, not images: choose one of text:FILE (" short --data shapes --model charlstm
 refused "network 'fcn' needs images, not sequences: choose one of shapes[:n,seed], cityscapes:DIR[,SIDE[,CROPS]] (train" short --data text:text --model fcn
+refused "network 'lenet5' needs images, not sequences: choose one of synthetic[:n,seed]," short --data text:text --model lenet5
 refused 'needs one label' short --data an4:an4 --model mlp
 refused 'augment' short --data an4:an4 --model lstm --augment flip
 

@@ -143,7 +143,7 @@ int graph_by_name(struct nn_model *m, const char *name, int n_classes)
     if (m->failed)
         return ERR(m->failed, "cannot build model '%s': no memory", name);
     TRY(graph_block_fits(m, name));
-    if (m->other_form)
+    if (m->other_form || (m->too_small && in.w == 1))
         return reads_other(m, name);
     TRY(graph_take_loss(m, name));
     const int side = m->too_small ? smallest_side(m, i) : 0;
