@@ -17,7 +17,7 @@ struct nn_param {
     char name[32];    /* "s1b0.conv1.weight" */
     size_t offset, n; /* in elements */
     bool decay;       /* weight decay and LARS apply; false for norms and biases */
-    bool bias;        /* of a convolution or linear layer */
+    bool bias;        /* of a convolution, linear layer or LSTM */
     bool kernel;      /* a convolution's weights */
     bool last;        /* of the classifier */
     /* Columns, which the codec onebit quantises separately: a row of a convolution kernel, the

@@ -3,7 +3,7 @@
  *   SGD (PyTorch's)   d = g + decay * w;  v = momentum * v + d;  w -= lr * v
  *                     Nesterov: w -= lr * (d + momentum * v)
  *   LARS (You, Gitman, Ginsburg 2017) multiplies a tensor's d by trust * |w| / (|g| + decay * |w|),
- *                     or by 1 if a norm is zero
+ *                     or by 1 if a norm or trust is zero
  *   AdamW (Loshchilov, Hutter 2019; PyTorch's), in step t:
  *       m = beta1 * m + (1 - beta1) * g;  s = sqrt(beta2 * s^2 + (1 - beta2) * g^2)
  *       w -= lr * (m / (1 - beta1^t) / (s / sqrt(1 - beta2^t) + eps) + decay * w)
