@@ -100,7 +100,8 @@ int dataset_suits(struct dataset *d, const char *model, struct nn_target wants);
 extern const char dataset_help[];
 
 /* Load a data set. subset: training samples to keep, the first of each class in file order; a
- * multiple of n_classes; 0: all. The test set stays whole. Errors name the file. */
+ * multiple of n_classes; 0: all. Label maps, utterances and texts: the first `subset` samples, any
+ * number. The test set stays whole. Errors name the file. */
 int dataset_open(const char *spec, size_t subset, struct dataset **out);
 void dataset_close(struct dataset *d);
 /* Return a CRC of sizes and samples (of speech only lengths and transcripts), for ranks to

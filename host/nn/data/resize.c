@@ -60,14 +60,15 @@ static int taps_init(struct taps *t, int in, int to, int from, int n)
     return there ? 0 : -ENOMEM;
 }
 
-/* Returns the weighted mean of inputs `step` bytes apart. in: input `origin`. */
+/* Returns the weighted mean of inputs `step` bytes apart, at most 255: even PICTURE_SIDE_MAX
+ * weights, rounded by 1/2 each, add less than 1/2. in: input `origin`. */
 static uint8_t mix(const struct taps *t, int i, const uint8_t *in, int origin, size_t step)
 {
     int64_t sum = (int64_t)1 << (BITS - 1);
     const uint8_t *at = in + (size_t)(t->first[i] - origin) * step;
     for (int k = 0; k < t->count[i]; k++)
         sum += (int64_t)at[(size_t)k * step] * t->weights[i * t->room + k];
-    return (uint8_t)(sum >> BITS > 255 ? 255 : sum >> BITS);
+    return (uint8_t)(sum >> BITS);
 }
 
 static int scale_part(const struct picture *p, const struct resize *r, const struct taps *across,
