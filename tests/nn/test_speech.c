@@ -121,6 +121,44 @@ static void check_damage(struct fixture *x, int file, const char *from, const ch
     fixture_write(x, good->name, good->data, good->bytes);
 }
 
+/* Trailing bytes are ignored, but at most a MiB more than the longest utterance is read. */
+static void check_long(void)
+{
+    enum { LIMIT = 2 * (400 + 160 * 4095) + (1 << 20) };
+    struct fixture *x = fixture_open_an4(false);
+    char path[PATH_MAX], said[1024], limit[60];
+    struct dataset *d = NULL;
+    fixture_path(x, "wav/a.wav", false, path);
+    snprintf(limit, sizeof limit, "offset %d: a file of more than %d bytes", LIMIT, LIMIT);
+    CHECK(!truncate(path, LIMIT), "%s", path);
+    CHECK(fixture_dataset_open(x->spec, 0, &d, said) == 0, "%s", said);
+    CHECK(!truncate(path, LIMIT + 1), "%s", path);
+    fixture_refused(x->spec, 0, "a.wav'", limit);
+    dataset_close(d);
+    fixture_close(x);
+}
+
+/* A chunk of odd size has a pad byte, which its size does not count. */
+static void check_odd_chunk(void)
+{
+    enum { DATA = 36, EXTRA = 12 };
+    static uint8_t padded[FIXTURE_BYTES_MAX];
+    struct fixture *x = fixture_open_an4(false);
+    const struct fixture_file *good = &x->files[4];
+    char said[1024];
+    struct dataset *d = NULL, *odd = NULL;
+    CHECK(fixture_dataset_open(x->spec, 0, &d, said) == 0, "%s", said);
+    memcpy(padded, good->data, DATA);
+    memcpy(padded + DATA, "LIST\x03\0\0\0abc", EXTRA);
+    memcpy(padded + DATA + EXTRA, good->data + DATA, good->bytes - DATA);
+    fixture_write(x, good->name, padded, good->bytes + EXTRA);
+    CHECK(fixture_dataset_open(x->spec, 0, &odd, said) == 0, "%s", said);
+    CHECK(d && odd && dataset_crc(d) == dataset_crc(odd), "other utterances");
+    dataset_close(d);
+    dataset_close(odd);
+    fixture_close(x);
+}
+
 /* In a pipe, sizes are unknown: the samples are the rest of the file. */
 static void check_pipes(void)
 {
@@ -214,6 +252,8 @@ static void check_text(void)
 int main(void)
 {
     check_an4();
+    check_long();
+    check_odd_chunk();
     check_pipes();
     check_damages();
     check_text();

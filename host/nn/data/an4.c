@@ -31,11 +31,8 @@ static int lines_open(const char *dir, const char *name, struct lines *l)
     uint8_t *text = NULL;
     *l = (struct lines){.at = 0};
     TRY(datafile_open_any(dir, (const char *const[]){name, NULL}, where, &l->f));
-    int rc = datafile_slurp(&l->f, TEXT_MAX, &text, &l->bytes);
-    if (rc == 0)
-        rc = datafile_end(&l->f);
+    const int rc = datafile_all(&l->f, TEXT_MAX, &text, &l->bytes);
     if (rc < 0) {
-        free(text);
         datafile_close(&l->f);
         return rc;
     }

@@ -129,9 +129,7 @@ int text_load(const char *path, struct dataset *d)
                           "a text, as Tiny Shakespeare (github.com/karpathy/char-rnn, its folder "
                           "data/tinyshakespeare): input.txt",
                           &f));
-    int rc = datafile_slurp(&f, BYTES_MAX, &c->class, &bytes);
-    if (rc == 0)
-        rc = datafile_end(&f);
+    int rc = datafile_all(&f, BYTES_MAX, &c->class, &bytes);
     if (rc == 0)
         rc = take(&f, bytes, c, d);
     datafile_close(&f);

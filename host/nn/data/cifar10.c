@@ -68,9 +68,7 @@ static int load_file(const char *dir, const char *name, uint8_t **x, uint16_t **
     uint8_t *records = NULL;
     size_t bytes;
     TRY(datafile_open_any(dir, (const char *const[]){name, NULL}, where, &f));
-    int rc = datafile_slurp(&f, (size_t)N_MAX * RECORD, &records, &bytes);
-    if (rc == 0)
-        rc = datafile_end(&f);
+    int rc = datafile_all(&f, (size_t)N_MAX * RECORD, &records, &bytes);
     if (rc == 0)
         rc = check_records(&f, records, bytes);
     if (rc == 0)

@@ -147,6 +147,20 @@ int datafile_slurp(struct datafile *f, size_t max, uint8_t **data, size_t *bytes
     return 0;
 }
 
+int datafile_all(struct datafile *f, size_t max, uint8_t **data, size_t *bytes)
+{
+    uint8_t *buf;
+    size_t n;
+    TRY(datafile_slurp(f, max + 1, &buf, &n));
+    if (n > max) {
+        free(buf);
+        return datafile_err(f, max, "a file of more than %zu bytes", max);
+    }
+    *data = buf;
+    *bytes = n;
+    return 0;
+}
+
 int datafile_end(struct datafile *f)
 {
     uint64_t at = datafile_at(f);

@@ -35,6 +35,10 @@ int datafile_read(struct datafile *f, void *buf, size_t bytes, const char *what)
  * grow. */
 int datafile_slurp(struct datafile *f, size_t max, uint8_t **data, size_t *bytes);
 
+/* Read the rest like datafile_slurp(), and check that the file ends there with the right gzip
+ * checksum. */
+int datafile_all(struct datafile *f, size_t max, uint8_t **data, size_t *bytes);
+
 /* Check that the file ends here with the right gzip checksum. */
 int datafile_end(struct datafile *f);
 

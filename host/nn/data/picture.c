@@ -73,9 +73,7 @@ int picture_read(const char *dir, const char *name, struct picture *out)
     uint8_t *bytes = NULL;
     size_t n;
     TRY(datafile_open(dir, name, &f));
-    int rc = datafile_slurp(&f, FILE_MAX, &bytes, &n);
-    if (rc == 0)
-        rc = datafile_end(&f);
+    int rc = datafile_all(&f, FILE_MAX, &bytes, &n);
     if (rc == 0)
         rc = decode(&f, bytes, n, out);
     free(bytes);

@@ -94,9 +94,7 @@ int wav_read(const char *dir, const char *name, unsigned rate, size_t n_least, s
     const uint8_t *from = NULL;
     size_t bytes, found = 0;
     TRY(datafile_open(dir, name, &f));
-    int rc = datafile_slurp(&f, 2 * n_most + (1 << 20), &all, &bytes);
-    if (rc == 0)
-        rc = datafile_end(&f);
+    int rc = datafile_all(&f, 2 * n_most + (1 << 20), &all, &bytes);
     if (rc == 0)
         rc = find(&f, all, bytes, rate, &from, &found);
     if (rc == 0 && (found < n_least || found > n_most))
