@@ -37,7 +37,7 @@ struct jpeg_file {
     unsigned long n;
 };
 
-static struct jpeg_file jpeg_make(int c, const uint8_t *x, bool progressive)
+static struct jpeg_file jpeg_make(int c, const uint8_t *x, bool progressive, bool arithmetic)
 {
     struct jpeg_compress_struct jpeg;
     struct jpeg_error_mgr errors;
@@ -49,6 +49,7 @@ static struct jpeg_file jpeg_make(int c, const uint8_t *x, bool progressive)
     jpeg.in_color_space = c == 1 ? JCS_GRAYSCALE : c == 3 ? JCS_RGB : JCS_CMYK;
     jpeg_set_defaults(&jpeg);
     jpeg_set_quality(&jpeg, 98, TRUE);
+    jpeg.arith_code = arithmetic;
     if (progressive)
         jpeg_simple_progression(&jpeg);
     jpeg_start_compress(&jpeg, TRUE);
@@ -96,7 +97,7 @@ static void write_picture(const char *set, int class, int i)
         write_bytes(path, f.bytes, f.n);
         return;
     }
-    struct jpeg_file f = jpeg_make(c, x, i == 0);
+    struct jpeg_file f = jpeg_make(c, x, i == 0, false);
     write_bytes(path, f.bytes, f.n);
     free(f.bytes);
 }
@@ -149,7 +150,7 @@ static void check_decode(void)
                 if (k < 3)
                     want[3 * i + k] = (uint8_t)(pixel(kind, i / W, i % W, k) * (255 - i / W) / 255);
             }
-        struct jpeg_file f = jpeg_make(c, x, kind > 2);
+        struct jpeg_file f = jpeg_make(c, x, kind > 2, false);
         CHECK(read_bytes(f.bytes, f.n, &p) == 0 && p.h == H && p.w == W && p.c == (c == 1 ? 1 : 3),
               "kind %d", kind);
         CHECK(p.pixels && worst(&p, want) <= 4, "kind %d: off by %d", kind,
@@ -176,7 +177,7 @@ static void check_damage(void)
     static uint8_t x[H * W * 3];
     int n_refused = 0;
     fill(0, 3, x);
-    struct jpeg_file f = jpeg_make(3, x, false);
+    struct jpeg_file f = jpeg_make(3, x, false, false);
     for (size_t n = 2; n < f.n - 2; n += 1 + f.n / 40)
         check_refused("a cut file", f.bytes, n, folder);
     for (size_t at = 2; at < f.n; at += 7) {
@@ -202,6 +203,30 @@ static void check_damage(void)
     check_refused("8193 rows", f.bytes, f.n, "a picture of 85 x 8193, expected 1 to 8192 pixels");
     memcpy(f.bytes + at + 5, "\x20\x00\x20\x00", 4);
     check_refused("8192 x 8192", f.bytes, f.n, "too short for 8192 x 8192 pixels");
+    free(f.bytes);
+}
+
+/* Most changes of arithmetic codes make other pixels; some make a code that cannot be. */
+static void check_arithmetic(void)
+{
+    enum { FROM = 440, END = 480 };
+    static uint8_t x[H * W * 3];
+    int n_refused = 0;
+    fill(0, 3, x);
+    struct jpeg_file f = jpeg_make(3, x, false, true);
+    CHECK(f.n > END, "only %lu bytes", f.n);
+    for (int i = 8 * FROM; i < 8 * END; i++) {
+        struct capture said;
+        struct picture p;
+        f.bytes[i / 8] ^= (uint8_t)(1 << i % 8);
+        capture_begin(&said);
+        (void)read_bytes(f.bytes, f.n, &p);
+        capture_end(&said);
+        f.bytes[i / 8] ^= (uint8_t)(1 << i % 8);
+        n_refused += !p.pixels && strstr(said.text, "bad arithmetic code");
+        free(p.pixels);
+    }
+    CHECK(n_refused > 0, "no damage of arithmetic codes is refused");
     free(f.bytes);
 }
 
@@ -272,10 +297,20 @@ static void batch(const struct dataset *d, bool test, int first, int n,
     dataset_batch(d, test, index, n, a, x, y, lengths);
 }
 
+static double worst_real(const uint8_t *square, const real *x)
+{
+    double most = 0;
+    for (int i = 0; i < IMAGE; i++)
+        most = check_max(
+            most, fabs((double)x[i] - (square[i] / 255. - (double[]){.485, .456, .406}[i % 3]) /
+                                          (double[]){.229, .224, .225}[i % 3]));
+    return most;
+}
+
 static void check_test_view(void)
 {
     static real x[N_TEST * IMAGE];
-    static uint8_t pixels[H * W * 3], square[IMAGE];
+    static uint8_t pixels[H * W * 3], square[IMAGE], beside[IMAGE];
     int32_t y[N_TEST];
     struct dataset *d = open_spec(",32", 0);
     CHECK(d->n_train == N_TRAIN && d->n_test == N_TEST && d->n_classes == CLASSES, "sizes");
@@ -288,14 +323,13 @@ static void check_test_view(void)
     const struct picture p = {H, W, 3, pixels};
     /* 32 * 256 / 224 = 36 rows; 85 * 36 / 60 = 51 columns, of which 19 / 2, rounded to even, are
      * left out on the left */
-    CHECK(picture_resize(&p, &(struct resize){0, 0, H, W, 36, 51, 2, 10, SIDE}, square) == 0,
+    CHECK(picture_resize(&p, &(struct resize){0, 0, H, W, 36, 51, 2, 10, SIDE}, square) == 0 &&
+              picture_resize(&p, &(struct resize){0, 0, H, W, 36, 51, 2, 9, SIDE}, beside) == 0,
           "view");
-    double most = 0;
-    for (int i = 0; i < IMAGE; i++)
-        most = check_max(
-            most, fabs((double)x[i] - (square[i] / 255. - (double[]){.485, .456, .406}[i % 3]) /
-                                          (double[]){.229, .224, .225}[i % 3]));
-    CHECK(most < 4 / 255. / .224, "the middle of the first picture is off by %g", most);
+    const double most = worst_real(square, x), most_beside = worst_real(beside, x);
+    CHECK(most < 4 / 255. / .224 && most < most_beside,
+          "the middle of the first picture is off by %g, a column beside it by %g", most,
+          most_beside);
     CHECK(dataset_failed(d) == 0, "failed");
     dataset_close(d);
 }
@@ -407,6 +441,12 @@ static void check_refusals(void)
     check_bad_file(3);
     make_folder("val/class d");
     refused(",32", 0, "val/class d' is a class that");
+    char link[300];
+    snprintf(link, sizeof link, "%s/train/class d", folder);
+    CHECK(!symlink("none", link), "cannot link %s", link);
+    refused(",32", 0, "cannot read folder '");
+    refused(",32", 0, "train/class d': No such file or directory");
+    CHECK(!remove(link), "cannot remove %s", link);
     make_folder("train/class d");
     refused(",32", 0, "train/class d' has no pictures, expected *.jpg, *.jpeg or *.png");
 }
@@ -429,6 +469,7 @@ int main(int argc, char **argv)
     CHECK(mkdtemp(folder), "no folder");
     check_decode();
     check_damage();
+    check_arithmetic();
     check_resize();
     make_tree();
     check_test_view();

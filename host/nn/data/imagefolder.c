@@ -88,10 +88,21 @@ static int find_class(const struct files *f, int n_classes, const char *name)
     return -1;
 }
 
+/* Returns 1 for a folder, 0 for a file, or -errno (reported). */
+static int is_folder(const char *path)
+{
+    DIR *folder = opendir(path);
+    if (!folder && errno != ENOTDIR)
+        return ERR(-errno, "cannot read folder '%s': %s", path, strerror(errno));
+    if (folder)
+        closedir(folder);
+    return folder != NULL;
+}
+
 /* Lists the classes' folders; files beside them do not count. */
 static int list_classes(const struct files_list *l, struct dirent ***out)
 {
-    int kept = 0;
+    int kept = 0, is_class = 0;
     const int n = source_list(l->path, NULL, out);
     if (n < 0)
         return ERR(n,
@@ -101,13 +112,18 @@ static int list_classes(const struct files_list *l, struct dirent ***out)
     for (int i = 0; i < n; i++) {
         char path[PATH_MAX + NAME_MAX + 2];
         snprintf(path, sizeof path, "%s/%s", l->path, (*out)[i]->d_name);
-        DIR *folder = opendir(path);
-        if (folder)
-            closedir(folder), (*out)[kept++] = (*out)[i];
+        if (is_class >= 0)
+            is_class = is_folder(path);
+        if (is_class > 0)
+            (*out)[kept++] = (*out)[i];
         else
             free((*out)[i]);
     }
-    return kept;
+    if (is_class >= 0)
+        return kept;
+    source_list_free(*out, kept);
+    *out = NULL;
+    return is_class;
 }
 
 static int list_train(struct files *f, int *n_classes)

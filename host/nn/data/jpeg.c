@@ -43,7 +43,7 @@ static void warn(j_common_ptr common, int level)
     const int code = common->err->msg_code;
     if (level < 0 &&
         (code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE || code == JWRN_JPEG_EOF ||
-         code == JWRN_MUST_RESYNC || code == JWRN_BOGUS_PROGRESSION))
+         code == JWRN_ARITH_BAD_CODE || code == JWRN_MUST_RESYNC || code == JWRN_BOGUS_PROGRESSION))
         fail(common);
 }
 
