@@ -62,6 +62,30 @@ static void test_cifar(bool gz)
     fixture_close(x);
 }
 
+static void test_crc(void)
+{
+    struct fixture *x = fixture_open_cifar(false);
+    struct dataset *d = NULL;
+    CHECK(dataset_open(x->spec, 0, &d) == 0, "cannot open %s", x->spec);
+    if (d) {
+        uint16_t *const labels[] = {d->train_y + d->n_train - 1, d->test_y + d->n_test - 1};
+        uint8_t *const pixels[] = {d->train_x + d->n_train * 3072 - 1,
+                                   d->test_x + d->n_test * 3072 - 1};
+        const uint32_t crc = dataset_crc(d);
+        for (int test = 0; test < 2; test++) {
+            *labels[test] ^= 1;
+            CHECK(dataset_crc(d) != crc, "label of set %d", test);
+            *labels[test] ^= 1;
+            *pixels[test] ^= 1;
+            CHECK(dataset_crc(d) != crc, "pixel of set %d", test);
+            *pixels[test] ^= 1;
+        }
+        CHECK(dataset_crc(d) == crc, "twice the same bytes, other CRCs");
+    }
+    dataset_close(d);
+    fixture_close(x);
+}
+
 static void test_moments(void)
 {
     struct fixture *x = fixture_open_cifar(false);
@@ -363,6 +387,7 @@ int main(void)
         test_damages(fixture_open_cifar(gz), cifar_damages,
                      sizeof cifar_damages / sizeof *cifar_damages);
     }
+    test_crc();
     test_moments();
     test_suits();
     test_subset();

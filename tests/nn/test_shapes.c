@@ -32,6 +32,17 @@ static void check_bytes(const struct dataset *d)
     dataset_close(other);
 }
 
+static void check_crc(const struct dataset *d)
+{
+    uint8_t *const last[] = {d->train_map + TRAIN * PIXELS - 1, d->test_map + TEST * PIXELS - 1};
+    const uint32_t crc = dataset_crc(d);
+    for (int test = 0; test < 2; test++) {
+        *last[test] ^= 1;
+        CHECK(dataset_crc(d) != crc, "a label of set %d does not count", test);
+        *last[test] ^= 1;
+    }
+}
+
 static void check_classes(const struct dataset *d)
 {
     size_t n[256] = {0};
@@ -147,6 +158,7 @@ int main(void)
     CHECK(dataset_open("shapes:80,3", 0, &d) == 0, "cannot open shapes:80,3");
     if (d) {
         check_bytes(d);
+        check_crc(d);
         check_classes(d);
         check_augments();
         check_refusals(d);
