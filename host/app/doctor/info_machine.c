@@ -60,6 +60,7 @@ static void cpu_features(struct info *info)
     FEATURE("avx512dq");
     FEATURE("avx512vl");
     FEATURE("avx512vbmi");
+    FEATURE("avx512vbmi2");
     FEATURE("avx512vnni");
 #undef FEATURE
     unsigned a, b, c, d; /* clang 14 has no names for these features */

@@ -23,8 +23,8 @@ enum add_way { ADD_HALVES, ADD_E5M2, ADD_TRUNC, ADD_BYTES };
 
 struct add {
     enum add_way way;
-    int special, nan, beyond; /* magnitudes: first that is not a number, of nan, of overflows */
-    int right;                /* ADD_BYTES: 5 - e */
+    struct look_special specials;
+    int right; /* ADD_BYTES: 5 - e */
 };
 
 LOOK_INLINE __m512i words(int x)
@@ -61,12 +61,12 @@ LOOK_INLINE __m512i add_halves(const struct add *p, __m512i a, __m512i b)
     const __m512i all = words(0x7fff);
     __m512i sum = plus(a, b);
     const __mmask32 some = _mm512_test_epi16_mask(sum, all),
-                    special =
-                        _mm512_cmpge_epu16_mask(_mm512_add_epi16(sum, sum), words(2 * p->special));
+                    special = _mm512_cmpge_epu16_mask(_mm512_add_epi16(sum, sum),
+                                                      words(2 * p->specials.first));
     if (__builtin_expect(special != 0, 0)) {
         const __mmask32 nan = _mm512_cmpgt_epi16_mask(_mm512_and_si512(sum, all), words(0x7c00));
-        sum = _mm512_mask_mov_epi16(sum, special, look_pick(all, words(p->beyond), sum));
-        sum = _mm512_mask_mov_epi16(sum, nan, words(p->nan));
+        sum = _mm512_mask_mov_epi16(sum, special, look_pick(all, words(p->specials.beyond), sum));
+        sum = _mm512_mask_mov_epi16(sum, nan, words(p->specials.nan));
     }
     return _mm512_maskz_mov_epi16(some, sum);
 }
@@ -81,12 +81,13 @@ LOOK_INLINE __m512i add_e5m2(const struct add *p, bool trunc, __m512i a, __m512i
         code = round_up(code, lowers(odd, even));
     const __mmask64 some = _mm512_test_epi8_mask(code, all);
     const __mmask64 special =
-        _mm512_cmpge_epu8_mask(_mm512_add_epi8(code, code), look_bytes(2 * p->special));
+        _mm512_cmpge_epu8_mask(_mm512_add_epi8(code, code), look_bytes(2 * p->specials.first));
     if (__builtin_expect(special != 0, 0)) {
         const __mmask64 nan =
-            _mm512_cmpgt_epi8_mask(_mm512_and_si512(code, all), look_bytes(p->special));
-        code = _mm512_mask_mov_epi8(code, special, look_pick(all, look_bytes(p->beyond), code));
-        code = _mm512_mask_mov_epi8(code, nan, look_bytes(p->nan));
+            _mm512_cmpgt_epi8_mask(_mm512_and_si512(code, all), look_bytes(p->specials.first));
+        code = _mm512_mask_mov_epi8(code, special,
+                                    look_pick(all, look_bytes(p->specials.beyond), code));
+        code = _mm512_mask_mov_epi8(code, nan, look_bytes(p->specials.nan));
     }
     return _mm512_maskz_mov_epi8(some, code);
 }
@@ -99,21 +100,10 @@ LOOK_INLINE __m512i to_halves(const struct add *p, __m512i codes, bool odd)
     return _mm512_and_si512(_mm512_srav_epi16(x, words(p->right)), mask);
 }
 
-/* Sets the sums with inf or nan: above `inf`, or without an inf from `nan` on, there are nans. */
 static __attribute__((noinline)) __m512i with_specials(const struct add *p, __m512i a, __m512i b,
                                                        __m512i code)
 {
-    const __m512i all = look_bytes(127), special = look_bytes(p->special);
-    const __m512i inf = look_bytes(p->special == p->nan ? p->nan - 1 : p->special);
-    const __m512i x = _mm512_and_si512(a, all), y = _mm512_and_si512(b, all);
-    const __mmask64 x_special = _mm512_cmpge_epi8_mask(x, special),
-                    y_special = _mm512_cmpge_epi8_mask(y, special);
-    const __mmask64 clash = x_special & y_special & _mm512_movepi8_mask(_mm512_xor_si512(a, b));
-    const __mmask64 nan = _mm512_cmpgt_epi8_mask(x, inf) | _mm512_cmpgt_epi8_mask(y, inf) | clash;
-    const __m512i sign_of = _mm512_mask_mov_epi8(b, x_special, a);
-    code = _mm512_mask_mov_epi8(code, x_special | y_special,
-                                look_pick(all, look_bytes(p->beyond), sign_of));
-    return _mm512_mask_mov_epi8(code, nan, look_bytes(p->nan));
+    return look_specials(&p->specials, a, b, code);
 }
 
 LOOK_INLINE __m512i add_bytes(const struct add *p, __m512i a, __m512i b)
@@ -123,11 +113,12 @@ LOOK_INLINE __m512i add_bytes(const struct add *p, __m512i a, __m512i b)
     const __m512i o = _mm512_sllv_epi16(odd, words(p->right)),
                   e = _mm512_sllv_epi16(even, words(p->right));
     const __m512i mag =
-        _mm512_min_epu8(round_up(uppers(o, e), lowers(o, e)), look_bytes(p->beyond));
+        _mm512_min_epu8(round_up(uppers(o, e), lowers(o, e)), look_bytes(p->specials.beyond));
     const __mmask64 some = _mm512_test_epi8_mask(mag, mag);
     __m512i code = _mm512_maskz_mov_epi8(some, look_pick(look_bytes(127), mag, uppers(odd, even)));
     const __m512i most = _mm512_max_epu8(_mm512_add_epi8(a, a), _mm512_add_epi8(b, b));
-    if (__builtin_expect(_mm512_cmpgt_epu8_mask(most, look_bytes(2 * p->special - 1)) != 0, 0))
+    if (__builtin_expect(_mm512_cmpgt_epu8_mask(most, look_bytes(2 * p->specials.first - 1)) != 0,
+                         0))
         code = with_specials(p, a, b, code);
     return code;
 }
@@ -179,15 +170,12 @@ static __attribute__((noinline)) void add_codes(struct add p, uint8_t *acc, cons
 static bool plan(const struct vec_sum *sum, struct add *p)
 {
     const struct mf_fmt f = sum->in;
-    const bool trunc = sum->rule == VEC_TRUNC;
     struct sum_exact exact;
-    *p =
-        (struct add){.special = (int)mf_special(f),
-                     .nan = (int)mf_nan(f) - trunc,
-                     .beyond = (int)(trunc || sum->overflow == MF_SATURATE ? mf_max(f) : mf_inf(f)),
-                     .right = 5 - f.e};
-    if (mf_same(f, mf_e5m2()) && (trunc || sum->rule == VEC_NEAREST))
-        p->way = trunc ? ADD_TRUNC : ADD_E5M2;
+    *p = (struct add){.specials = look_special(sum), .right = 5 - f.e};
+    if (mf_same(f, mf_e5m2()) && sum->rule == VEC_TRUNC)
+        p->way = ADD_TRUNC;
+    else if (mf_same(f, mf_e5m2()) && sum->rule == VEC_NEAREST)
+        p->way = ADD_E5M2;
     else if (mf_same(f, mf_half()) && sum->rule == VEC_NEAREST)
         p->way = ADD_HALVES;
     else if (sum_exact_add_plan(sum, &exact))

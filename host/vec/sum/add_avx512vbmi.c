@@ -9,21 +9,13 @@
 struct add {
     const struct sum_look *t;
     bool to_inf;
-    int beyond; /* magnitude of overflows */
+    struct look_special specials;
 };
 
 static __attribute__((noinline)) __m512i with_specials(const struct add *p, __m512i a, __m512i b,
                                                        __m512i code)
 {
-    const __m512i mask = look_bytes(127), inf = look_bytes(p->t->inf);
-    const __m512i x = _mm512_and_si512(a, mask), y = _mm512_and_si512(b, mask);
-    const __mmask64 x_inf = _mm512_cmpge_epi8_mask(x, inf), y_inf = _mm512_cmpge_epi8_mask(y, inf);
-    const __mmask64 clash = x_inf & y_inf & _mm512_movepi8_mask(_mm512_xor_si512(a, b));
-    const __mmask64 over = _mm512_cmpgt_epi8_mask(x, inf) | _mm512_cmpgt_epi8_mask(y, inf);
-    const __mmask64 nan = p->t->fmt.flavour == MF_NO_INF ? x_inf | y_inf : over | clash;
-    const __m512i who = _mm512_mask_mov_epi8(b, x_inf, a);
-    code = _mm512_mask_mov_epi8(code, x_inf | y_inf, look_pick(mask, look_bytes(p->beyond), who));
-    return _mm512_mask_mov_epi8(code, nan, look_bytes(p->t->nan));
+    return look_specials(&p->specials, a, b, code);
 }
 
 /* A sum has the sign of the larger addend; zero has none. */
@@ -42,7 +34,7 @@ LOOK_INLINE __m512i finish(const struct add *p, __m512i a, __m512i b, __m512i x,
 LOOK_INLINE __m512i overflow(const struct add *p, __m512i number, __m512i code)
 {
     const __mmask64 beyond = _mm512_cmpgt_epi8_mask(number, look_bytes(p->t->max));
-    return p->to_inf ? _mm512_mask_mov_epi8(code, beyond, look_bytes(p->beyond)) : code;
+    return p->to_inf ? _mm512_mask_mov_epi8(code, beyond, look_bytes(p->specials.beyond)) : code;
 }
 
 /* m <= 2 */
@@ -167,7 +159,7 @@ bool add_avx512vbmi(const struct vec_sum *sum, uint8_t *acc, const uint8_t *code
     if (sum->rule != VEC_NEAREST || !(t || mf_same(sum->in, mf_half())))
         return false;
     const bool to_inf = sum->overflow == MF_INF;
-    const struct add p = {t, to_inf, (int)(to_inf ? mf_inf(sum->in) : mf_max(sum->in))};
+    const struct add p = {t, to_inf, look_special(sum)};
     const uint64_t mode = fp_mode_ieee();
     add_bytes(p, acc, codes, vec_bytes(sum->in, n));
     fp_mode_back(mode);

@@ -78,7 +78,6 @@ static void make_all(void)
         t->lowest = number_of(f, 1, 0);
         t->max = (int)mf_max(f);
         t->inf = (int)mf_inf(f);
-        t->nan = (int)mf_nan(f);
         for (int mag = 0; mag < 128; mag++)
             t->number.of[mag] = (uint8_t)number_of(f, mag, zero);
         if (f.m == 3)

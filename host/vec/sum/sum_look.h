@@ -29,7 +29,7 @@ struct sum_look {
     struct mf_fmt fmt;
     struct look number; /* number of each magnitude */
     int lowest;         /* number of the smallest value; lower numbers mean 0 */
-    int max, inf, nan;  /* magnitudes; from inf on they are not numbers */
+    int max, inf;       /* magnitudes; from inf on they are not numbers */
     /* m <= 2. step: see above; code: the magnitude of each number */
     struct look step, code;
     /* m = 3. aligned: indexed by number(B) - binade of A (6 bits) and whether the signs differ.
