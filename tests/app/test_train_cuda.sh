@@ -112,6 +112,6 @@ if [ "$NARROWCAST_CUDA" = "$emu" ]; then
     NARROWCAST_CUDA=$dir/reduces.so "$n" info >"$dir/info" 2>&1 || fail "info without layers: $(cat "$dir/info")"
     NARROWCAST_CUDA=$dir/reduces.so mpirun -np 2 "$B/tests/test_gpu_nc_mpi" >"$dir/nc" 2>&1 || fail "sums without layers: $(tail -n 3 "$dir/nc")"
 fi
-refused_gpu 'needs --device cuda' --device cpu --precision bf16
+refused_gpu 'needs --device cuda' --device cpu --precision tf32
 refused_gpu 'loss-scale' --device cuda --precision fp16 --loss-scale 3
 exit $bad
