@@ -296,7 +296,7 @@ void codec_lost_add(struct codec_lost *lost, const struct vec_cast *cast, int sh
     uint8_t codes[BLOCK * sizeof(float)];
     float y[BLOCK], top[BLOCK];
     open.overflow = MF_INF; /* makes saturation visible */
-    wide.fmt = (struct mf_fmt){(uint8_t)(f.e + 1), f.m, MF_IEEE};
+    wide.fmt = (struct mf_fmt){8, f.m, MF_IEEE};
     for (size_t i = 0; i < n; i += BLOCK) {
         const size_t k = n - i < BLOCK ? n - i : BLOCK;
         vec->encode(&open, x + i, k, at + i, shift, codes);

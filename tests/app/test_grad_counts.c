@@ -145,6 +145,7 @@ int main(void)
             for (enum mf_round round = MF_NEAREST; round <= MF_ZERO; round++)
                 check_cast(x, formats[f], shift, round, false);
     for (int shift = -9; shift <= 9; shift += 9) {
+        check_cast(x, (struct mf_fmt){1, 2, MF_NUMBERS}, shift, MF_NEAREST, false);
         check_cast(x, (struct mf_fmt){2, 1, MF_NUMBERS}, shift, MF_NEAREST, false);
         check_cast(x, (struct mf_fmt){4, 3, MF_NUMBERS}, shift, MF_NEAREST, false);
     }

@@ -124,7 +124,7 @@ end_cards() {
 }
 
 # without features that matrix products in fp32 do not use
-machine_kind() { "$n" info | sed -n 's/ avx512\(cd\|vnni\|fp16\)//g; s/^\(CBLAS\|CPU features\)  *//p' | paste -sd ';'; }
+machine_kind() { "$n" info | sed -n 's/ \(avx512cd\|avx512vnni\|avx512fp16\|avx512_bf16\|amx_bf16\)//g; s/^\(CBLAS\|CPU features\)  *//p' | paste -sd ';'; }
 machine_key() { printf '%s' "$(machine_kind)" | sha256sum | cut -c 1-8; }
 
 steps() {

@@ -48,6 +48,14 @@ static void check_shape(struct gemm_bf16 *g, const struct gemm_shape *s, uint64_
         }
 }
 
+static void check_empty(struct gemm_bf16 *g)
+{
+    for (int zero = 0; zero < 3; zero++)
+        CHECK(!gemm_bf16(g, zero & 1, zero & 2, zero != 0, zero != 1, zero != 2, gemm_a, 1, gemm_b,
+                         1, false, gemm_c, 1),
+              "an empty product was made");
+}
+
 /* Ties go to even, overflows to inf, and nan stays. */
 static void check_specials(struct gemm_bf16 *g)
 {
@@ -82,10 +90,12 @@ int main(void)
     uint64_t key = 0;
     for (int turn = 0; turn < 2; turn++) /* the second finds the first's plans */
         for (int s = 0; s < GEMM_SHAPES; s++, key += 100000)
-            check_shape(g, &gemm_shapes[s], key);
+            if (gemm_shapes[s].k > 0)
+                check_shape(g, &gemm_shapes[s], key);
     for (int n = 1; n <= 80; n++, key += 100000) /* more shapes than are kept */
         check_shape(g, &(struct gemm_shape){n & 1, n & 2, n & 4, n, 81 - n, 2 * n, n % 3}, key);
     check_specials(g);
+    check_empty(g);
     gemm_bf16_close(g);
     DONE();
 }

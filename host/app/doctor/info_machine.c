@@ -44,7 +44,7 @@ const char *info_cpu(char to[INFO_CPU])
 static void cpu_features(struct info *info)
 {
 #if defined(__x86_64__) || defined(__i386__)
-    char text[160] = "";
+    char text[192] = "";
     __builtin_cpu_init();
 #define FEATURE(name)                 \
     if (__builtin_cpu_supports(name)) \
@@ -68,6 +68,10 @@ static void cpu_features(struct info *info)
         strncat(text, " f16c", sizeof text - strlen(text) - 1);
     if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && d & bit_AVX512FP16)
         strncat(text, " avx512fp16", sizeof text - strlen(text) - 1);
+    if (__get_cpuid_count(7, 1, &a, &b, &c, &d) && a & bit_AVX512BF16)
+        strncat(text, " avx512_bf16", sizeof text - strlen(text) - 1);
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && d & bit_AMX_BF16)
+        strncat(text, " amx_bf16", sizeof text - strlen(text) - 1);
     info_add(info, "CPU features", "%s", text);
 #else
     (void)info;

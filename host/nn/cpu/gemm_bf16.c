@@ -122,10 +122,13 @@ bool gemm_bf16(struct gemm_bf16 *g, bool ta, bool tb, int m, int n, int k, const
                const float *b, int ldb, bool add, float *c, int ldc)
 {
     const struct dnnl_shape shape = {ta, tb, add, m, n, k, ldc};
-    if (multiply(g, &shape, a, lda, b, ldb, c) == 0)
+    if (m == 0 || n == 0 || k == 0) /* oneDNN would divide by it */
+        return false;
+    const int rc = multiply(g, &shape, a, lda, b, ldb, c);
+    if (rc == 0)
         return true;
     if (!g->warned)
-        err_warn("no memory for a product in bf16: it is made in fp32");
+        err_warn("a product in bf16 failed (code %d): such products are made in fp32", rc);
     g->warned = true;
     return false;
 }

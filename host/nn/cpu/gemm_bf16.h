@@ -1,5 +1,5 @@
 /* gemm_bf16.h : multiplies matrices on CPUs with AMX or AVX512-BF16: operands are rounded to bf16,
- * products are added in fp32.
+ * products are added in fp32. Subnormal operands and products count as 0.
  *
  *     host/nn --round, pack--> bf16 --libnarrowcast_dnnl.so (gemm_dnnl.c)--> oneDNN
  *
@@ -17,8 +17,9 @@ int gemm_bf16_open(int n_threads, struct gemm_bf16 **out);
 void gemm_bf16_close(struct gemm_bf16 *g);
 
 /* c [m][n] (+)= op(a) [m][k] * op(b) [k][n], row-major. ta: a is [k][m]. tb: b is [n][k]. ld*: row
- * pitches. c must not overlap a or b. Without memory returns false, with c unchanged, and warns
- * once. */
+ * pitches. c must not overlap a or b. Returns false, with c unchanged, if m, n or k is 0, or, after
+ * one warning, if there is no memory for the rounded operands. (oneDNN 2.6 crashes if it has no
+ * memory for its own code.) */
 bool gemm_bf16(struct gemm_bf16 *g, bool ta, bool tb, int m, int n, int k, const float *a, int lda,
                const float *b, int ldb, bool add, float *c, int ldc);
 
