@@ -63,7 +63,7 @@ bool vec_isa_here(enum vec_isa isa)
     const bool vbmi = __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni");
     if (isa == VEC_AVX512VBMI || !vbmi)
         return vbmi;
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & bit_AVX512FP16);
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 23 & 1); /* AVX512-FP16 */
 #elif defined(VEC_ARM)
     return isa == VEC_NEON;
 #else

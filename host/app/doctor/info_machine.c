@@ -66,11 +66,11 @@ static void cpu_features(struct info *info)
     unsigned a, b, c, d; /* clang 14 has no names for these features */
     if (__get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C)
         strncat(text, " f16c", sizeof text - strlen(text) - 1);
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && d & bit_AVX512FP16)
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> 23 & 1)
         strncat(text, " avx512fp16", sizeof text - strlen(text) - 1);
-    if (__get_cpuid_count(7, 1, &a, &b, &c, &d) && a & bit_AVX512BF16)
+    if (__get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> 5 & 1)
         strncat(text, " avx512_bf16", sizeof text - strlen(text) - 1);
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && d & bit_AMX_BF16)
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> 22 & 1)
         strncat(text, " amx_bf16", sizeof text - strlen(text) - 1);
     info_add(info, "CPU features", "%s", text);
 #else
