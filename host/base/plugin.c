@@ -96,6 +96,14 @@ int plugin_open(const struct plugin *p, const char *path, const void **table, ch
     return -ELIBACC;
 }
 
+int plugin_load(const struct plugin *p, const void **table, char *why)
+{
+    char path[PATH_MAX];
+    bool is_beside;
+    const int rc = plugin_find(p, path, &is_beside, why);
+    return rc ? rc : plugin_open(p, path, table, why);
+}
+
 static bool folder_of(char path[PATH_MAX])
 {
     char *slash = strrchr(path, '/');

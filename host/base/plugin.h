@@ -31,6 +31,9 @@ int plugin_find(const struct plugin *p, char path[PATH_MAX], bool *beside, char 
  * build). */
 int plugin_open(const struct plugin *p, const char *path, const void **table, char *why);
 
+/* plugin_find() and plugin_open() of what was found. */
+int plugin_load(const struct plugin *p, const void **table, char *why);
+
 /* Extract the missing dependency from a dlerror() message to lacks [NAME_MAX + 1]. Returns false if
  * there is none. */
 bool plugin_lacks(const char *said, char *lacks);

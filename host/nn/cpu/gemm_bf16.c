@@ -69,11 +69,9 @@ static int load(const struct gemm_dnnl **out)
     static const struct plugin plugin = {
         "libnarrowcast_dnnl.so", "NARROWCAST_DNNL", "where oneDNN is (Debian: libdnnl-dev)",
         "narrowcast_dnnl",       GEMM_DNNL_VERSION, NULL};
-    char path[PATH_MAX], why[PLUGIN_WHY_BYTES];
+    char why[PLUGIN_WHY_BYTES];
     const void *table;
-    bool is_beside;
-    int rc = plugin_find(&plugin, path, &is_beside, why);
-    rc = rc ? rc : plugin_open(&plugin, path, &table, why);
+    const int rc = plugin_load(&plugin, &table, why);
     if (rc)
         return ERR(rc, "cannot multiply in bf16: %s", why);
     *out = table;

@@ -47,14 +47,6 @@ static struct {
     const struct wire_library *library[2]; /* fabric, xdp */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static int find_and_open(const struct plugin *p, const void **table, char *why)
-{
-    char path[PATH_MAX];
-    bool is_beside;
-    const int rc = plugin_find(p, path, &is_beside, why);
-    return rc ? rc : plugin_open(p, path, table, why);
-}
-
 static int load(const char *provider, const struct wire_library **out, char *why)
 {
     char cause[PLUGIN_WHY_BYTES];
@@ -62,7 +54,7 @@ static int load(const char *provider, const struct wire_library **out, char *why
     const int i = is_xdp(provider);
     int rc = 0;
     pthread_mutex_lock(&state.lock);
-    if (!state.library[i] && !(rc = find_and_open(i ? &xdp : &fabric, &table, cause)))
+    if (!state.library[i] && !(rc = plugin_load(i ? &xdp : &fabric, &table, cause)))
         state.library[i] = table;
     *out = state.library[i];
     pthread_mutex_unlock(&state.lock);

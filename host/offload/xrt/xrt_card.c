@@ -48,13 +48,11 @@ static int load_library(struct xrt_card *card)
     static const struct plugin plugin = {
         "libnarrowcast_xrt.so", "NARROWCAST_XRT",    "where XRT is (Debian: libxrt-dev)",
         XRT_LIBRARY_SYMBOL,     XRT_LIBRARY_VERSION, NULL};
-    char path[PATH_MAX], why[PLUGIN_WHY_BYTES];
+    char why[PLUGIN_WHY_BYTES];
     const void *table;
-    bool is_beside;
     if (state.library)
         return 0;
-    int rc = plugin_find(&plugin, path, &is_beside, why);
-    rc = rc ? rc : plugin_open(&plugin, path, &table, why);
+    const int rc = plugin_load(&plugin, &table, why);
     if (rc)
         return failed(card, rc, "%s", why);
     state.library = table;
