@@ -41,12 +41,17 @@ CAST_INLINE __m512i narrow_16(__m512i a, __m512i b)
     return _mm512_permutexvar_epi64(order, _mm512_packus_epi32(a, b));
 }
 
-CAST_INLINE __m512i narrow_8(const __m512i c[4])
+/* bytes: in each 16, elements 4k .. 4k + 3 of every 16 elements, as packing leaves them */
+CAST_INLINE __m512i in_order(__m512i bytes)
 {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    const __m512i bytes =
-        _mm512_packus_epi16(_mm512_packus_epi32(c[0], c[1]), _mm512_packus_epi32(c[2], c[3]));
     return _mm512_permutexvar_epi32(order, bytes);
+}
+
+CAST_INLINE __m512i narrow_8(const __m512i c[4])
+{
+    return in_order(
+        _mm512_packus_epi16(_mm512_packus_epi32(c[0], c[1]), _mm512_packus_epi32(c[2], c[3])));
 }
 
 CAST_INLINE void put(uint8_t *to, __m512i v, bool stream)

@@ -9,18 +9,27 @@ enum { STEP = 64 };
 
 #define FEWER (_MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 
+/* Bits of a, below the normals (*small) aligned to the unit of subnormals. */
+CAST_INLINE __m512i align_16(const struct enc_plan *p, __m512i a, __mmask16 *small)
+{
+    const __m512i lowest = all(p->lowest);
+    *small = _mm512_cmplt_epu32_mask(a, lowest);
+    return _mm512_castps_si512(_mm512_mask_add_round_ps(_mm512_castsi512_ps(a), *small,
+                                                        _mm512_castsi512_ps(a),
+                                                        _mm512_castsi512_ps(lowest), FEWER));
+}
+
 /* same as draw_8() of draw_avx2.c, for 16 elements; *open: a mask of lanes */
 CAST_INLINE __m512i draw_16(const struct enc_plan *p, __m512i u, __m512i a, __m256i halves,
                             __mmask16 *open)
 {
     const __m128i up = _mm_cvtsi32_si128((int)p->drop - 16);
-    const __m512i lowest = all(p->lowest), unit = all(1u << p->m);
+    const __m512i unit = all(1u << p->m);
     const __m512i one_less = all((p->lowest >> p->drop) - (1u << p->m) - 1);
-    const __mmask16 small = _mm512_cmplt_epu32_mask(a, lowest);
-    const __m512 aligned = _mm512_mask_add_round_ps(
-        _mm512_castsi512_ps(a), small, _mm512_castsi512_ps(a), _mm512_castsi512_ps(lowest), FEWER);
+    __mmask16 small;
+    const __m512i aligned = align_16(p, a, &small);
     const __m512i random = _mm512_sll_epi32(_mm512_cvtepu16_epi32(halves), up);
-    const __m512i left = _mm512_sub_epi32(_mm512_castps_si512(aligned), random);
+    const __m512i left = _mm512_sub_epi32(aligned, random);
     *open = _mm512_testn_epi32_mask(left, _mm512_sll_epi32(all(0xffff), up));
     __m512i code = _mm512_sub_epi32(right(left, p->drop), one_less);
     code = _mm512_mask_sub_epi32(code, small, code, unit);
@@ -80,14 +89,11 @@ CAST_INLINE __m512i words(unsigned x)
     return _mm512_set1_epi16((short)x);
 }
 
-/* Floats below the normals are aligned as in draw_16(), and get the exponent before `lowest`. */
+/* Floats below the normals also get the exponent before `lowest`. */
 CAST_INLINE __m512i aligned_16(const struct enc_plan *p, __m512i a)
 {
-    const __m512i lowest = all(p->lowest);
-    const __mmask16 small = _mm512_cmplt_epu32_mask(a, lowest);
-    const __m512 sum = _mm512_mask_add_round_ps(
-        _mm512_castsi512_ps(a), small, _mm512_castsi512_ps(a), _mm512_castsi512_ps(lowest), FEWER);
-    const __m512i bits = _mm512_castps_si512(sum);
+    __mmask16 small;
+    const __m512i bits = align_16(p, a, &small);
     return _mm512_mask_sub_epi32(bits, small, bits, all(1u << 23));
 }
 
@@ -118,10 +124,8 @@ CAST_INLINE struct draw_words draw_32(const struct enc_plan *p, const float *x, 
 /* a code in each byte, in order */
 CAST_INLINE __m512i join_64(const struct enc_plan *p, struct draw_words a, struct draw_words b)
 {
-    /* packing leaves, in each 16 bytes, elements 4k .. 4k + 3 of every 16 */
-    const __m512i order =
+    const __m512i turns_back =
         _mm512_broadcast_i32x4(_mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15));
-    const __m512i place = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const __m512i codes = _mm512_packus_epi16(a.code, b.code),
                   signs = _mm512_srlv_epi16(_mm512_packs_epi16(a.sign, b.sign),
                                             words(p->sign_right - 24)),
@@ -129,7 +133,7 @@ CAST_INLINE __m512i join_64(const struct enc_plan *p, struct draw_words a, struc
     /* mags ? codes : signs */
     const __m512i bytes = _mm512_and_si512(_mm512_ternarylogic_epi32(mags, codes, signs, 0xca),
                                            _mm512_set1_epi8((char)(2 * p->nan + 1)));
-    return _mm512_permutexvar_epi32(place, _mm512_shuffle_epi8(bytes, order));
+    return in_order(_mm512_shuffle_epi8(bytes, turns_back));
 }
 
 static __attribute__((noinline)) __m512i step_apart(struct enc_plan p, const struct cast_draw *d,

@@ -200,9 +200,7 @@ static void avx512fp16_add(const struct vec_sum *sum, uint8_t *acc, const uint8_
 static void avx512fp16_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
                            size_t n, struct mf_fmt out, int shift, uint8_t *codes)
 {
-    if (sum_packs(sum, out, shift))
-        sum_packed(avx512fp16_add, sum, parts, n_parts, n, codes);
-    else
+    if (!sum_packed(avx512fp16_add, sum, parts, n_parts, n, out, shift, codes))
         sum_avx512vbmi_sum(sum, parts, n_parts, n, out, shift, codes);
 }
 

@@ -14,12 +14,9 @@ void sum_avx512vbmi_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *
 void sum_avx512vbmi_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
                         size_t n, struct mf_fmt out, int shift, uint8_t *codes)
 {
-    if (sum_dot_avx512vbmi(sum, parts, n_parts, n, out, shift, codes) ||
-        sum_nibble_avx512vbmi(sum, parts, n_parts, n, out, shift, codes))
-        return;
-    if (sum_packs(sum, out, shift))
-        sum_packed(sum_avx512vbmi_add, sum, parts, n_parts, n, codes);
-    else
+    if (!sum_dot_avx512vbmi(sum, parts, n_parts, n, out, shift, codes) &&
+        !sum_nibble_avx512vbmi(sum, parts, n_parts, n, out, shift, codes) &&
+        !sum_packed(sum_avx512vbmi_add, sum, parts, n_parts, n, out, shift, codes))
         sum_avx512_sum(sum, parts, n_parts, n, out, shift, codes);
 }
 

@@ -34,18 +34,20 @@ static void mend_nan(struct mf_fmt fmt, uint8_t *codes, size_t n)
         codes[i] = (uint8_t)((codes[i] & nan) > above ? nan : codes[i]);
 }
 
-bool sum_packs(const struct vec_sum *sum, struct mf_fmt out, int shift)
+static bool sum_packs(const struct vec_sum *sum, struct mf_fmt out, int shift)
 {
     const bool same = mf_same(out, sum->in) && sum->acc.e == 0 && shift == 0;
     const bool adds = sum->rule == VEC_NEAREST || sum->rule == VEC_TRUNC;
     return same && adds && (!nan_to_mend(sum) || mf_width(out) == 8);
 }
 
-void sum_packed(void (*add)(const struct vec_sum *, uint8_t *, const uint8_t *, size_t),
+bool sum_packed(void (*add)(const struct vec_sum *, uint8_t *, const uint8_t *, size_t),
                 const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
-                uint8_t *codes)
+                struct mf_fmt out, int shift, uint8_t *codes)
 {
     uint8_t acc[BLOCK * sizeof(uint32_t)];
+    if (!sum_packs(sum, out, shift))
+        return false;
     for (size_t i = 0, k; i < n; i += k) {
         k = n - i < BLOCK ? n - i : BLOCK;
         const size_t at = vec_bytes(sum->in, i), bytes = vec_bytes(sum->in, k);
@@ -56,4 +58,5 @@ void sum_packed(void (*add)(const struct vec_sum *, uint8_t *, const uint8_t *, 
             mend_nan(sum->in, acc, k);
         memcpy(codes + at, acc, bytes);
     }
+    return true;
 }

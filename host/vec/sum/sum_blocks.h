@@ -10,11 +10,10 @@ void sum_blocks(void (*accumulate)(const struct vec_sum *, void *, const uint8_t
                 const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                 struct mf_fmt out, int shift, uint8_t *codes);
 
-/* Returns whether sum_packed() can do a sum: by nearest or trunc, to the addends' format. */
-bool sum_packs(const struct vec_sum *sum, struct mf_fmt out, int shift);
-/* vec_ops.sum with packed additions only, by a backend's slot add. */
-void sum_packed(void (*add)(const struct vec_sum *, uint8_t *, const uint8_t *, size_t),
+/* vec_ops.sum with packed additions only, by a backend's slot add. Returns false, with nothing
+ * written, unless the sum is by nearest or trunc, to the addends' format. */
+bool sum_packed(void (*add)(const struct vec_sum *, uint8_t *, const uint8_t *, size_t),
                 const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
-                uint8_t *codes);
+                struct mf_fmt out, int shift, uint8_t *codes);
 
 #endif

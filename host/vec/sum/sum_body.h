@@ -464,9 +464,7 @@ static void body_sum(const struct vec_sum *sum, const uint8_t *const *parts, int
     const uint64_t mode = fp_mode_ieee();
     if (body_is_fp32(sum, out))
         body_sum_fp32(sum, parts, n_parts, n, codes);
-    else if (sum_packs(sum, out, shift))
-        sum_packed(body_add_packed, sum, parts, n_parts, n, codes);
-    else
+    else if (!sum_packed(body_add_packed, sum, parts, n_parts, n, out, shift, codes))
         sum_blocks(body_accumulate, body_finish, sum, parts, n_parts, n, out, shift, codes);
     fp_mode_back(mode);
 }

@@ -30,9 +30,7 @@ void SUM_NAME(sum)(const struct vec_sum *sum, const uint8_t *const *parts, int n
     struct sum_exact plan;
     if (sum_exact_plan(sum, n_parts, out, shift, &plan))
         SUM_EXACT(&plan, parts, n_parts, n, codes);
-    else if (sum_packs(sum, out, shift))
-        sum_packed(SUM_NAME(add), sum, parts, n_parts, n, codes);
-    else
+    else if (!sum_packed(SUM_NAME(add), sum, parts, n_parts, n, out, shift, codes))
         body_sum(sum, parts, n_parts, n, out, shift, codes);
 }
 
