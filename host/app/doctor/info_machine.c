@@ -46,9 +46,10 @@ static void cpu_features(struct info *info)
 #if defined(__x86_64__) || defined(__i386__)
     char text[192] = "";
     __builtin_cpu_init();
-#define FEATURE(name)                 \
-    if (__builtin_cpu_supports(name)) \
+#define ADD(name, has) \
+    if (has)           \
     strncat(text, text[0] ? " " name : name, sizeof text - strlen(text) - 1)
+#define FEATURE(name) ADD(name, __builtin_cpu_supports(name))
     FEATURE("sse4.2");
     FEATURE("avx");
     FEATURE("avx2");
@@ -62,16 +63,13 @@ static void cpu_features(struct info *info)
     FEATURE("avx512vbmi");
     FEATURE("avx512vbmi2");
     FEATURE("avx512vnni");
-#undef FEATURE
     unsigned a, b, c, d; /* clang 14 has no names for these features */
-    if (__get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C)
-        strncat(text, " f16c", sizeof text - strlen(text) - 1);
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> 23 & 1)
-        strncat(text, " avx512fp16", sizeof text - strlen(text) - 1);
-    if (__get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> 5 & 1)
-        strncat(text, " avx512_bf16", sizeof text - strlen(text) - 1);
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> 22 & 1)
-        strncat(text, " amx_bf16", sizeof text - strlen(text) - 1);
+    ADD("f16c", __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C);
+    ADD("avx512fp16", __get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> 23 & 1);
+    ADD("avx512_bf16", __get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> 5 & 1);
+    ADD("amx_bf16", __get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> 22 & 1);
+#undef FEATURE
+#undef ADD
     info_add(info, "CPU features", "%s", text);
 #else
     (void)info;
