@@ -6,7 +6,8 @@
  *     casts, largest exponent, APS   fp32 bytes read; a copy's: fp32 bytes read
  *     fp32 + left -> onebit:64       bytes moved; a copy's: read and written
  *     e5m2 += e5m2                   bytes moved (two reads, one write); a copy's: read and written
- *     sum of 8 ranks                 bytes of codes read; a copy's: fp32 bytes read */
+ *     sum of 8 ranks                 bytes of codes read; a copy's: fp32 bytes read
+ *     wide words (exact sums)        bytes read; a copy's: fp32 bytes read */
 #include "base/err.h"
 #include "base/jsonl.h"
 #include "base/opt/opt.h"
@@ -34,15 +35,6 @@ static void fill(struct bench *b)
     measure_gradients(b->x, tile);
     for (size_t i = tile; i < b->n; i += tile)
         memcpy(b->x + i, b->x, (b->n - i < tile ? b->n - i : tile) * sizeof *b->x);
-}
-
-static void fill_codes(struct bench *b, const struct row *r)
-{
-    const struct vec_cast cast = {.fmt = r->fmt};
-    const size_t bytes = vec_bytes(r->fmt, b->n);
-    b->ops.encode(&cast, b->x, b->n, 0, 0, b->codes);
-    for (size_t at = bytes; at < 4 * b->n; at += bytes)
-        memcpy(b->codes + at, b->codes, 4 * b->n - at < bytes ? 4 * b->n - at : bytes);
 }
 
 /* Medians over runs, in GB/s of the bytes that count. */
@@ -148,8 +140,7 @@ static struct result measure(struct bench *b, const struct row *r, size_t reps,
     double gbs[KINDS][MAX_REPS], ratio[KINDS][MAX_REPS];
     const struct copy plain = {"memcpy", copy_memcpy};
     const struct row read = {"read only", cast_read, {0}, MF_NEAREST, 0, 1};
-    if (cast_row_decodes(r))
-        fill_codes(b, r);
+    cast_row_fill(b, r);
     for (size_t i = 0; i <= reps; i++) { /* run 0: warm-up */
         const size_t at = i > 0 ? i - 1 : 0;
         gbs[MEMCPY][at] = r->copy_counts * time_copy(b, &plain);

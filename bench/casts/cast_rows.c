@@ -2,8 +2,9 @@
 #include "cast_rows.h"
 #include "vec/list/vec_levels.h"
 #include "vec/list/vec_signs.h"
+#include <string.h>
 
-enum { RANKS = 8, SHIFT = 10, BLOCK = 1 << 18, GROUP = 32 };
+enum { RANKS = 8, MACHINES = 4, SHIFT = 10, BLOCK = 1 << 18, ACC_BLOCK = 1024, GROUP = 32 };
 static int8_t exponents[BLOCK / GROUP];
 
 static struct vec_cast cast_of(const struct row *r)
@@ -158,6 +159,57 @@ static size_t run_sum_blocks(struct bench *b, const struct row *r)
     return sum_ranks(b, r, GROUP);
 }
 
+static struct vec_sum exact_of(struct mf_fmt fmt)
+{
+    return (struct vec_sum){.rule = VEC_EXACT, .in = fmt, .out = fmt, .n_ranks = RANKS};
+}
+
+/* The sums of 8 ranks, which travel to other machines without rounding. */
+static size_t run_to_wide(struct bench *b, const struct row *r)
+{
+    const struct vec_sum sum = exact_of(r->fmt);
+    const size_t part = 4 * b->n / RANKS, n = part * 8 / mf_width(r->fmt);
+    const uint8_t *parts[RANKS];
+    for (size_t p = 0; p < RANKS; p++)
+        parts[p] = b->codes + p * part;
+    if (b->ops.sum_to_wide && b->ops.sum_to_wide(&sum, parts, RANKS, n, b->copy))
+        return RANKS * part;
+    uint64_t acc[ACC_BLOCK];
+    for (size_t i = 0, k; i < n; i += k) {
+        k = n - i < ACC_BLOCK ? n - i : ACC_BLOCK;
+        for (size_t p = 0; p < RANKS; p++)
+            b->ops.accumulate(&sum, acc, parts[p] + vec_bytes(r->fmt, i), k, p == 0);
+        b->ops.spill(&sum, acc, k, b->copy + vec_wide_bytes(&sum, i));
+    }
+    return RANKS * part;
+}
+
+/* Elements of 8 ranks' sums from each of MACHINES machines. */
+static size_t n_wide(const struct bench *b, const struct vec_sum *sum)
+{
+    const size_t bits = (size_t)mf_wide_bits(sum->in, RANKS);
+    return 4 * b->n * 8 / (MACHINES * bits) / ACC_BLOCK * ACC_BLOCK;
+}
+
+static size_t run_of_wide(struct bench *b, const struct row *r)
+{
+    const struct vec_sum sum = exact_of(r->fmt);
+    const size_t n = n_wide(b, &sum), part = vec_wide_bytes(&sum, n);
+    const uint8_t *parts[MACHINES];
+    for (size_t p = 0; p < MACHINES; p++)
+        parts[p] = b->codes + p * part;
+    if (b->ops.sum_of_wide && b->ops.sum_of_wide(&sum, parts, MACHINES, n, r->fmt, 0, b->copy))
+        return MACHINES * part;
+    uint64_t acc[ACC_BLOCK];
+    for (size_t i = 0; i < n; i += ACC_BLOCK) {
+        for (size_t p = 0; p < MACHINES; p++)
+            b->ops.accumulate_wide(&sum, acc, parts[p] + vec_wide_bytes(&sum, i), ACC_BLOCK,
+                                   p == 0);
+        b->ops.finish(&sum, acc, ACC_BLOCK, r->fmt, 0, b->copy + vec_bytes(r->fmt, i));
+    }
+    return MACHINES * part;
+}
+
 /* Buckets of 512, with random numbers. */
 static size_t run_levels(struct bench *b, const struct row *r)
 {
@@ -230,11 +282,32 @@ const struct row cast_rows[] = {
     {"8 ranks e8m7, fp32 -> e8m7", run_sum, {8, 7, 0}, MF_NEAREST, 0, 1},
     {"8 ranks e5m10, exact -> e5m10", run_sum, {5, 10, 0}, MF_NEAREST, 0, 1},
     {"8 ranks e8m23, fp32 -> e8m23", run_sum, {8, 23, 0}, MF_NEAREST, 0, 1},
+    {"8 ranks e5m2 -> 36 bits", run_to_wide, {5, 2, 0}, MF_NEAREST, 0, 1},
+    {"8 ranks e4m3 -> 21 bits", run_to_wide, {4, 3, 0}, MF_NEAREST, 0, 1},
+    {"8 ranks e3m4 -> 14 bits", run_to_wide, {3, 4, 0}, MF_NEAREST, 0, 1},
+    {"8 ranks e3m0 -> 10 bits", run_to_wide, {3, 0, 0}, MF_NEAREST, 0, 1},
+    {"4 x 36 bits -> e5m2", run_of_wide, {5, 2, 0}, MF_NEAREST, 0, 1},
+    {"4 x 21 bits -> e4m3", run_of_wide, {4, 3, 0}, MF_NEAREST, 0, 1},
+    {"4 x 14 bits -> e3m4", run_of_wide, {3, 4, 0}, MF_NEAREST, 0, 1},
+    {"4 x 10 bits -> e3m0", run_of_wide, {3, 0, 0}, MF_NEAREST, 0, 1},
 };
 const int n_cast_rows = sizeof cast_rows / sizeof *cast_rows;
 
-bool cast_row_decodes(const struct row *r)
+/* Repeats the first `bytes` of `from` to the end of b->codes. */
+static void repeat(const struct bench *b, const uint8_t *from, size_t bytes)
 {
-    return r->run == run_add || r->run == run_sum || r->run == run_decode ||
-           r->run == run_sum_blocks || r->run == run_group_values || r->run == run_values;
+    for (size_t at = 0; at < 4 * b->n; at += bytes)
+        memmove(b->codes + at, from, 4 * b->n - at < bytes ? 4 * b->n - at : bytes);
+}
+
+void cast_row_fill(struct bench *b, const struct row *r)
+{
+    const struct vec_cast cast = {.fmt = r->fmt};
+    const struct vec_sum sum = exact_of(r->fmt);
+    b->ops.encode(&cast, b->x, b->n, 0, 0, b->codes);
+    repeat(b, b->codes, vec_bytes(r->fmt, b->n));
+    if (r->run == run_of_wide) {
+        const size_t n = run_to_wide(b, r) / RANKS * 8 / mf_width(r->fmt);
+        repeat(b, b->copy, vec_wide_bytes(&sum, n));
+    }
 }

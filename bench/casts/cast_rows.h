@@ -43,7 +43,7 @@ extern const struct row cast_rows[];
 extern const int n_cast_rows;
 size_t cast_read(struct bench *b, const struct row *r);
 
-/* Return true if the row reads b->codes, which must be filled first. */
-bool cast_row_decodes(const struct row *r);
+/* Fills b->codes with the row's codes or wide words. */
+void cast_row_fill(struct bench *b, const struct row *r);
 
 #endif

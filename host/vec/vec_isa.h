@@ -50,8 +50,8 @@ void cast_avx512_ask(struct vec_ops *ops, unsigned asks);
 void sum_c_fill(struct vec_ops *ops);
 void sum_avx2_fill(struct vec_ops *ops);
 void sum_avx512_fill(struct vec_ops *ops);
-void sum_avx512vbmi_fill(struct vec_ops *ops); /* only add and sum */
-void sum_avx512fp16_fill(struct vec_ops *ops); /* likewise */
+void sum_avx512vbmi_fill(struct vec_ops *ops); /* add, sum, sum_to_wide, sum_of_wide */
+void sum_avx512fp16_fill(struct vec_ops *ops); /* add and sum */
 void sum_neon_fill(struct vec_ops *ops);
 
 /* Fill the slots levels, signs and ratio. The scalar versions are those of vec_plain. */

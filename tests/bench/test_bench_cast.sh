@@ -10,7 +10,7 @@ field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
 "$B/bench_cast" --mib 1 --reps 1 --json >"$dir/json"
 grep '"kind":"copy"' "$dir/json" >"$dir/copies"
 grep '"kind":"cast"' "$dir/json" >"$dir/rows"
-[ "$(wc -l <"$dir/rows")" -eq 43 ] || fail "not 43 rows: $(cat "$dir/json")"
+[ "$(wc -l <"$dir/rows")" -eq 51 ] || fail "not 51 rows: $(cat "$dir/json")"
 head -n 1 "$dir/copies" | grep -q '"memcpy"' || fail "memcpy is not among the copies: $(cat "$dir/copies")"
 if [ "$(uname -m)" = x86_64 ]; then
     grep -q '"rep movsb"' "$dir/copies" || fail "no rep movsb: $(cat "$dir/copies")"
@@ -25,7 +25,7 @@ for name in $names; do field "$name" <"$dir/rows" >"$dir/$name"; done
 (cd "$dir" && paste $names) | awk '
     function off(ratio, want) { return ratio < 0.999 * want || ratio > 1.001 * want }
     NF != 9 || $2 < $3 || off($6, $1 / $2) || off($7, $1 / $3) || off($8, $1 / $4) || off($9, $1 / $5) { print; bad = 1 }
-    END { exit bad || NR != 43 }' >&2 || fail 'ratios that are not those of the speeds, or a fastest copy that memcpy beats'
+    END { exit bad || NR != 51 }' >&2 || fail 'ratios that are not those of the speeds, or a fastest copy that memcpy beats'
 
 "$B/bench_cast" --mib 1 --reps 1 --only 'fp32 -> e5m2' >"$dir/table"
 grep -q '^ *copy=1 *memcpy=1 *stream=1 *read=1$' "$dir/table" || fail "no headline: $(cat "$dir/table")"

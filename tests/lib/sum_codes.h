@@ -46,7 +46,7 @@ static void fill(struct mf_fmt f, enum kind kind, int p, size_t n)
         memset(packed[r], CANARY, sizeof packed[r]);
         pack_write(mf_width(f), codes, n, packed[r] + 1);
         if (n * mf_width(f) % 8 != 0) /* the last byte's unused bits are arbitrary */
-            packed[r][vec_bytes(f, n)] |= (uint8_t)(0xff << n * mf_width(f) % 8);
+            packed[r][vec_bytes(f, n)] |= (uint8_t)((r % 2 ? 0xff : 0x25) << n * mf_width(f) % 8);
     }
 }
 

@@ -177,8 +177,9 @@ static void check_fast_wide(const struct vec_ops *t, const struct vec_sum *s, st
     memset(got, CANARY, sizeof got);
     vec_plain.finish(s, all, n, out, shift, want + 1);
     if (t->sum_of_wide && t->sum_of_wide(s, wides, n_nodes, n, out, shift, got + 1)) {
-        CHECK(memcmp(got, want, sizeof want) == 0, "%s: %d nodes of %d, e%um%u of wide, n %zu",
-              t->name, n_nodes, k, s->in.e, s->in.m, n);
+        CHECK(memcmp(got, want, sizeof want) == 0,
+              "%s: %d nodes of %d, e%um%u of wide to e%um%u%s, n %zu", t->name, n_nodes, k, s->in.e,
+              s->in.m, out.e, out.m, mf_suffix(out), n);
         n_fast++;
     }
 }
@@ -220,7 +221,7 @@ static void check_all_wide(void)
         check_wide(e5m2, 5, n);
     const struct mf_fmt fast[] = {e4m3,      e4m3fn,    e3m0,      {3, 4, 0},
                                   {2, 5, 0}, {1, 2, 0}, {2, 1, 0}, e5m2};
-    static const int shapes[][2] = {{1, 1}, {1, 4}, {2, 3}, {4, 4}, {8, 2}, {3, 1}};
+    static const int shapes[][2] = {{1, 1}, {1, 4}, {2, 3}, {4, 4}, {8, 2}, {3, 1}, {66, 1}};
     int turn = 0;
     for (unsigned f = 0; f < sizeof fast / sizeof fast[0]; f++)
         for (unsigned i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
@@ -235,6 +236,86 @@ static void check_all_wide(void)
                     check_fast_wide(&tables[t], &s, s.out, turn % 4, shapes[i][1], n);
             }
     CHECK(n_fast > 0 || n_tables == 1, "no table has a fast sum of wide words");
+}
+
+/* Word of node j of n_nodes. Half of the elements are all largest or all smallest words, and sums of 5
+ * or 9 words that lie one unit beside a tie. specials: one of 64 other words is inf or nan; sums with
+ * those are made in another way. */
+static uint64_t any_word(int bits, int j, int n_nodes, size_t i, bool specials, uint32_t key)
+{
+    static const uint64_t ties[2][2] = {{9, 17}, {11, 19}}; /* for m = 2, m = 3 */
+    const uint64_t lowest = 1ull << (bits - 1), at = (uint64_t)j * N + i,
+                   r = (uint64_t)philox_u32(key, 2 * at) << 32 | philox_u32(key, 2 * at + 1);
+    uint64_t word = (uint64_t)((int64_t)r >> (64 - bits + (int)(i % 4)));
+    if (i % 8 < 2)
+        word = i % 8 ? lowest + 2 : lowest - 2;
+    else if (i % 8 < 4 && bits > 8)
+        word = j + 1 < n_nodes ? ties[i / 16 % 2][i % 8 - 2] << (bits < 33 ? bits - 7 : 26)
+                               : (r % 2 ? 1u : -1u);
+    else if (specials && r % 64 == 0)
+        word = lowest - 1 + (r >> 32) % 3;
+    return word & (2 * lowest - 1);
+}
+
+enum { MAX_NODES = 2 * MAX_P + 3 };
+
+/* Sums vectors of random words, each up to three times, in a mode that rounds toward zero. */
+static void check_any_words(struct mf_fmt f, int n_ranks, int n_nodes, size_t n, bool specials,
+                            int turn)
+{
+    static uint8_t nodes[MAX_P][8 * N + GUARD], want[N + GUARD], got[N + GUARD];
+    const struct mf_fmt to[] = {e5m2, e4m3, e3m0, {2, 5, 2}, {1, 2, 0}}, out = to[turn % 5];
+    const struct vec_sum s = {.rule = VEC_EXACT,
+                              .overflow = turn % 2 ? MF_INF : MF_SATURATE,
+                              .in = f,
+                              .out = out,
+                              .n_ranks = n_ranks};
+    const int bits = mf_wide_bits(f, (unsigned)n_ranks), shift = turn % 4;
+    const uint8_t *wides[MAX_NODES];
+    uint64_t sums[N + 1];
+    for (int j = 0; j < n_nodes && j < MAX_P; j++) {
+        for (size_t i = 0; i < n; i++)
+            sums[i] = mf_wide_acc(any_word(bits, j, n_nodes, i, specials, (uint32_t)turn), bits);
+        vec_plain.spill(&s, sums, n, nodes[j] + 1);
+    }
+    for (int j = 0; j < n_nodes; j++) {
+        wides[j] = nodes[j % MAX_P] + 1;
+        vec_plain.accumulate_wide(&s, sums, wides[j], n, j == 0);
+    }
+    memset(want, CANARY, sizeof want);
+    vec_plain.finish(&s, sums, n, out, shift, want + 1);
+    for (int t = 0; t < n_tables; t++) {
+        memset(got, CANARY, sizeof got);
+        const uint64_t was = fp_mode_ieee();
+#if defined(VEC_X86) || defined(VEC_ARM)
+        fp_mode_to_zero();
+#endif
+        const bool made = tables[t].sum_of_wide &&
+                          tables[t].sum_of_wide(&s, wides, n_nodes, n, out, shift, got + 1);
+        fp_mode_back(was);
+        CHECK(!made || memcmp(got, want, sizeof want) == 0,
+              "%s: %d x %d bits of e%um%u to e%um%u%s, n %zu", tables[t].name, n_nodes, bits, f.e,
+              f.m, out.e, out.m, mf_suffix(out), n);
+    }
+}
+
+/* accumulators have 62 bits */
+static bool fits(struct mf_fmt f, int n_terms)
+{
+    return mf_acc_bits(f, (unsigned)n_terms) <= 62;
+}
+
+static void check_all_words(void)
+{
+    const struct mf_fmt ins[] = {e3m0, {2, 1, 0}, {3, 4, 0}, e4m3, e4m3fn, e5m2, half, {3, 2, 2}};
+    const int n_nodes[] = {1, 2, 3, 5, 9, MAX_NODES};
+    int turn = 0;
+    for (unsigned f = 0; f < sizeof ins / sizeof ins[0]; f++)
+        for (int n_ranks = 1; n_ranks <= 1 << 20; n_ranks *= 4)
+            for (unsigned j = 0; j < sizeof n_nodes / sizeof n_nodes[0]; j++)
+                for (int i = 0; i < 10 && fits(ins[f], n_ranks * n_nodes[j]); i++, turn++)
+                    check_any_words(ins[f], n_ranks, n_nodes[j],
+                                    philox_u32(SEED, (uint64_t)turn) % 130, i >= 5, turn);
 }
 
 static void check_ends(struct mf_fmt f, size_t n)
@@ -312,6 +393,7 @@ int main(void)
     check_words(half);
     check_other_rules();
     check_all_wide();
+    check_all_words();
     for (size_t n = 0; n <= 130; n++) {
         check_ends(e5m2, n);
         check_ends(e4m3, n);

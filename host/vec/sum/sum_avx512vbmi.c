@@ -24,5 +24,7 @@ void sum_avx512vbmi_fill(struct vec_ops *ops)
 {
     ops->add = sum_avx512vbmi_add;
     ops->sum = sum_avx512vbmi_sum;
+    ops->sum_to_wide = sum_to_wide_avx512vbmi;
+    ops->sum_of_wide = sum_of_wide_avx512vbmi;
 }
 #endif

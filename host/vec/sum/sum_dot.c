@@ -70,6 +70,17 @@ static bool fits(struct mf_fmt f, int n_parts, int shift, int bits)
     return (int64_t)n_parts * (((int64_t)(2 << f.m) - 1) << shift) < (int64_t)1 << bits;
 }
 
+/* first bit of the largest significand in the lower two windows */
+static int below(const struct sum_dot_tables *t)
+{
+    return t->n_windows == 3 ? t->start[2] - 1 : top_shift(t->fmt);
+}
+
+bool sum_dot_fits(const struct sum_dot_tables *t, int n_parts)
+{
+    return fits(t->fmt, n_parts, below(t), WORD_BITS);
+}
+
 bool sum_dot_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, int shift,
                   struct sum_dot *plan)
 {
@@ -77,15 +88,14 @@ bool sum_dot_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, int
     const struct sum_dot_tables *t = sum_dot_tables_of(f);
     if (sum->rule != VEC_EXACT || !t || mf_width(out) != 8)
         return false;
-    const int top = top_shift(f), below = t->n_windows == 3 ? t->start[2] - 1 : top;
-    const bool exact = fits(f, n_parts, below, FP32_BITS);
-    if (!fits(f, n_parts, below, WORD_BITS))
+    const bool exact = fits(f, n_parts, below(t), FP32_BITS);
+    if (!sum_dot_fits(t, n_parts))
         return false;
     plan->way = exact ? SUM_DOT_EXACT : SUM_DOT_ODD;
     if (t->n_windows == 3) {
         plan->way = exact ? SUM_DOT_HIGH : SUM_DOT_CARRY;
         /* one more bit for the carry, which is smaller than the window's own sum */
-        if (!fits(f, n_parts, top - t->start[2] + 1, FP32_BITS))
+        if (!fits(f, n_parts, top_shift(f) - t->start[2] + 1, FP32_BITS))
             return false;
     }
     plan->t = t;

@@ -47,6 +47,9 @@ struct sum_dot {
 /* Returns the tables of an 8-bit format with e <= 5 (fn: e = 4), else NULL. */
 const struct sum_dot_tables *sum_dot_tables_of(struct mf_fmt fmt);
 
+/* Returns true if sums of n_parts codes fit the windows: the lower two together in 31 bits. */
+bool sum_dot_fits(const struct sum_dot_tables *t, int n_parts);
+
 /* Fills *plan. Returns false if the sum is too wide, or ENC_ADD cannot round it to `out`, which
  * must have 8 bits. */
 bool sum_dot_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, int shift,

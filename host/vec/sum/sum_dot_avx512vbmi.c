@@ -1,59 +1,19 @@
 /* sum_dot_avx512vbmi.c : sums 8-bit codes exactly with VBMI and VNNI, 64 elements in registers. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
-#include "vec/cast/enc_add_avx512.h"
 #include "vec/fp_mode.h"
-#include "vec/sum/look_avx512vbmi.h"
-#include "vec/sum/sum_dot.h"
+#include "vec/sum/sum_dot_avx512vbmi.h"
 #include "vec/sum/sum_vbmi.h"
-
-/* bytes of prefetching; ranks side by side; registers of 16 sums */
-enum { AHEAD = 1024, RANKS = 4, LANES = 4 };
-
-/* 64 sums, in the order of the unpack instructions */
-struct windows {
-    __m512i w[LANES][SUM_DOT_WINDOWS];
-};
-
-/* A lane gets four ranks' codes of an element. x[j]: elements 4j to 4j + 3 of every 16. */
-LOOK_INLINE void side_by_side(const __m512i c[RANKS], __m512i x[LANES])
-{
-    const __m512i a = _mm512_unpacklo_epi8(c[0], c[1]), b = _mm512_unpackhi_epi8(c[0], c[1]);
-    const __m512i e = _mm512_unpacklo_epi8(c[2], c[3]), f = _mm512_unpackhi_epi8(c[2], c[3]);
-    x[0] = _mm512_unpacklo_epi16(a, e);
-    x[1] = _mm512_unpackhi_epi16(a, e);
-    x[2] = _mm512_unpacklo_epi16(b, f);
-    x[3] = _mm512_unpackhi_epi16(b, f);
-}
-
-LOOK_INLINE void add_ranks(const struct sum_dot_tables *t, bool three, __m512i codes, __m512i *w)
-{
-    const __m512i sig = look(&t->sig, codes);
-    const __m512i field = _mm512_srlv_epi16(codes, _mm512_set1_epi16(t->fmt.m));
-    w[0] = _mm512_dpbusd_epi32(w[0], sig, look_64(t->power[0], field));
-    w[1] = _mm512_dpbusd_epi32(w[1], sig, look_64(t->power[1], field));
-    if (three)
-        w[2] = _mm512_dpbusd_epi32(w[2], sig, look_64(t->power[2], field));
-}
-
-/* the odd one of a sum rounded down and up */
-LOOK_INLINE __m512i odd_of(__m512 down, __m512 up)
-{
-    const __m512i d = _mm512_castps_si512(down), u = _mm512_castps_si512(up);
-    return _mm512_mask_mov_epi32(u, _mm512_test_epi32_mask(d, _mm512_set1_epi32(1)), d);
-}
-
-#define DOWN (_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
-#define UP   (_MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)
 
 /* 16 sums as fp32 bits, in units of the smallest value */
 LOOK_INLINE __m512i to_float(const struct sum_dot_tables *t, enum sum_dot_way way, const __m512i *w)
 {
-    __m512i low = _mm512_add_epi32(w[0], _mm512_sllv_epi32(w[1], _mm512_set1_epi32(t->start[1])));
+    __m512i low = dot_low(t, w);
     if (way == SUM_DOT_EXACT)
         return _mm512_castps_si512(_mm512_cvtepi32_ps(low));
     if (way == SUM_DOT_ODD)
-        return odd_of(_mm512_cvt_roundepi32_ps(low, DOWN), _mm512_cvt_roundepi32_ps(low, UP));
+        return odd_of(_mm512_cvt_roundepi32_ps(low, DOT_DOWN),
+                      _mm512_cvt_roundepi32_ps(low, DOT_UP));
     __m512i high = w[2];
     if (way == SUM_DOT_CARRY) {
         const __m512i unit = _mm512_set1_epi32((1 << t->start[2]) - 1);
@@ -62,23 +22,8 @@ LOOK_INLINE __m512i to_float(const struct sum_dot_tables *t, enum sum_dot_way wa
     }
     const __m512 a = _mm512_cvtepi32_ps(high), b = _mm512_cvtepi32_ps(low),
                  by = _mm512_set1_ps((float)(1 << t->start[2]));
-    return odd_of(_mm512_fmadd_round_ps(a, by, b, DOWN), _mm512_fmadd_round_ps(a, by, b, UP));
-}
-
-LOOK_INLINE __m512i to_codes(const struct sum_dot *p, enum sum_dot_way way, const struct windows *s)
-{
-    __m512i mag[LANES], sign[LANES];
-#pragma GCC unroll 4
-    for (int j = 0; j < LANES; j++) {
-        sign[j] = to_float(p->t, way, s->w[j]);
-        const __m512i a = _mm512_and_si512(sign[j], _mm512_set1_epi32(0x7fffffff));
-        mag[j] = _mm512_and_si512(enc_add_avx512(&p->code, a), _mm512_set1_epi32(127));
-    }
-    const __m512i m =
-        _mm512_packus_epi16(_mm512_packs_epi32(mag[0], mag[1]), _mm512_packs_epi32(mag[2], mag[3]));
-    const __m512i minus = _mm512_packs_epi16(_mm512_packs_epi32(sign[0], sign[1]),
-                                             _mm512_packs_epi32(sign[2], sign[3]));
-    return _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(m, m), look_pick(look_bytes(127), m, minus));
+    return odd_of(_mm512_fmadd_round_ps(a, by, b, DOT_DOWN),
+                  _mm512_fmadd_round_ps(a, by, b, DOT_UP));
 }
 
 static __attribute__((noinline)) __m512i with_specials(const struct sum_dot *p,
@@ -107,30 +52,13 @@ LOOK_INLINE void sum_64(const struct sum_dot *p, enum sum_dot_way way, const uin
 {
     const bool three = way == SUM_DOT_HIGH || way == SUM_DOT_CARRY;
     struct windows s;
-    __m512i twice = _mm512_setzero_si512(); /* largest 2 * |code| */
+    __m512i sums[DOT_LANES];
+    const __m512i twice = dot_windows(p->t, three, false, parts, n_parts, i, n, &s);
 #pragma GCC unroll 4
-    for (int j = 0; j < LANES; j++)
-#pragma GCC unroll 3
-        for (int v = 0; v < SUM_DOT_WINDOWS; v++)
-            s.w[j][v] = _mm512_setzero_si512();
-    for (int r = 0; r < n_parts; r += RANKS) {
-        __m512i c[RANKS], x[LANES];
-#pragma GCC unroll 4
-        for (int q = 0; q < RANKS; q++) {
-            c[q] = _mm512_setzero_si512();
-            if (r + q < n_parts) {
-                look_ahead(parts[r + q] + i, AHEAD);
-                c[q] = _mm512_maskz_loadu_epi8(look_first(n), parts[r + q] + i);
-            }
-            twice = _mm512_max_epu8(twice, _mm512_add_epi8(c[q], c[q]));
-        }
-        side_by_side(c, x);
-#pragma GCC unroll 4
-        for (int j = 0; j < LANES; j++)
-            add_ranks(p->t, three, x[j], s.w[j]);
-    }
-    __m512i code = to_codes(p, way, &s);
-    if (__builtin_expect(_mm512_cmpge_epu8_mask(twice, look_bytes(2 * p->t->special)) != 0, 0))
+    for (int j = 0; j < DOT_LANES; j++)
+        sums[j] = to_float(p->t, way, s.w[j]);
+    __m512i code = dot_codes(&p->code, false, sums);
+    if (dot_has_special(p->t, twice))
         code = with_specials(p, parts, n_parts, i, n, code);
     _mm512_mask_storeu_epi8(codes + i, look_first(n), code);
 }

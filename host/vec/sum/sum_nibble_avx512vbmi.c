@@ -2,18 +2,8 @@
  * registers. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
-#include "vec/sum/look_avx512vbmi.h"
-#include "vec/sum/sum_nibble.h"
+#include "vec/sum/sum_nibble_avx512vbmi.h"
 #include "vec/sum/sum_vbmi.h"
-
-/* bytes of prefetching; low and high nibbles */
-enum { AHEAD = 512, HALVES = 2 };
-
-/* half 0: low nibbles, half 1: high ones; bits above a code are undefined */
-LOOK_INLINE __m512i half_of(__m512i bytes, int half)
-{
-    return half ? _mm512_srli_epi16(bytes, 4) : bytes;
-}
 
 LOOK_INLINE __m512i join_halves(const __m512i code[HALVES])
 {
@@ -37,13 +27,6 @@ static __attribute__((noinline)) __m512i with_specials(const struct sum_nibble *
     return look_pick(join_halves(mask), join_halves(seen), code);
 }
 
-/* sum: up to `together` ranks, in bytes; even, odd: 16 bits per element */
-LOOK_INLINE void widen(__m512i sum, __m512i *even, __m512i *odd)
-{
-    *even = _mm512_add_epi16(*even, _mm512_srai_epi16(_mm512_slli_epi16(sum, 8), 8));
-    *odd = _mm512_add_epi16(*odd, _mm512_srai_epi16(sum, 8));
-}
-
 LOOK_INLINE __m512i cut(__m512i sum)
 {
     return _mm512_max_epi16(_mm512_min_epi16(sum, _mm512_set1_epi16(NIBBLE_MAX)),
@@ -57,7 +40,7 @@ LOOK_INLINE void store_64(const struct sum_nibble *t, const __m512i sums[HALVES]
 {
     const __m512i code[HALVES] = {look(&t->code, sums[0]), look(&t->code, sums[1])};
     __m512i all = join_halves(code);
-    if (__builtin_expect(_mm512_cmpeq_epi8_mask(least, look_bytes(NIBBLE_NONE)) != 0, 0))
+    if (nibble_has_special(least))
         all = with_specials(t, parts, n_parts, i, n, all);
     _mm512_mask_storeu_epi8(codes + i, look_first(n), all);
 }
@@ -83,26 +66,12 @@ LOOK_INLINE void add_64(const struct sum_nibble *t, const uint8_t *const parts[2
 LOOK_INLINE void sum_64(const struct sum_nibble *t, int together, const uint8_t *const *parts,
                         int n_parts, size_t i, size_t n, uint8_t *codes)
 {
-    const __m512i zero = _mm512_setzero_si512();
-    __m512i even[HALVES] = {zero, zero}, odd[HALVES] = {zero, zero}, least = zero;
-    for (int r = 0; r < n_parts; r += together) {
-        __m512i low = zero, high = zero;
-        for (int q = r; q < r + together && q < n_parts; q++) {
-            look_ahead(parts[q] + i, AHEAD);
-            const __m512i bytes = _mm512_maskz_loadu_epi8(look_first(n), parts[q] + i);
-            const __m512i a = look_64(t->value, bytes), b = look_64(t->value, half_of(bytes, 1));
-            low = _mm512_add_epi8(low, a);
-            high = _mm512_add_epi8(high, b);
-            least = _mm512_min_epi8(least, _mm512_min_epi8(a, b));
-        }
-        widen(low, &even[0], &odd[0]);
-        widen(high, &even[1], &odd[1]);
-    }
+    const struct nibble_sums s = nibble_sums(t, together, NULL, parts, n_parts, i, n);
     __m512i sums[HALVES];
     for (int h = 0; h < HALVES; h++)
         sums[h] =
-            look_pick(_mm512_set1_epi16(255), cut(even[h]), _mm512_slli_epi16(cut(odd[h]), 8));
-    store_64(t, sums, least, parts, n_parts, i, n, codes);
+            look_pick(_mm512_set1_epi16(255), cut(s.even[h]), _mm512_slli_epi16(cut(s.odd[h]), 8));
+    store_64(t, sums, s.least, parts, n_parts, i, n, codes);
 }
 
 LOOK_INLINE void sum_loop(const struct sum_nibble *t, int together, const uint8_t *const *parts,

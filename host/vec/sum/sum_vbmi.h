@@ -19,6 +19,12 @@ bool sum_dot_avx512vbmi(const struct vec_sum *sum, const uint8_t *const *parts, 
 bool sum_nibble_avx512vbmi(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
                            size_t n, struct mf_fmt out, int shift, uint8_t *codes);
 
+/* vec_ops' sum_to_wide and sum_of_wide; pass to AVX2's what they do not speed up */
+bool sum_to_wide_avx512vbmi(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
+                            size_t n, uint8_t *wide);
+bool sum_of_wide_avx512vbmi(const struct vec_sum *sum, const uint8_t *const *wides, int n_parts,
+                            size_t n, struct mf_fmt out, int shift, uint8_t *codes);
+
 /* VBMI's slots, which AVX512-FP16 uses for sums that it does not speed up */
 void sum_avx512vbmi_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n);
 void sum_avx512vbmi_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,

@@ -1,0 +1,203 @@
+/* sum_of_wide_avx512vbmi.c : sums wide words to codes with VBMI.
+ *
+ * A permutation of bytes brings each word into a lane of its own. There it is shifted to the highest
+ * bits, and arithmetically back:
+ *
+ *     tiny     16 bits  words of up to 14 bits, and sums of 16; vpmultishiftqb shifts them, as they
+ *                       may begin in another lane of their 64 bits
+ *     short    32       up to 25 bits
+ *     long     64       up to 57
+ *
+ * The sum becomes an fp32, rounded to odd (sum_exact.h), and that a code. */
+#include "vec/vec_isa.h"
+#ifdef VEC_X86
+#include "vec/fp_mode.h"
+#include "vec/sum/sum_dot_avx512vbmi.h"
+#include "vec/sum/sum_vbmi.h"
+#include "vec/sum/sum_wide_vbmi.h"
+#include "vec/sum/sum_x86.h"
+
+enum { TINY = 16, TINY_MAX = 14 };
+
+/* lane: bits of a lane, a constant */
+struct of_wide {
+    const struct vec_sum *sum;
+    struct mf_fmt out;
+    int shift, lane;
+    size_t bits;
+    bool nibbles; /* width of `out` */
+    struct enc_plan code;
+    uint8_t from[64];    /* index of each lane's bytes */
+    __m512i left, right; /* shifts to and from the highest bits */
+    /* Subtract +inf from a word in the highest bits: inf and nan become the first three. */
+    __m512i inf, three;
+};
+
+static void set_places(struct of_wide *w)
+{
+    const int lane = w->lane, bits = (int)w->bits, bytes = lane / 8;
+    uint8_t left[64] = {0};
+    for (int i = 0; i < 512 / lane; i++) {
+        /* tiny: four words are brought together, to 64 bits */
+        const int at = i * bits, brought = lane == TINY ? i / 4 * 4 * bits : at;
+        for (int o = 0; o < bytes; o++)
+            w->from[i * bytes + o] =
+                (uint8_t)(brought / 8 + (lane == TINY ? i % 4 * bytes : 0) + o);
+        const int first = at - brought / 8 * 8;
+        left[i * bytes] = (uint8_t)(lane == TINY ? (first + bits - 16) & 63 : lane - bits - first);
+        if (lane == TINY) /* first bits of both bytes */
+            left[i * bytes + 1] = (uint8_t)((first + bits - 8) & 63);
+    }
+    w->left = _mm512_loadu_si512(left);
+    w->right = wide_lanes(lane, (uint64_t)(lane - bits));
+    w->inf = wide_lanes(lane, (1ull << (lane - 1)) + (1ull << (lane - bits)));
+    w->three = wide_lanes(lane, 3ull << (lane - bits));
+}
+
+static __attribute__((noinline)) void any_of_wide(const struct of_wide *w,
+                                                  const uint8_t *const *wides, int n_parts,
+                                                  size_t at, size_t n, uint8_t *codes)
+{
+    uint64_t acc[WIDE_VBMI_BLOCK];
+    for (int r = 0; r < n_parts; r++)
+        vec_plain.accumulate_wide(w->sum, acc, wides[r] + at, n, r == 0);
+    vec_plain.finish(w->sum, acc, n, w->out, w->shift, codes);
+}
+
+/* Adds a register of words to *sums. *least: the smallest of the differences word - inf. */
+LOOK_INLINE void add_words(const struct of_wide *w, int lane, const uint8_t *from, __mmask64 in,
+                           __m512i *sums, __m512i *least)
+{
+    look_ahead(from, DOT_AHEAD);
+    const __m512i bytes =
+        _mm512_permutexvar_epi8(_mm512_loadu_si512(w->from), _mm512_maskz_loadu_epi8(in, from));
+    /* Below the word's last bit are bits of the word before. */
+    if (lane == TINY) {
+        const __m512i high = _mm512_multishift_epi64_epi8(w->left, bytes);
+        *least = _mm512_min_epu16(*least, _mm512_add_epi16(high, w->inf));
+        *sums = _mm512_add_epi16(*sums, _mm512_srav_epi16(high, w->right));
+    } else if (lane == WIDE_SHORT) {
+        const __m512i high = _mm512_sllv_epi32(bytes, w->left);
+        *least = _mm512_min_epu32(*least, _mm512_add_epi32(high, w->inf));
+        *sums = _mm512_add_epi32(*sums, _mm512_srav_epi32(high, w->right));
+    } else {
+        const __m512i high = _mm512_sllv_epi64(bytes, w->left);
+        *least = _mm512_min_epu64(*least, _mm512_add_epi64(high, w->inf));
+        *sums = _mm512_add_epi64(*sums, _mm512_srav_epi64(high, w->right));
+    }
+}
+
+LOOK_INLINE bool has_special(const struct of_wide *w, int lane, __m512i least)
+{
+    const __mmask32 special = lane == TINY         ? _mm512_cmplt_epu16_mask(least, w->three)
+                              : lane == WIDE_SHORT ? _mm512_cmplt_epu32_mask(least, w->three)
+                                                   : _mm512_cmplt_epu64_mask(least, w->three);
+    return __builtin_expect(special != 0, 0);
+}
+
+/* sums 16j to 16j + 15 as fp32 bits */
+LOOK_INLINE __m512i to_float(int lane, const __m512i *sums, int j)
+{
+    if (lane == TINY) {
+        const __m512i s = sums[j / 2];
+        const __m256i half = j % 2 ? _mm512_extracti64x4_epi64(s, 1) : _mm512_castsi512_si256(s);
+        return _mm512_castps_si512(_mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(half)));
+    }
+    if (lane == WIDE_SHORT)
+        return odd_of(_mm512_cvt_roundepi32_ps(sums[j], DOT_DOWN),
+                      _mm512_cvt_roundepi32_ps(sums[j], DOT_UP));
+    const __m512i a = sums[2 * j], b = sums[2 * j + 1];
+    const __m512 down = _mm512_castps256_ps512(_mm512_cvt_roundepi64_ps(a, DOT_DOWN)),
+                 up = _mm512_castps256_ps512(_mm512_cvt_roundepi64_ps(a, DOT_UP));
+    return odd_of(_mm512_insertf32x8(down, _mm512_cvt_roundepi64_ps(b, DOT_DOWN), 1),
+                  _mm512_insertf32x8(up, _mm512_cvt_roundepi64_ps(b, DOT_UP), 1));
+}
+
+LOOK_INLINE void sum_64(const struct of_wide *w, int lane, const uint8_t *const *wides, int n_parts,
+                        size_t i, size_t n, uint8_t *codes)
+{
+    enum { REGISTERS = 64 * WIDE_LONG / 512 };
+    const size_t words = 512 / (size_t)lane, first = i / 8 * w->bits;
+    __m512i sums[REGISTERS], odd[DOT_LANES], least = _mm512_set1_epi8(-1);
+#pragma GCC unroll 8
+    for (int j = 0; j < REGISTERS; j++)
+        sums[j] = _mm512_setzero_si512();
+    for (int r = 0; r < n_parts; r++) {
+#pragma GCC unroll 8
+        for (size_t j = 0; j < REGISTERS; j++)
+            if (j * words < 64)
+                add_words(w, lane, wides[r] + first + j * words / 8 * w->bits,
+                          wide_bytes_of(w->bits, j * words, words, n), &sums[j], &least);
+    }
+    uint8_t *to = codes + i * mf_width(w->out) / 8;
+    if (has_special(w, lane, least)) {
+        any_of_wide(w, wides, n_parts, first, n, to);
+        return;
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < DOT_LANES; j++)
+        odd[j] = to_float(lane, sums, j);
+    const __m512i code = dot_order(dot_codes(&w->code, w->nibbles, odd));
+    if (w->nibbles) {
+        const __m512i low = _mm512_and_si512(code, look_bytes(15)), by = _mm512_set1_epi16(0x1001);
+        _mm256_mask_storeu_epi8(to, (__mmask32)look_first((n + 1) / 2),
+                                _mm512_cvtepi16_epi8(_mm512_maddubs_epi16(low, by)));
+    } else {
+        _mm512_mask_storeu_epi8(to, look_first(n), code);
+    }
+}
+
+LOOK_INLINE void sum_loop(const struct of_wide *w, int lane, const uint8_t *const *wides,
+                          int n_parts, size_t n, uint8_t *codes)
+{
+    size_t i = 0;
+    for (; i + 64 <= n; i += 64)
+        sum_64(w, lane, wides, n_parts, i, 64, codes);
+    if (i < n)
+        sum_64(w, lane, wides, n_parts, i, n - i, codes);
+}
+
+static __attribute__((noinline)) void of_wide_in_ieee(const struct of_wide *w,
+                                                      const uint8_t *const *wides, int n_parts,
+                                                      size_t n, uint8_t *codes)
+{
+    if (w->lane == TINY)
+        sum_loop(w, TINY, wides, n_parts, n, codes);
+    else if (w->lane == WIDE_SHORT)
+        sum_loop(w, WIDE_SHORT, wides, n_parts, n, codes);
+    else
+        sum_loop(w, WIDE_LONG, wides, n_parts, n, codes);
+}
+
+/* Sums are smaller than n_parts * 2^(bits - 1), which must be at most 2^(lane - 1). */
+static int lane_of(int bits, int n_parts)
+{
+    if (bits <= TINY_MAX && n_parts <= 1 << (TINY - bits))
+        return TINY;
+    return bits <= WIDE_SHORT_MAX && n_parts <= 1 << (WIDE_SHORT - WIDE_SHORT_MAX) ? WIDE_SHORT
+                                                                                   : WIDE_LONG;
+}
+
+bool sum_of_wide_avx512vbmi(const struct vec_sum *sum, const uint8_t *const *wides, int n_parts,
+                            size_t n, struct mf_fmt out, int shift, uint8_t *codes)
+{
+    const int bits = mf_wide_bits(sum->in, (unsigned)sum->n_ranks);
+    const unsigned width = mf_width(out);
+    struct of_wide w = {.sum = sum,
+                        .out = out,
+                        .shift = shift,
+                        .lane = lane_of(bits, n_parts),
+                        .bits = (size_t)bits,
+                        .nibbles = width == 4,
+                        .code = enc_plan_make(out, MF_NEAREST, sum->overflow,
+                                              1 - mf_bias(sum->in) - (int)sum->in.m - shift)};
+    if (sum->rule != VEC_EXACT || (width != 4 && width != 8) || w.code.way != ENC_ADD ||
+        bits > WIDE_LONG_MAX)
+        return sum_of_wide_avx2(sum, wides, n_parts, n, out, shift, codes);
+    set_places(&w);
+    const uint64_t mode = fp_mode_ieee();
+    of_wide_in_ieee(&w, wides, n_parts, n, codes);
+    fp_mode_back(mode);
+    return true;
+}
+#endif
