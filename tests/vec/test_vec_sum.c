@@ -36,6 +36,8 @@ static void check_all_exact(void)
         check_exact(e4m3, p, turn);
         check_exact(e4m3fn, p, turn);
         check_exact(e3m0, p, turn);
+        const uint8_t e = (uint8_t)(1 + p % 5);
+        check_exact((struct mf_fmt){e, (uint8_t)(7 - e), MF_NUMBERS}, p, turn);
         if (p % 4 == 0)
             check_exact(half, p, turn);
     }
@@ -219,8 +221,8 @@ static void check_all_wide(void)
             check_wide(ins[f], p, (size_t)p * 2);
     for (size_t n = 0; n <= 130; n++)
         check_wide(e5m2, 5, n);
-    const struct mf_fmt fast[] = {e4m3,      e4m3fn,    e3m0,      {3, 4, 0},
-                                  {2, 5, 0}, {1, 2, 0}, {2, 1, 0}, e5m2};
+    const struct mf_fmt fast[] = {e4m3,      e4m3fn,    e3m0,      {3, 4, 0}, {2, 5, 0},
+                                  {1, 2, 0}, {2, 1, 0}, {2, 5, 2}, e5m2};
     static const int shapes[][2] = {{1, 1}, {1, 4}, {2, 3}, {4, 4}, {8, 2}, {3, 1}, {66, 1}};
     int turn = 0;
     for (unsigned f = 0; f < sizeof fast / sizeof fast[0]; f++)

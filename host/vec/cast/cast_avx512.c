@@ -65,14 +65,13 @@ CAST_INLINE __m512i code_any(const struct enc_plan *p, __m512i a, __m512i u, con
     return with_sign(p, code, u);
 }
 
-CAST_INLINE __m512i step(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
-                         const float *x, const uint32_t *random, uint8_t *codes, bool stream)
+CAST_INLINE __m512i cast_loaded(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
+                                const __m512i u[4], const uint32_t *random, uint8_t *codes,
+                                bool stream)
 {
-    __m512i u[4], a[4], c[4];
-    for (int i = 0; i < 4; i++) {
-        u[i] = _mm512_loadu_si512(x + 16 * i);
+    __m512i a[4], c[4];
+    for (int i = 0; i < 4; i++)
         a[i] = _mm512_and_si512(u[i], all(0x7fffffff));
-    }
     const __m512i max = larger(larger(a[0], a[1]), larger(a[2], a[3]));
     if (way == ENC_ANY || __builtin_expect(_mm512_cmpgt_epu32_mask(max, all(0x7f800000)) != 0, 0))
         for (int i = 0; i < 4; i++)
@@ -84,7 +83,31 @@ CAST_INLINE __m512i step(const struct enc_plan *p, enum enc_way way, enum cast_s
     return max;
 }
 
+CAST_INLINE __m512i step(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
+                         const float *x, const uint32_t *random, uint8_t *codes, bool stream)
+{
+    __m512i u[4];
+    for (int i = 0; i < 4; i++)
+        u[i] = _mm512_loadu_si512(x + 16 * i);
+    return cast_loaded(p, way, shape, u, random, codes, stream);
+}
+
 #include "vec/cast/cast_body.h"
+
+/* Casts x[i] * by[i / 8]. n: a multiple of STEP. */
+CAST_INLINE void scaled_loop(const struct enc_plan *p, enum cast_shape shape, const float *x,
+                             size_t n, const float *by, uint8_t *codes)
+{
+    for (size_t i = 0; i < n; i += STEP, by += STEP / 8, codes += cast_shape_bytes(shape, STEP)) {
+        __m512i u[4];
+        for (size_t k = 0; k < 4; k++) {
+            cast_ahead(x + i + 16 * k);
+            u[k] = _mm512_castps_si512(
+                _mm512_mul_ps(_mm512_loadu_ps(x + i + 16 * k), cast_two_factors(by + 2 * k)));
+        }
+        (void)cast_loaded(p, ENC_ADD, shape, u, NULL, codes, false);
+    }
+}
 
 CAST_INLINE uint32_t absmax_of(const float *x, size_t n, bool ahead)
 {
@@ -120,6 +143,7 @@ static const struct cast_loops loops = {
     .unpack = pack_bmi2_read,
 };
 
+#define UNCAST_SCALED uncast_scaled_avx512
 #include "vec/cast/cast_slots.h"
 
 /* ---- without software prefetch, for CPUs that it slows down ---- */
@@ -168,6 +192,8 @@ void cast_avx512_fill(struct vec_ops *ops)
 {
     cast_avx512_ask(ops, VEC_ASKS_CASTS | VEC_ASKS_SCANS);
     ops->decode = slot_decode;
+    ops->encode_scaled = slot_encode_scaled;
+    ops->decode_scaled = slot_decode_scaled;
 }
 
 void cast_avx512vbmi_fill(struct vec_ops *ops)

@@ -19,6 +19,12 @@ CAST_INLINE __m512i left(__m512i x, unsigned n)
     return _mm512_sllv_epi32(x, all(n));
 }
 
+/* the factors of 16 elements, one for each eight */
+CAST_INLINE __m512 cast_two_factors(const float *by)
+{
+    return _mm512_mask_broadcastss_ps(_mm512_set1_ps(by[0]), 0xff00, _mm_load_ss(by + 1));
+}
+
 CAST_INLINE __m512i with_sign(const struct enc_plan *p, __m512i code, __m512i u)
 {
     return _mm512_ternarylogic_epi32(all(p->nan), code, right(u, p->sign_right),

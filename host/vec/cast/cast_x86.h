@@ -27,5 +27,9 @@ void philox_avx512(uint64_t key, uint64_t block, uint32_t half, size_t n_blocks,
 void uncast_avx512(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n,
                    float *x, bool stream);
 
+/* as uncast_scaled_avx2(); n: a multiple of 64 */
+void uncast_scaled_avx512(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
+                          size_t n, const float *by, float *x);
+
 #endif
 #endif

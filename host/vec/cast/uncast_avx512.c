@@ -1,5 +1,5 @@
 /* uncast_avx512.c : decodes codes to fp32 with AVX-512, 16 per register (cast_plan.h). */
-#include "vec/cast/cast_x86.h"
+#include "vec/cast/cast_avx512.h"
 #ifdef VEC_X86
 
 enum { STEP = 64 };
@@ -60,5 +60,23 @@ void uncast_avx512(const struct dec_plan *p, enum cast_shape shape, const void *
                    float *x, bool stream)
 {
     decode_loop(p, shape, codes, n, x, stream);
+}
+
+CAST_INLINE void scaled_loop(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
+                             size_t n, const float *by, float *x)
+{
+    for (size_t i = 0; i < n; i += 16) {
+        const __m512 v = value_of(p, get_codes(shape, codes + cast_shape_bytes(shape, i)));
+        _mm512_storeu_ps(x + i, _mm512_mul_ps(v, cast_two_factors(by + i / 8)));
+    }
+}
+
+void uncast_scaled_avx512(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
+                          size_t n, const float *by, float *x)
+{
+    if (shape == CAST_8)
+        scaled_loop(p, CAST_8, codes, n, by, x);
+    else
+        scaled_loop(p, CAST_4, codes, n, by, x);
 }
 #endif

@@ -10,8 +10,9 @@ enum {
 };
 
 static struct sum_dot_tables tables[] = {
-    {.fmt = {5, 2, 0}}, {.fmt = {4, 3, 0}}, {.fmt = {4, 3, 1}},
-    {.fmt = {3, 4, 0}}, {.fmt = {2, 5, 0}}, {.fmt = {1, 6, 0}},
+    {.fmt = {5, 2, 0}}, {.fmt = {4, 3, 0}}, {.fmt = {4, 3, 1}}, {.fmt = {4, 3, 2}},
+    {.fmt = {3, 4, 0}}, {.fmt = {3, 4, 2}}, {.fmt = {2, 5, 0}}, {.fmt = {2, 5, 2}},
+    {.fmt = {1, 6, 0}}, {.fmt = {1, 6, 2}},
 };
 enum { N_TABLES = sizeof tables / sizeof tables[0] };
 
@@ -32,7 +33,7 @@ static void make(struct sum_dot_tables *t)
     t->n_windows = f.e == 5 ? 3 : 2;
     t->start[1] = step;
     t->start[2] = LAST_OF_THREE;
-    t->special = (int)mf_inf(f);
+    t->special = (int)mf_special(f);
     t->nan = t->special + (f.flavour == MF_IEEE);
     for (int mag = 0; mag < t->special; mag++) {
         const int field = mag >> f.m, shift = field > 1 ? field - 1 : 0;

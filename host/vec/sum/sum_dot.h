@@ -31,8 +31,9 @@ enum sum_dot_way { SUM_DOT_EXACT, SUM_DOT_ODD, SUM_DOT_HIGH, SUM_DOT_CARRY };
 struct sum_dot_tables {
     struct mf_fmt fmt;
     int n_windows, start[SUM_DOT_WINDOWS];
-    int special, nan; /* first magnitudes of inf and of nan; their table entries are 0 */
-    struct look sig;  /* indexed by magnitudes */
+    int special,
+        nan; /* first magnitudes of inf and of nan, 128 for none; their table entries are 0 */
+    struct look sig; /* indexed by magnitudes */
     /* Indexed by the sign and the exponent field, code >> m. Lookups use six bits, of which the
      * upper ones may belong to the next code, so the entries are repeated. */
     uint8_t power[SUM_DOT_WINDOWS][64];
@@ -44,7 +45,7 @@ struct sum_dot {
     struct enc_plan code; /* encodes a sum in units of the smallest value; nearest, ENC_ADD */
 };
 
-/* Returns the tables of an 8-bit format with e <= 5 (fn: e = 4), else NULL. */
+/* Returns the tables of an 8-bit format with e <= 5 (fn: e = 4; f: e <= 4), else NULL. */
 const struct sum_dot_tables *sum_dot_tables_of(struct mf_fmt fmt);
 
 /* Returns true if sums of n_parts codes fit the windows: the lower two together in 31 bits. */

@@ -1,6 +1,7 @@
 /* sum_dot_avx512vbmi.c : sums 8-bit codes exactly with VBMI and VNNI, 64 elements in registers. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
+#include "base/bits.h"
 #include "vec/fp_mode.h"
 #include "vec/sum/sum_dot_avx512vbmi.h"
 #include "vec/sum/sum_vbmi.h"
@@ -92,10 +93,65 @@ static __attribute__((noinline)) void sum_codes(const struct sum_dot *p,
         sum_loop(p, SUM_DOT_HIGH, parts, n_parts, n, codes);
 }
 
+/* ---- fp32 results, for blocks with an exponent ---- */
+
+static __attribute__((noinline)) void any_floats(const struct vec_sum *sum,
+                                                 const uint8_t *const *parts, int n_parts, size_t i,
+                                                 size_t n, uint8_t *x)
+{
+    uint64_t acc[64];
+    for (int r = 0; r < n_parts; r++)
+        vec_plain.accumulate(sum, acc, parts[r] + i, n, r == 0);
+    vec_plain.finish(sum, acc, n, mf_fp32(), 0, x);
+}
+
+LOOK_INLINE void floats_of_64(const struct vec_sum *sum, const struct sum_dot_tables *t, float unit,
+                              const uint8_t *const *parts, int n_parts, size_t i, size_t n,
+                              uint8_t *x)
+{
+    struct windows s;
+    if (dot_has_special(t, dot_windows(t, false, true, parts, n_parts, i, n, &s))) {
+        any_floats(sum, parts, n_parts, i, n, x);
+        return;
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < DOT_LANES; j++)
+        _mm512_mask_storeu_ps(
+            x + 64 * j, (__mmask16)(look_first(n) >> (16 * j)),
+            _mm512_mul_ps(_mm512_cvtepi32_ps(dot_low(t, s.w[j])), _mm512_set1_ps(unit)));
+}
+
+static __attribute__((noinline)) void floats_in_ieee(const struct vec_sum *sum,
+                                                     const struct sum_dot_tables *t,
+                                                     const uint8_t *const *parts, int n_parts,
+                                                     size_t n, uint8_t *x)
+{
+    const float unit = float_of(mf_dec(sum->in, 1, 0));
+    size_t i = 0;
+    for (; i + 64 <= n; i += 64)
+        floats_of_64(sum, t, unit, parts, n_parts, i, 64, x + 4 * i);
+    if (i < n)
+        floats_of_64(sum, t, unit, parts, n_parts, i, n - i, x + 4 * i);
+}
+
+static bool sum_to_floats(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
+                          size_t n, uint8_t *x)
+{
+    const struct sum_dot_tables *t = sum_dot_tables_of(sum->in);
+    if (sum->rule != VEC_EXACT || !t || t->n_windows > 2 || !sum_dot_fits(t, n_parts))
+        return false;
+    const uint64_t mode = fp_mode_ieee();
+    floats_in_ieee(sum, t, parts, n_parts, n, x);
+    fp_mode_back(mode);
+    return true;
+}
+
 bool sum_dot_avx512vbmi(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
                         size_t n, struct mf_fmt out, int shift, uint8_t *codes)
 {
     struct sum_dot plan;
+    if (mf_same(out, mf_fp32()) && shift == 0)
+        return sum_to_floats(sum, parts, n_parts, n, codes);
     if (!sum_dot_plan(sum, n_parts, out, shift, &plan))
         return false;
     const uint64_t mode = fp_mode_ieee();

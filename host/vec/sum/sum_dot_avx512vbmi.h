@@ -79,7 +79,8 @@ LOOK_INLINE __m512i dot_windows(const struct sum_dot_tables *t, bool three, bool
 /* twice: of dot_windows() */
 LOOK_INLINE bool dot_has_special(const struct sum_dot_tables *t, __m512i twice)
 {
-    return __builtin_expect(_mm512_cmpge_epu8_mask(twice, look_bytes(2 * t->special)) != 0, 0);
+    return t->special < 128 &&
+           __builtin_expect(_mm512_cmpge_epu8_mask(twice, look_bytes(2 * t->special)) != 0, 0);
 }
 
 /* 16 sums of the lower two windows */

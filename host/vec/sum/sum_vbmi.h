@@ -11,7 +11,7 @@ bool add_avx512vbmi(const struct vec_sum *sum, uint8_t *acc, const uint8_t *code
 /* vec.h's add, for nearest and the formats e3m0, e2m1 and e1m2 */
 bool add_nibble_avx512vbmi(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n);
 
-/* vec.h's sum, for exact sums of 8-bit codes with e <= 5 to 8-bit codes */
+/* vec.h's sum, for exact sums of 8-bit codes with e <= 5 to 8-bit codes, or with e <= 4 to fp32 */
 bool sum_dot_avx512vbmi(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
                         size_t n, struct mf_fmt out, int shift, uint8_t *codes);
 
