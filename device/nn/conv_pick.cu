@@ -16,24 +16,15 @@ static const float margin = 0.95f;
 /* multiple of the best time above which a plan is not run again */
 static const float hopeless = 3;
 
-static const char *math_name(const struct dev_nn *d)
-{
-    return d->math == NN_FP32   ? "fp32"
-           : d->math == NN_TF32 ? "tf32"
-           : d->math == NN_FP16 ? "fp16"
-           : d->math == NN_BF16 ? "bf16"
-                                : "fp16-pure";
-}
-
 int conv_failed(const struct dev_nn *d, const struct conv_key *key, cudnnStatus_t status)
 {
     static const char *passes[] = {"", ", data gradient", ", data gradient added",
                                    ", weight gradient"};
     const struct nn_window *g = &key->g;
-    return cu_say(-EIO,
-                  "gpu: conv %dx%d %d->%d %dx%d stride %d dilation %d batch %d %s%s: cuDNN says %s",
-                  g->k, g->k, g->in.c, g->out.c, g->in.h, g->in.w, g->stride, window_dilation(*g),
-                  key->batch, math_name(d), passes[key->pass], cudnnGetErrorString(status));
+    return cu_say(
+        -EIO, "gpu: conv %dx%d %d->%d %dx%d stride %d dilation %d batch %d %s%s: cuDNN says %s",
+        g->k, g->k, g->in.c, g->out.c, g->in.h, g->in.w, g->stride, window_dilation(*g), key->batch,
+        nn_math_word(d->math), passes[key->pass], cudnnGetErrorString(status));
 }
 
 struct blank {

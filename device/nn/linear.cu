@@ -22,9 +22,8 @@ struct nn_blas {
 static int failed(const struct dev_nn *d, const char *what, int m, int k, int n,
                   cublasStatus_t status)
 {
-    static const char *maths[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};
     return cu_say(-EIO, "gpu: a product of %d x %d x %d, %s%s: cuBLAS says %s", m, k, n,
-                  maths[d->math], what, cublasGetStatusString(status));
+                  nn_math_word(d->math), what, cublasGetStatusString(status));
 }
 
 int linear_open(struct dev_nn *d)

@@ -12,6 +12,7 @@ enum { MOMENTS_BLOCKS = 128, MOMENTS_RUN = 4096, SCALE_PER_SM = 8 };
 
 static_assert(MOMENTS_BLOCKS * sizeof(scale_moments) <= MOMENTS_SCRATCH, "moments' scratch");
 
+/* The results are thread 0's. */
 static __device__ inline void fold_block(double *sum, float *most)
 {
     __shared__ double sums[CU_THREADS];
@@ -26,8 +27,8 @@ static __device__ inline void fold_block(double *sum, float *most)
             mosts[tid] = mosts[tid + half] > mosts[tid] ? mosts[tid + half] : mosts[tid];
         }
     }
-    *sum = sums[0];
-    *most = mosts[0];
+    *sum = sums[tid];
+    *most = mosts[tid];
 }
 
 /* Sums of squares are not divided by n yet. */
@@ -124,13 +125,8 @@ static __global__ void __launch_bounds__(CU_THREADS)
         return;
     for (size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x; i < n;
          i += (size_t)gridDim.x * CU_THREADS) {
-        float v = act_float(x[i]) * k;
-        if (rounds) {
-            const uint32_t code =
-                mf_enc(r.fmt, __float_as_uint(v), r.shift, MF_NEAREST, r.overflow, 0);
-            v = __uint_as_float(mf_dec(r.fmt, code, -r.shift));
-        }
-        x[i] = act<T>::of(v);
+        const float v = act_float(x[i]) * k;
+        x[i] = act<T>::of(rounds ? round_by(r, v) : v);
     }
 }
 

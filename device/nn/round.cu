@@ -6,11 +6,7 @@
 struct op_round {
     enum { TWO = 0 };
     struct round_rule r;
-    __device__ float operator()(float x, float) const
-    {
-        const uint32_t code = mf_enc(r.fmt, __float_as_uint(x), r.shift, MF_NEAREST, r.overflow, 0);
-        return __uint_as_float(mf_dec(r.fmt, code, -r.shift));
-    }
+    __device__ float operator()(float x, float) const { return round_by(r, x); }
 };
 
 int nn_round_to(struct dev_nn *d, size_t n, const struct round_rule *rule, const void *x, void *y)

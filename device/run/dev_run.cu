@@ -171,8 +171,10 @@ int run_open(int ordinal, int rank_on_node, dev_say *say, struct dev_info *info)
     struct dev_info found;
     const int before = run_current(-1);
     const int rc = inspect(ordinal < 0 ? rank_on_node % n : ordinal, &found);
-    if (rc < 0)
+    if (rc < 0) {
+        (void)run_current(before);
         return rc;
+    }
     cu_ordinal = found.ordinal;
     n_sms = found.n_sms;
     *info = found;

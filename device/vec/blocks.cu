@@ -4,7 +4,7 @@
 #include "device/vec/uncast_tile.cuh"
 #include "device/vec/vec.cuh"
 
-enum { BLOCK_WARPS = 4, BLOCK_EACH = VEC_GROUP_MAX / 32 };
+enum { BLOCK_WARPS = 4, BLOCKS_PER_SM = 16, BLOCK_EACH = VEC_GROUP_MAX / 32 };
 
 /* Returns code i of w bits; reads only its bytes. */
 static __device__ uint32_t code_of(const uint8_t *codes, unsigned w, size_t i)
@@ -82,12 +82,12 @@ static __global__ void __launch_bounds__(32 * BLOCK_WARPS)
 static int launch(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
                   const uint64_t *acc, size_t n, uint8_t *blocks, struct dev_stream *s)
 {
-    const size_t n_blocks = n / sum->out_group, want = (n_blocks + BLOCK_WARPS - 1) / BLOCK_WARPS,
-                 most = (size_t)cu_n_sms() * 16;
+    const size_t n_blocks = n / sum->out_group;
+    const unsigned grid = cu_grid((n_blocks + BLOCK_WARPS - 1) / BLOCK_WARPS, BLOCKS_PER_SM);
     if (n_blocks == 0)
         return 0;
-    k_blocks<<<(unsigned)(want < most ? want : most), 32 * BLOCK_WARPS, 0, cu_stream(s)>>>(
-        *sum, parts, n_parts, acc, n_blocks, blocks);
+    k_blocks<<<grid, 32 * BLOCK_WARPS, 0, cu_stream(s)>>>(*sum, parts, n_parts, acc, n_blocks,
+                                                          blocks);
     return cu_check("blocks of sums");
 }
 

@@ -107,7 +107,7 @@ CAST_FN struct cast_way cast_way_make(const struct vec_cast *cast, int shift, bo
     w.base = (uint32_t)(1 - w.rebias) << f.m;
     w.base_above = (uint32_t)-w.rebias << f.m;
     w.cut = 9 + f.m;
-    w.doubt = min(0xffff0000u, ~0u << w.cut);
+    w.doubt = min(0xffff0000u, (uint32_t)(~0ull << w.cut));
     if (w.round == MF_STOCHASTIC)
         w.way = cast_adds(f, w.rebias) ? WAY_DRAW : WAY_ANY;
     if (w.round != MF_NEAREST)

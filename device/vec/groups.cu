@@ -85,9 +85,7 @@ int vec_gpu_exponents(const struct vec_scale *scale, const struct vec_span *span
 {
     if (n_spans <= 0)
         return 0;
-    const size_t want = n_elems / GROUPS_TILE + (size_t)n_spans,
-                 most = (size_t)cu_n_sms() * GROUPS_PER_SM;
-    k_exponents<<<(unsigned)(want < most ? want : most), LIST_SPANS, 0, cu_stream(s)>>>(
-        *scale, spans, n_spans);
+    const unsigned grid = cu_grid(n_elems / GROUPS_TILE + (size_t)n_spans, GROUPS_PER_SM);
+    k_exponents<<<grid, LIST_SPANS, 0, cu_stream(s)>>>(*scale, spans, n_spans);
     return cu_check("exponents of groups");
 }

@@ -1,7 +1,7 @@
 /* signs.cu : encodes, sums and decodes a list of vectors as signs and two means per column, with
  * the bits and 16 lanes of level.h.
  *
- *     encode, stride 1   half a warp per column
+ *     encode, stride 1   half a warp per column, or per two of up to 64 elements
  *     decode, stride 1   a warp per batch of columns, four neighbouring elements per lane
  *     else               a thread per column; neighbouring threads take neighbouring columns, so
  *                        that their loads coalesce */

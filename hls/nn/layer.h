@@ -30,6 +30,16 @@ MF_FN real real_mul(real a, real b)
  * optimiser states. */
 enum nn_math { NN_FP32, NN_TF32, NN_FP16, NN_BF16, NN_FP16_PURE };
 
+/* Return the word of --precision. */
+MF_FN const char *nn_math_word(enum nn_math math)
+{
+    return math == NN_FP32   ? "fp32"
+           : math == NN_TF32 ? "tf32"
+           : math == NN_FP16 ? "fp16"
+           : math == NN_BF16 ? "bf16"
+                             : "fp16-pure";
+}
+
 struct nn_shape {
     int h, w, c;
 };

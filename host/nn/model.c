@@ -11,13 +11,8 @@
 
 enum nn_math nn_math_of(const char *word)
 {
-    static const char *const words[] = {[NN_FP32] = "fp32",
-                                        [NN_TF32] = "tf32",
-                                        [NN_FP16] = "fp16",
-                                        [NN_BF16] = "bf16",
-                                        [NN_FP16_PURE] = "fp16-pure"};
     int math = 0;
-    while (strcmp(words[math], word))
+    while (strcmp(nn_math_word((enum nn_math)math), word))
         math++;
     return (enum nn_math)math;
 }

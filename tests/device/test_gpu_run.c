@@ -2,6 +2,7 @@
  * memory; on the emulator also errors of other machines. */
 #include "check.h"
 #include "gpu_fixture.h"
+#include "vec/gpu/gpu.h"
 #include <errno.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -223,8 +224,26 @@ static int test_old_driver(void)
 }
 static int test_old_chip(void)
 {
-    return test_refusal("EMU_CC", "75",
-                        "has compute capability 7.5: this build has code for 8.0 and newer", 0);
+    setenv("EMU_DEVICES", "2", 1);
+    const struct dev_run_ops *run = gpu_fixture_choose()->run;
+    (void)run->current(1);
+    (void)test_refusal("EMU_CC", "75",
+                       "has compute capability 7.5: this build has code for 8.0 and newer", 0);
+    CHECK(run->current(-1) == 1, "the caller's device is %d", run->current(-1));
+    return check_bad != 0;
+}
+/* A call that loads the GPU library, and fails after that. */
+static int test_closed_in_call(void)
+{
+    setenv("EMU_DEVICES", "2", 1);
+    const struct dev_run_ops *run = gpu_fixture_choose()->run;
+    (void)run->current(1);
+    const int before = gpu_enter();
+    CHECK(before == -1 && gpu_open(0) == 0 && run->current(-1) == 0, "open");
+    gpu_close();
+    gpu_leave(before);
+    CHECK(run->current(-1) == 1, "the caller's device is %d", run->current(-1));
+    return check_bad != 0;
 }
 static int test_many(void)
 {
@@ -275,6 +294,7 @@ int main(void)
     part("no GPU", test_none);
     part("old driver", test_old_driver);
     part("old chip", test_old_chip);
+    part("closed in the call", test_closed_in_call);
     part("many", test_many);
     setenv("EMU_ASYNC", "1", 1);
     setenv("EMU_STRICT", "1", 1);

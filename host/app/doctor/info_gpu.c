@@ -75,7 +75,6 @@ static void device(struct info *info)
  * convolution. */
 static void additions(struct info *info)
 {
-    static const char *const names[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};
     const struct nn_window g = {{8, 8, 8}, {8, 8, 8}, 3, 1, 1, 1, 0, 1};
     char apart[64] = "", none[64] = "";
     struct dev_stream *s = NULL;
@@ -89,7 +88,8 @@ static void additions(struct info *info)
                            gpu()->nn->conv_plan(d, &g, true, true, 2, &bytes) == 0;
         char *to = !plans ? none : gpu()->nn->conv_apart(d) ? apart : NULL;
         if (to)
-            snprintf(to + strlen(to), sizeof apart - strlen(to), " %s", names[math]);
+            snprintf(to + strlen(to), sizeof apart - strlen(to), " %s",
+                     nn_math_word((enum nn_math)math));
         gpu()->nn->close(d);
     }
     gpu_quiet(false);

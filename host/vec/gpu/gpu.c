@@ -21,7 +21,7 @@ static struct {
     int n_open;
     struct dev_info info;
     _Atomic bool quiet;
-} state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER, .info = {.before = -1}};
 
 struct cause {
     char text[PLUGIN_WHY_BYTES];
@@ -170,7 +170,7 @@ int gpu_enter(void)
 
 void gpu_leave(int before)
 {
-    if (before < 0 && state.n_open > 0) /* loaded during the call */
+    if (before < 0) /* loaded during the call */
         before = state.info.before;
     if (before >= 0)
         (void)state.library->run->current(before);
