@@ -57,20 +57,23 @@ static void check_all_pairs(void)
     check_pairs((struct vec_sum){.rule = VEC_TRUNC, .overflow = MF_SATURATE, .in = e5m2});
 }
 
-/* 20 million pairs: all codes with corner values, random pairs, neighbours that cancel. */
-static void check_halves(void)
+/* All codes with corner values, random pairs, neighbours that cancel; each round 65,536 pairs. */
+static void check_words(struct mf_fmt fmt, int rounds)
 {
     static uint16_t a[N_PAIRS], b[N_PAIRS];
-    static const uint16_t corners[] = {0, 0x7bff, 0x8000, 0x7c00, 0xfbff, 1};
-    enum { ROUNDS = 306, N_CORNERS = sizeof corners / sizeof corners[0] };
+    const uint16_t inf = (uint16_t)mf_inf(fmt), minus = 0x8000;
+    const uint16_t corners[] = {0, inf - 1, minus, inf, minus | (inf - 1), 1};
+    enum { N_CORNERS = sizeof corners / sizeof corners[0] };
     uint64_t drawn = 0;
-    for (int r = 0; r < ROUNDS; r++) {
+    for (int r = 0; r < rounds; r++) {
         const struct vec_sum s = {
-            .rule = VEC_NEAREST, .overflow = r % 2 ? MF_INF : MF_SATURATE, .in = half};
+            .rule = VEC_NEAREST, .overflow = r % 2 ? MF_INF : MF_SATURATE, .in = fmt};
         for (uint32_t i = 0; i < N_PAIRS; i++) {
             const uint32_t word = r < N_CORNERS ? 0 : philox_u32(SEED, drawn++);
             a[i] = r < N_CORNERS ? corners[r] : (uint16_t)word;
-            b[i] = (uint16_t)(r % 3 == 2 ? (a[i] ^ 0x8000u) + (word >> 16 & 63) - 32 : i);
+            b[i] =
+                (uint16_t)(r >= N_CORNERS && r % 3 == 2 ? (a[i] ^ 0x8000u) + (word >> 16 & 63) - 32
+                                                        : i);
         }
         check_add(&s, (const uint8_t *)a, (const uint8_t *)b, N_PAIRS);
     }
@@ -106,7 +109,8 @@ int main(void)
 {
     open_tables();
     check_all_pairs();
-    check_halves();
+    check_words(half, 306);
+    check_words(bf16, 100);
     check_random_adds();
     DONE();
 }

@@ -129,6 +129,8 @@ static void sum_exact(const struct sum_exact *plan, const uint8_t *const *parts,
 }
 
 #define SUM_NAME(what) sum_avx512_##what
+#define SUM_ADD_FIRST  add_bf16_avx512
+#define SUM_FIRST      sum_bf16_avx512
 #define SUM_EXACT      sum_exact
 #define SUM_WIDE(way)  sum_##way##_wide_avx2
 #include "vec/sum/sum_fast_body.h"

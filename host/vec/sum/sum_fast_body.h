@@ -1,6 +1,6 @@
 /* sum_fast_body.h : chooses how the including file adds two vectors and sums many: by add_bytes(),
- * add_nibbles() and SUM_EXACT. SUM_WIDE() names the sums of wide words. SUM_ADD_FIRST, if defined,
- * is asked first and returns false if it does not add. */
+ * add_nibbles() and SUM_EXACT. SUM_WIDE() names the sums of wide words. SUM_ADD_FIRST and
+ * SUM_FIRST, if defined, are asked first and return false if they do not add. */
 #ifndef SUM_FAST_BODY_H
 #define SUM_FAST_BODY_H
 
@@ -28,6 +28,10 @@ void SUM_NAME(sum)(const struct vec_sum *sum, const uint8_t *const *parts, int n
                    struct mf_fmt out, int shift, uint8_t *codes)
 {
     struct sum_exact plan;
+#ifdef SUM_FIRST
+    if (SUM_FIRST(sum, parts, n_parts, n, out, shift, codes))
+        return;
+#endif
     if (sum_exact_plan(sum, n_parts, out, shift, &plan))
         SUM_EXACT(&plan, parts, n_parts, n, codes);
     else if (!sum_packed(SUM_NAME(add), sum, parts, n_parts, n, out, shift, codes))
