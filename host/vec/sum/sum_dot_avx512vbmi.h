@@ -2,6 +2,7 @@
  * registers, and rounds sums to codes. */
 #ifndef SUM_DOT_AVX512VBMI_H
 #define SUM_DOT_AVX512VBMI_H
+#include "vec/cast/cast_avx512.h"
 #include "vec/cast/enc_add_avx512.h"
 #include "vec/sum/look_avx512vbmi.h"
 #include "vec/sum/sum_dot.h"
@@ -13,14 +14,6 @@ enum { DOT_AHEAD = 1024, DOT_RANKS = 4, DOT_LANES = 4 };
 struct windows {
     __m512i w[DOT_LANES][SUM_DOT_WINDOWS];
 };
-
-/* Exchanges elements 16a + 4b and 16b + 4a, and the three after each. Codes in this order give sums
- * in the elements' order, and the reverse. */
-LOOK_INLINE __m512i dot_order(__m512i codes)
-{
-    const __m512i to = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    return _mm512_permutexvar_epi32(to, codes);
-}
 
 /* A lane gets four ranks' codes of an element. x[j]: elements 4j to 4j + 3 of every 16. */
 LOOK_INLINE void side_by_side(const __m512i c[DOT_RANKS], __m512i x[DOT_LANES])
@@ -43,9 +36,9 @@ LOOK_INLINE void add_ranks(const struct sum_dot_tables *t, bool three, __m512i c
         w[2] = _mm512_dpbusd_epi32(w[2], sig, look_64(t->power[2], field));
 }
 
-/* Adds elements [i, i + n) of all parts; n is at most 64. in_order: lane k of w[j] gets element
+/* Adds elements [i, i + n) of all parts; n is at most 64. ordered: lane k of w[j] gets element
  * 16j + k. Returns the largest 2 * |code| of each element. */
-LOOK_INLINE __m512i dot_windows(const struct sum_dot_tables *t, bool three, bool in_order,
+LOOK_INLINE __m512i dot_windows(const struct sum_dot_tables *t, bool three, bool ordered,
                                 const uint8_t *const *parts, int n_parts, size_t i, size_t n,
                                 struct windows *s)
 {
@@ -65,8 +58,8 @@ LOOK_INLINE __m512i dot_windows(const struct sum_dot_tables *t, bool three, bool
                 c[q] = _mm512_maskz_loadu_epi8(look_first(n), parts[r + q] + i);
             }
             twice = _mm512_max_epu8(twice, _mm512_add_epi8(c[q], c[q]));
-            if (in_order)
-                c[q] = dot_order(c[q]);
+            if (ordered)
+                c[q] = in_order(c[q]); /* which is its own inverse */
         }
         side_by_side(c, x);
 #pragma GCC unroll 4
@@ -104,12 +97,12 @@ LOOK_INLINE __m512i odd_of(__m512 down, __m512 up)
 LOOK_INLINE __m512i dot_codes(const struct enc_plan *code, bool nibbles,
                               const __m512i sums[DOT_LANES])
 {
-    const int all = nibbles ? 7 : 127;
+    const int bits = nibbles ? 7 : 127;
     __m512i mag[DOT_LANES];
 #pragma GCC unroll 4
     for (int j = 0; j < DOT_LANES; j++) {
         const __m512i a = _mm512_and_si512(sums[j], _mm512_set1_epi32(0x7fffffff));
-        mag[j] = _mm512_and_si512(enc_add_avx512(code, a), _mm512_set1_epi32(all));
+        mag[j] = _mm512_and_si512(enc_add_avx512(code, a), _mm512_set1_epi32(bits));
     }
     const __m512i m =
         _mm512_packus_epi16(_mm512_packs_epi32(mag[0], mag[1]), _mm512_packs_epi32(mag[2], mag[3]));
@@ -117,7 +110,8 @@ LOOK_INLINE __m512i dot_codes(const struct enc_plan *code, bool nibbles,
                                        _mm512_packs_epi32(sums[2], sums[3]));
     if (nibbles)
         minus = _mm512_srli_epi16(minus, 4);
-    return _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(m, m), look_pick(look_bytes(all), m, minus));
+    return _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(m, m),
+                                 look_pick(look_bytes(bits), m, minus));
 }
 
 #endif

@@ -137,7 +137,7 @@ LOOK_INLINE void sum_64(const struct of_wide *w, int lane, const uint8_t *const 
 #pragma GCC unroll 4
     for (int j = 0; j < DOT_LANES; j++)
         odd[j] = to_float(lane, sums, j);
-    const __m512i code = dot_order(dot_codes(&w->code, w->nibbles, odd));
+    const __m512i code = in_order(dot_codes(&w->code, w->nibbles, odd));
     if (w->nibbles) {
         const __m512i low = _mm512_and_si512(code, look_bytes(15)), by = _mm512_set1_epi16(0x1001);
         _mm256_mask_storeu_epi8(to, (__mmask32)look_first((n + 1) / 2),

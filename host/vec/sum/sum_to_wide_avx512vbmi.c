@@ -118,7 +118,7 @@ LOOK_INLINE void nibbles_to_words(const struct vec_sum *sum, const struct sum_ni
 {
     const size_t bits = p->bits / 2;
     const struct nibble_sums s =
-        nibble_sums(t, t->together, dot_order, parts, n_parts, i / 2, (n + 1) / 2);
+        nibble_sums(t, t->together, in_order, parts, n_parts, i / 2, (n + 1) / 2);
     uint8_t *to = wide + i / 8 * bits;
     if (n % 2 || nibble_has_special(s.least)) {
         any_to_wide(sum, parts, n_parts, i, n, to);
