@@ -59,7 +59,7 @@ LOOK_INLINE __m512i dot_windows(const struct sum_dot_tables *t, bool three, bool
             }
             twice = _mm512_max_epu8(twice, _mm512_add_epi8(c[q], c[q]));
             if (ordered)
-                c[q] = in_order(c[q]); /* which is its own inverse */
+                c[q] = in_order(c[q]); /* which unpacking undoes */
         }
         side_by_side(c, x);
 #pragma GCC unroll 4
