@@ -5,6 +5,7 @@
 #include "check.h"
 #include "hls/core/beat.h"
 #include "sim/card_model.h"
+#include <stdbool.h>
 #include <time.h>
 
 enum { SEED = 77, MAX_OUT = 64 };
@@ -102,12 +103,13 @@ static void chunk(struct frame_job job, struct pkt_header h, uint32_t kind)
     }
 }
 
-static void pair(uint8_t in_fmt, uint8_t out_fmt, int rounds)
+/* most: all ranks, and the most beats. */
+static void pair(uint8_t in_fmt, uint8_t out_fmt, int rounds, bool most)
 {
     const uint32_t in = beat_format(in_fmt).width, out = beat_format(out_fmt).width;
     const uint32_t ratio = in > out ? in / out : out / in;
     for (int round = 0; round < rounds; round++) {
-        struct frame_job job = {1, 1 + draw(9), 2, 4, 0, 99};
+        struct frame_job job = {1, most ? PKT_MAX_RANKS : 1 + draw(9), 2, 4, 0, 99};
         struct pkt_header h;
         memset(&h, 0, sizeof h);
         h.key = job.key;
@@ -120,7 +122,7 @@ static void pair(uint8_t in_fmt, uint8_t out_fmt, int rounds)
             h.in_fmt = max ? 0 : in_fmt;
             h.out_fmt = max ? 0 : out_fmt;
             h.out_shift = (uint8_t)(max ? 0 : draw(PKT_MAX_SHIFT + 1));
-            h.beats = (uint8_t)(ratio * (1 + draw(6)));
+            h.beats = (uint8_t)(ratio * (most ? CARD_BEATS : 1 + draw(6)));
             h.flags = (uint8_t)draw(2);
             h.tag = draw(1u << 30);
             chunk(job, h, h.chunk);
@@ -214,8 +216,10 @@ int main(int argc, char **argv)
     if (!plain.card || !fast.card)
         return 1;
     for (int i = 0; i < CARD_FORMATS; i++)
+        pair(card_formats[i], card_formats[i], 1, true);
+    for (int i = 0; i < CARD_FORMATS; i++)
         for (int k = 0; k < CARD_FORMATS; k++)
-            pair(card_formats[i], card_formats[k], rounds);
+            pair(card_formats[i], card_formats[k], rounds, false);
     for (unsigned i = 0; i < REG_COUNTERS; i++)
         CHECK(card_counter(plain.card, i) == card_counter(fast.card, i), "counter %u", i);
     CHECK(card_counter(fast.card, CNT_OUT_RESULT) > 5000, "too few results");

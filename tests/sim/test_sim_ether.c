@@ -1,5 +1,5 @@
 /* test_sim_ether.c : tests a card's end of an Ethernet: examples, then 300,000 damaged frames
- * (`long`: 10^7), none of which may pass as another.
+ * (`long`: 10^7), none of which may be read or answered beyond its end.
  *
  *     test_sim_ether A.B.C.D      pings that host, as root: exit 0 when it answers */
 #include "check.h"
@@ -116,6 +116,15 @@ static void neighbours(void)
     e = (struct ether){.mac = {2, 0, 0, 0, 0, 9}, .ip = 0x0a4d0009, .port = 4711};
     CHECK(arp(&e, 2, a, 1) == ETHER_OTHER && arp(&e, 1, a, 1) == ETHER_REPLY && place_of(&e, a) < 0,
           "nobody had asked");
+    arp(&e, 1, a, 1);
+    for (int at = ETHER_BYTES; at < ETHER_BYTES + 6; at++) { /* types and lengths of addresses */
+        frame[at]++;
+        CHECK(take(&e, frame, 42) == ETHER_OTHER, "byte %d of ARP is not checked", at);
+        frame[at]--;
+    }
+    frame[21] = 2;
+    frame[22] |= 1;
+    CHECK(take(&e, frame, 42) == ETHER_OTHER && place_of(&e, a) < 0, "a group's MAC is learnt");
     CHECK(arp(&e, 2, a, 1) == ETHER_LEARNT && place_of(&e, a) == 1, "an answer is not taken");
     CHECK(arp(&e, 2, a, 2) == ETHER_OTHER && place_of(&e, a) == 1, "a second answer is taken");
     CHECK(arp(&e, 1, a, 1) == ETHER_REPLY && place_of(&e, a) == 1,
@@ -198,6 +207,16 @@ static void by_example(void)
     frame[12] = 0x86;
     frame[13] = 0xdd;
     CHECK(take(&card, frame, n) == ETHER_OTHER, "IPv6");
+    n = datagram(8);
+    ip[19]++;
+    seal(ip, 20, 10);
+    CHECK(take(&card, frame, n) == ETHER_OTHER, "another host's IP");
+    n = datagram(8);
+    ip[0] = 0x65;
+    seal(ip, 20, 10);
+    CHECK(take(&card, frame, n) == ETHER_OTHER, "IP of version 6");
+    n = ether_put(&host, 0x0a4d0063, 1, frame, 0, copy, &(int){0});
+    CHECK(take(&card, copy, n) == ETHER_OTHER, "a request for another host is answered");
 
     n = datagram(60);
     uint8_t *icmp = ip + 20;
@@ -218,6 +237,10 @@ static void by_example(void)
     icmp[40] ^= 1;
     CHECK(take(&card, frame, n) == ETHER_CHECKSUM, "a damaged ping");
     icmp[40] ^= 1;
+    icmp[1] = 1;
+    seal(icmp, 68, 2);
+    CHECK(take(&card, frame, n) == ETHER_OTHER, "a ping with a code is answered");
+    icmp[1] = 0;
     icmp[0] = 0;
     seal(icmp, 68, 2);
     CHECK(take(&card, frame, n) == ETHER_OTHER, "an answer to a ping is answered");

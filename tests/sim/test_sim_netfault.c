@@ -59,7 +59,7 @@ int main(void)
     static unsigned char times[FRAMES];
     const struct netfault_rates good = {0, 0, 0, 0}, bad = {0.05, 0.05, 0.1, 0},
                                 slow = {0, 0, 0, 1000000};
-    int late = 0, worst = 0;
+    int late = 0, worst = 0, least = FRAMES;
 
     run(good, 1, 0, &f);
     CHECK(!f.on && n_out == FRAMES, "a good network");
@@ -85,6 +85,13 @@ int main(void)
         late += behind > 0;
         worst = behind > worst ? behind : worst;
     }
+    for (int i = 0, newest = 0; i < n_out; i++) {
+        const int number = (int)came_out[i];
+        if (number < newest && newest - number < least)
+            least = newest - number;
+        newest = number > newest ? number : newest;
+    }
+    CHECK(least == 1, "the least late frame came after %d newer ones", least);
     CHECK(late > FRAMES / 20 && worst >= 6 && worst <= 16, "%d overtook others, by %d at most",
           late, worst);
     netfault_fini(&f);
@@ -108,6 +115,22 @@ int main(void)
     }
     CHECK(netfault_due(&f) == 1000000ull + 10000 * 100, "due at %llu",
           (unsigned long long)netfault_due(&f));
+    netfault_fini(&f);
+
+    netfault_init(&f, slow, 1, 0);
+    for (int i = 0; i <= NETFAULT_WAITING; i++)
+        netfault_put(&f, 1, 0, (const uint8_t[4]){0}, 4, 1);
+    CHECK(f.full == 1, "%llu frames had no room", (unsigned long long)f.full);
+    netfault_fini(&f);
+
+    const struct netfault_rates last = {0, 0, 1, 0}; /* no later frame comes */
+    netfault_init(&f, last, 1, 0);
+    n_out = 0;
+    netfault_put(&f, 1, 0, (const uint8_t[4]){0}, 4, 1);
+    drain(&f, NETFAULT_HOLD_NS);
+    CHECK(n_out == 0 && netfault_due(&f) == 1 + NETFAULT_HOLD_NS, "%d came out", n_out);
+    drain(&f, 1 + NETFAULT_HOLD_NS);
+    CHECK(n_out == 1 && netfault_due(&f) == UINT64_MAX, "the last frame is kept");
     netfault_fini(&f);
     DONE();
 }
