@@ -38,10 +38,11 @@ int main(int argc, char **argv)
     struct opt_parsed p;
     file_hold_standard();
     signal(SIGXFSZ, SIG_IGN); /* report a file that may not grow */
+    signal(SIGPIPE, SIG_IGN); /* report a capture's pipe without reader */
     if (opt_parse(&command, argc - 1, argv + 1, &o, &p) < 0)
         return 1;
     if (p.help)
-        return opt_help(&command, &p, stdout), 0;
+        return opt_help(&command, &p, stdout), file_end_standard() < 0;
     const bool rtl = !strcmp(o.engine, "rtl");
     const struct shell_ops *ops = o.shell                       ? &shell_eth
                                   : rtl                         ? &shell_rtl
@@ -57,6 +58,10 @@ int main(int argc, char **argv)
     if (o.control >= 0 && (!o.listen || (o.tap && !o.shell) || o.fd >= 0))
         return ERR(1, "--control needs --listen, and with --tap also --shell: --listen "
                       "127.0.0.1:4711 --control 4712");
+    struct sockaddr_storage peer;
+    if (o.fd >= 0 && getpeername((int)o.fd, (struct sockaddr *)&peer, &(socklen_t){sizeof peer}))
+        return ERR(1, "--fd %d is not a connected socket: cards for all programs need --listen",
+                   (int)o.fd);
     if (o.listen) {
         const struct serve_options so = {
             .listen = o.listen,
@@ -79,9 +84,5 @@ int main(int argc, char **argv)
     if (o.pcap || o.tap || o.drop > 0 || o.dup > 0 || o.reorder > 0 || o.delay > 0)
         return ERR(1, "--pcap, --tap, --drop, --dup, --reorder and --delay apply to a network: "
                       "they need --listen");
-    struct sockaddr_storage peer;
-    if (getpeername((int)o.fd, (struct sockaddr *)&peer, &(socklen_t){sizeof peer}))
-        return ERR(1, "--fd %d is not a connected socket: cards for all programs need --listen",
-                   (int)o.fd);
     return drive(ops, mm, o.wave, (int)o.fd) < 0;
 }

@@ -14,6 +14,18 @@
 
 enum { LINK_ETHERNET = 1, LINK_RAW_IP = 101, LONGEST = 1 << 16 };
 
+static void write_to(struct pcap *p, const void *bytes, size_t n)
+{
+    if (fwrite(bytes, 1, n, p->file) < n && !p->why)
+        p->why = errno;
+}
+
+static void report(struct pcap *p, int why)
+{
+    if (why && !p->failed)
+        p->failed = ERR(-EIO, "cannot write '%s': %s", p->path, strerror(why));
+}
+
 int pcap_open(struct pcap *p, const char *path, bool ether)
 {
     const struct {
@@ -24,7 +36,7 @@ int pcap_open(struct pcap *p, const char *path, bool ether)
     *p = (struct pcap){.file = file_writer(path, false), .path = path};
     if (!p->file)
         return ERR(-errno, "cannot write '%s': %s", path, file_why(errno));
-    fwrite(&head, sizeof head, 1, p->file);
+    write_to(p, &head, sizeof head);
     p->flushed_s = clock_s() - 2;
     pcap_flush(p);
     return p->failed;
@@ -36,10 +48,10 @@ static void put(struct pcap *p, const uint8_t *head, size_t head_n, const uint8_
     clock_gettime(CLOCK_REALTIME, &t);
     const uint32_t bytes = (uint32_t)(head_n + n);
     const uint32_t record[] = {(uint32_t)t.tv_sec, (uint32_t)t.tv_nsec, bytes, bytes};
-    fwrite(record, sizeof record, 1, p->file);
+    write_to(p, record, sizeof record);
     if (head_n)
-        fwrite(head, 1, head_n, p->file);
-    fwrite(rest, 1, n, p->file);
+        write_to(p, head, head_n);
+    write_to(p, rest, n);
 }
 
 void pcap_frame(struct pcap *p, const uint8_t *frame, size_t n)
@@ -62,16 +74,16 @@ void pcap_flush(struct pcap *p)
     if (!p->file || clock_s() < p->flushed_s + 1)
         return;
     p->flushed_s = clock_s();
-    errno = 0;
-    if ((fflush(p->file) || ferror(p->file)) && !p->failed)
-        p->failed = ERR(-EIO, "cannot write '%s': %s", p->path, strerror(errno ? errno : EIO));
+    if (fflush(p->file) && !p->why)
+        p->why = errno;
+    report(p, p->why);
 }
 
 void pcap_close(struct pcap *p)
 {
     p->flushed_s = 0;
     pcap_flush(p);
-    if (p->file)
-        fclose(p->file);
+    if (p->file && fclose(p->file))
+        report(p, errno);
     p->file = NULL;
 }

@@ -9,7 +9,8 @@
 struct pcap {
     FILE *file; /* NULL: no capture */
     const char *path;
-    int failed;
+    int why;          /* errno of the first failed write, not yet reported */
+    int failed;       /* negative errno, after reporting */
     double flushed_s; /* time of the last flush, by clock_s() */
 };
 
@@ -30,6 +31,7 @@ void pcap_udp(struct pcap *p, struct pcap_ends ends, const uint8_t *payload, siz
 
 /* Flushes the file, at most once a second. Reports a full disk once. */
 void pcap_flush(struct pcap *p);
-void pcap_close(struct pcap *p); /* legal when zeroed */
+/* Legal when zeroed. Keeps `failed`, for a full disk too. */
+void pcap_close(struct pcap *p);
 
 #endif

@@ -192,6 +192,8 @@ static int attend(struct server *s, int busy, int blocked)
         return ERR(-errno, "cannot poll: %s", strerror(errno));
     if (polls[0].revents)
         return 1;
+    if (polls[2].revents & POLLERR && s->net_ops != &net_datagrams)
+        return ERR(-ENODEV, "the card's TAP interface is gone");
     TRY(connections_serve(&s->connections, polls + 3, n, now_s()));
     TRY(control_port_serve(s->port_control, now_ns()));
     return s->connections.owner_left;
@@ -236,7 +238,8 @@ static int parse_addresses(const struct serve_options *o, uint32_t *ip, uint8_t 
     const uint8_t made[6] = {0x02,        0x6e, 0x63, (uint8_t)(*ip >> 16), (uint8_t)(*ip >> 8),
                              (uint8_t)*ip};
     memcpy(mac, made, sizeof made);
-    if (o->mac && (sscanf(o->mac, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%c", &mac[0], &mac[1],
+    if (o->mac && (strspn(o->mac, "0123456789abcdefABCDEF:") != strlen(o->mac) ||
+                   sscanf(o->mac, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%c", &mac[0], &mac[1],
                           &mac[2], &mac[3], &mac[4], &mac[5], &rest) != 6 ||
                    mac[0] & 1 || !memcmp(mac, (uint8_t[6]){0}, 6)))
         return ERR(-EINVAL,
@@ -284,7 +287,8 @@ static int open_control(struct server *s, const struct serve_options *o)
     }
     printf("listening on %s, controlled at %s\n", inet_text(s->ip, s->port, frames),
            inet_text(s->ip, port, control));
-    fflush(stdout);
+    if (fflush(stdout))
+        err_warn("cannot print that the card listens on %s", frames);
     return 0;
 }
 
@@ -317,7 +321,8 @@ static int open_all(struct server *s, const struct shell_ops *ops, const struct 
         return ERR(-errno, "cannot find the address on which the card listens: %s",
                    strerror(errno));
     printf("listening on %s\n", inet_text(ntohl(here.sin_addr.s_addr), s->port, text));
-    fflush(stdout);
+    if (fflush(stdout))
+        err_warn("cannot print that the card listens on %s", text);
     return 0;
 }
 
@@ -354,7 +359,8 @@ int serve(const struct shell_ops *ops, const struct serve_options *o)
     if (!rc)
         rc = loop(s);
     err_strangers_end();
-    if (!rc && s->pcap.failed)
+    pcap_close(&s->pcap);
+    if (!rc)
         rc = s->pcap.failed;
     close_all(s);
     return rc;

@@ -11,6 +11,7 @@ done
 refused '--listen 127.0.0.1' timeout 20 "$n" sim
 refused '--counters' timeout 20 "$n" sim --json
 refused 'leave --listen out' timeout 20 "$n" sim --counters 127.0.0.1:1 --listen 127.0.0.1:0 --engine c
+refused 'leave --drop out' timeout 20 "$n" sim --counters 127.0.0.1:1 --json --drop 0
 refused 'cannot reach a card at 127.0.0.1:1' timeout 20 "$n" sim --counters 127.0.0.1:1
 refused 'HOST:PORT' timeout 20 "$n" sim --counters here
 refused 'cannot reach card eth://127.0.0.1:1' timeout 20 "$n" sim --counters eth://127.0.0.1:1
@@ -24,10 +25,11 @@ refused 'cannot write' timeout 20 "$n" sim --listen 127.0.0.1:0 --engine c --pca
 refused 'no clock' timeout 20 "$n" sim --listen 127.0.0.1:0 --engine c --wave card.fst
 refused 'HOST:PORT' timeout 20 "$n" sim --listen here
 refused '--fd 0 is not a connected socket' timeout 20 "$n" sim --engine c --fd 0
+refused '--fd 0 is not a connected socket' timeout 20 "$n" sim --listen 127.0.0.1:0 --engine c --fd 0
 refused '--tap' timeout 20 "$n" sim --listen 127.0.0.1:0 --ip 10.0.0.1
-on_tap() { refused "$1" "$n" sim --listen 127.0.0.1:0 --engine c --tap "$2" --ip "$3" --mac "$4"; }
+on_tap() { refused "$1" timeout 20 "$n" sim --listen 127.0.0.1:0 --engine c --tap "$2" --ip "$3" --mac "$4"; }
 for ip in 10.0.0.256 0.0.0.1 127.0.0.1 224.0.0.1 255.255.255.255; do on_tap "'$ip'" nc0 $ip 2:2:2:2:2:2; done
-for mac in 00:00:00:00:00:00 01:00:5e:00:00:01 2:3; do on_tap "'$mac'" nc0 10.0.0.9 $mac; done
+for mac in 00:00:00:00:00:00 01:00:5e:00:00:01 2:3 ' +2:-2: 2:2:2:0x'; do on_tap "'$mac'" nc0 10.0.0.9 "$mac"; done
 for name in '' 'nc%d' a-name-that-is-too-long 'nc/0'; do on_tap "interface '$name'" "$name" 10.0.0.9 2:2:2:2:2:2; done
 refused 'both are at port 20777' timeout 20 "$n" sim --shell --listen 127.0.0.1:20777 --tap nc0 --ip 10.0.0.9 --control 20777
 "$n" sim --listen 127.0.0.1:0 --engine c >out 2>err &
@@ -46,6 +48,50 @@ tr ',{}' '\n' <json | tr -d '"' | awk -F: '/^IN_|^DROP_/ { sum += $2 } $1 == "fr
 kill -INT "$card"
 wait "$card" || fail "it ended with $?: $(cat err)"
 [ ! -s err ] || fail "it said: $(cat err)"
+
+# start WORDS...: starts a card, with stderr to err, and finds its port.
+start() {
+    rm -f out
+    "$n" sim --listen 127.0.0.1:0 --engine c "$@" >out 2>err &
+    card=$!
+    while ! grep -qs '^listening on ' out && kill -0 $card; do sleep 0.1; done
+    port=$(sed -n 's/^listening on .*://p' out)
+}
+# send N: sends N datagrams of 1000 bytes to the card.
+send() {
+    for _ in $(seq "$1"); do head -c 1000 /dev/zero >"/dev/udp/127.0.0.1/$port"; done
+}
+# ends WORDS: the card ends with status 1 after one line with WORDS.
+ends() {
+    local code=0
+    kill -TERM $card || true
+    wait $card || code=$?
+    { [ $code -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] && grep -qF "$1" err; } || fail "not '$1', but $code: $(cat err)"
+}
+limit=$(ulimit -Sf)
+ulimit -Sf 8
+start --pcap full.pcap
+ulimit -Sf "$limit"
+send 20
+ends "cannot write 'full.pcap': File too large"
+
+mkfifo ff
+head -c 2000 ff >part &
+start --pcap ff
+send 20
+sleep 1.2 # a flush
+send 1
+ends "cannot write 'ff': Broken pipe"
+[ "$(wc -c <part)" -eq 2000 ] || fail "the pipe had $(wc -c <part) bytes"
+
+# Its port cannot be printed.
+"$n" sim --listen 127.0.0.1:0 --engine c >/dev/full 2>err &
+card=$!
+for _ in $(seq 100); do [ -s err ] || sleep 0.1; done
+kill $card
+wait $card || fail "it ended with $?: $(cat err)"
+grep -q '^narrowcast: warning: cannot print that the card listens on 127.0.0.1:[0-9]*$' err || fail "it said: $(cat err)"
+! "$B/narrowcast-sim" --help >/dev/full 2>err || fail 'a lost --help is no error'
 
 # No socket takes the place of descriptors 0, 1 and 2.
 "$n" sim --listen 127.0.0.1:0 --engine c 0<&- 1>&- 2>&- &

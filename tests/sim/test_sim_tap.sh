@@ -78,4 +78,13 @@ at_host "$B/tests/test_sim_listen" 10.77.0.1:4711 || fail 'no right sums through
 at_host ip neigh show 10.77.0.9 | grep -q '02:00:00:aa:bb:cc' || fail "its Ethernet address: $(at_host ip neigh)"
 kill "$card"
 wait "$card" || fail 'it does not end well'
+
+card --engine c
+ip link del nc0
+for _ in $(seq 100); do
+    kill -0 "$card" 2>/dev/null && sleep 0.1
+done
+kill "$card" 2>/dev/null && fail 'it goes on without its interface'
+! wait "$card" || fail 'it ends well without its interface'
+grep -q "the card's TAP interface is gone" "$dir/err" || fail 'it does not say why it ends'
 echo 'ping and sums over a TAP interface'

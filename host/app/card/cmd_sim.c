@@ -86,10 +86,12 @@ int cmd_sim(int argc, char **argv)
         return ERR(-ENOMEM, "cannot read the command line: no memory");
     memcpy(words, argv, (size_t)argc * sizeof *argv);
     int rc = opt_parse(&command, argc, argv, &o, &p);
+    for (int i = 0; !rc && o.counters && i < command.n_opts; i++)
+        if (p.given[i] && strcmp(opts[i].name, "counters") && strcmp(opts[i].name, "json"))
+            rc = ERR(-EINVAL, "--counters asks a card that is already running: leave --%s out",
+                     opts[i].name);
     if (!rc && p.help)
         opt_help(&command, &p, stdout);
-    else if (!rc && o.counters && (o.listen || o.fd >= 0))
-        rc = ERR(-EINVAL, "--counters asks a card that is already running: leave --listen out");
     else if (!rc && o.counters)
         rc = sim_counters(o.counters, o.json);
     else if (!rc && o.json)
