@@ -4,9 +4,11 @@
 #include "base/opt/opt.h"
 #include "sim/drive.h"
 #include "sim/serve.h"
+#include "sim/wave.h"
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 struct sim_options {
 #define SIM_OPTION(name, metavar, fallback, help, type, c_type, field, min, max) c_type field;
@@ -31,6 +33,15 @@ static const struct opt_command command = {
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };
+
+/* Waves are written to mapped memory: a full disk raises SIGBUS. */
+static void no_room(int number)
+{
+    static const char line[] = "narrowcast: cannot write the waves: no space left\n";
+    (void)number;
+    (void)!write(STDERR_FILENO, line, sizeof line - 1);
+    _exit(1);
+}
 
 int main(int argc, char **argv)
 {
@@ -58,10 +69,14 @@ int main(int argc, char **argv)
     if (o.control >= 0 && (!o.listen || (o.tap && !o.shell) || o.fd >= 0))
         return ERR(1, "--control needs --listen, and with --tap also --shell: --listen "
                       "127.0.0.1:4711 --control 4712");
+    if (o.wave && o.pcap && file_same(o.wave, o.pcap))
+        return ERR(1, "--wave and --pcap name one file: '%s'", o.wave);
     struct sockaddr_storage peer;
     if (o.fd >= 0 && getpeername((int)o.fd, (struct sockaddr *)&peer, &(socklen_t){sizeof peer}))
         return ERR(1, "--fd %d is not a connected socket: cards for all programs need --listen",
                    (int)o.fd);
+    if (o.wave)
+        signal(SIGBUS, no_room);
     if (o.listen) {
         const struct serve_options so = {
             .listen = o.listen,
@@ -76,7 +91,7 @@ int main(int argc, char **argv)
             .mm = mm,
             .rates = {o.drop, o.dup, o.reorder, (uint64_t)(o.delay * 1e3)},
             .seed = (uint64_t)o.seed};
-        return serve(ops, &so) < 0;
+        return serve(ops, &so) < 0 || (o.wave && wave_check(o.wave));
     }
     if (o.fd < 0)
         return ERR(
@@ -84,5 +99,5 @@ int main(int argc, char **argv)
     if (o.pcap || o.tap || o.drop > 0 || o.dup > 0 || o.reorder > 0 || o.delay > 0)
         return ERR(1, "--pcap, --tap, --drop, --dup, --reorder and --delay apply to a network: "
                       "they need --listen");
-    return drive(ops, mm, o.wave, (int)o.fd) < 0;
+    return drive(ops, mm, o.wave, (int)o.fd) < 0 || (o.wave && wave_check(o.wave));
 }

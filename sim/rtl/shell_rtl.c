@@ -6,6 +6,7 @@
 #include "sim/shell.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
     /* clocks without a beat after which the card is idle: many times its longest path */
@@ -187,6 +188,11 @@ static int rtl_open(const char *wave, shell_out *out, void *arg, void **shell)
 {
     static char name[] = "narrowcast-sim";
     char *argv[] = {name, NULL};
+    struct stat st;
+    /* Verilator removes what has this name, and makes a new file */
+    if (wave && !lstat(wave, &st) && !S_ISREG(st.st_mode))
+        return ERR(-EINVAL, "cannot write '%s': waves need a regular file, not a link or a device",
+                   wave);
     struct rtl *s = calloc(1, sizeof *s);
     if (!s)
         return ERR(-ENOMEM, "cannot make a card: no memory");

@@ -78,6 +78,20 @@ if [ -n "$rtl" ]; then
     refused "'nowhere/x.fst'" add_up --on rtl --format e4m3 --wave nowhere/x.fst
     "$n" reduce --on rtl --format e4m3 --wave x.fst in? out 2>said || fail "--wave: $(cat said)"
     [ -s x.fst ] || fail 'no wave was written'
+    refused 'also an input or OUT' add_up --on rtl --format e4m3 --wave in0
+    refused 'also an input or OUT' add_up --on rtl --format e4m3 --wave ./out
+    ln -s x.fst link
+    refused 'need a regular file' add_up --on rtl --format e4m3 --wave link
+    mkdir small
+    if unshare --mount mount -t tmpfs none small 2>/dev/null; then
+        for words in '64k cannot write the waves' '128k the waves are cut'; do
+            # shellcheck disable=SC2016 # of the inner shell
+            refused "${words#* }" unshare --mount bash -c 'mount -t tmpfs -o size="$1" none small &&
+                "$0" reduce --on rtl --format e4m3 --wave small/x.fst in? sum' "$n" "${words%% *}"
+        done
+    else
+        echo 'skip: no mounts here: waves on a full disk'
+    fi
 else
     refused 'built without Verilator' add_up --on rtl --format e4m3
 fi

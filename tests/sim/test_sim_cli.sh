@@ -26,6 +26,19 @@ refused 'no clock' timeout 20 "$n" sim --listen 127.0.0.1:0 --engine c --wave ca
 refused 'HOST:PORT' timeout 20 "$n" sim --listen here
 refused '--fd 0 is not a connected socket' timeout 20 "$n" sim --engine c --fd 0
 refused '--fd 0 is not a connected socket' timeout 20 "$n" sim --listen 127.0.0.1:0 --engine c --fd 0
+refused 'name one file' timeout 20 "$n" sim --listen 127.0.0.1:0 --wave one --pcap ./one
+if ! grep -q 'built without Verilator' "$B/narrowcast-sim"; then
+    echo text >target
+    ln -s target link
+    mkfifo pipe
+    mknod device c 1 3 2>/dev/null || rm -f device # needs root; never one of /dev: a fault deletes it
+    for file in link pipe device; do
+        [ -e $file ] || continue
+        before=$(stat -c '%F %i' $file)
+        refused "'$file': waves need a regular file" timeout 20 "$n" sim --listen 127.0.0.1:0 --wave $file
+        [ "$(stat -c '%F %i' $file)" = "$before" ] || fail "--wave has replaced the $before $file"
+    done
+fi
 refused '--tap' timeout 20 "$n" sim --listen 127.0.0.1:0 --ip 10.0.0.1
 on_tap() { refused "$1" timeout 20 "$n" sim --listen 127.0.0.1:0 --engine c --tap "$2" --ip "$3" --mac "$4"; }
 for ip in 10.0.0.256 0.0.0.1 127.0.0.1 224.0.0.1 255.255.255.255; do on_tap "'$ip'" nc0 $ip 2:2:2:2:2:2; done

@@ -143,6 +143,9 @@ static int settle(const struct reduce_options *o, int n_in, struct vec_sum *sum)
 
 static int open_all(struct reduce_job *j, const struct reduce_options *o, char **paths)
 {
+    for (int i = 0; o->wave && i <= j->n_in; i++)
+        if (file_same(o->wave, paths[i]))
+            return ERR(-EINVAL, "--wave '%s' is also an input or OUT: need another file", o->wave);
     j->in = buf_alloc((size_t)j->n_in * sizeof *j->in);
     j->codes = buf_alloc(CODES_IN_BLOCK * sizeof(uint32_t));
     j->acc = buf_alloc(vec_acc_bytes(&j->sum, CODES_IN_BLOCK));

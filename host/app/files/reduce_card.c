@@ -68,6 +68,8 @@ int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct
     int rc = open_blocks(&b);
     if (!rc)
         rc = add_all(&b, card, in, out);
+    if (!rc)
+        rc = sim_sum_end(card);
     if (!rc) {
         sim_sum_describe(card, &said);
         err_note("%s", line);

@@ -112,6 +112,12 @@ static int open_windows(struct sim_sum *j)
     return 0;
 }
 
+int sim_sum_end(struct sim_sum *j)
+{
+    const int rc = fpga_process_end(fpga_sim_process(&j->card), j->card.why);
+    return rc ? said(j, rc) : 0;
+}
+
 void sim_sum_close(struct sim_sum *j)
 {
     for (int r = 0; j && r < j->n_ranks; r++) {

@@ -11,6 +11,9 @@ struct sim_sum;
  * simulator. */
 int sim_sum_open(const struct vec_sum *sum, int n_ranks, const char *engine, const char *wave,
                  struct sim_sum **out);
+/* After success, ends the card and thereby completes `wave`. Then only sim_sum_describe() and
+ * sim_sum_close() are legal. */
+int sim_sum_end(struct sim_sum *c);
 void sim_sum_close(struct sim_sum *c); /* accepts NULL */
 
 /* sums = parts[0] + ... + parts[n_ranks - 1]. Each vector has n packed codes and begins at a byte.

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define PROGRAM "narrowcast-sim"
-enum { MAX_WORDS = 16 };
+enum { MAX_WORDS = 16, END_S = 2 /* until a card is killed */ };
 
 /* Exits with 127, like a shell, if there is no simulator. */
 static void become_card(int fd, const char *path, const char *const *words, bool silent)
@@ -37,11 +37,11 @@ static void become_card(int fd, const char *path, const char *const *words, bool
     _exit(errno == ENOENT ? 127 : 126);
 }
 
-static int reap(struct fpga_process *card)
+static int reap(struct fpga_process *card, double wait_s)
 {
     int status = 0;
     pid_t pid = 0;
-    const double until = clock_s() + 2;
+    const double until = clock_s() + wait_s;
     while (card->pid > 0 && !(pid = waitpid(card->pid, &status, WNOHANG)) && clock_s() < until)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     if (card->pid > 0 && !pid) {
@@ -52,9 +52,8 @@ static int reap(struct fpga_process *card)
     return pid > 0 ? status : -1;
 }
 
-int fpga_process_died(struct fpga_process *card, char why[FPGA_WHY_BYTES])
+static int ended(int status, char why[FPGA_WHY_BYTES])
 {
-    const int status = reap(card);
     if (status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 127) {
         snprintf(why, FPGA_WHY_BYTES,
                  "cannot find the simulated card " PROGRAM ": `make sim` builds it");
@@ -67,6 +66,18 @@ int fpga_process_died(struct fpga_process *card, char why[FPGA_WHY_BYTES])
         snprintf(why, FPGA_WHY_BYTES, "the simulated card ended with status %d",
                  status < 0 ? -1 : WEXITSTATUS(status));
     return status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 1 ? -ECHILD : -EIO;
+}
+
+int fpga_process_died(struct fpga_process *card, char why[FPGA_WHY_BYTES])
+{
+    return ended(reap(card, END_S), why);
+}
+
+int fpga_process_end(struct fpga_process *card, char why[FPGA_WHY_BYTES])
+{
+    fpga_link_close(&card->link);
+    const int status = reap(card, INFINITY);
+    return status ? ended(status, why) : 0;
 }
 
 int fpga_process_start(struct fpga_process *card, const char *const *words, bool silent,
@@ -115,7 +126,7 @@ void fpga_process_close(struct fpga_process *card)
     if (card->owner == getpid()) {
         fpga_link_close(&card->link);
         if (card->pid > 0)
-            (void)reap(card);
+            (void)reap(card, END_S);
     }
     *card = (struct fpga_process){0};
 }

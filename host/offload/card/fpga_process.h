@@ -22,7 +22,11 @@ int fpga_process_start(struct fpga_process *card, const char *const *words, bool
 int fpga_process_run(struct fpga_process *card, const char *path, const char *const *words,
                      bool silent, double timeout_s, char why[FPGA_WHY_BYTES]);
 
-/* Ends the card. Legal when zeroed. In a forked child it only zeroes *card. */
+/* Ends a live card, and waits without limit until it has completed its files. Then only
+ * fpga_process_close() is legal. Returns 0, or an error like fpga_process_died(). */
+int fpga_process_end(struct fpga_process *card, char why[FPGA_WHY_BYTES]);
+
+/* Ends the card, and kills it after 2 s. Legal when zeroed. In a forked child it only zeroes *card. */
 void fpga_process_close(struct fpga_process *card);
 
 /* Writes how the process ended into why, in one line. Returns -ENOENT (no such program), -ECHILD
