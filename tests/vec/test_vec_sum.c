@@ -240,9 +240,9 @@ static void check_all_wide(void)
     CHECK(n_fast > 0 || n_tables == 1, "no table has a fast sum of wide words");
 }
 
-/* Word of node j of n_nodes. Half of the elements are all largest or all smallest words, and sums of 5
- * or 9 words that lie one unit beside a tie. specials: one of 64 other words is inf or nan; sums with
- * those are made in another way. */
+/* Word of node j of n_nodes. Half of the elements are all largest or all smallest words, and sums
+ * of 5 or 9 words that lie one unit beside a tie. specials: one of 64 other words is inf or nan;
+ * sums with those are made in another way. */
 static uint64_t any_word(int bits, int j, int n_nodes, size_t i, bool specials, uint32_t key)
 {
     static const uint64_t ties[2][2] = {{9, 17}, {11, 19}}; /* for m = 2, m = 3 */

@@ -26,7 +26,8 @@ int fpga_process_run(struct fpga_process *card, const char *path, const char *co
  * fpga_process_close() is legal. Returns 0, or an error like fpga_process_died(). */
 int fpga_process_end(struct fpga_process *card, char why[FPGA_WHY_BYTES]);
 
-/* Ends the card, and kills it after 2 s. Legal when zeroed. In a forked child it only zeroes *card. */
+/* Ends the card, and kills it after 2 s. Legal when zeroed. In a forked child it only zeroes the
+ * struct. */
 void fpga_process_close(struct fpga_process *card);
 
 /* Writes how the process ended into why, in one line. Returns -ENOENT (no such program), -ECHILD

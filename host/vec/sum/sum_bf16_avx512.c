@@ -1,8 +1,8 @@
 /* sum_bf16_avx512.c : adds bf16 codes with AVX-512.
  *
  * A bf16 is the upper half of an fp32. A register of 32 codes becomes two of fp32: of its even and
- * of its odd codes. Sums are fp32; of two codes, their second rounding is harmless. A carry out of a
- * rounded mantissa gives the next exponent, or inf. */
+ * of its odd codes. Sums are fp32; of two codes, their second rounding is harmless. A carry out of
+ * a rounded mantissa gives the next exponent, or inf. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/fp_mode.h"

@@ -92,8 +92,8 @@ LOOK_INLINE __m512i odd_of(__m512 down, __m512 up)
     return _mm512_mask_mov_epi32(u, _mm512_test_epi32_mask(d, _mm512_set1_epi32(1)), d);
 }
 
-/* Rounds 64 sums, given as fp32 bits, to codes of 4 or 8 bits, a byte each, in the order of the pack
- * instructions. Only the low half of a byte is defined if `nibbles`. */
+/* Rounds 64 sums, given as fp32 bits, to codes of 4 or 8 bits, a byte each, in the order of the
+ * pack instructions. Only the low half of a byte is defined if `nibbles`. */
 LOOK_INLINE __m512i dot_codes(const struct enc_plan *code, bool nibbles,
                               const __m512i sums[DOT_LANES])
 {

@@ -27,8 +27,8 @@ LOOK_INLINE void widen(__m512i sum, __m512i *even, __m512i *odd)
     *odd = _mm512_add_epi16(*odd, _mm512_srai_epi16(sum, 8));
 }
 
-/* Adds the codes of n bytes of all parts, at most 64, from byte i on. together: of t. order: gives the
- * place of each byte. */
+/* Adds the codes of n bytes of all parts, at most 64, from byte i on. together: of t. order: gives
+ * the place of each byte. */
 LOOK_INLINE struct nibble_sums nibble_sums(const struct sum_nibble *t, int together,
                                            __m512i (*order)(__m512i), const uint8_t *const *parts,
                                            int n_parts, size_t i, size_t n)

@@ -1,7 +1,7 @@
 /* sum_of_wide_avx512vbmi.c : sums wide words to codes with VBMI.
  *
- * A permutation of bytes brings each word into a lane of its own. There it is shifted to the highest
- * bits, and arithmetically back:
+ * A permutation of bytes brings each word into a lane of its own. There it is shifted to the
+ * highest bits, and arithmetically back:
  *
  *     tiny     16 bits  words of up to 14 bits, and sums of 16; vpmultishiftqb shifts them, as they
  *                       may begin in another lane of their 64 bits

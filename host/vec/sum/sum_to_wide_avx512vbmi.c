@@ -1,8 +1,8 @@
 /* sum_to_wide_avx512vbmi.c : sums codes to wide words with VBMI.
  *
- * A sum fits a lane of 32 or 64 bits with 7 bits to spare. It is shifted left to its first bit within
- * a byte; two permutations then move the bytes of all lanes to their places. Neighbours may share a
- * byte, so one permutation moves words with even numbers, the other those with odd ones. */
+ * A sum fits a lane of 32 or 64 bits with 7 bits to spare. It is shifted left to its first bit
+ * within a byte; two permutations then move the bytes of all lanes to their places. Neighbours may
+ * share a byte, so one permutation moves words with even numbers, the other those with odd ones. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum/sum_dot_avx512vbmi.h"
