@@ -80,7 +80,7 @@ module regs #(
   assign settled       = !snapshot_o && !snapshot_busy_i
                          && {job_soon_q, job_commit_o, rank_soon_q, rank_commit_o} == '0;
   assign commits_job   = w_at == nc_pkg::REG_JOB_COMMIT && mask[nc_pkg::REG_JOB_COMMIT_START];
-  assign commits_rank  = w_at == nc_pkg::REG_RANK_COMMIT;
+  assign commits_rank  = w_at == nc_pkg::REG_RANK_COMMIT && mask != '0;
   assign asks_snapshot = w_at == nc_pkg::REG_CTRL && w_data[nc_pkg::REG_CTRL_LATCH]
                          && mask[nc_pkg::REG_CTRL_LATCH];
 
@@ -125,7 +125,7 @@ module regs #(
     {rank_commit_o, rank_soon_q} <= {rank_soon_q, write && commits_rank};
     // The next write's data may arrive before the pulse.
     if (write) job_start_o <= w_data[nc_pkg::REG_JOB_COMMIT_START];
-    drop_seed_write_o <= write && w_at == nc_pkg::REG_DROP_SEED;
+    drop_seed_write_o <= write && w_at == nc_pkg::REG_DROP_SEED && mask != '0;
     if (write) begin
       unique case (w_at)
         nc_pkg::REG_CTRL:

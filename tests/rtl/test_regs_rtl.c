@@ -183,7 +183,7 @@ static void write_one(void)
     if (at == REG_JOB_COMMIT && (strobes & 1))
         for (uint32_t k = REG_JOB_RANKS; k < REG_JOB_COMMIT; k += 4)
             held[k / 4] = 0;
-    if (at == REG_RANK_COMMIT)
+    if (at == REG_RANK_COMMIT && strobes)
         for (uint32_t k = REG_RANK_INDEX; k < REG_RANK_COMMIT; k += 4)
             held[k / 4] = 0;
     if (r->access != RO)
@@ -192,8 +192,8 @@ static void write_one(void)
         held[at / 4] &= 1;
     want[0] += at == REG_JOB_COMMIT && (strobes & 1);
     want[1] += at == REG_JOB_COMMIT && (strobes & 1) && (value & 1);
-    want[2] += at == REG_RANK_COMMIT;
-    want[3] += at == REG_DROP_SEED;
+    want[2] += at == REG_RANK_COMMIT && strobes;
+    want[3] += at == REG_DROP_SEED && strobes;
     want[4] += at == REG_CTRL && (strobes & 1) && (value & 2);
 }
 
