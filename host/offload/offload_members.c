@@ -166,11 +166,8 @@ int offload_group_parse(const char *words, struct fpga_rank *out)
             "'%s' is not a group: %sneed an IPv4 address, such as 239.1.1.1 or 239.1.1.1:5000",
             words, inet_hint(words));
     const uint32_t ip = ntohl(found.s_addr);
-    /* a card's shell treats .255 as a broadcast */
-    if (ip >> 28 != PKT_GROUPS || (ip & 255) == 255)
-        return ERR(-EINVAL,
-                   "'%s' is not a group: need an address of 224.0.0.0/4 that does not end in 255",
-                   words);
+    if (ip >> 28 != PKT_GROUPS)
+        return ERR(-EINVAL, "'%s' is not a group: need an address of 224.0.0.0/4", words);
     *out = (struct fpga_rank){ip, (uint16_t)port};
     return 0;
 }

@@ -147,7 +147,7 @@ module arp_table #(
 
     // Lost while the previous ARP packet waits: the next frame to that IP asks again.
     if (send_valid_o && send_ready_i) send_valid_o <= 1'b0;
-    if (state_q == Act && !send_valid_o && ip_q != '0 && (asks_q ? !known : request_q)) begin
+    if (state_q == Act && !send_valid_o && (asks_q ? !known && ip_q != '0 : request_q)) begin
       send_valid_o   <= 1'b1;
       send_request_o <= asks_q;
       send_ip_o      <= ip_q;

@@ -21,6 +21,7 @@ from litex.build.lattice.platform import LatticePlatform
 from litex.gen import LiteXModule
 from litex.soc.interconnect import stream
 import liteeth.core.arp
+import liteeth.core.ip
 import liteeth.mac
 from liteeth.common import arp_table_request_layout, arp_table_response_layout, eth_phy_description
 from liteeth.core import LiteEthUDPIPCore
@@ -147,6 +148,7 @@ class Shell(LiteXModule):
             self.ethphy = LiteEthPHYRGMII(ask("rgmii_clocks"), ask("rgmii"), tx_delay=2e-9, rx_delay=0, with_hw_init_reset=False)
         liteeth.mac.LiteEthMACCore = GuardedMac
         liteeth.core.arp.LiteEthARPTable = ArpTable
+        liteeth.core.ip.bcast_ip_mask = 256  # no last byte: an address that ends in 255 is a host's
         self.core = core = LiteEthUDPIPCore(
             self.ethphy, mac_address=mac, ip_address=ip, clk_freq=int(50e6), dw=DW, with_ip_broadcast=False, with_sys_datapath=True)
         mend_checksum(core.ip.tx)

@@ -71,10 +71,18 @@ static void meet(const struct frame_job *job)
     CHECK(net.n_arp - before == (int)job->ranks, "%d answers to ARP", net.n_arp - before);
 }
 
-static void test_ping(void)
+/* A host that checks for duplicates asks from 0.0.0.0 (RFC 5227). */
+static void test_probe(void)
+{
+    uint8_t frame[64];
+    net_put(frame, put_arp(1, 0, frame), 0);
+    net_run();
+    CHECK(net.n_arp == 1, "%d answers to an ARP probe", net.n_arp);
+}
+
+static void test_ping(uint32_t ip)
 {
     uint8_t frame[ETHER_MAX];
-    const uint32_t ip = 0x0a0000c8;
     for (size_t n = 1; n <= 128; n += n < 24 ? 1 : 13) {
         net_put(frame, put_arp(1, ip, frame), 0);
         net_run();
@@ -210,6 +218,7 @@ static void test_pace(int line, uint32_t chunks)
 static void test_group(uint32_t n_ranks)
 {
     enum { CHUNKS = 2 };
+    const uint32_t group = 0xefff4dff; /* its last byte means no broadcast */
     struct frame_job job = {1, n_ranks, 8, 8, 0, 0};
     uint64_t bytes[2], clocks[2];
     int frames[2], n;
@@ -217,7 +226,7 @@ static void test_group(uint32_t n_ranks)
         job.key = 0x5566778899aabb00u + n_ranks + (unsigned)grouped;
         write_both(NULL, REG_JOB_INDEX, 1);
         write_both(NULL, REG_JOB_COMMIT, 0);
-        frame_register_group(job, grouped ? 0xefff4d02 : 0, 5005, write_both, NULL);
+        frame_register_group(job, grouped ? group : 0, 5005, write_both, NULL);
         meet(&job);
         round_of(&job, 0, 0, &n); /* looks up new hosts */
         round_of(&job, 1, 0, &n);
@@ -233,7 +242,7 @@ static void test_group(uint32_t n_ranks)
         frames[grouped] = net.n;
         bytes[grouped] = b.bytes_out - a.bytes_out;
         for (int i = 0; i < net.n && grouped; i++)
-            CHECK(net.of[i].ip == 0xefff4d02 && net.of[i].port == 5005 && net.of[i].h.key == 0 &&
+            CHECK(net.of[i].ip == group && net.of[i].port == 5005 && net.of[i].h.key == 0 &&
                       net.of[i].h.rank == PKT_TO_GROUP,
                   "a sum went to %08x:%u, rank %u", net.of[i].ip, net.of[i].port, net.of[i].h.rank);
         clocks[grouped] = round_of(&job, 3, 0, &n);
@@ -255,7 +264,9 @@ int main(void)
     if (!model.card || !net_open())
         return 1;
     printf("seed %d\n", SEED);
-    test_ping();
+    test_probe();
+    test_ping(0x0a0000c8);
+    test_ping(0x0a0000ff); /* a host in 10.0.0.0/23: no broadcast */
     test_sums();
     test_moved();
     test_silent();
