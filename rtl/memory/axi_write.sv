@@ -35,10 +35,18 @@ module axi_write (
     .in_beat_i(range_beat_i), .in_beats_i(range_beats_i), .in_valid_i(range_valid_i),
     .in_ready_o(range_ready_o),
     .out_beat_o(aw_beat), .out_beats_o(aw_beats), .out_valid_o(aw_valid), .out_ready_i(aw_take));
-  assign m_awaddr_o  = {aw_beat, 6'd0};
-  assign m_awlen_o   = 8'(aw_beats) - 8'd1;
-  assign m_awvalid_o = aw_valid && len_ready;
-  assign aw_take     = m_awready_i && len_ready;
+  // Data wait for a burst's place in u_address, never for m_awready_i: a memory may wait for
+  // m_wvalid_o before it takes the address (AXI4, A3.3.1).
+  logic        aw_put, aw_room;
+  logic [57:0] out_beat;
+  logic [6:0]  out_beats;
+  assign aw_put = aw_valid && len_ready;
+  skid #(.W(65)) u_address (
+    .clk_i, .rst_i, .in_data_i({aw_beat, aw_beats}), .in_valid_i(aw_put), .in_ready_o(aw_room),
+    .out_data_o({out_beat, out_beats}), .out_valid_o(m_awvalid_o), .out_ready_i(m_awready_i));
+  assign m_awaddr_o  = {out_beat, 6'd0};
+  assign m_awlen_o   = 8'(out_beats) - 8'd1;
+  assign aw_take     = aw_room && len_ready;
   fifo #(.W(7), .Depth(4)) u_lens (
     .clk_i, .rst_i, .in_data_i(aw_beats), .in_valid_i(aw_valid && aw_take), .in_ready_o(len_ready),
     .out_data_o(len), .out_valid_o(len_valid), .out_ready_i(valid_i && ready_o && m_wlast_o));
@@ -61,16 +69,16 @@ module axi_write (
   end
 
 `ifdef FORMAL
-  // The proof assumes the promise of fifo (README.md), data that wait unchanged, and a memory that
-  // answers each burst at most once, after its last beat. A burst has m_awlen_o + 1 beats, the last
-  // one with m_wlast_o, all after its address; what waits stays unchanged. axi_bursts proves that
-  // addresses stay in the range.
+  // The proof assumes the promises of fifo and skid (README.md), data that wait unchanged, and a
+  // memory that answers each burst at most once, after its last beat. A burst has as many beats as
+  // u_address took for it before, the last one with m_wlast_o, and none crosses 4 KiB; what waits
+  // stays unchanged. axi_bursts proves that addresses stay in the range.
   (* anyseq *) logic mark;                   // follows a burst
   logic        past_q = 1'b0, marked_q, starts, put, sent;
   logic [2:0]  waiting_q, ahead_q;           // bursts in the fifo; before the marked one
-  logic [7:0]  mark_len_q, beats_q;          // its m_awlen_o; its beats written
+  logic [7:0]  mark_len_q, beats_q;          // its beats - 1; its beats written
   logic [31:0] ended_q;                      // bursts written, but not answered
-  assign put    = m_awvalid_o && m_awready_i;
+  assign put    = aw_valid && aw_take;
   assign sent   = m_wvalid_o && m_wready_i;
   assign starts = !marked_q && mark && put;
   always_ff @(posedge clk_i) begin
@@ -79,7 +87,7 @@ module axi_write (
     ended_q   <= ended_q + 32'(sent && m_wlast_o) - 32'(m_bvalid_i);
     if (starts) begin
       marked_q   <= 1'b1;
-      mark_len_q <= m_awlen_o;
+      mark_len_q <= 8'(aw_beats) - 8'd1;
       beats_q    <= '0;
       ahead_q    <= waiting_q - 3'(sent && m_wlast_o);
     end else if (marked_q && sent) begin
@@ -98,9 +106,8 @@ module axi_write (
         assume ($stable(len));
       if (!$past(rst_i) && $past(valid_i && !ready_o))
         assume (valid_i && $stable({data_i, strb_i}));
-      assert (put == (aw_valid && aw_take) && waiting_q <= 3'd4);
-      assert (!m_awvalid_o || (m_awlen_o < 8'd64 && m_awaddr_o[5:0] == '0
-                               && 32'(m_awaddr_o[11:6]) + 32'(m_awlen_o) < 32'd64));
+      assert (put == (aw_put && aw_room) && waiting_q <= 3'd4);
+      assert (!put || (aw_beats != '0 && 32'(aw_beat[5:0]) + 32'(aw_beats) <= 32'd64));
       assert (sent == (valid_i && ready_o) && (!m_wvalid_o || waiting_q != '0));
       assert (waiting_q != '0 || sent_q == '0);
       assert (unanswered_q == ended_q + 32'(waiting_q));
@@ -112,8 +119,6 @@ module axi_write (
         end else assert (beats_q == '0);
       end
       if (idle_o) assert (waiting_q == '0 && ended_q == '0);
-      if (!$past(rst_i) && $past(m_awvalid_o && !m_awready_i))
-        assert (m_awvalid_o && $stable({m_awaddr_o, m_awlen_o}));
       if (!$past(rst_i) && $past(m_wvalid_o && !m_wready_i))
         assert (m_wvalid_o && $stable({m_wdata_o, m_wstrb_o, m_wlast_o}));
     end

@@ -164,12 +164,14 @@ module cast_mm #(
                       : args_q[8*nc_pkg::ARG_EXPMAX_absmax+:64];
   endfunction
   assign puts   = state_q == Put;
-  assign ask    = puts && asked_q != Words;
+  // The status waits until the other words are answered: it has their errors.
+  assign ask    = puts && asked_q != Words
+                  && (asked_q != Words - 2'd1 || (put_q == asked_q && idle));
   assign ask_at = word_at(asked_q);
   assign put_at = word_at(put_q);
   assign word   = put_q == Words - 2'd1 ? status_q
                 : put_q == '0 ? {{24{exponent[7]}}, exponent} : absmax;
-  assign write_valid = puts ? put_q != Words : result_valid && !Max;
+  assign write_valid = puts ? put_q != asked_q : result_valid && !Max;
   assign write_data  = puts ? {16{word}} : result;
   assign write_strb  = !puts ? {64{1'b1}} : put_at[1:0] == '0 ? 64'd15 << put_at[5:0] : '0;
   axi_write u_write (
@@ -187,9 +189,9 @@ module cast_mm #(
       empty_q <= 1'b0;
       if (data_valid && data_error) status_q[31] <= 1'b1;
     end
-    if (write_error && !puts) status_q[31] <= 1'b1;
+    if (write_error && asked_q != Words) status_q[31] <= 1'b1;
     if (ask && ask_ready) asked_q <= asked_q + 1'b1;
-    if (puts && put_q != Words && write_ready) put_q <= put_q + 1'b1;
+    if (puts && put_q != asked_q && write_ready) put_q <= put_q + 1'b1;
     unique case (state_q)
       Idle:
         if (start) begin
@@ -239,7 +241,7 @@ module cast_mm #(
     owed_q <= owed_q + (asks ? puts ? 32'd1 : out_beats : '0) - 32'(writes);
     if (in_valid && in_ready && in_last) ended_q <= 1'b1;
     if (in_ready && data_valid && data_error) error_q <= 1'b1;
-    if (write_error && !puts) error_q <= 1'b1;
+    if (write_error && asked_q != Words) error_q <= 1'b1;
     if (state_q == Check) {runs_q, ended_q, error_q} <= {good, 2'b00};
     if (rst_i) {runs_q, ask_q, read_q, due_q, owed_q} <= '0;
     if (!past_q) assume (rst_i);

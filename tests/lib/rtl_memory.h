@@ -66,7 +66,8 @@ static void clock_once(void)
 {
     struct burst *r = &reads.b[reads.get % QUEUE], *w = &writes.b[writes.get % QUEUE];
     *m_arready = reads.put - reads.get < 8 && chance();
-    *m_awready = writes.put - writes.get < 4 && chance();
+    /* an odd stall: takes an address only with data */
+    *m_awready = writes.put - writes.get < 4 && chance() && (stall % 2 == 0 || *m_wvalid);
     if (!*m_rvalid && reads.put != reads.get && chance()) { /* valid stays until ready */
         *m_rvalid = 1;
         *m_rresp = fail_read && beats_read == fail_read ? 2 : 0;

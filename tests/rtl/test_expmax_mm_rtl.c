@@ -54,6 +54,16 @@ int main(int argc, char **argv)
     printf("%d beats: %d clocks, %.3f a beat\n", MAX_BEATS, (int)clocks,
            (double)clocks / MAX_BEATS);
     CHECK(clocks < MAX_BEATS + 160, "%d clocks", (int)clocks);
+
+    for (unsigned i = 1; i <= 2; i++) { /* the write of exponent, of absmax */
+        find(64, 100, 3, at);
+        fail_write = i;
+        write_reg(MM_CTRL, 1);
+        wait_done();
+        CHECK(mem[WORDS_AT][63] == 0x80, "an error of write %u is not told", i);
+    }
+    find(64, 100, 3, at);
+    compare("after errors");
     model_close(m);
     DONE();
 }
