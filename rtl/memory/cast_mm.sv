@@ -58,7 +58,8 @@ module cast_mm #(
   state_t state_q;
 
   // --- registers; their values at the start ---
-  logic          start;
+  // As names: Icarus 11 computes state_q wrong if ports compare it.
+  logic          start, begins, done;
   /* verilator lint_off UNUSEDSIGNAL */
   logic [1023:0] args, args_q;               // words without argument are unused
   /* verilator lint_on UNUSEDSIGNAL */
@@ -66,7 +67,7 @@ module cast_mm #(
     .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o,
     .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o, .s_bvalid_o, .s_bready_i,
     .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,
-    .interrupt_o, .start_o(start), .done_i(state_q == Done), .status_i(32'd0), .args_o(args));
+    .interrupt_o, .start_o(start), .done_i(done), .status_i(32'd0), .args_o(args));
   logic [63:0] in, out;                      // quant and unquant have equal offsets
   logic [31:0] n, fmt, shift, saturate, n_ranks;
   assign in       = args_q[8*nc_pkg::ARG_QUANT_x+:64];
@@ -97,6 +98,8 @@ module cast_mm #(
   assign good       = width_q != '0 && fmt[31:8] == '0 && saturate < 32'd2
                    && $signed(shift) <= 32'sh0010_0000 && $signed(shift) >= -32'sh0010_0000
                    && in[5:0] == '0 && out[5:0] == '0;
+  assign begins     = state_q == Check && good;
+  assign done       = state_q == Done;
 
   // --- read ---
   logic [57:0]  ar_beat;
@@ -108,7 +111,7 @@ module cast_mm #(
   /* verilator lint_off PINCONNECTEMPTY */
   axi_bursts u_ar (
     .clk_i, .rst_i, .in_beat_i(in[63:6]), .in_beats_i(in_beats),
-    .in_valid_i(state_q == Check && good), .in_ready_o(), .out_beat_o(ar_beat),
+    .in_valid_i(begins), .in_ready_o(), .out_beat_o(ar_beat),
     .out_beats_o(ar_beats), .out_valid_o(m_arvalid_o), .out_ready_i(m_arready_i));
   /* verilator lint_on PINCONNECTEMPTY */
   assign m_araddr_o = {ar_beat, 6'd0};
@@ -130,7 +133,7 @@ module cast_mm #(
     expmax u_stream (
       .clk_i, .rst_i, .n_ranks_i(n_ranks), .in_data_i(data), .in_values_i(values[4:0]),
       .in_last_i(in_last), .in_valid_i(in_valid), .in_ready_o(in_ready), .exponent_o(exponent),
-      .absmax_o(absmax), .out_valid_o(result_valid), .out_ready_i(state_q == Done));
+      .absmax_o(absmax), .out_valid_o(result_valid), .out_ready_i(done));
     assign result = '0;
   end else if (Quant) begin : g_quant
     quant u_stream (
@@ -176,7 +179,7 @@ module cast_mm #(
   assign write_strb  = !puts ? {64{1'b1}} : put_at[1:0] == '0 ? 64'd15 << put_at[5:0] : '0;
   axi_write u_write (
     .clk_i, .rst_i, .range_beat_i(puts ? ask_at[63:6] : out[63:6]),
-    .range_beats_i(puts ? 32'd1 : out_beats), .range_valid_i(ask || (state_q == Check && good)),
+    .range_beats_i(puts ? 32'd1 : out_beats), .range_valid_i(ask || begins),
     .range_ready_o(ask_ready), .data_i(write_data), .strb_i(write_strb), .valid_i(write_valid),
     .ready_o(write_ready), .idle_o(idle), .error_o(write_error),
     .m_awaddr_o, .m_awlen_o, .m_awvalid_o, .m_awready_i, .m_wdata_o, .m_wstrb_o, .m_wlast_o,
@@ -222,12 +225,11 @@ module cast_mm #(
   // memory that answers once each beat asked for; registers may change at any time. The stream
   // takes every beat of the array once, the last one marked, with n values in all. Every result is
   // written, then the words; the status has every error. Beats that wait stay unchanged.
-  logic        past_q = 1'b0, begins, asks, gives, writes;
+  logic        past_q = 1'b0, asks, gives, writes;
   logic        runs_q, ended_q, error_q;     // a good request; its last beat is taken; an error
   logic [31:0] ask_q, read_q;                // beats to ask for; asked for, but not taken
   logic [31:0] due_q, owed_q;                // results to come; beats that ranges still lack
   logic [31:0] reads, left;
-  assign begins = state_q == Check && good;
   assign reads  = m_arvalid_o && m_arready_i ? 32'(ar_beats) : '0;
   assign left   = ask_q + read_q;
   assign asks   = (ask || begins) && ask_ready;
