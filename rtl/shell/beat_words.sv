@@ -3,7 +3,7 @@
 //       keep = 0, which rx drops and counts.
 //  out: the datagram's length comes from the header, in a frame's first flit.
 module beat_words #(
-  parameter int LaneBytes = nc_pkg::BEAT_BYTES,  // see nic_core
+  parameter int LaneBytes = nc_pkg::BEAT_BYTES,  // 8 to 64: a power of two
   localparam int Flit = 8 * LaneBytes, Words = LaneBytes / 4, AtW = $clog2(Words)
 ) (
   input  logic         clk_i,
@@ -39,6 +39,8 @@ module beat_words #(
   output logic         out_valid_o,
   input  logic         out_ready_i
 );
+  power_of_two #(.N(LaneBytes), .Least(8), .Most(nc_pkg::BEAT_BYTES)) u_bytes ();
+
   // --- in ---
   logic [Flit-1:0] in_q;
   logic [AtW-1:0] at_q;                       // words received

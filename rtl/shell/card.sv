@@ -10,7 +10,7 @@ module card #(
   parameter int Rows  = 32,
   parameter int Jobs  = 2,
   parameter int Wide  = 0,
-  parameter int LaneBytes = 8  // see nic_core; 3.2 Gbit/s at 50 MHz
+  parameter int LaneBytes = 8  // 8 to 64; 8: 3.2 Gbit/s at 50 MHz
 ) (
   input  logic        clk_i,
   input  logic        rst_i,

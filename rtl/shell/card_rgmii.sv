@@ -5,7 +5,7 @@ module card_rgmii #(
   parameter logic [31:0] Ip      = 32'h0a00_0032,    // 10.0.0.50
   parameter logic [15:0] Port    = 16'd20035,     // UDP port for frames
   parameter logic [15:0] Control = 16'd20036,     // UDP port for control
-  parameter int LaneBytes = 8,                    // see nic_core
+  parameter int LaneBytes = 8,                    // 8 to 64
   // of the PLL: 50 MHz = clk_i / InDiv * FbDiv; clk_i / InDiv of at least 10 MHz
   parameter int InDiv = 2,
   parameter int FbDiv = 1

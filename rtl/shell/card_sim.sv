@@ -1,6 +1,6 @@
 // card_sim: the card with its shell for Verilator: Ethernet frames with preamble and CRC.
 module card_sim #(
-  parameter int LaneBytes = 8  // see nic_core; 3.2 Gbit/s at 50 MHz
+  parameter int LaneBytes = 8  // 8 to 64; 8: 3.2 Gbit/s at 50 MHz
 ) (
   input  logic        clk_i,
   input  logic        rst_i,

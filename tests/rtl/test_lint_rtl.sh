@@ -99,6 +99,7 @@ refused expmax Lanes 12
 refused tile LaneBytes 12
 refused tile LaneBytes 4
 refused tile LaneBytes 256
+refused beat_words LaneBytes 128
 taken tile LaneBytes 16
 refused sum_room Ranks 256
 taken sum_room Ranks 128
