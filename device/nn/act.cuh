@@ -7,6 +7,7 @@
 #ifndef ACT_CUH
 #define ACT_CUH
 #include "device/run/cu.cuh"
+#include "hls/arith/rules.h"
 #include "hls/nn/layer.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -147,6 +148,13 @@ template <typename T> static inline bool act_wide(size_t n)
 template <typename T, typename... P> static inline bool act_wide(size_t n, const void *p, P... more)
 {
     return (uintptr_t)p % 16 == 0 && act_wide<T>(n, more...);
+}
+
+/* Round x to r's format. */
+static __device__ inline float act_round(const struct round_rule &r, float x)
+{
+    const uint32_t code = mf_enc(r.fmt, __float_as_uint(x), r.shift, MF_NEAREST, r.overflow, 0);
+    return __uint_as_float(mf_dec(r.fmt, code, -r.shift));
 }
 
 #endif

@@ -126,7 +126,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     for (size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x; i < n;
          i += (size_t)gridDim.x * CU_THREADS) {
         const float v = act_float(x[i]) * k;
-        x[i] = act<T>::of(rounds ? round_by(r, v) : v);
+        x[i] = act<T>::of(rounds ? act_round(r, v) : v);
     }
 }
 

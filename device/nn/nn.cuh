@@ -43,12 +43,6 @@ static inline enum vec_type nn_par(const struct dev_nn *d)
     return nn_pure(d) ? VEC_HALF : VEC_FLOAT;
 }
 
-static __device__ inline float round_by(const struct round_rule &r, float x)
-{
-    const uint32_t code = mf_enc(r.fmt, __float_as_uint(x), r.shift, MF_NEAREST, r.overflow, 0);
-    return __uint_as_float(mf_dec(r.fmt, code, -r.shift));
-}
-
 /* w: master weights. Layers read their 16-bit copy, if any. */
 static inline const void *nn_weight(const struct dev_nn *d, const void *w)
 {

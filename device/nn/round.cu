@@ -6,7 +6,7 @@
 struct op_round {
     enum { TWO = 0 };
     struct round_rule r;
-    __device__ float operator()(float x, float) const { return round_by(r, x); }
+    __device__ float operator()(float x, float) const { return act_round(r, x); }
 };
 
 int nn_round_to(struct dev_nn *d, size_t n, const struct round_rule *rule, const void *x, void *y)
