@@ -66,7 +66,7 @@ struct reduce_op_kind {
     void (*add_wide)(const struct reduce_op *f, void *acc, const uint8_t *wide, size_t n,
                      bool first);
     /* In one pass: add() of each part, then spill(); and add_wide() of each, then done(). At least
-     * one part. Return false, with nothing written, if there is no fast loop. NULL: never. */
+     * one part. Return false, with anything written, if there is no fast loop. NULL: never. */
     bool (*sum_to_wide)(const struct reduce_op *f, const uint8_t *const *parts, int n_parts,
                         size_t n, uint8_t *wide);
     bool (*sum_of_wide)(const struct reduce_op *f, const uint8_t *const *wides, int n_parts,

@@ -126,8 +126,8 @@ struct vec_ops {
     void (*accumulate_wide)(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
                             bool first);
     /* VEC_EXACT only: accumulate() of each part, then spill(), and accumulate_wide() of each vector
-     * of wide words, then finish(), in one pass. n_parts is positive. Return false, with nothing
-     * written, if there is no fast loop for the format. NULL: never. */
+     * of wide words, then finish(), in one pass. n_parts is positive. Return false, with
+     * anything written, if there is no fast loop for the format or these codes. NULL: never. */
     bool (*sum_to_wide)(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
                         size_t n, uint8_t *wide);
     bool (*sum_of_wide)(const struct vec_sum *sum, const uint8_t *const *wides, int n_parts,

@@ -95,43 +95,32 @@ static __attribute__((noinline)) void sum_codes(const struct sum_dot *p,
 
 /* ---- fp32 results, for blocks with an exponent ---- */
 
-static __attribute__((noinline)) void any_floats(const struct vec_sum *sum,
-                                                 const uint8_t *const *parts, int n_parts, size_t i,
-                                                 size_t n, uint8_t *x)
-{
-    uint64_t acc[64];
-    for (int r = 0; r < n_parts; r++)
-        vec_plain.accumulate(sum, acc, parts[r] + i, n, r == 0);
-    vec_plain.finish(sum, acc, n, mf_fp32(), 0, x);
-}
-
-LOOK_INLINE void floats_of_64(const struct vec_sum *sum, const struct sum_dot_tables *t, float unit,
+/* Returns false, with nothing written, if an element is inf or nan, as do the loops. */
+LOOK_INLINE bool floats_of_64(const struct sum_dot_tables *t, float unit,
                               const uint8_t *const *parts, int n_parts, size_t i, size_t n,
                               uint8_t *x)
 {
     struct windows s;
-    if (dot_has_special(t, dot_windows(t, false, true, parts, n_parts, i, n, &s))) {
-        any_floats(sum, parts, n_parts, i, n, x);
-        return;
-    }
+    if (dot_has_special(t, dot_windows(t, false, true, parts, n_parts, i, n, &s)))
+        return false;
 #pragma GCC unroll 4
     for (int j = 0; j < DOT_LANES; j++)
         _mm512_mask_storeu_ps(
             x + 64 * j, (__mmask16)(look_first(n) >> (16 * j)),
             _mm512_mul_ps(_mm512_cvtepi32_ps(dot_low(t, s.w[j])), _mm512_set1_ps(unit)));
+    return true;
 }
 
-static __attribute__((noinline)) void floats_in_ieee(const struct vec_sum *sum,
-                                                     const struct sum_dot_tables *t,
+static __attribute__((noinline)) bool floats_in_ieee(const struct sum_dot_tables *t,
                                                      const uint8_t *const *parts, int n_parts,
                                                      size_t n, uint8_t *x)
 {
-    const float unit = float_of(mf_dec(sum->in, 1, 0));
+    const float unit = float_of(mf_dec(t->fmt, 1, 0));
     size_t i = 0;
     for (; i + 64 <= n; i += 64)
-        floats_of_64(sum, t, unit, parts, n_parts, i, 64, x + 4 * i);
-    if (i < n)
-        floats_of_64(sum, t, unit, parts, n_parts, i, n - i, x + 4 * i);
+        if (!floats_of_64(t, unit, parts, n_parts, i, 64, x + 4 * i))
+            return false;
+    return i == n || floats_of_64(t, unit, parts, n_parts, i, n - i, x + 4 * i);
 }
 
 static bool sum_to_floats(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
@@ -141,9 +130,9 @@ static bool sum_to_floats(const struct vec_sum *sum, const uint8_t *const *parts
     if (sum->rule != VEC_EXACT || !t || t->n_windows > 2 || !sum_dot_fits(t, n_parts))
         return false;
     const uint64_t mode = fp_mode_ieee();
-    floats_in_ieee(sum, t, parts, n_parts, n, x);
+    const bool made = floats_in_ieee(t, parts, n_parts, n, x);
     fp_mode_back(mode);
-    return true;
+    return made;
 }
 
 bool sum_dot_avx512vbmi(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,

@@ -8,7 +8,8 @@
  *     short    32       up to 25 bits
  *     long     64       up to 57
  *
- * The sum becomes an fp32, rounded to odd (sum_exact.h), and that a code. */
+ * The sum becomes an fp32, rounded to odd (sum_exact.h), and that a code. At the first inf or nan
+ * the vector is left to AVX2's loops. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/fp_mode.h"
@@ -21,9 +22,8 @@ enum { TINY = 16, TINY_MAX = 14 };
 
 /* lane: bits of a lane, a constant */
 struct of_wide {
-    const struct vec_sum *sum;
     struct mf_fmt out;
-    int shift, lane;
+    int lane;
     size_t bits;
     bool nibbles; /* width of `out` */
     struct enc_plan code;
@@ -52,16 +52,6 @@ static void set_places(struct of_wide *w)
     w->right = wide_lanes(lane, (uint64_t)(lane - bits));
     w->inf = wide_lanes(lane, (1ull << (lane - 1)) + (1ull << (lane - bits)));
     w->three = wide_lanes(lane, 3ull << (lane - bits));
-}
-
-static __attribute__((noinline)) void any_of_wide(const struct of_wide *w,
-                                                  const uint8_t *const *wides, int n_parts,
-                                                  size_t at, size_t n, uint8_t *codes)
-{
-    uint64_t acc[WIDE_VBMI_BLOCK];
-    for (int r = 0; r < n_parts; r++)
-        vec_plain.accumulate_wide(w->sum, acc, wides[r] + at, n, r == 0);
-    vec_plain.finish(w->sum, acc, n, w->out, w->shift, codes);
 }
 
 /* Adds a register of words to *sums. *least: the smallest of the differences word - inf. */
@@ -113,7 +103,8 @@ LOOK_INLINE __m512i to_float(int lane, const __m512i *sums, int j)
                   _mm512_insertf32x8(up, _mm512_cvt_roundepi64_ps(b, DOT_UP), 1));
 }
 
-LOOK_INLINE void sum_64(const struct of_wide *w, int lane, const uint8_t *const *wides, int n_parts,
+/* Returns false, with nothing written, if a word is inf or nan, as do the loops. */
+LOOK_INLINE bool sum_64(const struct of_wide *w, int lane, const uint8_t *const *wides, int n_parts,
                         size_t i, size_t n, uint8_t *codes)
 {
     enum { REGISTERS = 64 * WIDE_LONG / 512 };
@@ -130,10 +121,8 @@ LOOK_INLINE void sum_64(const struct of_wide *w, int lane, const uint8_t *const 
                           wide_bytes_of(w->bits, j * words, words, n), &sums[j], &least);
     }
     uint8_t *to = codes + i * mf_width(w->out) / 8;
-    if (has_special(w, lane, least)) {
-        any_of_wide(w, wides, n_parts, first, n, to);
-        return;
-    }
+    if (has_special(w, lane, least))
+        return false;
 #pragma GCC unroll 4
     for (int j = 0; j < DOT_LANES; j++)
         odd[j] = to_float(lane, sums, j);
@@ -145,28 +134,26 @@ LOOK_INLINE void sum_64(const struct of_wide *w, int lane, const uint8_t *const 
     } else {
         _mm512_mask_storeu_epi8(to, look_first(n), code);
     }
+    return true;
 }
 
-LOOK_INLINE void sum_loop(const struct of_wide *w, int lane, const uint8_t *const *wides,
+LOOK_INLINE bool sum_loop(const struct of_wide *w, int lane, const uint8_t *const *wides,
                           int n_parts, size_t n, uint8_t *codes)
 {
     size_t i = 0;
     for (; i + 64 <= n; i += 64)
-        sum_64(w, lane, wides, n_parts, i, 64, codes);
-    if (i < n)
-        sum_64(w, lane, wides, n_parts, i, n - i, codes);
+        if (!sum_64(w, lane, wides, n_parts, i, 64, codes))
+            return false;
+    return i == n || sum_64(w, lane, wides, n_parts, i, n - i, codes);
 }
 
-static __attribute__((noinline)) void of_wide_in_ieee(const struct of_wide *w,
+static __attribute__((noinline)) bool of_wide_in_ieee(const struct of_wide *w,
                                                       const uint8_t *const *wides, int n_parts,
                                                       size_t n, uint8_t *codes)
 {
-    if (w->lane == TINY)
-        sum_loop(w, TINY, wides, n_parts, n, codes);
-    else if (w->lane == WIDE_SHORT)
-        sum_loop(w, WIDE_SHORT, wides, n_parts, n, codes);
-    else
-        sum_loop(w, WIDE_LONG, wides, n_parts, n, codes);
+    return w->lane == TINY         ? sum_loop(w, TINY, wides, n_parts, n, codes)
+           : w->lane == WIDE_SHORT ? sum_loop(w, WIDE_SHORT, wides, n_parts, n, codes)
+                                   : sum_loop(w, WIDE_LONG, wides, n_parts, n, codes);
 }
 
 /* Sums are smaller than n_parts * 2^(bits - 1), which must be at most 2^(lane - 1). */
@@ -183,21 +170,20 @@ bool sum_of_wide_avx512vbmi(const struct vec_sum *sum, const uint8_t *const *wid
 {
     const int bits = mf_wide_bits(sum->in, (unsigned)sum->n_ranks);
     const unsigned width = mf_width(out);
-    struct of_wide w = {.sum = sum,
-                        .out = out,
-                        .shift = shift,
+    struct of_wide w = {.out = out,
                         .lane = lane_of(bits, n_parts),
                         .bits = (size_t)bits,
                         .nibbles = width == 4,
                         .code = enc_plan_make(out, MF_NEAREST, sum->overflow,
                                               1 - mf_bias(sum->in) - (int)sum->in.m - shift)};
-    if (sum->rule != VEC_EXACT || (width != 4 && width != 8) || w.code.way != ENC_ADD ||
-        bits > WIDE_LONG_MAX)
-        return sum_of_wide_avx2(sum, wides, n_parts, n, out, shift, codes);
-    set_places(&w);
-    const uint64_t mode = fp_mode_ieee();
-    of_wide_in_ieee(&w, wides, n_parts, n, codes);
-    fp_mode_back(mode);
-    return true;
+    bool made = false;
+    if (sum->rule == VEC_EXACT && (width == 4 || width == 8) && w.code.way == ENC_ADD &&
+        bits <= WIDE_LONG_MAX) {
+        set_places(&w);
+        const uint64_t mode = fp_mode_ieee();
+        made = of_wide_in_ieee(&w, wides, n_parts, n, codes);
+        fp_mode_back(mode);
+    }
+    return made || sum_of_wide_avx2(sum, wides, n_parts, n, out, shift, codes);
 }
 #endif

@@ -2,7 +2,9 @@
  *
  * A sum fits a lane of 32 or 64 bits with 7 bits to spare. It is shifted left to its first bit
  * within a byte; two permutations then move the bytes of all lanes to their places. Neighbours may
- * share a byte, so one permutation moves words with even numbers, the other those with odd ones. */
+ * share a byte, so one permutation moves words with even numbers, the other those with odd ones.
+ *
+ * At the first inf or nan the vector is left to AVX2's loops. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum/sum_dot_avx512vbmi.h"
@@ -53,33 +55,22 @@ LOOK_INLINE void put_words(const struct places *p, int lane, __m512i words, uint
     _mm512_mask_storeu_epi8(to, in, _mm512_or_si512(even, odd));
 }
 
-static __attribute__((noinline)) void any_to_wide(const struct vec_sum *sum,
-                                                  const uint8_t *const *parts, int n_parts,
-                                                  size_t i, size_t n, uint8_t *to)
-{
-    uint64_t acc[WIDE_VBMI_BLOCK];
-    for (int r = 0; r < n_parts; r++)
-        vec_plain.accumulate(sum, acc, parts[r] + vec_bytes(sum->in, i), n, r == 0);
-    vec_plain.spill(sum, acc, n, to);
-}
-
 LOOK_INLINE __m512i half(__m512i x, int which)
 {
     return _mm512_cvtepi32_epi64(which ? _mm512_extracti64x4_epi64(x, 1)
                                        : _mm512_castsi512_si256(x));
 }
 
-LOOK_INLINE void dot_to_words(const struct vec_sum *sum, const struct sum_dot_tables *t,
-                              const struct places *p, bool three, const uint8_t *const *parts,
-                              int n_parts, size_t i, size_t n, uint8_t *wide)
+/* Returns false, with nothing written, if an element is inf or nan, as do the loops. */
+LOOK_INLINE bool dot_to_words(const struct sum_dot_tables *t, const struct places *p, bool three,
+                              const uint8_t *const *parts, int n_parts, size_t i, size_t n,
+                              uint8_t *wide)
 {
     struct windows s;
     const __m512i twice = dot_windows(t, three, true, parts, n_parts, i, n, &s);
     uint8_t *to = wide + i / 8 * p->bits;
-    if (dot_has_special(t, twice)) {
-        any_to_wide(sum, parts, n_parts, i, n, to);
-        return;
-    }
+    if (dot_has_special(t, twice))
+        return false;
 #pragma GCC unroll 4
     for (int j = 0; j < DOT_LANES; j++) {
         const __m512i low = dot_low(t, s.w[j]);
@@ -97,33 +88,32 @@ LOOK_INLINE void dot_to_words(const struct vec_sum *sum, const struct sum_dot_ta
                       wide_bytes_of(p->bits, at, LONGS, n));
         }
     }
+    return true;
 }
 
-LOOK_INLINE void dot_loop(const struct vec_sum *sum, const struct sum_dot_tables *t, bool three,
+LOOK_INLINE bool dot_loop(const struct vec_sum *sum, const struct sum_dot_tables *t, bool three,
                           const uint8_t *const *parts, int n_parts, size_t n, uint8_t *wide)
 {
     const struct places p =
         places_of(mf_wide_bits(sum->in, (unsigned)sum->n_ranks), three ? WIDE_LONG : WIDE_SHORT);
     size_t i = 0;
     for (; i + 64 <= n; i += 64)
-        dot_to_words(sum, t, &p, three, parts, n_parts, i, 64, wide);
-    if (i < n)
-        dot_to_words(sum, t, &p, three, parts, n_parts, i, n - i, wide);
+        if (!dot_to_words(t, &p, three, parts, n_parts, i, 64, wide))
+            return false;
+    return i == n || dot_to_words(t, &p, three, parts, n_parts, i, n - i, wide);
 }
 
 /* p: places of pairs of words. */
-LOOK_INLINE void nibbles_to_words(const struct vec_sum *sum, const struct sum_nibble *t,
-                                  const struct places *p, const uint8_t *const *parts, int n_parts,
-                                  size_t i, size_t n, uint8_t *wide)
+LOOK_INLINE bool nibbles_to_words(const struct sum_nibble *t, const struct places *p,
+                                  const uint8_t *const *parts, int n_parts, size_t i, size_t n,
+                                  uint8_t *wide)
 {
     const size_t bits = p->bits / 2;
     const struct nibble_sums s =
         nibble_sums(t, t->together, in_order, parts, n_parts, i / 2, (n + 1) / 2);
     uint8_t *to = wide + i / 8 * bits;
-    if (n % 2 || nibble_has_special(s.least)) {
-        any_to_wide(sum, parts, n_parts, i, n, to);
-        return;
-    }
+    if (nibble_has_special(s.least))
+        return false;
     const __m512i all = _mm512_set1_epi16((short)((1 << bits) - 1)),
                   by = _mm512_set1_epi32(1 | 1 << (16 + (int)bits));
     __m512i pairs[2][2]; /* of even and odd bytes, in two halves */
@@ -139,18 +129,24 @@ LOOK_INLINE void nibbles_to_words(const struct vec_sum *sum, const struct sum_ni
         put_words(p, WIDE_SHORT, j % 2 ? _mm512_unpackhi_epi32(a, b) : _mm512_unpacklo_epi32(a, b),
                   to + at / 8 * bits, wide_bytes_of(bits, at, 2 * SHORTS, n));
     }
+    return true;
 }
 
-LOOK_INLINE void nibble_loop(const struct vec_sum *sum, const struct sum_nibble *t,
+LOOK_INLINE bool nibble_loop(const struct vec_sum *sum, const struct sum_nibble *t,
                              const uint8_t *const *parts, int n_parts, size_t n, uint8_t *wide)
 {
     const int bits = mf_wide_bits(sum->in, (unsigned)sum->n_ranks);
     const struct places p = places_of(2 * bits, WIDE_SHORT);
+    const size_t n_bits = n * (size_t)bits;
     size_t i = 0;
     for (; i + 128 <= n; i += 128)
-        nibbles_to_words(sum, t, &p, parts, n_parts, i, 128, wide);
-    if (i < n)
-        nibbles_to_words(sum, t, &p, parts, n_parts, i, n - i, wide);
+        if (!nibbles_to_words(t, &p, parts, n_parts, i, 128, wide))
+            return false;
+    if (i < n && !nibbles_to_words(t, &p, parts, n_parts, i, n - i, wide))
+        return false;
+    if (n_bits % 8) /* of the nibble after the last code */
+        wide[n_bits / 8] &= (uint8_t)((1u << n_bits % 8) - 1);
+    return true;
 }
 
 bool sum_to_wide_avx512vbmi(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
@@ -160,18 +156,14 @@ bool sum_to_wide_avx512vbmi(const struct vec_sum *sum, const uint8_t *const *par
     const struct sum_nibble *nibble = sum_nibble_of(sum->in, sum->overflow);
     if (sum->rule != VEC_EXACT)
         return false;
-    if (nibble && n_parts <= NIBBLE_RANKS && 2 * bits <= WIDE_SHORT_MAX) {
-        nibble_loop(sum, nibble, parts, n_parts, n, wide);
-        return true;
-    }
     const struct sum_dot_tables *t = sum_dot_tables_of(sum->in);
-    if (!t || !sum_dot_fits(t, n_parts) ||
-        bits > (t->n_windows == 2 ? WIDE_SHORT_MAX : WIDE_LONG_MAX))
-        return sum_to_wide_avx2(sum, parts, n_parts, n, wide);
-    if (t->n_windows == 2)
-        dot_loop(sum, t, false, parts, n_parts, n, wide);
-    else
-        dot_loop(sum, t, true, parts, n_parts, n, wide);
-    return true;
+    bool made = false;
+    if (nibble && n_parts <= NIBBLE_RANKS && 2 * bits <= WIDE_SHORT_MAX)
+        made = nibble_loop(sum, nibble, parts, n_parts, n, wide);
+    else if (t && t->n_windows == 2 && sum_dot_fits(t, n_parts) && bits <= WIDE_SHORT_MAX)
+        made = dot_loop(sum, t, false, parts, n_parts, n, wide);
+    else if (t && t->n_windows == 3 && sum_dot_fits(t, n_parts) && bits <= WIDE_LONG_MAX)
+        made = dot_loop(sum, t, true, parts, n_parts, n, wide);
+    return made || sum_to_wide_avx2(sum, parts, n_parts, n, wide);
 }
 #endif

@@ -6,9 +6,6 @@
 /* Bits of a lane, and of the longest word that it can hold at any bit of its first byte. */
 enum { WIDE_SHORT = 32, WIDE_LONG = 64, WIDE_SHORT_MAX = 25, WIDE_LONG_MAX = 57 };
 
-/* most elements of a step */
-enum { WIDE_VBMI_BLOCK = 128 };
-
 /* lane: 16, 32 or 64 bits */
 LOOK_INLINE __m512i wide_lanes(int lane, uint64_t x)
 {
