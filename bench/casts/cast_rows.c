@@ -131,6 +131,15 @@ static size_t run_add(struct bench *b, const struct row *r)
     return 3 * half;
 }
 
+/* Divides b->codes among the ranks. Returns the bytes of each. */
+static size_t rank_parts(const struct bench *b, const uint8_t *parts[RANKS])
+{
+    const size_t part = 4 * b->n / RANKS;
+    for (size_t p = 0; p < RANKS; p++)
+        parts[p] = b->codes + p * part;
+    return part;
+}
+
 static size_t sum_ranks(struct bench *b, const struct row *r, uint32_t out_group)
 {
     const struct vec_sum sum = {.rule = r->fmt.e <= 5 ? VEC_EXACT : VEC_FP32,
@@ -138,10 +147,8 @@ static size_t sum_ranks(struct bench *b, const struct row *r, uint32_t out_group
                                 .out = r->fmt,
                                 .out_group = out_group,
                                 .n_ranks = RANKS};
-    const size_t part = 4 * b->n / RANKS, n = part * 8 / mf_width(r->fmt);
     const uint8_t *parts[RANKS];
-    for (size_t p = 0; p < RANKS; p++)
-        parts[p] = b->codes + p * part;
+    const size_t part = rank_parts(b, parts), n = part * 8 / mf_width(r->fmt);
     if (out_group)
         b->ops.sum_blocks(&b->ops, &sum, parts, RANKS, n, b->copy);
     else
@@ -168,10 +175,8 @@ static struct vec_sum exact_of(struct mf_fmt fmt)
 static size_t run_to_wide(struct bench *b, const struct row *r)
 {
     const struct vec_sum sum = exact_of(r->fmt);
-    const size_t part = 4 * b->n / RANKS, n = part * 8 / mf_width(r->fmt);
     const uint8_t *parts[RANKS];
-    for (size_t p = 0; p < RANKS; p++)
-        parts[p] = b->codes + p * part;
+    const size_t part = rank_parts(b, parts), n = part * 8 / mf_width(r->fmt);
     if (b->ops.sum_to_wide && b->ops.sum_to_wide(&sum, parts, RANKS, n, b->copy))
         return RANKS * part;
     uint64_t acc[ACC_BLOCK];
