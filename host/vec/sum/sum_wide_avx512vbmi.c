@@ -1,5 +1,6 @@
-/* sum_wide_avx512vbmi.c : sums codes to wide words, and wide words to codes, with VBMI. At the first
- * inf or nan a vector is left to AVX2's loops. */
+/* sum_wide_avx512vbmi.c : sums codes to wide words, and wide words to codes, with VBMI.
+ *
+ * At the first inf or nan a vector is left to AVX2's loops. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/fp_mode.h"
