@@ -93,6 +93,27 @@ static bool stays_normal(struct mf_fmt f, int shift)
     return 1 - bias - f.m + shift >= -126 && (1 << f.e) - 1 - bias + shift <= 127;
 }
 
+uint32_t dec_half_of(struct mf_fmt f, uint32_t code)
+{
+    const uint32_t mag = code & mf_nan(f), sign = (code >> (mf_width(f) - 1) & 1) << 15;
+    if (mag >= mf_special(f))
+        return sign | (mag > mf_last_not_nan(f) ? 0x7e00u : 0x7c00u);
+    return sign | mag << (10 - f.m);
+}
+
+static void set_halves(struct dec_plan *p, struct mf_fmt f, int inside)
+{
+    const unsigned width = mf_width(f);
+    const int exp = 15 - mf_bias(f) + inside;
+    if (f.e > 5 || (f.e == 5 && f.flavour != MF_IEEE) || exp < -126 || exp > 127 ||
+        (width != 4 && width != 8 && !mf_same(f, mf_half())))
+        return;
+    p->per_half = ldexpf(1, exp);
+    p->right = width == 8 ? f.m - 2u : 0;
+    for (uint32_t code = 0; code < 16 && width == 4; code++)
+        p->half_of[code] = (uint8_t)(dec_half_of(f, code) >> 8);
+}
+
 struct dec_plan dec_plan_make(struct mf_fmt f, int shift, float divisor)
 {
     const struct vec_quotient q = vec_quotient_of(f, clamp(shift, 1000), divisor);
@@ -124,5 +145,6 @@ struct dec_plan dec_plan_make(struct mf_fmt f, int shift, float divisor)
     }
     p.scaled = outside != 0 || p.factor[3] != 1;
     set_factors(&p, outside);
+    set_halves(&p, f, inside);
     return p;
 }
