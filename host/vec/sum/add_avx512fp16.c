@@ -15,8 +15,9 @@
 #include "vec/fp_mode.h"
 #include "vec/sum/look_avx512vbmi.h"
 #include "vec/sum/sum_blocks.h"
-#include "vec/sum/sum_plan.h"
-#include "vec/sum/sum_vbmi.h"
+#include "vec/sum/sum_exact.h"
+#include "vec/sum/sum_step.h"
+#include "vec/sum/sum_x86.h"
 
 /* e5m10; e5m2; its rule trunc; other 8-bit formats */
 enum add_way { ADD_HALVES, ADD_E5M2, ADD_TRUNC, ADD_BYTES };

@@ -4,7 +4,7 @@
 #ifdef VEC_X86
 #include "vec/fp_mode.h"
 #include "vec/sum/look_avx512vbmi.h"
-#include "vec/sum/sum_vbmi.h"
+#include "vec/sum/sum_x86.h"
 
 struct add {
     const struct sum_look *t;

@@ -1,4 +1,5 @@
 /* add_neon.c : adds codes in place with NEON: as halves, which become fp32s, and their sum a half.
+ * Codes of 4 bits are looked up.
  *
  * Rounding to fp32 before that to halves is harmless (sum_lanes.h). Codes of 8 bits with m > 2
  * become halves of the same exponent bits (sum_exact.h). Their sum is rounded to a half, then to m
@@ -9,6 +10,7 @@
 #ifdef VEC_ARM
 #include "vec/fp_mode.h"
 #include "vec/sum/sum_exact_neon.h"
+#include "vec/sum/sum_nibble.h"
 
 EXACT_INLINE uint16x8_t add_halves(float16x8_t a, float16x8_t b)
 {
@@ -94,6 +96,59 @@ bool add_neon(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, siz
     const uint64_t mode = fp_mode_ieee();
     add_in_ieee(&plan, acc, codes, vec_bytes(sum->in, n));
     fp_mode_back(mode);
+    return true;
+}
+
+/* ---- codes of 4 bits (sum_nibble.h) ---- */
+
+struct nibble_neon {
+    int8x16_t value;
+    uint8x16_t seen, special;
+    uint8x16x4_t code;
+};
+
+/* a, b: one code per byte */
+EXACT_INLINE uint8x16_t add_nibble_lanes(const struct nibble_neon *t, uint8x16_t a, uint8x16_t b)
+{
+    const int8x16_t sum = vqaddq_s8(vqtbl1q_s8(t->value, a), vqtbl1q_s8(t->value, b));
+    const uint8x16_t size = vminq_u8(vreinterpretq_u8_s8(vabsq_s8(sum)), vdupq_n_u8(NIBBLE_MAX));
+    const uint8x16_t sign = vandq_u8(vshrq_n_u8(vreinterpretq_u8_s8(sum), 4), vdupq_n_u8(8)),
+                     code = vorrq_u8(vqtbl4q_u8(t->code, size), sign);
+    const uint8x16_t seen = vorrq_u8(vqtbl1q_u8(t->seen, a), vqtbl1q_u8(t->seen, b));
+    return vbslq_u8(vtstq_u8(seen, seen), vqtbl1q_u8(t->special, seen), code);
+}
+
+EXACT_INLINE void add_pairs(const struct nibble_neon *t, uint8_t *acc, const uint8_t *codes)
+{
+    const uint8x16_t a = vld1q_u8(acc), b = vld1q_u8(codes), all = vdupq_n_u8(15);
+    const uint8x16_t low = add_nibble_lanes(t, vandq_u8(a, all), vandq_u8(b, all)),
+                     high = add_nibble_lanes(t, vshrq_n_u8(a, 4), vshrq_n_u8(b, 4));
+    vst1q_u8(acc, vsliq_n_u8(low, high, 4));
+}
+
+bool add_nibble_neon(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
+{
+    const struct sum_nibble *s = sum_nibble_of(sum->in, sum->overflow);
+    const size_t bytes = (n + 1) / 2;
+    if (sum->rule != VEC_NEAREST || !s)
+        return false;
+    const struct nibble_neon t = {vreinterpretq_s8_u8(vld1q_u8(s->value)),
+                                  vld1q_u8(s->seen),
+                                  vld1q_u8(s->special),
+                                  {{vld1q_u8(s->code.of), vld1q_u8(s->code.of + 16),
+                                    vld1q_u8(s->code.of + 32), vld1q_u8(s->code.of + 48)}}};
+    size_t i = 0;
+    for (; i + LANES <= bytes; i += LANES)
+        add_pairs(&t, acc + i, codes + i);
+    if (i < bytes) {
+        uint8_t a[LANES] = {0}, b[LANES] = {0};
+        memcpy(a, acc + i, bytes - i);
+        memcpy(b, codes + i, bytes - i);
+        add_pairs(&t, a, b);
+        memcpy(acc + i, a, bytes - i);
+    }
+    if (n % 2)
+        acc[bytes - 1] &= 15;
     return true;
 }
 #endif

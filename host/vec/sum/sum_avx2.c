@@ -105,41 +105,20 @@ ADD_INLINE void add_bytes(struct sum_step_fmt f, bool trunc, uint8_t *acc, const
     }
 }
 
-/* low nibbles first, with signs in bit 7 */
-ADD_INLINE __m256i from_nibbles(const uint8_t *packed)
+static bool add_first(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
 {
-    const __m256i pairs = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)packed));
-    const __m256i x = _mm256_or_si256(pairs, _mm256_slli_epi16(pairs, 4));
-    const __m256i sign = _mm256_and_si256(_mm256_slli_epi16(x, 4), bytes(-128));
-    return _mm256_or_si256(_mm256_and_si256(x, bytes(7)), sign);
-}
-ADD_INLINE void to_nibbles(__m256i x, uint8_t *packed)
-{
-    const __m256i sign = _mm256_and_si256(_mm256_srli_epi16(x, 4), bytes(8));
-    const __m256i nibbles = _mm256_or_si256(_mm256_and_si256(x, bytes(7)), sign);
-    const __m256i pairs = _mm256_or_si256(nibbles, _mm256_srli_epi16(nibbles, 4));
-    const __m256i low = _mm256_and_si256(pairs, _mm256_set1_epi16(0xff));
-    const __m256i both = _mm256_permute4x64_epi64(_mm256_packus_epi16(low, low), 0xd8);
-    _mm_storeu_si128((__m128i *)packed, _mm256_castsi256_si128(both));
+    return add_avx2(sum, acc, codes, n) || add_nibble_avx2(sum, acc, codes, n);
 }
 
-static void add_nibbles(struct sum_step_fmt f, uint8_t *acc, const uint8_t *codes, size_t n)
+static bool sum_first(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                      struct mf_fmt out, int shift, uint8_t *codes)
 {
-    const size_t n_bytes = (n + 1) / 2;
-    size_t i = 0;
-    for (; i + LANES / 2 <= n / 2; i += LANES / 2)
-        to_nibbles(add32(&f, false, from_nibbles(acc + i), from_nibbles(codes + i)), acc + i);
-    if (i < n_bytes) {
-        uint8_t a[LANES / 2] = {0}, b[LANES / 2] = {0};
-        memcpy(a, acc + i, n_bytes - i);
-        memcpy(b, codes + i, n_bytes - i);
-        to_nibbles(add32(&f, false, from_nibbles(a), from_nibbles(b)), a);
-        memcpy(acc + i, a, n_bytes - i);
-    }
-    if (n % 2)
-        acc[n_bytes - 1] &= 15;
+    return sum_nibble_avx2(sum, parts, n_parts, n, out, shift, codes) ||
+           sum_bf16_avx2(sum, parts, n_parts, n, out, shift, codes);
 }
 
+#define SUM_ADD_FIRST  add_first
+#define SUM_FIRST      sum_first
 #define SUM_NAME(what) sum_avx2_##what
 #define SUM_EXACT      sum_exact_avx2
 #define SUM_WIDE(way)  sum_##way##_wide_avx2

@@ -92,34 +92,17 @@ add_bytes(struct sum_step_fmt f, bool trunc, uint8_t *acc, const uint8_t *codes,
     }
 }
 
-static inline __m512i from_nibbles(__m256i packed)
+static bool add_first(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
 {
-    const __m512i words = _mm512_cvtepu8_epi16(packed), high = _mm512_slli_epi16(words, 4);
-    const __m512i x = _mm512_and_si512(_mm512_or_si512(words, high), bytes(15));
-    return _mm512_or_si512(_mm512_and_si512(x, bytes(7)),
-                           _mm512_and_si512(_mm512_slli_epi16(x, 4), bytes(-128)));
-}
-static inline __m256i to_nibbles(__m512i x)
-{
-    const __m512i sign = _mm512_and_si512(_mm512_srli_epi16(x, 4), bytes(8));
-    const __m512i nibbles = _mm512_or_si512(_mm512_and_si512(x, bytes(7)), sign);
-    return _mm512_cvtepi16_epi8(_mm512_or_si512(nibbles, _mm512_srli_epi16(nibbles, 4)));
+    return add_bf16_avx512(sum, acc, codes, n) || add_nibble_avx2(sum, acc, codes, n) ||
+           (mf_same(sum->in, mf_half()) && add_avx2(sum, acc, codes, n));
 }
 
-static void add_nibbles(struct sum_step_fmt f, uint8_t *acc, const uint8_t *codes, size_t n)
+static bool sum_first(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                      struct mf_fmt out, int shift, uint8_t *codes)
 {
-    const size_t n_bytes = n / 2;
-    for (size_t i = 0; i < n_bytes; i += 32) {
-        const __mmask32 in = n_bytes - i < 32 ? (1u << (n_bytes - i)) - 1 : UINT32_MAX;
-        const __m512i a = from_nibbles(_mm256_maskz_loadu_epi8(in, acc + i));
-        const __m512i b = from_nibbles(_mm256_maskz_loadu_epi8(in, codes + i));
-        _mm256_mask_storeu_epi8(acc + i, in, to_nibbles(add64(&f, false, a, b)));
-    }
-    if (n % 2) {
-        const __m512i a = from_nibbles(_mm256_set1_epi8((char)(acc[n_bytes] & 15)));
-        const __m512i b = from_nibbles(_mm256_set1_epi8((char)(codes[n_bytes] & 15)));
-        acc[n_bytes] = (uint8_t)(_mm256_extract_epi8(to_nibbles(add64(&f, false, a, b)), 0) & 15);
-    }
+    return sum_nibble_avx2(sum, parts, n_parts, n, out, shift, codes) ||
+           sum_bf16_avx512(sum, parts, n_parts, n, out, shift, codes);
 }
 
 static void sum_exact(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
@@ -129,8 +112,8 @@ static void sum_exact(const struct sum_exact *plan, const uint8_t *const *parts,
 }
 
 #define SUM_NAME(what) sum_avx512_##what
-#define SUM_ADD_FIRST  add_bf16_avx512
-#define SUM_FIRST      sum_bf16_avx512
+#define SUM_ADD_FIRST  add_first
+#define SUM_FIRST      sum_first
 #define SUM_EXACT      sum_exact
 #define SUM_WIDE(way)  sum_##way##_wide_avx2
 #include "vec/sum/sum_fast_body.h"

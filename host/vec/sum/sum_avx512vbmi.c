@@ -2,7 +2,6 @@
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum/sum_blocks.h"
-#include "vec/sum/sum_vbmi.h"
 #include "vec/sum/sum_x86.h"
 
 void sum_avx512vbmi_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)

@@ -4,7 +4,7 @@
 #include "base/bits.h"
 #include "vec/fp_mode.h"
 #include "vec/sum/sum_dot_avx512vbmi.h"
-#include "vec/sum/sum_vbmi.h"
+#include "vec/sum/sum_x86.h"
 
 /* 16 sums as fp32 bits, in units of the smallest value */
 LOOK_INLINE __m512i to_float(const struct sum_dot_tables *t, enum sum_dot_way way, const __m512i *w)

@@ -9,15 +9,6 @@ static float power_of_two(int exp)
     return float_of((uint32_t)(127 + exp) << 23);
 }
 
-/* The half has bias 15. inf and nan become those of a half. */
-static uint32_t half_of(struct mf_fmt f, uint32_t code)
-{
-    const uint32_t mag = code & mf_nan(f), sign = (code >> (mf_width(f) - 1) & 1) << 15;
-    if (mag >= mf_special(f))
-        return sign | (mag > mf_last_not_nan(f) ? 0x7e00u : 0x7c00u);
-    return sign | mag << (HALF_M - f.m);
-}
-
 bool sum_exact_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, int shift,
                     struct sum_exact *plan)
 {
@@ -42,6 +33,8 @@ bool sum_exact_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, i
     *plan = (struct sum_exact){
         .halves = halves,
         .nibbles = in_width == 4,
+        .m = in.m,
+        .unit = halves ? 1 : 0x1p-14f / (float)(1u << in.m),
         .right = halves ? 0 : in.m - 2,
         .special = (int)mf_special(in),
         .special_add = (31 - (1 << in.e) + 1) << HALF_M,
@@ -56,8 +49,11 @@ bool sum_exact_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, i
         .low = (uint32_t)(127 + 24 - mf_bias(out) - out.m) << 23,
         .beyond = sum->overflow == MF_SATURATE ? mf_max(out) : mf_inf(out),
         .nan = mf_nan(out),
+        .code = enc_plan_make(out, MF_NEAREST, sum->overflow, 1 - mf_bias(in) - in.m - shift),
     };
-    for (uint32_t code = 0; code < 16 && plan->nibbles; code++)
-        plan->half_of[code] = (uint8_t)(half_of(in, code) >> 8);
+    for (uint32_t code = 0; code < 16 && plan->nibbles; code++) {
+        plan->half_of[code] = (uint8_t)(dec_half_of(in, code) >> 8);
+        plan->value_of[code] = (uint8_t)mf_acc_add(in, 0, code);
+    }
     return true;
 }

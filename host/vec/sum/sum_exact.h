@@ -8,6 +8,9 @@
  *     two     e = 5: of each magnitude the part up to 2 is added to `low`, the rest to `high`; each
  *             has 15 + m + log2 P bits
  *
+ * AVX2 adds codes as integers instead, if none is inf or nan (sum_dot_avx2.h). The result is the
+ * same.
+ *
  * Codes of e5m10 are halves. Their sums, of 40 + log2 P bits, are exact in fp64.
  *
  * inf and nan need no care. At the end low + high, or the fp64, is rounded to fp32 "to odd": toward
@@ -16,6 +19,7 @@
  * correctly rounded sums, 2008. */
 #ifndef SUM_EXACT_H
 #define SUM_EXACT_H
+#include "vec/cast/cast_plan.h"
 #include "vec/vec.h"
 
 struct sum_exact {
@@ -28,6 +32,11 @@ struct sum_exact {
     /* first magnitude that is not a number; special_add makes it the inf of a half */
     int special, special_add;
     bool two; /* two windows, else one */
+    /* ---- codes to integers, in units of the smallest value ---- */
+    int m;
+    uint8_t value_of[16]; /* signed value of each 4-bit code; 0 for inf and nan */
+    float unit;           /* the half that the smallest value becomes; 1 if codes are halves */
+    struct enc_plan code; /* encodes a sum */
     /* ---- fp32 to codes: |sum| * scale is rounded on its bits ---- */
     unsigned out_width;        /* 4, 8 or 16; 32: floats, of one window, not with AVX-512 */
     float scale;               /* a power of two */
@@ -46,6 +55,14 @@ bool sum_exact_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, i
 static inline size_t sum_exact_bytes(unsigned width, size_t n)
 {
     return (n * width + 7) / 8;
+}
+
+/* 8-bit formats without step tables (sum_step.h): rounded sums of two are exact sums of two */
+static inline bool sum_exact_add_plan(const struct vec_sum *sum, struct sum_exact *out)
+{
+    const struct vec_sum exact = {.rule = VEC_EXACT, .overflow = sum->overflow, .in = sum->in};
+    return sum->rule == VEC_NEAREST && mf_width(sum->in) == 8 && sum->in.m > 2 &&
+           sum_exact_plan(&exact, 2, sum->in, 0, out);
 }
 
 #endif

@@ -8,14 +8,21 @@ EXACT_INLINE void sum_block(const struct sum_exact *p, const uint8_t *const *par
 {
     __m256 low[4], high[4];
     __m256i c[4];
-    add_parts(p, parts, n_parts, i, n, low, high);
+    const bool special = add_parts(p, parts, n_parts, i, n, low, high);
+    codes += i * p->out_width / 8;
     if (p->out_width == 32) {
-        store_floats(p, low, codes + 4 * i, n);
+        store_floats(p, low, codes, n);
+        return;
+    }
+    for (int j = 0; j < 4 && p->two; j++)
+        low[j] = add_odd(low[j], high[j]);
+    if (!special && p->out_width <= 8 && p->code.way == ENC_ADD) {
+        store_bytes(p, encode_all(p, low), codes, n);
         return;
     }
     for (int j = 0; j < 4; j++)
-        c[j] = round_sums(p, p->two ? add_odd(low[j], high[j]) : low[j]);
-    store_codes(p, c, codes + i * p->out_width / 8, n);
+        c[j] = round_sums(p, low[j]);
+    store_codes(p, c, codes, n);
 }
 
 /* sums[0] holds elements 0..3. The remainder of the conversion to fp32 is also an fp32: rounding to

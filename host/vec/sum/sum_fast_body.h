@@ -1,5 +1,5 @@
 /* sum_fast_body.h : chooses how the including file adds two vectors and sums many: by add_bytes(),
- * add_nibbles() and SUM_EXACT. SUM_WIDE() names the sums of wide words. SUM_ADD_FIRST and
+ * SUM_EXACT. SUM_WIDE() names the sums of wide words. SUM_ADD_FIRST and
  * SUM_FIRST, if defined, are asked first and return false if they do not add. */
 #ifndef SUM_FAST_BODY_H
 #define SUM_FAST_BODY_H
@@ -16,8 +16,6 @@ void SUM_NAME(add)(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes
         SUM_EXACT(&exact, (const uint8_t *const[]){acc, codes}, 2, n, acc);
     else if (!sum_step_fmt(sum, &f))
         body_add_packed(sum, acc, codes, n);
-    else if (mf_width(sum->in) == 4)
-        add_nibbles(f, acc, codes, n);
     else if (sum->rule == VEC_TRUNC)
         add_bytes(f, true, acc, codes, n);
     else

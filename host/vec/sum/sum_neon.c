@@ -107,44 +107,12 @@ ADD_INLINE void add_bytes(struct sum_step_fmt f, bool trunc, uint8_t *acc, const
     }
 }
 
-ADD_INLINE struct lanes low_nibbles(uint8x16_t packed)
+static bool add_first(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
 {
-    return (struct lanes){vandq_u8(packed, vdupq_n_u8(7)), vshlq_n_u8(packed, 4)};
-}
-ADD_INLINE struct lanes high_nibbles(uint8x16_t packed)
-{
-    return (struct lanes){vandq_u8(vshrq_n_u8(packed, 4), vdupq_n_u8(7)), packed};
+    return add_neon(sum, acc, codes, n) || add_nibble_neon(sum, acc, codes, n);
 }
 
-/* adds LANES pairs */
-ADD_INLINE void add_pairs(const struct step_neon *s, uint8_t *acc, const uint8_t *codes)
-{
-    const uint8x16_t a = vld1q_u8(acc), b = vld1q_u8(codes);
-    const uint8x16_t low = add16(s, false, low_nibbles(a), low_nibbles(b)),
-                     high = add16(s, false, high_nibbles(a), high_nibbles(b));
-    /* moves signs from bit 7 to bit 3; bit 7 is cut off */
-    vst1q_u8(acc, vsliq_n_u8(vsraq_n_u8(low, low, 4), vsraq_n_u8(high, high, 4), 4));
-}
-
-static void add_nibbles(struct sum_step_fmt f, uint8_t *acc, const uint8_t *codes, size_t n)
-{
-    const struct step_neon s = step_neon(&f);
-    const size_t n_bytes = (n + 1) / 2;
-    size_t i = 0;
-    for (; i + LANES <= n / 2; i += LANES)
-        add_pairs(&s, acc + i, codes + i);
-    if (i < n_bytes) {
-        uint8_t a[LANES] = {0}, b[LANES] = {0};
-        memcpy(a, acc + i, n_bytes - i);
-        memcpy(b, codes + i, n_bytes - i);
-        add_pairs(&s, a, b);
-        memcpy(acc + i, a, n_bytes - i);
-    }
-    if (n % 2)
-        acc[n_bytes - 1] &= 15;
-}
-
-#define SUM_ADD_FIRST  add_neon
+#define SUM_ADD_FIRST  add_first
 #define SUM_NAME(what) sum_neon_##what
 #define SUM_EXACT      sum_exact_neon
 #define SUM_WIDE(way)  sum_##way##_wide_neon

@@ -3,7 +3,7 @@
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum/sum_nibble_avx512vbmi.h"
-#include "vec/sum/sum_vbmi.h"
+#include "vec/sum/sum_x86.h"
 
 LOOK_INLINE __m512i join_halves(const __m512i code[HALVES])
 {

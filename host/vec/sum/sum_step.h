@@ -17,6 +17,7 @@
  * test_vec_sum.c checks every pair of every format against mf_add() and mf_e5m2_trunc_add(). */
 #ifndef SUM_STEP_H
 #define SUM_STEP_H
+#include "vec/vec.h"
 #include <stdint.h>
 
 /* the step of A - A, which leads far below all numbers */
@@ -77,5 +78,25 @@ static const struct sum_step sum_step_trunc = {
     .minus_one = {48, 45, 46, 47},
 };
 /* clang-format on */
+
+/* A format's constants for the step tables. Codes of every width have their sign in bit 7. */
+struct sum_step_fmt {
+    const struct sum_step *step;
+    int inf, beyond, nan; /* magnitudes */
+};
+
+/* Returns false, except for formats of 8 and 4 bits with m <= 2. */
+static inline bool sum_step_fmt(const struct vec_sum *sum, struct sum_step_fmt *out)
+{
+    const struct mf_fmt f = sum->in;
+    const bool trunc = sum->rule == VEC_TRUNC;
+    if ((mf_width(f) != 8 && mf_width(f) != 4) || f.m > 2 || f.flavour != MF_IEEE)
+        return false;
+    out->step = trunc ? &sum_step_trunc : &sum_step_nearest[f.m];
+    out->inf = (int)mf_inf(f);
+    out->beyond = (int)(trunc || sum->overflow == MF_SATURATE ? mf_max(f) : mf_inf(f));
+    out->nan = (int)mf_nan(f) - trunc; /* trunc's own nan */
+    return true;
+}
 
 #endif

@@ -13,7 +13,7 @@ enum {
     WIDE_MAX = 25,                     /* bits; 7 more fit a load of 32 */
     LONG_MAX = 50,                     /* bits of two windows; 7 more fit a load of 64 */
     WIDE_BLOCK = LANES * LONG_MAX / 8, /* bytes of LANES words */
-    WIDE_SLACK = 8,                    /* bytes that a load or store may pass */
+    WIDE_SLACK = 16,                   /* bytes that a load or store may pass */
     LOW_BITS = 15                      /* a unit of `high` is 2^LOW_BITS units of `low` */
 };
 

@@ -6,7 +6,6 @@
 #include "vec/fp_mode.h"
 #include "vec/sum/sum_dot_avx512vbmi.h"
 #include "vec/sum/sum_nibble_avx512vbmi.h"
-#include "vec/sum/sum_vbmi.h"
 #include "vec/sum/sum_x86.h"
 
 /* Bits of a lane, and of the longest word that it can hold at any bit of its first byte. */

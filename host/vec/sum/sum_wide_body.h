@@ -7,20 +7,19 @@
  *     WIDE_CODES                        a vector of codes
  *     WIDE_ROOM                         this many words take at least WIDE_SLACK bytes, and the
  *                                       bytes that additions read beyond a block
- *     to_words(), to_long_words()       convert sums of one and two windows to words
- *     add_words(), add_long_words()     add words of one and two windows to sums; word_places() are
- *                                       their constants
+ *     store_words(), store_long_words() convert sums of one and two windows to words
+ *     add_words(), add_long_words()     add words of one and two windows to sums
+ *     word_places()                     makes the constants of these four
  *     round_all(), round_long_sums()    round sums of one and two windows to codes */
 #ifndef SUM_WIDE_BODY_H
 #define SUM_WIDE_BODY_H
 #include "vec/fp_mode.h"
 
-EXACT_INLINE void all_to_wide(struct sum_exact plan, bool two, bool nibbles, float units, int bits,
+EXACT_INLINE void all_to_wide(struct sum_exact plan, bool two, bool nibbles, int bits,
                               const uint8_t *const *parts, int n_parts, size_t n, uint8_t *wide)
 {
     uint8_t rest[WIDE_BLOCK + WIDE_SLACK] = {0};
-    uint32_t block[LANES];
-    uint64_t long_block[LANES];
+    const struct word_places places = word_places(bits);
     WIDE_FLOATS low[4], high[4];
     plan.two = two;
     plan.nibbles = nibbles;
@@ -29,15 +28,10 @@ EXACT_INLINE void all_to_wide(struct sum_exact plan, bool two, bool nibbles, flo
         const size_t k = n - i < LANES ? n - i : LANES;
         uint8_t *to = wide + i / 8 * (size_t)bits;
         add_parts(&plan, parts, n_parts, i, k, low, high);
-        if (two) {
-            to_long_words(low, high, units, bits, long_block);
-            pack_words(long_block, LANES, bits, last ? rest : to);
-        } else {
-            to_words(low, units, bits, block);
-            for (int j = 0; j < LANES / 2; j++)
-                long_block[j] = block[2 * j] | (uint64_t)block[2 * j + 1] << bits;
-            pack_words(long_block, LANES / 2, 2 * bits, last ? rest : to);
-        }
+        if (two)
+            store_long_words(&plan, low, high, bits, &places, last ? rest : to);
+        else
+            store_words(&plan, low, bits, &places, last ? rest : to);
         if (last) {
             const size_t n_bits = k * (size_t)bits;
             rest[n_bits / 8] &= (uint8_t)((1u << n_bits % 8) - 1);
@@ -46,7 +40,7 @@ EXACT_INLINE void all_to_wide(struct sum_exact plan, bool two, bool nibbles, flo
     }
 }
 
-EXACT_INLINE void all_of_wide(const struct sum_exact *plan, bool two, float unit, int bits,
+EXACT_INLINE void all_of_wide(const struct sum_exact *plan, bool two, int bits,
                               const uint8_t *const *wides, int n_parts, size_t n, uint8_t *codes)
 {
     uint8_t rest[WIDE_BLOCK + WIDE_SLACK] = {0};
@@ -65,12 +59,12 @@ EXACT_INLINE void all_of_wide(const struct sum_exact *plan, bool two, float unit
             if (last)
                 from = memcpy(rest, from, (k * (size_t)bits + 7) / 8);
             if (two)
-                add_long_words(from, bits, places, long_sums, special);
+                add_long_words(from, bits, &places, long_sums, special);
             else
-                add_words(from, bits, places, unit, sums);
+                add_words(plan, from, bits, &places, sums);
         }
         if (two)
-            round_long_sums(plan, long_sums, special, unit, c);
+            round_long_sums(plan, long_sums, special, c);
         else
             round_all(plan, sums, c);
         store_codes(plan, c, codes + i * plan->out_width / 8, k);
@@ -78,33 +72,32 @@ EXACT_INLINE void all_of_wide(const struct sum_exact *plan, bool two, float unit
 }
 
 /* Constant arguments give each kind of codes its own loop. */
-static __attribute__((noinline)) void to_wide_in_ieee(const struct sum_exact *plan, float units,
-                                                      int bits, const uint8_t *const *parts,
-                                                      int n_parts, size_t n, uint8_t *wide)
+static __attribute__((noinline)) void to_wide_in_ieee(const struct sum_exact *plan, int bits,
+                                                      const uint8_t *const *parts, int n_parts,
+                                                      size_t n, uint8_t *wide)
 {
     if (plan->two)
-        all_to_wide(*plan, true, false, units, bits, parts, n_parts, n, wide);
+        all_to_wide(*plan, true, false, bits, parts, n_parts, n, wide);
     else if (plan->nibbles)
-        all_to_wide(*plan, false, true, units, bits, parts, n_parts, n, wide);
+        all_to_wide(*plan, false, true, bits, parts, n_parts, n, wide);
     else
-        all_to_wide(*plan, false, false, units, bits, parts, n_parts, n, wide);
+        all_to_wide(*plan, false, false, bits, parts, n_parts, n, wide);
 }
 
-static __attribute__((noinline)) void of_wide_in_ieee(const struct sum_exact *plan, float unit,
-                                                      int bits, const uint8_t *const *wides,
-                                                      int n_parts, size_t n, uint8_t *codes)
+static __attribute__((noinline)) void of_wide_in_ieee(const struct sum_exact *plan, int bits,
+                                                      const uint8_t *const *wides, int n_parts,
+                                                      size_t n, uint8_t *codes)
 {
     if (plan->two)
-        all_of_wide(plan, true, unit, bits, wides, n_parts, n, codes);
+        all_of_wide(plan, true, bits, wides, n_parts, n, codes);
     else
-        all_of_wide(plan, false, unit, bits, wides, n_parts, n, codes);
+        all_of_wide(plan, false, bits, wides, n_parts, n, codes);
 }
 
-/* n_terms: of the whole sum. *unit: the half that a code's smallest subnormal becomes. */
+/* n_terms: of the whole sum */
 static bool wide_plan(const struct vec_sum *sum, int n_terms, struct mf_fmt out, int shift,
-                      struct sum_exact *plan, float *unit)
+                      struct sum_exact *plan)
 {
-    *unit = 0x1p-14f / (float)(1u << sum->in.m);
     return sum_exact_plan(sum, n_terms, out, shift, plan) && !plan->halves &&
            plan->out_width <= 16 &&
            mf_wide_bits(sum->in, (unsigned)sum->n_ranks) <= (plan->two ? LONG_MAX : WIDE_MAX);
@@ -114,12 +107,10 @@ bool WIDE_NAME(to)(const struct vec_sum *sum, const uint8_t *const *parts, int n
                    uint8_t *wide)
 {
     struct sum_exact plan;
-    float unit;
-    if (!wide_plan(sum, n_parts, sum->in, 0, &plan, &unit))
+    if (!wide_plan(sum, n_parts, sum->in, 0, &plan))
         return false;
     const uint64_t mode = fp_mode_ieee();
-    to_wide_in_ieee(&plan, 1 / unit, mf_wide_bits(sum->in, (unsigned)sum->n_ranks), parts, n_parts,
-                    n, wide);
+    to_wide_in_ieee(&plan, mf_wide_bits(sum->in, (unsigned)sum->n_ranks), parts, n_parts, n, wide);
     fp_mode_back(mode);
     return true;
 }
@@ -128,12 +119,10 @@ bool WIDE_NAME(of)(const struct vec_sum *sum, const uint8_t *const *wides, int n
                    struct mf_fmt out, int shift, uint8_t *codes)
 {
     struct sum_exact plan;
-    float unit;
-    if (!wide_plan(sum, n_parts * sum->n_ranks, out, shift, &plan, &unit))
+    if (!wide_plan(sum, n_parts * sum->n_ranks, out, shift, &plan))
         return false;
     const uint64_t mode = fp_mode_ieee();
-    of_wide_in_ieee(&plan, unit, mf_wide_bits(sum->in, (unsigned)sum->n_ranks), wides, n_parts, n,
-                    codes);
+    of_wide_in_ieee(&plan, mf_wide_bits(sum->in, (unsigned)sum->n_ranks), wides, n_parts, n, codes);
     fp_mode_back(mode);
     return true;
 }
