@@ -1,14 +1,9 @@
-/* levels_avx512.c : converts buckets of levels with AVX-512.
- *
- * Handles 2 and 4 bits: encodes them in scheme `sign` (hls/arith/level.h), decodes them in both
- * schemes by a table of values in a register. levels_body.h does the rest. */
+/* levels_avx512.c : converts buckets of levels with AVX-512 (levels_hand.h). */
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/list/levels_pack.h"
 #include "vec/cast/philox_avx512.h"
 #include "vec/list/vec_levels.h"
-
-enum { STREAM_MIN = 1 << 20 }; /* elements from which on results bypass the caches */
 
 /* The operations are those of level_code_sign() (hls/arith/level.h). */
 CAST_INLINE __m512i sign_codes(uint32_t bits, const struct level_grid *g, float clip,
@@ -77,60 +72,16 @@ CAST_INLINE void sign_block(uint32_t bits, bool plain, const struct level_grid *
     _mm_storeu_si128((__m128i *)(void *)codes, _mm512_cvtepi32_epi8(fours));
 }
 
-/* Encodes whole steps of random words. Returns the number of elements encoded. */
-CAST_INLINE size_t sign_steps(uint32_t bits, bool plain, const struct level_grid *grid, float clip,
-                              const float *x, size_t n, size_t at, uint64_t key, uint8_t *codes)
-{
-    enum { STEP = 4 * PHILOX_STEP };
-    struct philox_keys keys;
-    philox_keys_init(&keys, key);
-    const struct level_grid g = *grid;
-    size_t i = 0;
-    for (; i + STEP <= n && philox_step_ok((at + i) / 4); i += STEP) {
-        uint32_t random[STEP];
-        levels_ahead(x + i, STEP);
-        philox_step(&keys, (at + i) / 4, 0, random);
-        for (size_t k = 0; k < STEP; k += 64)
-            sign_block(bits, plain, &g, clip, x + i + k, random + k, codes + (i + k) / 8 * bits);
-    }
-    return i;
-}
+enum { HAND_STEP = 4 * PHILOX_STEP };
+#define HAND_KEYS  struct philox_keys
+#define hand_begin philox_keys_init
 
-static size_t by_hand(uint32_t bits, const struct level_grid *g, float clip, const float *x,
-                      size_t n, size_t at, uint64_t key, uint8_t *codes)
+CAST_INLINE bool hand_random(struct philox_keys *keys, uint64_t block, uint32_t *random)
 {
-    const bool plain = clip == LEVEL_FLT_MAX && g->power.up == 1 && g->most <= 0x1p40f; /* no nan */
-    if (bits == 4)
-        return plain ? sign_steps(4, true, g, clip, x, n, at, key, codes)
-                     : sign_steps(4, false, g, clip, x, n, at, key, codes);
-    if (bits == 2)
-        return plain ? sign_steps(2, true, g, clip, x, n, at, key, codes)
-                     : sign_steps(2, false, g, clip, x, n, at, key, codes);
-    return 0;
-}
-#define LEVELS_BY_HAND by_hand
-#include "vec/list/levels_body.h"
-
-static void levels_random(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words)
-{
-    philox_avx512(key, block, 0, n_blocks, words);
-}
-
-/* values / divisor of all codes; the 4 values of 2-bit codes four times */
-CAST_INLINE __m512 table_of(struct level_scheme scheme, float scale, float divisor)
-{
-    const struct level_grid grid = level_grid_of(scheme, scale);
-    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    uint32_t codes[16];
-    float values[16];
-    _mm512_storeu_si512(codes, _mm512_and_si512(lane, _mm512_set1_epi32((1 << scheme.bits) - 1)));
-    if (scheme.even)
-        for (int i = 0; i < 16; i++)
-            values[i] = level_value_even(grid, codes[i]) / divisor;
-    else
-        for (int i = 0; i < 16; i++)
-            values[i] = level_value_sign(scheme.bits, grid, codes[i]) / divisor;
-    return _mm512_loadu_ps(values);
+    if (!philox_step_ok(block))
+        return false;
+    philox_step(keys, block, 0, random);
+    return true;
 }
 
 /* codes of elements [i, i + 16) of a bucket; bits above a code are undefined */
@@ -147,40 +98,29 @@ CAST_INLINE __m512i codes_at(uint32_t bits, const uint8_t *codes, size_t i)
     return _mm512_srlv_epi32(_mm512_set1_epi32(word), by);
 }
 
-static __attribute__((noinline)) void
-decode_whole(const struct levels_rule *r, const uint8_t *codes, size_t n, float divisor, float *x)
+CAST_INLINE void decode_bucket(uint32_t bits, const float values[16], const uint8_t *codes,
+                               size_t n, float *x, bool stream)
 {
-    const bool stream = n >= STREAM_MIN && (uintptr_t)x % 64 == 0;
-    for (size_t e = 0; e < n; e += r->bucket, codes += levels_bytes(r, r->bucket)) {
-        const __m512 table = table_of(r->scheme, levels_float(codes), divisor);
-        for (size_t i = 0; i < r->bucket; i += 16) {
-            const __m512 v =
-                _mm512_permutexvar_ps(codes_at(r->scheme.bits, codes + sizeof(float), i), table);
-            if (stream)
-                _mm512_stream_ps(x + e + i, v);
-            else
-                _mm512_storeu_ps(x + e + i, v);
-        }
-        cast_ahead(codes);
+    const __m512 table = _mm512_loadu_ps(values);
+    for (size_t i = 0; i < n; i += 16) {
+        const __m512 v = _mm512_permutexvar_ps(codes_at(bits, codes, i), table);
+        if (stream)
+            _mm512_stream_ps(x + i, v);
+        else
+            _mm512_storeu_ps(x + i, v);
     }
-    if (stream)
-        _mm_sfence();
 }
 
-static void avx512_decode(const struct levels_rule *r, const uint8_t *codes, size_t n,
-                          float divisor, float *x)
+#include "vec/list/levels_hand.h"
+
+static void levels_random(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words)
 {
-    const bool by_table = r->scheme.bits == 2 || r->scheme.bits == 4;
-    const size_t whole = by_table ? n / r->bucket * r->bucket : 0;
-    const uint64_t was = fp_mode_ieee();
-    decode_whole(r, codes, whole, divisor, x);
-    fp_mode_back(was);
-    levels_decode(r, codes + levels_bytes(r, whole), n - whole, divisor, x + whole);
+    philox_avx512(key, block, 0, n_blocks, words);
 }
 
 void levels_avx512_fill(struct vec_ops *ops)
 {
-    static const struct vec_levels levels = LEVELS_OPS(avx512_decode);
+    static const struct vec_levels levels = LEVELS_OPS(hand_decode);
     ops->levels = &levels;
 }
 #endif
