@@ -1,5 +1,5 @@
-/* add_neon.c : adds codes in place with NEON: as halves, which become fp32s, and their sum a half.
- * Codes of 4 bits are looked up.
+/* add_neon.c : adds codes with NEON: as halves, which become fp32s, and their sum a half. Values of
+ * 4-bit codes are looked up.
  *
  * Rounding to fp32 before that to halves is harmless (sum_lanes.h). Codes of 8 bits with m > 2
  * become halves of the same exponent bits (sum_exact.h). Their sum is rounded to a half, then to m
@@ -107,48 +107,88 @@ struct nibble_neon {
     uint8x16x4_t code;
 };
 
-/* a, b: one code per byte */
-EXACT_INLINE uint8x16_t add_nibble_lanes(const struct nibble_neon *t, uint8x16_t a, uint8x16_t b)
+/* 16 sums of codes, and the OR of their flags */
+struct nibble_sums {
+    int16x8_t low, high;
+    uint8x16_t seen;
+};
+
+/* codes: one per byte */
+EXACT_INLINE void add_values(const struct nibble_neon *t, uint8x16_t codes, struct nibble_sums *s)
 {
-    const int8x16_t sum = vqaddq_s8(vqtbl1q_s8(t->value, a), vqtbl1q_s8(t->value, b));
-    const uint8x16_t size = vminq_u8(vreinterpretq_u8_s8(vabsq_s8(sum)), vdupq_n_u8(NIBBLE_MAX));
+    const int8x16_t value = vqtbl1q_s8(t->value, codes);
+    s->low = vaddw_s8(s->low, vget_low_s8(value));
+    s->high = vaddw_high_s8(s->high, value);
+    s->seen = vorrq_u8(s->seen, vqtbl1q_u8(t->seen, codes));
+}
+
+/* Sums never round to zero. */
+EXACT_INLINE uint8x16_t nibble_codes(const struct nibble_neon *t, const struct nibble_sums *s)
+{
+    const int8x16_t sum = vqmovn_high_s16(vqmovn_s16(s->low), s->high);
+    const uint8x16_t size = vminq_u8(vreinterpretq_u8_s8(vqabsq_s8(sum)), vdupq_n_u8(NIBBLE_MAX));
     const uint8x16_t sign = vandq_u8(vshrq_n_u8(vreinterpretq_u8_s8(sum), 4), vdupq_n_u8(8)),
                      code = vorrq_u8(vqtbl4q_u8(t->code, size), sign);
-    const uint8x16_t seen = vorrq_u8(vqtbl1q_u8(t->seen, a), vqtbl1q_u8(t->seen, b));
-    return vbslq_u8(vtstq_u8(seen, seen), vqtbl1q_u8(t->special, seen), code);
+    return vbslq_u8(vtstq_u8(s->seen, s->seen), vqtbl1q_u8(t->special, s->seen), code);
 }
 
-EXACT_INLINE void add_pairs(const struct nibble_neon *t, uint8_t *acc, const uint8_t *codes)
+/* Sums n bytes of all parts, at most LANES, from byte i on. */
+EXACT_INLINE void sum_pairs(const struct nibble_neon *t, const uint8_t *const *parts, int n_parts,
+                            size_t i, size_t n, uint8_t *codes)
 {
-    const uint8x16_t a = vld1q_u8(acc), b = vld1q_u8(codes), all = vdupq_n_u8(15);
-    const uint8x16_t low = add_nibble_lanes(t, vandq_u8(a, all), vandq_u8(b, all)),
-                     high = add_nibble_lanes(t, vshrq_n_u8(a, 4), vshrq_n_u8(b, 4));
-    vst1q_u8(acc, vsliq_n_u8(low, high, 4));
+    const struct nibble_sums zero = {vdupq_n_s16(0), vdupq_n_s16(0), vdupq_n_u8(0)};
+    struct nibble_sums s[2] = {zero, zero};
+    uint8_t rest[LANES] = {0};
+    for (int r = 0; r < n_parts; r++) {
+        const uint8_t *from = parts[r] + i;
+        if (n < LANES)
+            from = memcpy(rest, from, n);
+        const uint8x16_t pairs = vld1q_u8(from);
+        add_values(t, vandq_u8(pairs, vdupq_n_u8(15)), &s[0]);
+        add_values(t, vshrq_n_u8(pairs, 4), &s[1]);
+    }
+    const uint8x16_t both = vsliq_n_u8(nibble_codes(t, &s[0]), nibble_codes(t, &s[1]), 4);
+    if (n < LANES)
+        memcpy(codes + i, &both, n);
+    else
+        vst1q_u8(codes + i, both);
 }
 
-bool add_nibble_neon(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
+static void sum_nibbles(const struct sum_nibble *s, const uint8_t *const *parts, int n_parts,
+                        size_t n, uint8_t *codes)
 {
-    const struct sum_nibble *s = sum_nibble_of(sum->in, sum->overflow);
-    const size_t bytes = (n + 1) / 2;
-    if (sum->rule != VEC_NEAREST || !s)
-        return false;
     const struct nibble_neon t = {vreinterpretq_s8_u8(vld1q_u8(s->value)),
                                   vld1q_u8(s->seen),
                                   vld1q_u8(s->special),
                                   {{vld1q_u8(s->code.of), vld1q_u8(s->code.of + 16),
                                     vld1q_u8(s->code.of + 32), vld1q_u8(s->code.of + 48)}}};
+    const size_t bytes = (n + 1) / 2;
     size_t i = 0;
     for (; i + LANES <= bytes; i += LANES)
-        add_pairs(&t, acc + i, codes + i);
-    if (i < bytes) {
-        uint8_t a[LANES] = {0}, b[LANES] = {0};
-        memcpy(a, acc + i, bytes - i);
-        memcpy(b, codes + i, bytes - i);
-        add_pairs(&t, a, b);
-        memcpy(acc + i, a, bytes - i);
-    }
+        sum_pairs(&t, parts, n_parts, i, LANES, codes);
+    if (i < bytes)
+        sum_pairs(&t, parts, n_parts, i, bytes - i, codes);
     if (n % 2)
-        acc[bytes - 1] &= 15;
+        codes[n / 2] &= 15;
+}
+
+bool add_nibble_neon(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
+{
+    const struct sum_nibble *s = sum_nibble_of(sum->in, sum->overflow);
+    if (sum->rule != VEC_NEAREST || !s)
+        return false;
+    sum_nibbles(s, (const uint8_t *const[]){acc, codes}, 2, n, acc);
+    return true;
+}
+
+bool sum_nibble_neon(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                     struct mf_fmt out, int shift, uint8_t *codes)
+{
+    const struct sum_nibble *s = sum_nibble_of(sum->in, sum->overflow);
+    if (sum->rule != VEC_EXACT || !s || n_parts > NIBBLE_RANKS || !mf_same(out, sum->in) ||
+        shift != 0)
+        return false;
+    sum_nibbles(s, parts, n_parts, n, codes);
     return true;
 }
 #endif

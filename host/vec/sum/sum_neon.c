@@ -113,6 +113,7 @@ static bool add_first(const struct vec_sum *sum, uint8_t *acc, const uint8_t *co
 }
 
 #define SUM_ADD_FIRST  add_first
+#define SUM_FIRST      sum_nibble_neon
 #define SUM_NAME(what) sum_neon_##what
 #define SUM_EXACT      sum_exact_neon
 #define SUM_WIDE(way)  sum_##way##_wide_neon

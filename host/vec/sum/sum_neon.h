@@ -12,8 +12,11 @@ void sum_exact_neon(const struct sum_exact *plan, const uint8_t *const *parts, i
 /* vec_ops.add, if it returns true: e5m10, and 8-bit formats that sum_exact_add_plan() accepts */
 bool add_neon(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n);
 
-/* vec_ops.add by nearest, if it returns true: e3m0, e2m1 and e1m2 */
+/* vec_ops.add by nearest, and vec_ops.sum, exact, without a shift, to the addends' format, if they
+ * return true: e3m0, e2m1 and e1m2 */
 bool add_nibble_neon(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n);
+bool sum_nibble_neon(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                     struct mf_fmt out, int shift, uint8_t *codes);
 
 /* vec_ops' sum_to_wide and sum_of_wide */
 bool sum_to_wide_neon(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
