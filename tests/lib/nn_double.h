@@ -33,11 +33,13 @@ static inline double rms(const double *x, size_t n)
     return n ? sqrt(sum / (double)n) : 0;
 }
 
-/* Relative to the larger value, at least to a tenth of the tensor's typical gradient. */
+/* Relative to the larger value, at least to a tenth of the tensor's typical gradient. nan if one of
+ * both is. */
 static inline double grad_error(double difference, double gradient, double typical)
 {
-    double size = fmax(fmax(fabs(difference), fabs(gradient)), 0.1 * typical);
-    return size > 0 ? fabs(difference - gradient) / size : 0;
+    const double off = fabs(difference - gradient),
+                 size = fmax(fmax(fabs(difference), fabs(gradient)), 0.1 * typical);
+    return off == 0 ? 0 : off / size;
 }
 
 #endif

@@ -57,7 +57,8 @@ static void check_model(const char *name, struct nn_model *m)
     c.labels = malloc((size_t)n_labels * sizeof *c.labels);
     for (int i = 0; i < n_labels; i++)
         c.labels[i] = m->target.n > 1 && i % 7 == 3 ? NN_IGNORED : (i * 2 + 1) % CLASSES;
-    loss(&c);
+    const double first = loss(&c);
+    CHECK(isfinite(first), "%s: the loss is %g", name, first);
     memcpy(grads, nn_model_grads(m), n_w * sizeof *grads);
     uint64_t shape = pattern(m);
     int points = 0, skipped = 0;

@@ -62,8 +62,8 @@ static void check_gelu(void)
         const struct gelu g = gelu_at(x);
         const double share = erfc(-x / sqrt(2)) / 2,
                      slope = share + x * exp(-x * x / 2) / sqrt(2 * acos(-1));
-        const double error = fmax(fabs(g.share / share - 1), fabs(g.slope - slope));
-        worst = error > worst ? error : worst;
+        const double error = check_max(fabs(g.share / share - 1), fabs(g.slope - slope));
+        worst = check_max(worst, error);
         CHECK(error < 1e-9, "gelu at %g: %.15g, %.15g, not %.15g, %.15g", x, g.share, g.slope,
               share, slope);
     }
