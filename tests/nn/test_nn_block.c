@@ -38,8 +38,9 @@ static struct nn_model *open_model(const char *name, const char *word)
     return m;
 }
 
+/* eval: by the running statistics, else by the batch's */
 static void check_channel(const struct nn_model *m, const struct node *node, const char *word,
-                          size_t channel)
+                          size_t channel, bool eval)
 {
     const size_t c = (size_t)node->window.in.c, n = graph_pixels(node->window.in, BATCH);
     const real *x = m->nodes[node->in].y,
@@ -47,10 +48,14 @@ static void check_channel(const struct nn_model *m, const struct node *node, con
     const double gamma = (double)graph_part(m, node, 0, m->weights)[channel],
                  beta = (double)graph_part(m, node, 1, m->weights)[channel];
     double mean = 0, var = 0, worst = 0;
-    for (size_t r = 0; r < n; r++)
+    for (size_t r = 0; r < n && !eval; r++)
         mean += (double)x[r * c + channel] / (double)n;
-    for (size_t r = 0; r < n; r++)
+    for (size_t r = 0; r < n && !eval; r++)
         var += pow((double)x[r * c + channel] - mean, 2) / (double)n;
+    if (eval) {
+        mean = (double)m->stats[node->stat + channel];
+        var = (double)m->stats[node->stat + c + channel];
+    }
     for (size_t r = 0; r < n; r++) {
         const size_t at = r * c + channel;
         const double hat = ((double)x[at] - mean) / sqrt(var + 1e-5),
@@ -59,10 +64,18 @@ static void check_channel(const struct nn_model *m, const struct node *node, con
                                     : node->p * (gamma * hat + beta) + more;
         want = node->relu && want < 0 ? 0 : want;
         const double error = fabs((double)node->y[at] - want) / (1 + fabs(want) + fabs(hat));
-        worst = error > worst ? error : worst;
+        worst = check_max(worst, error);
     }
-    CHECK(worst < 64 * 0x1p-24, "%s, %s, channel %zu: off by %g", word,
-          m->params[node->first_param].name, channel, worst);
+    CHECK(worst < 64 * 0x1p-24, "%s, %s, channel %zu, eval %d: off by %g", word,
+          m->params[node->first_param].name, channel, eval, worst);
+}
+
+static void check_norms(const struct nn_model *m, const char *word, bool eval)
+{
+    for (int i = 1; i < m->n_nodes; i++)
+        for (int k = 0; m->nodes[i].kind == &layer_batch_norm && k < m->nodes[i].window.in.c;
+             k += 5)
+            check_channel(m, &m->nodes[i], word, (size_t)k, eval);
 }
 
 static void check_form(const char *name, const struct form *f, int n_blocks)
@@ -94,12 +107,11 @@ static void check_form(const char *name, const struct form *f, int n_blocks)
         stem = false;
     }
     CHECK(n_ends == n_blocks, "%s: %d blocks end, not %d", name, n_ends, n_blocks);
-    (void)nn_model_train(m, &(struct nn_batch){.n = BATCH, .x = x, .labels = labels}, 0, NULL,
-                         NULL);
-    for (int i = 1; i < m->n_nodes; i++)
-        for (int k = 0; m->nodes[i].kind == &layer_batch_norm && k < m->nodes[i].window.in.c;
-             k += 5)
-            check_channel(m, &m->nodes[i], f->word, (size_t)k);
+    const struct nn_batch batch = {.n = BATCH, .x = x, .labels = labels};
+    (void)nn_model_train(m, &batch, 0, NULL, NULL);
+    check_norms(m, f->word, false);
+    (void)nn_model_eval(m, &batch);
+    check_norms(m, f->word, true);
     free(x);
     nn_model_close(m);
 }
