@@ -14,6 +14,7 @@ static const size_t sizes[N_LAYERS] = {600, 9, 1, 40, 257, N_MAX, 64};
 
 static struct {
     struct comm *c;
+    const char *word;
     int n_ranks, rank;
     float *all[MAX_RANKS][N_LAYERS], *got[N_LAYERS], *want[N_LAYERS];
     float clip[MAX_RANKS][N_LAYERS], max[N_LAYERS];
@@ -36,10 +37,11 @@ static void make_grads(void)
     }
 }
 
-/* Clips at 2.5 standard deviations, accurate to some ulps; the largest code shows the exact
+/* Clips at `times` standard deviations, accurate to some ulps; the largest code shows the exact
  * limit. */
-static void work_out_scales(void)
+static void work_out_scales(const char *word, double times)
 {
+    t.word = word;
     for (int l = 0; l < N_LAYERS; l++) {
         t.max[l] = 0;
         for (int r = 0; r < t.n_ranks; r++) {
@@ -49,15 +51,16 @@ static void work_out_scales(void)
                 squares += x * x;
                 max = fmax(max, fabs(x));
             }
-            const double clip = 2.5 * sqrt(squares / (double)sizes[l]);
+            const double clip = times * sqrt(squares / (double)sizes[l]);
             struct vec_span span = {.x = t.all[r][l], .n = sizes[l]};
             struct codec codec;
-            if (codec_parse(&(struct codec_spec){.codec = "ternary"}, &codec) < 0)
+            if (codec_parse(&(struct codec_spec){.codec = word}, &codec) < 0)
                 exit(1);
             codec_absmax_all(&codec, &span, NULL, 1);
             memcpy(&t.clip[r][l], &span.absmax, sizeof(float));
             CHECK(fabs((double)t.clip[r][l] - fmin(clip, max)) <= 1e-5 * fmin(clip, max) + 0x1p-149,
-                  "layer %d: clipped at %g, want %g", l, (double)t.clip[r][l], fmin(clip, max));
+                  "%s, layer %d: clipped at %g, want %g", word, l, (double)t.clip[r][l],
+                  fmin(clip, max));
             t.max[l] = fmaxf(t.max[l], t.clip[r][l]);
         }
     }
@@ -82,8 +85,7 @@ static void work_out(uint32_t step)
 
 static struct reducer *open_reducer(const char *algo_word, size_t bucket_bytes, bool overlap)
 {
-    const struct reducer_words words = {
-        {.codec = "ternary"}, algo_word, bucket_bytes, overlap, SEED};
+    const struct reducer_words words = {{.codec = t.word}, algo_word, bucket_bytes, overlap, SEED};
     struct reducer_layer layers[N_LAYERS];
     for (int l = 0; l < N_LAYERS; l++)
         layers[l] = (struct reducer_layer){.name = "layer", .n = sizes[l]};
@@ -112,9 +114,9 @@ static void check_run(const char *algo, size_t bucket_bytes, bool overlap)
         for (int l = 0; l < N_LAYERS; l++)
             for (size_t i = 0; i < sizes[l]; i++)
                 CHECK(memcmp(&t.got[l][i], &t.want[l][i], sizeof(float)) == 0,
-                      "%s, messages of %zu, overlap %d: step %u, layer %d: element %zu is %a, want "
-                      "%a",
-                      algo, bucket_bytes, overlap, step, l, i, (double)t.got[l][i],
+                      "%s, %s, messages of %zu, overlap %d: step %u, layer %d: element %zu is %a, "
+                      "want %a",
+                      t.word, algo, bucket_bytes, overlap, step, l, i, (double)t.got[l][i],
                       (double)t.want[l][i]);
     }
     struct reducer_step report = {.skipped = false};
@@ -151,7 +153,7 @@ int main(void)
 {
     t.c = open_ranks(SEED, &t.n_ranks, &t.rank);
     make_grads();
-    work_out_scales();
+    work_out_scales("ternary", 2.5);
     check_mean();
     if (t.rank == 0)
         check_refusals();
@@ -161,6 +163,8 @@ int main(void)
     check_run("group-scatter:1", 1 << 20, false);
     if (t.n_ranks % 2 == 0)
         check_run("group-scatter:2", 2000, true);
+    work_out_scales("ternary:clip=1.5", 1.5);
+    check_run("direct", 300, true);
     comm_close(t.c);
     DONE();
 }
