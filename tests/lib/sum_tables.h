@@ -30,6 +30,9 @@ static const uint8_t **check_tables(const struct vec_sum *s, int p, size_t n, st
     vec_plain.finish(s, acc_want, n, out, shift, box_want + 1);
     for (int i = 0; i < n_tables; i++) {
         const struct vec_ops *t = &tables[i];
+        CHECK(t->peak(s->in, parts[0], n) == vec_plain.peak(s->in, parts[0], n),
+              "%s: the peak of %zu codes of e%um%u is %x", t->name, n, s->in.e, s->in.m,
+              t->peak(s->in, parts[0], n));
         memset(acc_got, CANARY, sizeof acc_got);
         memset(box_got, CANARY, sizeof box_got);
         for (int r = 0; r < p; r++)

@@ -137,6 +137,7 @@ static void check_other_rules(void)
                 fill(ins[f], (enum kind)kind, p, N);
                 for (int rule = VEC_FP32; rule < VEC_RULES; rule++, turn++) {
                     const struct mf_fmt out = turn % 2 ? ins[f] : outs[turn / 2 % N_OUTS];
+                    const int shift = rule == VEC_NEAREST ? turn % 7 - 3 : 0;
                     const struct vec_sum s = {
                         .rule = (enum vec_rule)rule,
                         .overflow = turn % 3 && rule != VEC_TRUNC ? MF_INF : MF_SATURATE,
@@ -144,7 +145,7 @@ static void check_other_rules(void)
                         .out = out,
                         .n_ranks = p};
                     if (rule != VEC_TRUNC || f == 0)
-                        check_tables(&s, p, turn % 5 ? N : (size_t)(turn % 131), out, 0);
+                        check_tables(&s, p, turn % 5 ? N : (size_t)(turn % 131), out, shift);
                 }
             }
 }
