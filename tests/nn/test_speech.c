@@ -189,9 +189,31 @@ static void check_pipes(void)
     fixture_close(x);
 }
 
+/* In turn: floats, two channels, and 8 bits in the file's header. */
+static void check_formats(struct fixture *x)
+{
+    static const struct {
+        int at; /* byte of the file */
+        uint8_t value;
+        const char *said;
+    } formats[] = {{20, 3, "format 3, 1 channels, 16 bits, expected"},
+                   {22, 2, "format 1, 2 channels, 16 bits, expected"},
+                   {34, 8, "format 1, 1 channels, 8 bits, expected"}};
+    const struct fixture_file *good = &x->files[4];
+    static uint8_t bad[FIXTURE_BYTES_MAX];
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        memcpy(bad, good->data, good->bytes);
+        bad[formats[i].at] = formats[i].value;
+        fixture_write(x, good->name, bad, good->bytes);
+        fixture_refused(x->spec, 0, "a.wav' offset 20", formats[i].said);
+    }
+    fixture_write(x, good->name, good->data, good->bytes);
+}
+
 static void check_damages(void)
 {
     struct fixture *x = fixture_open_an4(false);
+    check_formats(x);
     check_damage(x, 0, "b\n", "c\n", "an4_train.transcription' offset 20", "ends in (c)");
     check_damage(x, 0, "b\n", "?\n", "an4_train.fileids' offset 2", "expected the path");
     check_damage(x, 1, "ZOO", "Z1O", "an4_train.transcription' offset 8", "character 0x31");
