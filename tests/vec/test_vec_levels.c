@@ -3,6 +3,7 @@
 #include "check.h"
 #include "vec/fp_mode.h"
 #include "vec/pack.h"
+#include "vec/list/vec_counts.h"
 #include "vec/list/vec_levels.h"
 #include "vec_inputs.h"
 #include <math.h>
@@ -234,23 +235,61 @@ static void check_modes(void)
 {
 #ifdef VEC_X86
     const struct levels_rule r = {.scheme = {8, 0}, .bucket = 32};
-    static uint8_t codes[64], want[64];
-    float x[32], y[32];
+    static uint8_t codes[64], want[64], sums[64], want_sums[64], drawn[8], want_drawn[8];
+    const uint8_t *const parts[] = {want, want};
+    float x[32], y[32], z[32];
     for (size_t i = 0; i < 32; i++)
         x[i] = input(i, 1);
-    levels_c.encode(&r, x, 32, 0, seed, want);
+    const float max = float_of(levels_c.encode(&r, x, 32, 0, seed, want)),
+                far = levels_c.deviations(x, 32, max, 2);
+    levels_c.decode(&r, want, 32, 1, z);
+    levels_c.sum(&r, parts, 2, 0, 32, 0, seed, want_sums);
+    levels_c.draw(2, max, max, x, 32, 32, 0, seed, want_drawn);
     for (int t = 0; t < n_tables; t++) {
+        const struct vec_levels *ops = tables[t].levels;
         const unsigned was = _mm_getcsr();
         _mm_setcsr(was | 0x8040);
-        tables[t].levels->encode(&r, x, 32, 0, seed, codes);
-        tables[t].levels->decode(&r, codes, 32, 1, y);
+        ops->encode(&r, x, 32, 0, seed, codes);
+        ops->decode(&r, codes, 32, 1, y);
+        ops->sum(&r, parts, 2, 0, 32, 0, seed, sums);
+        ops->draw(2, max, max, x, 32, 32, 0, seed, drawn);
+        const float got = ops->deviations(x, 32, max, 2);
         CHECK(_mm_getcsr() & 0x8000, "%s: another mode than before", tables[t].name);
         _mm_setcsr(was);
         CHECK(memcmp(codes, want, levels_bytes(&r, 32)) == 0, "%s: flushed", tables[t].name);
-        levels_c.decode(&r, codes, 32, 1, x);
-        CHECK(memcmp(y, x, sizeof y) == 0, "%s: flushed", tables[t].name);
-        for (size_t i = 0; i < 32; i++)
-            x[i] = input(i, 1);
+        CHECK(memcmp(y, z, sizeof y) == 0, "%s: flushed", tables[t].name);
+        CHECK(memcmp(sums, want_sums, levels_bytes(&r, 32)) == 0, "%s: sums flushed",
+              tables[t].name);
+        CHECK(memcmp(drawn, want_drawn, sizeof drawn) == 0, "%s: samples flushed", tables[t].name);
+        CHECK(bits_of(got) == bits_of(far), "%s: deviations flushed", tables[t].name);
+    }
+#endif
+}
+
+/* Subnormal multiples of a subnormal maximum, in a mode that flushes them. */
+static void check_counts_mode(void)
+{
+#ifdef VEC_X86
+    enum { N_COUNTS = 16, RANKS = 4 };
+    const struct counts_rule r = {.n_ranks = RANKS, .bits = 4};
+    const float max = 0x1.8p-140f;
+    uint32_t words[N_COUNTS];
+    uint8_t codes[N_COUNTS / 2];
+    float x[N_COUNTS];
+    const struct counts_out out = {.x = x, .codes = codes, .n = N_COUNTS, .max = max};
+    for (size_t i = 0; i < N_COUNTS; i++)
+        words[i] = (uint32_t)i % (2 * RANKS + 1);
+    pack_write(r.bits, words, N_COUNTS, codes);
+    for (int t = 0; t < n_tables; t++) {
+        memset(x, 0xa5, sizeof x);
+        const unsigned was = _mm_getcsr();
+        _mm_setcsr(was | 0x8040);
+        tables[t].counts->decode(&r, &out, 1);
+        CHECK(_mm_getcsr() & 0x8000, "%s: another mode than before", tables[t].name);
+        _mm_setcsr(was);
+        for (size_t i = 0; i < N_COUNTS; i++)
+            CHECK(x[i] == (float)((int)words[i] - RANKS) / RANKS * max, "%s: count %zu became %a",
+                  tables[t].name, i, (double)x[i]);
     }
 #endif
 }
@@ -276,5 +315,6 @@ int main(void)
                 check_draw(&tables[t], sizes[i], kind);
     check_all_edges();
     check_modes();
+    check_counts_mode();
     DONE();
 }

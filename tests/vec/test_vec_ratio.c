@@ -57,11 +57,20 @@ static void check_mode(const struct vec_ops *ops)
 #if defined(__x86_64__)
     const float tiny[8] = {0x1p-140f}, w_of[8] = {0};
     const struct relative_scale s = {1, 1};
-    const unsigned was = _mm_getcsr();
-    _mm_setcsr(was | 0x8040);
-    ops->ratio->send(tiny, w_of, 8, 1, s, 1, out);
-    _mm_setcsr(was);
-    CHECK(out[0] == 0x1p-140f, "%s: a subnormal became %a", ops->name, (double)out[0]);
+    for (int weighs = 0; weighs < 2; weighs++) {
+        const float *by = weighs ? w_of : NULL;
+        float back[8] = {0x1p-140f};
+        const unsigned was = _mm_getcsr();
+        _mm_setcsr(was | 0x8040);
+        ops->ratio->send(tiny, by, 8, 1, s, 1, out);
+        ops->ratio->back(by, 8, 1, s, back);
+        const unsigned left = _mm_getcsr();
+        _mm_setcsr(was);
+        CHECK(out[0] == 0x1p-140f && back[0] == 0x1p-140f,
+              "%s, weights %d: a subnormal became %a, and %a on the way back", ops->name, weighs,
+              (double)out[0], (double)back[0]);
+        CHECK((left & 0x8040) == 0x8040, "%s: another mode than before", ops->name);
+    }
 #else
     (void)ops;
 #endif

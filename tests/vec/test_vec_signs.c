@@ -149,22 +149,27 @@ static void check_modes(void)
 {
 #ifdef VEC_X86
     const struct signs_rule r = {32, 1};
-    static uint8_t codes[64], want[64];
+    static uint8_t codes[64], want[64], sums[64], want_sums[64];
+    const uint8_t *const parts[] = {want, want, want};
     float x[32], y[32], z[32];
     for (size_t i = 0; i < 32; i++)
         x[i] = input(i, 1);
     const struct signs_left none = {NULL, NULL};
     signs_c.encode(&r, x, 32, 32, none, want);
     signs_c.decode(&r, want, 32, 3, z);
+    signs_c.sum(&r, parts, 3, 0, 32, 32, none, want_sums);
     for (int t = 0; t < n_tables; t++) {
         const unsigned was = _mm_getcsr();
         _mm_setcsr(was | 0x8040);
         tables[t].signs->encode(&r, x, 32, 32, none, codes);
         tables[t].signs->decode(&r, codes, 32, 3, y);
+        tables[t].signs->sum(&r, parts, 3, 0, 32, 32, none, sums);
         CHECK(_mm_getcsr() & 0x8000, "%s: another mode than before", tables[t].name);
         _mm_setcsr(was);
         CHECK(memcmp(codes, want, signs_bytes(&r, 32)) == 0 && memcmp(y, z, sizeof y) == 0,
               "%s: flushed", tables[t].name);
+        CHECK(memcmp(sums, want_sums, signs_bytes(&r, 32)) == 0, "%s: sums flushed",
+              tables[t].name);
     }
 #endif
 }
