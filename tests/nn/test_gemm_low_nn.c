@@ -43,6 +43,30 @@ static void check_linear(void *ctx, const struct gemm_rule *r)
     CHECK(equal(dx, want, BATCH * IN), "linear backward, input");
 }
 
+/* Convolutions of one pixel, in a single block, are products of matrices. */
+static void check_conv_pixel(void *ctx, const struct gemm_rule *r)
+{
+    enum { SIDE = 4, PIXELS = 2 * SIDE * SIDE };
+    static float y[PIXELS * OUT], dx[PIXELS * IN], dw[OUT * IN], want[PIXELS * IN];
+    const float *x = gemm_a, *w = gemm_b, *bias = gemm_c, *dy = gemm_a + 2000;
+    const struct nn_window g = {
+        .in = {SIDE, SIDE, IN}, .out = {SIDE, SIDE, OUT}, .k = 1, .stride = 1};
+    size_t bytes;
+    CHECK(nn_cpu.conv_plan(ctx, &g, true, true, 2, &bytes) == 0, "plan");
+    void *scratch = nn_cpu.alloc(ctx, bytes);
+    nn_cpu.conv_forward(ctx, &g, 2, x, w, bias, y, scratch);
+    nn_cpu.conv_backward(ctx, &g, 2, x, w, dy, dx, false, dw, NULL, scratch);
+    nn_cpu.free(ctx, scratch);
+    for (int i = 0; i < PIXELS * OUT; i++)
+        want[i] = bias[i % OUT];
+    gemm_low(r, false, true, PIXELS, OUT, IN, x, IN, w, IN, true, want, OUT);
+    CHECK(equal(y, want, PIXELS * OUT), "conv forward");
+    gemm_low(r, true, false, OUT, IN, PIXELS, dy, OUT, x, IN, false, want, IN);
+    CHECK(equal(dw, want, OUT * IN), "conv backward, weights");
+    gemm_low(r, false, false, PIXELS, IN, OUT, dy, OUT, w, IN, false, want, IN);
+    CHECK(equal(dx, want, PIXELS * IN), "conv backward, input");
+}
+
 enum {
     SIDE = 6,
     C_IN = 5,
@@ -82,6 +106,7 @@ int main(void)
         if (nn_cpu.open(&setup, &ctx) < 0)
             return 1;
         check_linear(ctx, &rules[i]);
+        check_conv_pixel(ctx, &rules[i]);
         check_conv(ctx, rules[i].fmt, true);
         nn_cpu.close(ctx);
         if (nn_cpu.open(NULL, &ctx) < 0)
