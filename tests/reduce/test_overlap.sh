@@ -127,7 +127,10 @@ silent() {
         kill $run
         return
     fi
-    kill -STOP "$rank1"
+    grep -q 'epoch 1 done' said || fail "the run ended before its first epoch did: $(cat said)"
+    if ! kill -STOP "$rank1" || grep -q '^State:.*zombie' "/proc/$rank1/status"; then
+        fail "rank 1 had ended before it was stopped: $(grep -v epoch said)"
+    fi
     wait $run
     code=$?
     if [ $code -eq 0 ] || [ $code -eq 124 ]; then fail "a silent rank: status $code"; fi
