@@ -1,5 +1,6 @@
 /* test_hls_reduce.c : compares the HLS k-way sum with the plain backend's exact sum in every
  * format of the card. */
+#include "card_formats.h"
 #include "check.h"
 #include "hls/core/reduce.h"
 #include "vec/vec.h"
@@ -85,6 +86,32 @@ static void refused(uint32_t n_parts, uint32_t from, uint32_t to, uint32_t shift
         CHECK(got[i] == CANARY, "refused, but byte %zu was written", i);
 }
 
+/* The most ranks is the largest power of two of which any sum fits 46 bits in two's complement (15
+ * bits for 4-bit codes). */
+static void limits(void)
+{
+    static const struct {
+        uint32_t format, ranks;
+    } most[CARD_FORMATS] = {{0x12, 1u << 12}, {0x21, 1u << 11}, {0x30, 1u << 8},  {0x92, 1u << 11},
+                            {0xa1, 1u << 10}, {0xb0, 1u << 7},  {0x52, 1u << 13}, {0x5a, 1u << 5},
+                            {0x43, 1u << 28}, {0xc3, 1u << 27}, {0x16, 1u << 31}, {0x25, 1u << 31},
+                            {0x34, 1u << 31}, {0x96, 1u << 31}, {0xa5, 1u << 31}, {0xb4, 1u << 31}};
+    for (int i = 0; i < CARD_FORMATS; i++) {
+        const uint32_t format = most[i].format, ranks = most[i].ranks;
+        const struct beat_fmt f = beat_format(format);
+        const uint64_t largest = mf_acc_add(f.fmt, 0, mf_max(f.fmt)),
+                       room = 1ull << (f.width == 4 ? 14 : 45);
+        CHECK(ranks * largest < room && (ranks >> 31 || 2 * ranks * largest >= room), "%u of %llx",
+              ranks, (unsigned long long)largest);
+        CHECK(beat_fits(f, ranks) && (ranks >> 31 || !beat_fits(f, ranks + 1)),
+              "more or fewer than %u ranks of %02x", ranks, format);
+    }
+    for (uint32_t byte = 0; byte < 257; byte++)
+        for (uint32_t ranks = 1; ranks <= 64; ranks++)
+            CHECK((int)beat_fits(beat_format(byte), ranks) == card_adds(byte, ranks),
+                  "%u ranks of %02x", ranks, byte);
+}
+
 int main(void)
 {
     static const uint32_t counts[] = {1, 2, 3, 8, 32, 33, 64};
@@ -97,12 +124,10 @@ int main(void)
                 continue;
             }
             for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-                if (beat_fits(beat_format(from), counts[i]) && (counts[i] < 8 || draw(6) == 0))
+                if (card_adds(from, counts[i]) && (counts[i] < 8 || draw(6) == 0))
                     one(from, to, counts[i]);
         }
-    for (uint32_t byte = 0; byte < 256; byte++)
-        CHECK(beat_fits(beat_format(byte), 64) == (beat_format(byte).width % 16 > 0),
-              "64 ranks of %02x", byte);
+    limits();
     refused(0, 0x43, 0x43, 0, 0);
     refused(65, 0x43, 0x43, 0, 0);
     refused(33, 0x5a, 0x5a, 0, 0);
