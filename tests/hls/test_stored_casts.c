@@ -50,6 +50,7 @@ int main(void)
               (int)mf_width(fmt));
     }
     CHECK(n_lines == 14, "%d lines", n_lines);
+    CHECK(n_words == 4582, "%d values and casts", n_words);
     if (f)
         fclose(f);
     printf("%d values and casts\n", n_words);
