@@ -1,5 +1,6 @@
 /* test_card_refuse.c : tests the life of a slot, rejections and counters of the card's C model. */
 #include "card_fixture.h"
+#include "card_formats.h"
 #include "hls/core/beat.h"
 
 static uint8_t payload[CARD_BEATS * 64];
@@ -116,6 +117,11 @@ static void refusals(void)
     REFUSED(CNT_DROP_JOB, 0, h, job, 2, 2);
     REFUSED(CNT_DROP_JOB, 0, h, job, CARD_JOBS + 1, 2);
     REFUSED(CNT_DROP_JOB, 0, h, job, 0x8001, 2);
+    const struct frame_job first = {0, 1, 24, 1, 0, job_key};
+    frame_register(first, write_reg, card); /* job CARD_JOBS is not job 0 */
+    REFUSED(CNT_DROP_JOB, 0, h, job, CARD_JOBS, 2);
+    write_reg(card, REG_JOB_INDEX, first.index);
+    write_reg(card, REG_JOB_COMMIT, 0);
     REFUSED(CNT_DROP_KEY, 0, h, key, job_key ^ 1, 2);
     REFUSED(CNT_DROP_KEY, 0, h, key, job_key ^ 1ull << 63, 2);
     REFUSED(CNT_DROP_RANK, 0, h, rank, 33, 2);
@@ -132,7 +138,7 @@ static void refusals(void)
 
     h.rank = 1;
     for (uint32_t f = 0; f < 256; f++)
-        if (!beat_fits(beat_format(f), 33))
+        if (!card_adds(f, 33))
             REFUSED(CNT_DROP_FORMAT, 1, h, in_fmt, (uint8_t)f, 2);
     for (uint32_t f = 0; f < 256; f++)
         if (!beat_format(f).width)
