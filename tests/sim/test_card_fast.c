@@ -16,6 +16,7 @@ struct side {
     int n;
     size_t bytes[MAX_OUT];
     uint32_t ip[MAX_OUT];
+    uint16_t port[MAX_OUT];
     uint8_t frame[MAX_OUT][CARD_FRAME_BYTES];
 };
 static struct side plain, fast;
@@ -24,11 +25,11 @@ static unsigned statuses;
 static void take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
     struct side *s = arg;
-    CHECK(s->n < MAX_OUT && n <= CARD_FRAME_BYTES && port >= 1000, "%d frames, of %zu bytes", s->n,
-          n);
+    CHECK(s->n < MAX_OUT && n <= CARD_FRAME_BYTES, "%d frames, of %zu bytes", s->n, n);
     if (s->n == MAX_OUT)
         return;
     s->ip[s->n] = ip;
+    s->port[s->n] = port;
     s->bytes[s->n] = n;
     memcpy(s->frame[s->n++], bytes, n);
 }
@@ -48,6 +49,7 @@ static void give(uint32_t ip, uint16_t port, const uint8_t *frame, size_t n)
     CHECK(plain.n == fast.n, "%d answers, and %d", plain.n, fast.n);
     for (int i = 0; i < plain.n && i < fast.n; i++) {
         CHECK(plain.bytes[i] == fast.bytes[i] && plain.ip[i] == fast.ip[i] &&
+                  plain.port[i] == fast.port[i] && plain.port[i] >= 1000 &&
                   !memcmp(plain.frame[i], fast.frame[i], plain.bytes[i]),
               "answers differ: formats %02x -> %02x", plain.frame[i][PKT_IN_FMT_AT],
               plain.frame[i][PKT_OUT_FMT_AT]);
