@@ -67,6 +67,15 @@ int main(void)
         CHECK(came_out[i] == (uint32_t)i, "a good network reorders");
     netfault_fini(&f);
 
+    const struct netfault_rates each[] = {{0.05, 0, 0, 0}, {0, 0.05, 0, 0}, {0, 0, 0.1, 0}, slow};
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        run(each[i], 1, 0, &f);
+        CHECK(f.on && (f.dropped > 0) == (i == 0) && (f.repeated > 0) == (i == 1) &&
+                  (f.reordered > 0) == (i == 2),
+              "rate %zu alone", i);
+        netfault_fini(&f);
+    }
+
     const uint64_t first = run(bad, 1, 0, &f);
     CHECK(f.on, "on");
     about(f.dropped, FRAMES, 0.05, "dropped");
