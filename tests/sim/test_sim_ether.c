@@ -72,7 +72,7 @@ static void meet(void)
           "nor the answer");
 }
 
-/* what: 1 request, 2 answer. The MAC ends in `end`. */
+/* what: 1 request, 2 answer. The sender's MAC ends in `end`; Ethernet's source is another MAC. */
 static enum ether_fate arp(struct ether *who, uint8_t what, uint32_t ip, uint8_t end)
 {
     struct ether sender = {.mac = {2, 0, 0, 0, 1, end}, .ip = ip};
@@ -80,7 +80,14 @@ static enum ether_fate arp(struct ether *who, uint8_t what, uint32_t ip, uint8_t
     const size_t n = ether_put(&sender, who->ip, 1, frame, 0, frame, &asked);
     frame[21] = what;
     memcpy(frame, who->mac, 6);
-    return take(who, frame, n);
+    frame[6 + 4] = 7;
+    const enum ether_fate fate = take(who, frame, n);
+    CHECK(fate != ETHER_REPLY ||
+              (!memcmp(reply, sender.mac, 6) && !memcmp(reply + 6, who->mac, 6) &&
+               !memcmp(reply + 22, who->mac, 6) && !memcmp(reply + 28, frame + 38, 4) &&
+               !memcmp(reply + 32, sender.mac, 6) && !memcmp(reply + 38, frame + 28, 4)),
+          "an answer to %x", ip);
+    return fate;
 }
 
 /* Returns the last byte of the MAC for ip; -1: the card sends an ARP request. */
