@@ -84,6 +84,10 @@ static void clock_once(void)
     int ar_waits = *m_arvalid && !ar, aw_waits = *m_awvalid && !aw, w_waits = *m_wvalid && !wr;
     uint64_t ar_at = *m_araddr, aw_at = *m_awaddr;
     unsigned ar_len = *m_arlen, aw_len = *m_awlen;
+    const uint64_t w_strb = *m_wstrb;
+    const uint8_t w_last = *m_wlast;
+    uint32_t w_data[16];
+    memcpy(w_data, m_wdata, sizeof w_data);
     if (wr) {
         const uint8_t *bytes = (const uint8_t *)m_wdata;
         for (int i = 0; i < 64; i++)
@@ -104,7 +108,9 @@ static void clock_once(void)
           "ar does not wait");
     CHECK(!aw_waits || (*m_awvalid && *m_awaddr == aw_at && *m_awlen == aw_len),
           "aw does not wait");
-    CHECK(!w_waits || *m_wvalid, "w does not wait");
+    CHECK(!w_waits || (*m_wvalid && *m_wstrb == w_strb && *m_wlast == w_last &&
+                       !memcmp(m_wdata, w_data, sizeof w_data)),
+          "w does not wait");
     if (rd) {
         beats_read++;
         *m_rvalid = 0;
@@ -160,9 +166,28 @@ static inline void wait_done(void)
     exit(1);
 }
 
-/* Runs the kernel twice, first with an interrupt. Returns the first run's STATUS (reduce_mm). */
-static uint32_t run_twice(uint64_t *clocks)
+/* Requires n bytes of a result at the offset `at`, and puts other bytes there for now. */
+static void want_bytes(uint32_t at, const void *bytes, size_t n)
 {
+    for (size_t i = 0; i < n; i++, at++) {
+        want[at / 64][at % 64] = ((const uint8_t *)bytes)[i];
+        mem[at / 64][at % 64] = want[at / 64][at % 64] ^ 255;
+    }
+}
+
+static void compare_memory(const char *what)
+{
+    for (uint32_t i = 0; i < MEM_BEATS; i++)
+        CHECK(!memcmp(mem[i], want[i], 64), "%s: beat %u differs", what, i);
+}
+
+/* Runs the kernel twice on the same memory, first with an interrupt. Compares all memory with
+ * `want` after each run; what NULL: does not compare. Returns the first run's STATUS (of
+ * reduce_mm). */
+static uint32_t run_twice(const char *what, uint64_t *clocks)
+{
+    static uint8_t before[MEM_BEATS][64];
+    memcpy(before, mem, sizeof before);
     CHECK((read_reg(MM_CTRL) & 15) == 4, "not idle before");
     write_reg(MM_GIE, 1);
     write_reg(MM_IER, 1);
@@ -181,10 +206,15 @@ static uint32_t run_twice(uint64_t *clocks)
     CHECK((read_reg(MM_CTRL) & 15) == 4, "done stays after it was read");
     CHECK(answers == 0 && writes.put == writes.get && reads.put == reads.get, "done too early");
     const uint32_t status = read_reg(MM_STATUS);
+    if (what)
+        compare_memory(what);
+    memcpy(mem, before, sizeof mem);
     write_reg(MM_IER, 0);
     write_reg(MM_CTRL, 1);
     wait_done();
     CHECK(!*interrupt && read_reg(MM_ISR) == 0, "an interrupt that was not asked for");
+    if (what)
+        compare_memory(what);
     return status;
 }
 

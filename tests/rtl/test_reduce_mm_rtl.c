@@ -26,7 +26,9 @@ static uint32_t expected(struct job j)
             status |= reduce_status(in.fmt, acc, j.shift, out.fmt);
             sum = beat_put(sum, out.width, done++, code);
             if (done == 512 / out.width || (row + 1 == j.beats && i + 1 == codes)) {
-                beat_store(sum, want[to++]);
+                uint8_t bytes[64];
+                beat_store(sum, bytes);
+                want_bytes(64 * to++, bytes, 64);
                 sum = beat_zero();
                 done = 0;
             }
@@ -34,7 +36,8 @@ static uint32_t expected(struct job j)
     return status;
 }
 
-static uint32_t run(struct job j, uint64_t *clocks)
+/* what NULL: without a look at the memory */
+static uint32_t run(struct job j, const char *what, uint64_t *clocks)
 {
     uint64_t in = base + 64ull * j.in, out = base + 64ull * j.out;
     write_reg(MM_IN_LO, (uint32_t)in);
@@ -48,17 +51,18 @@ static uint32_t run(struct job j, uint64_t *clocks)
     write_reg(MM_OUT_FMT, j.out_fmt);
     write_reg(MM_OUT_SHIFT, j.shift);
     write_reg(MM_SATURATE, j.saturate);
-    return run_twice(clocks);
+    return run_twice(what, clocks);
 }
 
 static void check_run(struct job j)
 {
     uint64_t clocks;
+    char what[80];
+    snprintf(what, sizeof what, "%u parts of %u beats, %02x to %02x, shift %u", j.parts, j.beats,
+             j.fmt, j.out_fmt, j.shift);
     memcpy(want, mem, sizeof want);
-    uint32_t status = expected(j), is = run(j, &clocks);
+    uint32_t status = expected(j), is = run(j, what, &clocks);
     CHECK(is == status, "status %x, not %x (formats %02x %02x)", is, status, j.fmt, j.out_fmt);
-    CHECK(!memcmp(mem, want, sizeof mem), "%u parts of %u beats, %02x to %02x, shift %u", j.parts,
-          j.beats, j.fmt, j.out_fmt, j.shift);
 }
 
 int main(int argc, char **argv)
@@ -86,12 +90,11 @@ int main(int argc, char **argv)
     check_run(j);
     uint64_t clocks;
     memcpy(want, mem, sizeof want);
-#define REFUSED(field, value)                                              \
-    do {                                                                   \
-        bad = j;                                                           \
-        bad.field = value;                                                 \
-        CHECK(run(bad, &clocks) == REDUCE_REFUSED, #field " " #value);     \
-        CHECK(!memcmp(mem, want, sizeof mem), "refused, and yet written"); \
+#define REFUSED(field, value)                                                             \
+    do {                                                                                  \
+        bad = j;                                                                          \
+        bad.field = value;                                                                \
+        CHECK(run(bad, #field " " #value, &clocks) == REDUCE_REFUSED, #field " " #value); \
     } while (0)
     REFUSED(parts, 0);
     REFUSED(parts, 65);
@@ -103,18 +106,18 @@ int main(int argc, char **argv)
     REFUSED(shift, 7);
     REFUSED(saturate, 2);
     bad = (struct job){5, IN_END, 33, 37, 33, 0x5a, 0x43, 6, 1};
-    CHECK(run(bad, &clocks) == REDUCE_REFUSED, "33 parts of 16 bits");
+    CHECK(run(bad, "33 parts of 16 bits", &clocks) == REDUCE_REFUSED, "33 parts of 16 bits");
     bad = j;
     bad.beats = 0;
-    CHECK(run(bad, &clocks) == 0 && !memcmp(mem, want, sizeof mem), "no beats");
+    CHECK(run(bad, "no beats", &clocks) == 0, "no beats");
     beats_read = 0;
     fail_read = 100;
-    CHECK(run(j, &clocks) >> 31 == 1, "an error of the memory is not told");
+    CHECK(run(j, NULL, &clocks) >> 31 == 1, "an error of the memory is not told");
 
     j = (struct job){0, IN_END, 1, 960, 960, 0x52, 0x52, 3, 1}; /* a sum leaves in each clock */
     for (fail_read = 100; fail_read < 960; fail_read += 79) {
         beats_read = 0;
-        CHECK(run(j, &clocks) >> 31 == 1, "an error of the memory at beat %d is not told",
+        CHECK(run(j, NULL, &clocks) >> 31 == 1, "an error of the memory at beat %d is not told",
               (int)fail_read);
     }
     fail_read = 0;
@@ -122,8 +125,7 @@ int main(int argc, char **argv)
     j = (struct job){0, IN_END, 8, 1000, 960, 0x52, 0x52, 3, 1};
     memcpy(want, mem, sizeof want);
     expected(j);
-    run(j, &clocks);
-    CHECK(!memcmp(mem, want, sizeof mem), "the long one");
+    run(j, "the long one", &clocks);
     printf("8 parts of 960 beats: %d clocks, %.3f a beat read\n", (int)clocks,
            (double)clocks / (8 * 960));
     CHECK(clocks < 8 * 960 * 102 / 100 + 60, "%d clocks", (int)clocks);
