@@ -16,6 +16,8 @@ enum { SEED = 20, HOSTS = 9 };
 static uint64_t rnd = SEED;
 
 static struct responder *responder;
+static uint32_t asker_ip; /* sender of the last datagram */
+static uint16_t asker_port;
 static uint8_t answer[LEASE_BYTES];
 static size_t answer_n;
 static int answers;
@@ -23,7 +25,8 @@ static int answers;
 static void answered(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
     (void)arg;
-    CHECK(ip == 0x0a000001 && port == 777, "an answer goes to %x:%u", ip, port);
+    CHECK(ip == asker_ip && port == asker_port, "an answer goes to %x:%u, not %x:%u", ip, port,
+          asker_ip, asker_port);
     memcpy(answer, bytes, n);
     answer_n = n;
     answers++;
@@ -42,8 +45,10 @@ static void give(const uint8_t *bytes, size_t n)
     static uint64_t count;
     uint8_t want[LEASE_BYTES];
     real.n_log = model.n_log = answers = 0;
+    asker_ip = rtl_rand(&rnd);
+    asker_port = (uint16_t)rtl_rand(&rnd);
     const size_t want_n = expect(bytes, n, want);
-    CHECK(responder_take(responder, 0x0a000001, 777, bytes, n) == 0, "datagram %llu",
+    CHECK(responder_take(responder, asker_ip, asker_port, bytes, n) == 0, "datagram %llu",
           (unsigned long long)count);
     CHECK(answers == (want_n != 0), "datagram %llu, of %zu bytes: %d answers",
           (unsigned long long)count, n, answers);
