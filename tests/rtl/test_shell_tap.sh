@@ -26,7 +26,7 @@ through 1 "$wanted" $steps 'by a group'
 grep -q 'sums to group 239.255.77.2:28259, ' "$dir/err1" || fail 'by a group: no word of it'
 sent=$(($(counter OUT_RESULT) - before))
 echo "results to 4 ranks: $before, to a group of them: $sent"
-[ $((2 * sent)) -lt "$before" ] || fail "by a group: $sent results, $before without"
+{ [ "$sent" -gt 0 ] && [ $((2 * sent)) -lt "$before" ]; } || fail "by a group: $sent results, $before without"
 uncard
 [ "$(stat -c %s "$dir/pcap")" -gt 100000 ] || fail 'the capture is too short'
 
