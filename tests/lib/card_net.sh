@@ -88,10 +88,13 @@ partly=0 # runs whose card died while it was needed
 beside=''
 algo=auto # for sums that the card does not make
 processes=4 blocks=''
-# killed MOMENT STEPS LAST CARD-OPTIONS...: kills it before step LAST has ended
+seed=4711
+RANDOM=$seed
+# killed MOMENT STEPS LAST CARD-OPTIONS...: kills it at a random moment before step LAST has ended
 killed() {
     moment=$1 n_steps=$2 wanted=$((1 + RANDOM % $3))
     shift 3
+    echo "moment $moment: the card is killed after step $wanted (seed $seed)"
     card mortal "$@"
     rm -f log
     # shellcheck disable=SC2086

@@ -69,8 +69,6 @@ for name in c1 ${long:+c4} $rtl; do
 done
 
 long_run=$(wanted 4 --steps 120)
-RANDOM=4711
-echo "seed 4711"
 card steady --engine c
 for moment in 1 ${long:+2 3} 4 5; do
     [ "$moment" -lt 4 ] || beside=steady

@@ -10,8 +10,6 @@ bad_net="--drop 0.05 --dup 0.05 --reorder 0.1"
 card lossy --engine c $bad_net --seed 5
 # shellcheck disable=SC2086
 [ -z "$rtl" ] || card rtl $bad_net --seed 9
-RANDOM=815
-echo "seed 815"
 for codec in '--codec ternary' '--format e4m3 --scale quantile:every=3' '--codec relgrad:every=5 --sum exact'; do
     direct=$(wanted 4 --steps 9)
     through "$codec" "$direct" 4 sim:c --steps 9 --algo offload
