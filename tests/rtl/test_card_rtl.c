@@ -16,10 +16,14 @@ enum { BASE = 5 };
 static const uint64_t job_key = 0xfeedface01234567u;
 static uint32_t current[SLOTS];
 static uint32_t turn[SLOTS];
+static uint32_t formats; /* JOB_FORMATS */
 
-static void open_job(uint32_t ranks, uint64_t key)
+/* Of every third job, the card adds only one format, rounds only to one, or both. */
+static void open_job(uint32_t ranks, uint64_t key, size_t k)
 {
-    struct frame_job job = {2, ranks, BASE, SLOTS, 0, key};
+    static const uint32_t bytes[] = {0x0000ff, 0x00ff00, 0x00ffff};
+    formats = k % 3 == 1 ? 0x43a5 & bytes[k / 3 % 3] : 0;
+    struct frame_job job = {2, ranks, BASE, SLOTS, formats, key};
     /* Odd jobs have a multicast group; a unicast address counts as none. */
     const uint32_t group = key % 8 == 1 ? 0x0aff0001 : 0xeff00000 | (uint32_t)(key % 99);
     pair_register_group(job, key % 2 ? group : 0, (uint16_t)(5000 + key % 99));
@@ -45,8 +49,12 @@ static struct pkt_header header_of(uint32_t slot, uint32_t chunk, uint64_t key)
     h.beats = (uint8_t)(1 + (a >> 8) % (b % 4 ? 4 : BEATS));
     if (h.op == PKT_OP_MAX)
         return h;
-    h.in_fmt = in_formats[(a >> 16) % sizeof in_formats];
-    h.out_fmt = out_formats[(b >> 16) % sizeof out_formats];
+    h.in_fmt = (uint8_t)(formats & 255);
+    h.out_fmt = (uint8_t)(formats >> 8);
+    if (!h.in_fmt)
+        h.in_fmt = in_formats[(a >> 16) % sizeof in_formats];
+    if (!h.out_fmt)
+        h.out_fmt = out_formats[(b >> 16) % sizeof out_formats];
     h.out_shift = (uint8_t)(b % 7);
     uint32_t in = beat_format(h.in_fmt).width, out = beat_format(h.out_fmt).width;
     uint32_t ratio = in > out ? in / out : out / in;
@@ -113,6 +121,10 @@ static void a_frame(uint32_t ranks, uint64_t key)
     h.rank = (uint16_t)(draw(8) ? turn[slot]++ % ranks : draw(ranks));
     if (kind == 0)
         h.op = PKT_OP_PING, h.echo = (uint64_t)draw(1u << 31) << 13;
+    if (kind == 4 && h.op == PKT_OP_SUM && formats & 255)
+        h.in_fmt = in_formats[draw(sizeof in_formats)];
+    if (kind == 5 && h.op == PKT_OP_SUM && formats >> 8)
+        h.out_fmt = out_formats[draw(sizeof out_formats)];
     size_t beats = h.op == PKT_OP_PING ? draw(BEATS + 1) : payload_beats(h), n;
     for (size_t i = 0; i < beats * 64; i++)
         payload[i] = (uint8_t)(chunk % 2 ? draw(256) : draw(256) & 0xbb);
@@ -155,7 +167,7 @@ int main(void)
     uint64_t n = 0;
     for (size_t k = 0; k < sizeof ranks / sizeof *ranks && !check_bad; k++) {
         uint64_t key = job_key + k;
-        open_job(ranks[k], key);
+        open_job(ranks[k], key, k);
         for (int round = 0; round < (ranks[k] > 8 ? ROUNDS / 3 : ROUNDS) && !check_bad; round++) {
             for (int i = 0; i < BATCH; i++)
                 a_frame(ranks[k], draw(20) ? key : key - 1);
