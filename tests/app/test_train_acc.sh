@@ -13,11 +13,10 @@ sum() {
     on 4 --steps 4 --format e5m2 "$@" >out.txt || fail "$*: exit $?"
     grep checksum out.txt
 }
-[ "$(sum --sum nearest --acc-format e8m23)" = "$(sum --sum fp32)" ] || fail "sums rounded to fp32 are not those in fp32"
-[ "$(sum --sum nearest --acc-format e5m2 --algo ring)" = "$(sum --sum nearest --algo ring)" ] || fail "the addends' own format is another"
-[ "$(sum --sum nearest --acc-format e5m10 --algo group-master:4)" = "$(sum --sum nearest --acc-format e5m10 --algo ring)" ] ||
-    fail "one group is not a ring"
-[ "$(sum --sum kahan --acc-format e6m9)" != "$(sum --sum kahan)" ] || fail "--acc-format changes nothing"
+equal "sums rounded to fp32 are not those in fp32" "$(sum --sum nearest --acc-format e8m23)" "$(sum --sum fp32)"
+equal "the addends' own format is another" "$(sum --sum nearest --acc-format e5m2 --algo ring)" "$(sum --sum nearest --algo ring)"
+equal "one group and a ring" "$(sum --sum nearest --acc-format e5m10 --algo group-master:4)" "$(sum --sum nearest --acc-format e5m10 --algo ring)"
+differ "--acc-format changes nothing" "$(sum --sum kahan --acc-format e6m9)" "$(sum --sum kahan)"
 on 4 --steps 4 --sum nearest --acc-format e5m10 --format e5m2 --algo ring | grep -qF 'nearest sums in e5m2, partial ones in fp16' || fail "the report does not name it"
 
 # narrower than what travels: fp32's bytes, and other sums for each format and rule
@@ -38,7 +37,7 @@ refused 'a card cannot add by --sum nearest: it adds only exactly' trains 2 --fo
 refused '--acc-format e6m9 has no effect with --codec qsgd' trains 2 --codec qsgd:4 --acc-format e6m9
 narrow="--format e3m2 --scale aps --sum nearest --algo group-master:2"
 # shellcheck disable=SC2086
-[ "$(on 4 --steps 4 $narrow --rescale | grep checksum)" != "$(on 4 --steps 4 $narrow | grep checksum)" ] || fail "--rescale changes nothing"
+differ "--rescale changes nothing" "$(on 4 --steps 4 $narrow --rescale | grep checksum)" "$(on 4 --steps 4 $narrow | grep checksum)"
 refused '--rescale has no effect with --sum exact, which does not cast sums again between groups; need --sum nearest' trains 4 --rescale --algo group-scatter:2
 refused '--rescale is impossible with algorithm "ring": need group-master:K or group-scatter:K' trains 4 --rescale --sum nearest --algo ring
 refused '--rescale is impossible with algorithm "group-scatter" in such groups: need' trains 4 --rescale --sum nearest --algo group-scatter:4

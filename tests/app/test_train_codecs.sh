@@ -14,22 +14,22 @@ same 2 --codec qsgd:2,norm=2,bucket=32 --quantise all --fp32-last-layer --first-
 
 on 3 --codec qsgd:4 --algo gather >gather.txt || fail "gather"
 on 3 --codec qsgd:4 --algo direct >direct.txt || fail "direct"
-[ "$(grep checksum gather.txt)" = "$(grep checksum direct.txt)" ] || fail "gather has other bits than direct"
+equal "gather has other bits than direct" "$(grep checksum gather.txt)" "$(grep checksum direct.txt)"
 for algo in direct gather gather-sum; do
     on 3 --codec nvfp4 --quantise all --algo $algo | grep checksum >nvfp4.$algo || fail "nvfp4 by $algo"
     cmp nvfp4.direct nvfp4.$algo || fail "nvfp4: $algo has other bits than direct"
 done
 on 4 --codec ternary --quantise all --algo direct >whole.txt || fail "ternary"
 on 4 --codec ternary --quantise all --algo group-scatter:2 >half.txt || fail "ternary by group-scatter"
-[ "$(grep checksum whole.txt)" = "$(grep checksum half.txt)" ] || fail "ternary: group-scatter has other bits than direct"
+equal "ternary: group-scatter has other bits than direct" "$(grep checksum whole.txt)" "$(grep checksum half.txt)"
 grep -q '^gradients  *qsgd:4,bucket=512,norm=max,levels=sign, all-reduce direct$' direct.txt || fail "says $(grep ^gradients direct.txt)"
 
 for which in large all; do
     on 2 --codec qsgd:4 --quantise $which --log $which.jsonl >$which.txt || fail "--quantise $which"
 done
 on 2 --codec qsgd:4 >auto.txt
-[ "$(grep checksum auto.txt)" = "$(grep checksum large.txt)" ] || fail "--quantise auto is not large"
-[ "$(grep checksum all.txt)" != "$(grep checksum large.txt)" ] || fail "--quantise all changes nothing"
+equal "--quantise auto is not large" "$(grep checksum auto.txt)" "$(grep checksum large.txt)"
+differ "--quantise all changes nothing" "$(grep checksum all.txt)" "$(grep checksum large.txt)"
 
 # with conv, all and only the kernels of convolutions are cast
 on 2 --format e4m3 --quantise conv --stats conv.stats --log conv.jsonl >conv.txt || fail "--quantise conv"
@@ -39,7 +39,7 @@ sed -n 's/.*"kind":"stats",.*"layer":"\([^"]*\)".*/\1 &/p' conv.stats | awk '{ k
     END { exit bad || !n[0] || !n[1] }' >odd || fail "--quantise conv: cast or not against its kind: $(cat odd)"
 on 2 --codec qsgd:4 --quantise conv >conv.txt || fail "qsgd --quantise conv"
 for which in large all; do
-    [ "$(grep checksum $which.txt)" != "$(grep checksum conv.txt)" ] || fail "--quantise conv is $which"
+    differ "--quantise conv is $which" "$(grep checksum $which.txt)" "$(grep checksum conv.txt)"
 done
 
 # by columns, a 3x3 convolution takes fp32's bytes: two means and a word for three weights

@@ -11,13 +11,13 @@ gemm=$(checksum --conv gemm --save ckpt)
 auto=$(checksum)
 if [ -z "$gemm" ] || [ -z "$auto" ]; then fail "no checksum: $(cat said)"; fi
 if grep -q '^flags.* avx2 .*' /proc/cpuinfo && grep -q '^flags.* fma ' /proc/cpuinfo; then
-    [ "$(checksum --conv winograd)" = "$auto" ] || fail "auto is not winograd: $auto"
+    equal "auto is not winograd: $auto" "$(checksum --conv winograd)" "$auto"
     [ "$gemm" != "$auto" ] || fail "winograd ends in the bits of gemm"
 else
     [ "$gemm" = "$auto" ] || fail "auto is not gemm"
     refused 'needs a CPU with AVX2' on --conv winograd
 fi
-[ "$(checksum --gemm e8m23 --model lenet5)" = "$(checksum --gemm e8m23 --conv gemm --model lenet5)" ] || fail "--gemm takes something else than gemm"
+equal "--gemm takes something else than gemm" "$(checksum --gemm e8m23 --model lenet5)" "$(checksum --gemm e8m23 --conv gemm --model lenet5)"
 
 refused 'conv' on --resume ckpt
 refused 'auto|winograd|gemm' on --conv fft

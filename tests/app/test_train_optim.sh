@@ -35,7 +35,7 @@ grep '"kind":"step"' log | head -n 6 | grep -q '"skipped":true' || fail "no step
 plain=$(checksum 1)
 for options in '--beta1 0.8' '--beta2 0.99' '--eps 1e-3' '--weight-decay 0.1' '--optimizer sgd'; do
     # shellcheck disable=SC2086
-    [ "$(checksum 1 $options)" != "$plain" ] || fail "$options changes nothing"
+    differ "$options changes nothing" "$(checksum 1 $options)" "$plain"
 done
 
 on 1 --steps 2 --save adamw.ck --stats adamw.stats >out 2>said || fail "2 steps: $(cat said)"

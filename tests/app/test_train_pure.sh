@@ -27,7 +27,7 @@ for options in '--micro 2' '--optimizer lars --trust 0.02 --lr 2' '--nesterov --
     same_state whole.ck again.ck || fail "$options: another checkpoint when resumed"
 done
 # shellcheck disable=SC2086
-[ "$(checksum 2 $adaptive --loss-scale adaptive:0.1,1)" != "$whole" ] || fail "scales found in every step end as those of every third"
+differ "scales found in every step end as those of every third" "$(checksum 2 $adaptive --loss-scale adaptive:0.1,1)" "$whole"
 
 # Without codec state, layer scales come before the checksum: 4 bytes per layer, rank by rank.
 # shellcheck disable=SC2086
@@ -57,14 +57,14 @@ for how in '--algo gather' '--algo group-scatter:2' '--overlap on --bucket-bytes
 done
 emulated=$("$n" emulate --ranks 4 --device cpu --precision fp16-pure --data synthetic:400,3 --batch 24 --lr 0.05 --warmup 0 --steps 8 --schedule const --block swap 2>said | sum_of)
 [ "$emulated" = "$four" ] || fail "4 emulated ranks: $emulated, real $four: $(cat said)"
-[ "$(checksum 1)" != "$four" ] || fail "1 rank ends as 4 do"
+differ "1 rank ends as 4 do" "$(checksum 1)" "$four"
 
 wide='--algo direct --format fp32 --scale none' # e4m3's means are mostly numbers of e5m10
 # shellcheck disable=SC2086
-[ "$(checksum 4 $wide --reduce-in fp32)" != "$(checksum 4 $wide)" ] || fail "--reduce-in fp32 changes nothing"
+differ "--reduce-in fp32 changes nothing" "$(checksum 4 $wide --reduce-in fp32)" "$(checksum 4 $wide)"
 one=$(checksum 1)
-[ "$(checksum 1 --gemm e5m10 --steps 1)" != "$(checksum 1 --steps 1)" ] || fail "--gemm e5m10 changes nothing"
-[ "$(checksum 1 --precision fp32)" != "$one" ] || fail "fp16-pure is fp32"
+differ "--gemm e5m10 changes nothing" "$(checksum 1 --gemm e5m10 --steps 1)" "$(checksum 1 --steps 1)"
+differ "fp16-pure is fp32" "$(checksum 1 --precision fp32)" "$one"
 
 loss() {
     on "$1" --precision "$2" --model lenet5 --block plain --format fp32 --scale none --log "log$1$2" >out 2>said || fail "$*: $(cat said)"

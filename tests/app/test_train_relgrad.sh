@@ -9,9 +9,9 @@ same 2 --scale quantile:every=4 --sum fp32
 
 on 2 --codec relgrad --first-steps-fp32 8 >first.txt || fail "--first-steps-fp32"
 on 2 --format fp32 --scale none >fp32.txt
-[ "$(grep checksum first.txt)" = "$(grep checksum fp32.txt)" ] || fail "8 steps of fp32 are not those of --format fp32"
+equal "8 steps of fp32 are not those of --format fp32" "$(grep checksum first.txt)" "$(grep checksum fp32.txt)"
 on 2 --codec relgrad --first-steps-fp32 7 >first.txt
-[ "$(grep checksum first.txt)" != "$(grep checksum fp32.txt)" ] || fail "the last step is in fp32 as well"
+differ "the last step is in fp32 as well" "$(grep checksum first.txt)" "$(grep checksum fp32.txt)"
 
 # two stages differ from one; MPI's own sums of 2 ranks equal direct's
 for words in '' ' --algo group-scatter:2' ' --sum nearest' ' --sum exact' ':eps=1e-3' ':of=gradient' ':q=0.5'; do
@@ -22,10 +22,10 @@ done >sums
 [ "$(sort -u sums | wc -l)" = 7 ] || fail "two of seven kinds of relgrad have the same bits"
 on 2 --codec relgrad --algo direct >direct.txt || fail "direct"
 on 2 --codec relgrad --algo native >native.txt || fail "native"
-[ "$(grep checksum direct.txt)" = "$(grep checksum native.txt)" ] || fail "native has other bits than direct"
+equal "native has other bits than direct" "$(grep checksum direct.txt)" "$(grep checksum native.txt)"
 on 4 --steps 3 --codec relgrad --sum exact >whole.txt || fail "exact"
 on 4 --steps 3 --codec relgrad --sum exact --algo group-scatter:2 >half.txt || fail "exact by group-scatter"
-[ "$(grep checksum whole.txt)" = "$(grep checksum half.txt)" ] || fail "exact sums by group-scatter have other bits than direct's"
+equal "exact sums by group-scatter have other bits than direct's" "$(grep checksum whole.txt)" "$(grep checksum half.txt)"
 
 refused 'algorithm "ring" cannot add codec "relgrad": need one of self direct group-scatter:K gather gather-sum native' trains 2 --codec relgrad --algo ring
 refused 'cannot add by --sum exact with algorithm "native", which adds by nearest, trunc' trains 2 --codec relgrad --sum exact --algo native

@@ -16,8 +16,8 @@ checksum() { on "$@" 2>said | sed -n 's/^weights checksum //p'; }
 
 plain=$(checksum 1)
 [ -n "$plain" ] || fail "no checksum: $(cat said)"
-[ "$(checksum 1 --loss-scale none)" = "$plain" ] || fail "none is not auto"
-[ "$(checksum 1 --loss-scale 1)" = "$plain" ] || fail "1 is not none"
+equal "none is not auto" "$(checksum 1 --loss-scale none)" "$plain"
+equal "1 is not none" "$(checksum 1 --loss-scale 1)" "$plain"
 seen=$plain
 for word in 16 256 dynamic adaptive adaptive:0.01,3 adaptive:0.1,1,64,2; do
     sum=$(checksum 1 --loss-scale $word)
@@ -25,7 +25,7 @@ for word in 16 256 dynamic adaptive adaptive:0.01,3 adaptive:0.1,1,64,2; do
     case " $seen " in *" $sum "*) fail "$word: the weights of another run, $sum" ;; esac
     seen="$seen $sum"
 done
-[ "$(checksum 1 --loss-scale adaptive:1e-3,1,65504,65504)" = "$(checksum 1 --loss-scale adaptive)" ] || fail "the defaults of adaptive"
+equal "the defaults of adaptive" "$(checksum 1 --loss-scale adaptive:1e-3,1,65504,65504)" "$(checksum 1 --loss-scale adaptive)"
 on 1 --loss-scale adaptive >out 2>said || fail "adaptive: $(cat said)"
 grep -q '^skipped steps  0' out || fail "adaptive overflows: $(cat out)"
 
@@ -33,7 +33,7 @@ grep -q '^skipped steps  0' out || fail "adaptive overflows: $(cat out)"
 for every in 1 3; do
     whole=$(checksum 2 --loss-scale adaptive:0.01,$every)
     on 2 --loss-scale adaptive:0.01,$every --steps 4 --save ckpt >out 2>said || fail "4 steps: $(cat said)"
-    [ "$(checksum 2 --loss-scale adaptive:0.01,$every --resume ckpt)" = "$whole" ] || fail "every $every: resumed to other weights"
+    equal "every $every: resumed to other weights" "$(checksum 2 --loss-scale adaptive:0.01,$every --resume ckpt)" "$whole"
     # shellcheck disable=SC2086
     sum=$("$n" emulate --ranks 2 --data synthetic:400,3 --batch 20 --lr 0.02 --warmup 0 --steps 7 --model lenet5 --schedule const $half \
         --loss-scale adaptive:0.01,$every 2>said | sed -n 's/^weights checksum //p')

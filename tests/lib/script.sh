@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034 # names for those who source this
 # script.sh : provides $here (tests/), $B (the build, absolute), $n (the program), $dir (a folder
-# that goes at the end), in_netlab, and `fail TEXT...`, which also shows the ends of the files
-# $says, but does not end the script: its last line must be `exit $bad`.
+# that goes at the end), in_netlab, equal, differ, and `fail TEXT...`, which also shows the ends of
+# the files $says, but does not end the script: its last line must be `exit $bad`.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
@@ -13,6 +13,14 @@ fail() {
     # shellcheck disable=SC2086 # patterns
     echo "FAIL ${0##*/}: $*${says+: $(tail -n 20 $says 2>&1)}" >&2
     bad=1
+}
+# equal TEXT A B, differ TEXT A B: fail with TEXT unless A and B, such as checksums, are equal or
+# differ; also if one of them is empty
+equal() {
+    if [ -z "$2" ] || [ "$2" != "$3" ]; then fail "$1: '$2' and '$3'"; fi
+}
+differ() {
+    if [ -z "$2" ] || [ -z "$3" ] || [ "$2" = "$3" ]; then fail "$1: '$2' and '$3'"; fi
 }
 script_words=("$@")
 # in_netlab OPTION...: goes on in a network of bench/netlab.sh
