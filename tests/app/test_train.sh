@@ -6,10 +6,12 @@ set -eu
 trap 'code=$?; [ $code -eq 0 ] || tail -n 20 "$dir/stderr" >&2; rm -rf "$dir"' EXIT
 
 # on RANKS OPTIONS...: 1, 2, 4 and 6 ranks divide a batch of 24; an epoch is 10 steps
+common='--data synthetic:240,3 --batch 24 --lr 0.05'
 on() {
     ranks=$1
     shift
-    mpirun -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 "$@"
+    # shellcheck disable=SC2086
+    mpirun -np "$ranks" "$n" train $common "$@"
 }
 
 checksum() { on "$@" 2>>stderr | sed -n 's/^weights checksum //p'; }
@@ -73,16 +75,19 @@ fi
 resumed "from the middle" failed.jsonl
 [ "$(grep ^loss whole.txt)" = "$(grep ^loss resumed.txt)" ] || fail "resumed from the middle: $(grep ^loss whole.txt resumed.txt)"
 rm -f ck
+# not by on(), whose $! is a shell's
 # shellcheck disable=SC2086
-on 2 $long --save-every 7 --save ck --log killed.jsonl >/dev/null 2>&1 &
+mpirun -np 2 "$n" train $common $long --save-every 7 --save ck --log killed.jsonl >/dev/null 2>&1 &
 run=$!
 while [ ! -e ck ]; do
     kill -0 $run 2>/dev/null || break
-    sleep 0.05
+    sleep 0.02
 done
-kill -9 $run 2>/dev/null || true
-wait $run 2>/dev/null || true
+pkill -9 -P $run || fail 'no ranks to kill'
+wait $run && fail 'killed ranks end well'
+steps=$(grep -c '"kind":"step"' killed.jsonl || true)
 [ -e ck ] || fail "no checkpoint by --save-every"
+if [ "$steps" -lt 7 ] || [ "$steps" -ge 20 ]; then fail "killed after $steps steps, not 7 to 19"; fi
 resumed "after a kill" killed.jsonl
 rm -f narrowcast.*.tmp
 mv end.ck ck
