@@ -7,7 +7,7 @@ here=$(realpath "$here")
 common="train --data synthetic:480,3 --batch 48 --lr 0.05 --model resnet8 --format e5m2 --scale aps --epochs 8 --save ck --save-every 5"
 steps() {
     local n_steps
-    n_steps=$(grep -cs '"kind":"step"' run.jsonl)
+    n_steps=$(grep -cs '"kind":"step"' "$1")
     echo "${n_steps:-0}"
 }
 # kill_one LOG: the newest rank of the run with this log
@@ -27,7 +27,7 @@ NARROWCAST_RESTARTS=2 "$here/../host/ranks.sh" 2 "$n" $common --log "$dir/run.js
 run=$!
 trap 'kill $run 2>/dev/null; wait; rm -rf "$dir"' EXIT
 for at in 3 17; do
-    while kill -0 $run 2>/dev/null && [ "$(steps)" -lt $at ]; do sleep 0.02; done
+    while kill -0 $run 2>/dev/null && [ "$(steps run.jsonl)" -lt $at ]; do sleep 0.02; done
     kill_one run.jsonl || fail "no rank to kill"
     while kill -0 $run 2>/dev/null && ! grep -qs "$((at / 10 == 1 ? 0 : 1)) restarts are left" run.err; do sleep 0.05; done
 done
@@ -36,8 +36,11 @@ wait $run || fail "exit $?: $(tail -n 4 run.err)"
 diff <(grep checksum plain.out) <(grep checksum run.out) || fail 'other weights'
 diff <(timeless plain.jsonl) <(timeless run.jsonl) >differs || fail "another log: $(head -n 4 differs)"
 
-(sleep 1 && kill_one last.jsonl) &
 # shellcheck disable=SC2086  # words
-if NARROWCAST_RESTARTS=0 "$here/../host/ranks.sh" 2 "$n" $common --epochs 100 --log "$dir/last.jsonl" >last.out 2>&1; then fail 'no restarts: exit 0'; fi
+NARROWCAST_RESTARTS=0 "$here/../host/ranks.sh" 2 "$n" $common --epochs 100 --log "$dir/last.jsonl" >last.out 2>&1 &
+run=$!
+while kill -0 $run 2>/dev/null && [ "$(steps last.jsonl)" -lt 1 ]; do sleep 0.02; done
+kill_one last.jsonl || fail "no rank to kill: $(tail -n 3 last.out)"
+if wait $run; then fail 'no restarts: exit 0'; fi
 refused "must be 0 to 999" env NARROWCAST_RESTARTS=x "$here/../host/ranks.sh" 2 "$n" train
 exit $bad

@@ -127,8 +127,8 @@ if [ $code -ne 0 ]; then
 else
     # shellcheck disable=SC2016
     "$here/../bench/netlab.sh" -n 4 -r none -- bash -c '
-        "$0/narrowcast" sim --listen 10.77.0.254:4000 --engine c >/dev/null & trap "kill $!" EXIT
-        sleep 0.5
+        "$0/narrowcast" sim --listen 10.77.0.254:4000 --engine c >listens & card=$! && trap "kill $card" EXIT
+        while kill -0 $card && ! grep -qs "^listening on" listens; do sleep 0.02; done
         mpirun $NETLAB_MPI -np 4 "$0/bench_allreduce" --offload udp://10.77.0.254:4000 --json --reps 2 \
             --sizes 4M --algo offload --format e5m2,e3m0/e3m0' "$B" >card 2>card.said || fail "through a card: $(cat card.said)"
     # through TYPE CODES: 1048576 elements in 745 packets and one of exponents, each with a 64-byte
