@@ -57,6 +57,14 @@ done
 same "a power of two changes nothing that is representable" plain plain2
 "$n" cast --scale aps-tight --format e4m3 big.f32 scaled >printed
 grep -qE '^shift -?[0-9]+$' printed || fail "aps-tight printed '$(cat printed)'"
+# of the largest value, whichever block holds it
+head -c 279988 /dev/zero >zeros
+for files in 'finite.f32 zeros' 'zeros finite.f32'; do
+    # shellcheck disable=SC2086
+    cat $files >long.f32
+    "$n" cast --scale aps --format e5m2 long.f32 scaled >printed
+    [ "$(cat printed)" = "shift 5" ] || fail "aps of $files printed '$(cat printed)'"
+done
 "$n" cast --round stochastic --seed 7 big.f32 codes
 "$n" cast --round stochastic --seed 7 big.f32 codes2
 same "the same seed" codes codes2
