@@ -199,6 +199,20 @@ predict --rates made --rates-cores 2 --ranks 2 --size 1M --algo ring --format fp
 grep -q '^messages  *ring fp32: 2.1, .*, 1.05 GB/s' out || fail "20 lengths: $(cat out)"
 grep -q '^messages  *native' out && fail 'the time of native was used'
 
+# --- links inside groups of 4: 12582912 of their bytes; frames of 9000 bytes; 34 messages ---
+took=
+for option in '' '--node-link 100G' '--mtu 9000' '--message 1ms'; do
+    # shellcheck disable=SC2086
+    predict --json --ranks 16 --size 16M --link 1G --algo ring,group-master:4 --format e5m2 $option >out || fail "$option"
+    took+=" $(field step_s '"kind":"predict"' '"algo":"ring"') $(field step_s '"kind":"predict"' '"algo":"group-master:4"')"
+done
+read -r ring master ring_link master_link ring_mtu _ ring_message _ <<<"$took"
+near() { holds "$1 > 0.99999 * ($2) && $1 < 1.00001 * ($2)" "$3"; }
+holds "$ring_link == $ring" 'a ring has no groups'
+near "$master - $master_link" '12582912 * 8 * 1538 / 1448 * (1e-9 - 1e-11)' '--node-link'
+near "$ring - $ring_mtu" '7864320 * 8e-9 * (1538 / 1448 - 9038 / 8948)' '--mtu'
+near "$ring_message - $ring" '34e-3' '--message'
+
 # --- a shaped port: its burst takes no time on the wire ---
 predict --json --ranks 4 --size 256k --link 1G --algo direct --format e5m2 --burst 128k >out || fail failed
 holds "$(field wire_s '"kind":"predict"') == 0" 'a burst'
@@ -278,8 +292,9 @@ for format in e5m2 fp16 bf16 fp32; do
 done
 
 # --- memory of a rank: as train's log counts it ---
-for run in 'no 2 adamw --dump-gradients grads' 'optimizer 1 sgd' 'optimizer 2 adamw' 'optimizer 3 sgd' 'all 3 adamw'; do
-    read -r shard p optimizer dump <<<"$run"
+# of lenet5's 61706 elements; with shards also their means and weights
+for run in 'no 2 adamw 493648 --dump-gradients grads' 'optimizer 1 sgd 740472' 'optimizer 2 adamw 493648' 'optimizer 3 sgd 246828' 'all 3 adamw 329104'; do
+    read -r shard p optimizer states dump <<<"$run"
     # shellcheck disable=SC2086 # options
     mpirun -np "$p" "$n" train --data synthetic:240,3 --batch 48 --steps 1 --device cpu --model lenet5 --bucket-bytes 20k --optimizer "$optimizer" \
         --shard "$shard" --log "$shard$p" $dump >out 2>&1 || fail "train --shard $shard: $(tail -n 3 out)"
@@ -288,6 +303,7 @@ for run in 'no 2 adamw --dump-gradients grads' 'optimizer 1 sgd' 'optimizer 2 ad
     for key in optimizer_bytes gradient_bytes; do
         want=$(sed -n "s/.*\"kind\":\"run\".*\"$key\":\([0-9]*\).*/\1/p" "$shard$p")
         [[ -n $want && $(field $key '"kind":"memory"') = "$want" ]] || fail "$run: $key is $want in the log: $(cat out)"
+        [[ $key = gradient_bytes || $want = "$states" ]] || fail "$run: $key is $want"
     done
 done
 predict --layers grads/layers.txt --ranks 3 --link 1G --algo direct --format e4m3 --optimizer lars --shard no,optimizer >out || fail failed
