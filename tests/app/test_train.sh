@@ -146,21 +146,10 @@ resume_refused "it has a section 'velocitiez' that this run does not have" secti
 resume_refused "it was made with lr '0.05', this run has '0.2'" five.ck --lr 0.2
 resume_refused "it was made with seed '1', this run has '2'" five.ck --seed 2
 resume_refused "it has done 5 steps, this run ends after 4" five.ck
-# last FILE SECTION: prints the offset of a section's last number
-last() {
-    at=$((40 + $(word "$1" 12))) left=$(word "$1" 20)
-    to=$(at_layers "$1")
-    to=${to#* }
-    while [ "$left" -gt 0 ]; do
-        to=$((to + $(word "$1" $((at + 20))) * $(word "$1" $((at + 24)))))
-        [ "$(tail -c +$((at + 1)) "$1" | head -c 20 | tr -d '\0')" != "$2" ] || echo $((to - 4))
-        at=$((at + 32)) left=$((left - 1))
-    done
-}
 # not_finite FILE SECTION TEXT OPTIONS...: makes the section's last number inf or nan and
 # corrects the checksum
 not_finite() {
-    from=$1 words=$3 place=$(last "$1" "$2")
+    from=$1 words=$3 place=$(at_last "$1" "$2")
     shift 3
     for bits in '\0\0\0200\0177' '\01\0\0300\0177'; do
         head -c -4 "$from" >bad

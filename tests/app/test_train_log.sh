@@ -97,6 +97,22 @@ for words in "$(value card.jsonl run_id)" "$(value card.jsonl host), $(value car
     'cards</th><td>1 card (sim:c), 64 slots each' '--algo group-scatter:2' '--train-samples 120'; do
     grep -qF -- "$words" page.html || fail "the page has no '$words'"
 done
+# each picture with each of 10 labels, to train and to test: any network knows a tenth, and half
+# among the first 5
+mkdir labels
+python3 - <<'END'
+import random, struct
+random.seed(1)
+pixels = b''.join(random.randbytes(784) * 10 for _ in range(4))
+for part in 'train', 't10k':
+    open(f'labels/{part}-images-idx3-ubyte', 'wb').write(struct.pack('>4I', 0x803, 40, 28, 28) + pixels)
+    open(f'labels/{part}-labels-idx1-ubyte', 'wb').write(struct.pack('>2I', 0x801, 40) + bytes(range(10)) * 4)
+END
+mpirun -np 2 "$n" train --data idx:labels --device cpu --model lenet5 --batch 8 --lr 0 --epochs 1 --log labels.jsonl >out 2>said || fail "labels: $(cat said)"
+for of in train_accuracy=0.1 test_accuracy=0.1 test_top5=0.5; do
+    [ "$(value labels.jsonl "${of%=*}")" = "${of#*=}" ] || fail "not $of: $(tail -n 1 labels.jsonl)"
+done
+
 # a failed run has no last line; an older version's log lacks these fields
 grep -v '"kind":"end"' card.jsonl >open.jsonl
 sed 's/"run_id":.*"command"/"command"/; s/"used_[a-z_]*":\("[^"]*"\|[a-z]*\),//g; s/"train_samples"/"train-samples"/; s/"out_format"/"out-format"/' open.jsonl >old.jsonl

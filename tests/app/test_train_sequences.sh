@@ -48,6 +48,13 @@ cer=$(of speech.jsonl test_cer)
 virtual=$(of speech-virtual.jsonl test_cer)
 [ "${cer:-none}" = "$virtual" ] || fail "CER '$cer', of emulated ranks '$virtual'"
 awk -v a="$cer" -v b="$(sed -n 's/^CER //p' speech.out)" 'BEGIN { exit !(a > 0 && a - b < 1e-4 && b - a < 1e-4) }' || fail "CER $cer: $(cat speech.out)"
+# a network that says only O, by its bias, is 3, 1 and 1 letters off YES, NO and GO
+head -c -4 real.ck >only_o
+printf '\0\0\172\104' | dd of=only_o bs=1 seek=$(($(at_last real.ck weights) - 4 * 11)) conv=notrunc 2>/dev/null # 1000; after O come 11
+signed only_o.ck <only_o
+# shellcheck disable=SC2086
+"$n" train $speech --init only_o.ck --lr 0 --steps 1 --log only_o.jsonl >out 2>&1 || fail "only O: $(tail -n 3 out)"
+[ "$(of only_o.jsonl test_cer)" = 0.714285714 ] || fail "only O: CER $(of only_o.jsonl test_cer), not 5 / 7"
 
 # shellcheck disable=SC2086
 both text $text

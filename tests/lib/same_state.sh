@@ -17,5 +17,16 @@ at_layers() {
     list=$((40 + $(word "$1" 12) + 32 * $(word "$1" 20)))
     echo $list $((list + 4 + 64 * $(word "$1" $list)))
 }
+# at_last CHECKPOINT SECTION: prints where a section's last number begins
+at_last() {
+    at=$((40 + $(word "$1" 12))) left=$(word "$1" 20)
+    to=$(at_layers "$1")
+    to=${to#* }
+    while [ "$left" -gt 0 ]; do
+        to=$((to + $(word "$1" $((at + 20))) * $(word "$1" $((at + 24)))))
+        [ "$(tail -c +$((at + 1)) "$1" | head -c 20 | tr -d '\0')" != "$2" ] || echo $((to - 4))
+        at=$((at + 32)) left=$((left - 1))
+    done
+}
 # timeless LOG: its steps and epochs
 timeless() { grep -E '"kind":"(step|epoch)"' "$1" | sed -E 's/,"([a-z_]*_s|offload|redone|sent_bytes|train_bytes|samples_per_s|peak_rss_bytes)":[^,}]*//g'; }
