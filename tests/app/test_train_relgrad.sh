@@ -13,6 +13,13 @@ equal "8 steps of fp32 are not those of --format fp32" "$(grep checksum first.tx
 on 2 --codec relgrad --first-steps-fp32 7 >first.txt
 differ "the last step is in fp32 as well" "$(grep checksum first.txt)" "$(grep checksum fp32.txt)"
 
+# an epoch is 10 steps
+for options in '--format fp32 --scale none' '--codec relgrad --first-epochs-fp32 2' '--codec relgrad --first-epochs-fp32 1' '--codec relgrad --first-steps-fp32 10'; do
+    # shellcheck disable=SC2086
+    on 2 --steps 12 $options | grep checksum || fail "12 steps, $options"
+done >epochs
+[ "$(uniq -c epochs | awk '{ print $1 }' | xargs)" = '2 2' ] || fail "first epochs in fp32: $(cat epochs)"
+
 # two stages differ from one; MPI's own sums of 2 ranks equal direct's
 for words in '' ' --algo group-scatter:2' ' --sum nearest' ' --sum exact' ':eps=1e-3' ':of=gradient' ':q=0.5'; do
     # shellcheck disable=SC2086

@@ -104,6 +104,19 @@ grep -q '"shift"\|"underflow"\|"format"' <<<"$narrow" && fail "qsgd has no shift
 on 2 --steps 6 --lr 1e6 --stats nan --stats-every 1 >/dev/null 2>&1
 grep '"kind":"stats"' nan | tail -n 1 | grep -q '"skipped":true,"round_off":null,"round_off_median":null,"l2":null,"cosine":null,"slope":null,"updates_lost":null}$' ||
     fail "skipped: $(tail -n 1 nan)"
+# each value is in a bin, zero or not finite
+lost=0
+while read -r l; do
+    for all in '' _all; do
+        counts=${l#*"\"bins$all\":["} counts=${counts%%]*}
+        awk -v bins="$counts" -v n="$(value "$l" n)" -v ranks="${all:+2}" -v zero="$(value "$l" zero$all)" -v odd="$(value "$l" not_finite$all)" 'BEGIN {
+            k = split(bins, bin, ","); n *= ranks ? ranks : 1
+            for (i = 1; i <= k; i++) sum += bin[i]
+            d = sum + (zero + odd) * n - n; exit !(odd != "" && d < 0.01 && d > -0.01) }' || fail "counts$all: $l"
+    done
+    [ "$(value "$l" not_finite_all)" = 0 ] || lost=$((lost + 1))
+done < <(grep '"kind":"stats",' nan)
+[ "$lost" -gt 0 ] || fail 'no values that are not finite'
 
 on 1 --steps 3 --stats go --stats-every 2 --save ck >/dev/null 2>&1
 printf '{"kind":"stats","step":3' >>go
