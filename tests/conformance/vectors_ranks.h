@@ -18,8 +18,10 @@ static int wire_flush(void *wire)
 }
 static const struct wire_ops quiet_wire = {.send = wire_send, .flush = wire_flush};
 
-static struct window *quiet_window(int rank, const struct vec_sum *sum, uint32_t beats,
-                                   struct fpga_job job, bool grouped)
+enum { QUIET_CARDS = 3 };
+
+static struct window *quiet_window_of(int n_cards, int rank, const struct vec_sum *sum,
+                                      uint32_t beats, struct fpga_job job, bool grouped)
 {
     struct window_config config = {.rank = rank,
                                    .n_ranks = 4,
@@ -28,13 +30,23 @@ static struct window *quiet_window(int rank, const struct vec_sum *sum, uint32_t
                                    .saturate = sum->overflow == MF_SATURATE,
                                    .out_shift = sum->out_shift,
                                    .beats = beats};
-    struct window_card card = {.wire = {.ops = &quiet_wire}, .job = job, .name = "card"};
+    struct window_card cards[QUIET_CARDS];
     struct window *w;
-    if (grouped)
-        card.group = card.wire;
-    if (card_fits(sum, 4, "ranks", &config.fit) < 0 || window_open(&config, &card, 1, 1, &w) < 0)
+    for (int i = 0; i < QUIET_CARDS; i++) {
+        cards[i] = (struct window_card){.wire = {.ops = &quiet_wire}, .job = job, .name = "card"};
+        if (grouped)
+            cards[i].group = cards[i].wire;
+    }
+    if (card_fits(sum, 4, "ranks", &config.fit) < 0 ||
+        window_open(&config, cards, n_cards, 1, &w) < 0)
         abort();
     return w;
+}
+
+static struct window *quiet_window(int rank, const struct vec_sum *sum, uint32_t beats,
+                                   struct fpga_job job, bool grouped)
+{
+    return quiet_window_of(1, rank, sum, beats, job, grouped);
 }
 
 /* Builds the frame of packet i of the work. */
@@ -49,10 +61,16 @@ static struct window_slot *built(struct window *w, uint64_t i)
 
 /* ---- numbering, cutting ---- */
 
+static const struct vec_sum sum_of_e4m3 = {
+    .rule = VEC_EXACT, .in = {4, 3, 0}, .out = {4, 3, 0}, .n_ranks = 4};
+
 static void place_line(void)
 {
+    static uint8_t codes[64], result[64];
     static const struct {
-        uint64_t n, cards, slots, base;
+        uint64_t n;
+        int cards;
+        uint32_t slots, base;
     } done[] = {{0, 1, 8, 0},
                 {7, 1, 8, 16},
                 {8, 1, 8, 16},
@@ -64,33 +82,66 @@ static void place_line(void)
                 {0x800000000, 1, 8, 0}};
     char id[64];
     for (size_t k = 0; k < sizeof done / sizeof *done; k++) {
-        const uint64_t m = done[k].n / done[k].cards;
-        const uint32_t chunk = (uint32_t)(m / done[k].slots);
+        const struct fpga_job job = {0x1122334455667788u, 1, done[k].base, done[k].slots};
+        struct window *w = quiet_window_of(done[k].cards, 3, &sum_of_e4m3, 1, job, false);
+        const struct card_path_sum work = {.n = 64, .codes = codes, .result = result};
+        int card = 0;
+        uint32_t i = 0;
+        w->base = done[k].n;
+        window_start_sum(w, &work, 1);
+        window_send_new(w, 1);
+        while (card < w->n_ends - 1 && w->ends[card].n_out == 0)
+            card++;
+        while (i < job.slots - 1 && !w->ends[card].slots[i].out)
+            i++;
+        const struct pkt_header sent = pkt_get(w->ends[card].slots[i].frame);
+        window_close(w);
         snprintf(id, sizeof id, "rank/place-%zu", k);
         line_open(id, "place", "R127");
         line_u64("packet", done[k].n);
-        line_int("cards", (long)done[k].cards);
+        line_int("cards", done[k].cards);
         line_int("slots", (long)done[k].slots);
         line_int("slot_base", (long)done[k].base);
-        line_int("card", (long)(done[k].n % done[k].cards));
-        line_int("slot", (long)(done[k].base + m % done[k].slots));
-        line_words("chunk", &chunk, 1, 8);
+        line_int("card", card);
+        line_int("slot", sent.slot);
+        line_words("chunk", &sent.chunk, 1, 8);
         line_close();
     }
 }
 
-/* Which packets a rank may send while others wait for their results: two slots. */
+/* Takes the result of the packet that slot s sent last. */
+static void answer(struct window *w, const struct window_slot *s)
+{
+    static const uint8_t codes[PKT_BEAT_BYTES];
+    uint8_t frame[PKT_HEADER_BYTES + PKT_BEAT_BYTES];
+    struct pkt_header h = pkt_get(s->frame);
+    h.op = PKT_OP_RESULT;
+    window_take(w, w->ends, frame, frame_put(h, codes, 1, frame), 1);
+}
+
+/* Which packets a rank sends while others wait for their results: two slots. */
 static void order_lines(void)
 {
+    static uint8_t codes[7 * 64], result[7 * 64];
     static const int sets[][2] = {{3, 4}, {4, -1}, {3, -1}, {-1, -1}};
     static const int packets[] = {5, 6};
     char id[64];
     for (size_t k = 0; k < sizeof sets / sizeof *sets; k++) {
+        const struct fpga_job job = {0x1122334455667788u, 1, 16, 2};
+        struct window *w = quiet_window(3, &sum_of_e4m3, 1, job, false);
+        const struct window_slot *slots = w->ends[0].slots;
+        const struct card_path_sum work = {.n = sizeof codes, .codes = codes, .result = result};
         int may[2];
-        for (int i = 0; i < 2; i++) {
-            const int before = packets[i] - 2; /* of its slot */
-            may[i] = before != sets[k][0] && before != sets[k][1];
+        window_start_sum(w, &work, 1);
+        for (int m = 0; m < packets[0]; m++) {
+            window_send_new(w, 1);
+            if (m != sets[k][0] && m != sets[k][1])
+                answer(w, &slots[m % 2]);
         }
+        window_send_new(w, 1);
+        for (int i = 0; i < 2; i++)
+            may[i] = slots[packets[i] % 2].m == (uint64_t)packets[i];
+        window_close(w);
         snprintf(id, sizeof id, "rank/order-%zu", k);
         line_open(id, "may_send", "R128");
         line_int("slot_base", 16);
