@@ -129,7 +129,7 @@ list | sed -n "$first~${every}p" >"$dir/list"
 echo "one mutant in $every, from number $first"
 for test in test_mf test_mf_add test_mf_acc test_philox; do
     grep -q " $test " "$dir/list" || continue
-    if ! build "$dir/sound" $test || ! "$dir/sound/$test" quick >/dev/null; then
+    if ! build "$dir/sound" $test || ! timeout 60 "$dir/sound/$test" quick >/dev/null; then
         echo "$test fails without any bug planted"
         exit 1
     fi

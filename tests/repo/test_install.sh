@@ -175,9 +175,12 @@ fi
 man=nc/share/man/man1
 for page in "$man"/narrowcast-*.1; do
     command=${page##*narrowcast-} command=${command%.1}
-    "$n" "$command" --help | sed -n 's/^  --\([a-z0-9-]*\).*/\1/p' | while read -r option; do
+    "$n" "$command" --help | sed -n 's/^  --\([a-z0-9-]*\).*/\1/p' >"$dir/options"
+    [ -s "$dir/options" ] || fail "no options of $command"
+    [ "$command" != train ] || [ "$(wc -l <"$dir/options")" -ge 70 ] || fail "train has $(wc -l <"$dir/options") options"
+    while read -r option; do
         grep -qF -- "\\-\\-${option//-/\\-}" "$page" || echo "$page: no --$option"
-    done >"$dir/said"
+    done <"$dir/options" >"$dir/said"
     [ ! -s "$dir/said" ] || fail "$(cat "$dir/said")"
 done
 grep -o '^NC_API .*' nc/include/narrowcast.h | grep -o 'nc_[a-z0-9_]*(' | while read -r name; do
@@ -227,6 +230,8 @@ grep -E -- '-o [^ ]*(/narrowcast|libnarrowcast\.so\.0|/tests/test_[a-z_]*)$' "$d
 grep -q -- '-Werror' "$dir/plan" && fail "-Werror in a build of a user's"
 for ours in 'all WERROR=1' check; do
     # shellcheck disable=SC2086 # two words
-    plan $ours | grep -- ' -c host/.* -o ' | grep -v -- '-Werror' | grep . && fail "no -Werror in $ours"
+    plan $ours | grep -- ' -c host/.* -o ' >"$dir/plan"
+    [ "$(wc -l <"$dir/plan")" -ge 100 ] || fail "$(wc -l <"$dir/plan") compilations in $ours"
+    grep -v -- '-Werror' "$dir/plan" && fail "no -Werror in $ours"
 done
 exit $bad
