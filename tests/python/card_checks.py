@@ -327,11 +327,12 @@ def errors(address):
         fails(nc.CardError, "BAD_FORMAT", job.sum, [[1.0], [1.0]])  # ends the job
         del job.cut
         fails(nc.CardError, "the job is closed", job.sum, [[1.0], [1.0]])
-        job = card.job(2, slots=1)
-        results = job.exchange(job.cut([[1.0], [1.0]]))
-        results[1][0].payload = bytes(len(results[1][0].payload))
-        job.exchange = lambda _: results
-        fails(nc.CardError, "this card is broken", job.sum, [[1.0], [1.0]])  # ends the job
+        for field, value in ("payload", bytes(64)), ("status", 1):
+            job = card.job(2, slots=1)
+            results = job.exchange(job.cut([[1.0], [1.0]]))
+            setattr(results[1][0], field, value)
+            job.exchange = lambda _: results
+            fails(nc.CardError, "this card is broken", job.sum, [[1.0], [1.0]])  # ends the job
         fails(nc.CardError, "the job is closed", job.send, b"", 0)
         job = card.job(2, slots=1, timeout=1)
         fails(nc.CardError, "the card has those of ranks [0]", job.exchange, [job.cut([[1.0], [1.0]])[0]])

@@ -374,7 +374,7 @@ class Job:
     def sum(self, contributions: Sequence[Any], out_shift: int = 0, saturate: bool = True) -> Sum:
         """Return the sum that the card makes of all ranks' contributions: exact, then rounded once. Arguments: see cut().
 
-        Raises CardError, which ends the job, also if two ranks get different results."""
+        Raises CardError, which ends the job, also if two ranks get different results or flags."""
         packets = self.cut(contributions, out_shift, saturate)
         try:
             results = self.exchange(packets)
@@ -383,10 +383,11 @@ class Job:
             raise
         codes = [[unpack(p.payload, self._out_width)[:p.count] for p in own] for own in results]
         whole = [np.concatenate(own) if own else np.zeros(0, np.uint8) for own in codes]
-        if any((own != whole[0]).any() for own in whole):
+        states = [[p.status for p in own] for own in results]
+        if any((own != whole[0]).any() for own in whole) or any(own != states[0] for own in states):
             self.close()
             raise CardError(f"ranks got different sums of card {self.card.name}: this card is broken")
-        bits = np.bitwise_or.reduce([p.status for p in results[0]] or [0])
+        bits = np.bitwise_or.reduce(states[0] or [0])
         return Sum(whole[0], self.out_format, frozenset(name for name, bit in layout.STATUS_BITS.items() if bits >> bit & 1))
 
     def close(self) -> None:
