@@ -43,8 +43,10 @@ bool pmpi_is_on(void);
 bool pmpi_has_threads(void);
 /* A communicator of only this process, for requests. */
 MPI_Comm pmpi_self(void);
-/* The next of 32768 tags, to tell requests in flight apart. */
-int pmpi_next_tag(void);
+/* Reserve a tag, to tell requests in flight and persistent ones apart, until pmpi_give_tag().
+ * Returns -1 if all 32768 are reserved. Thread-safe. */
+int pmpi_take_tag(void);
+void pmpi_give_tag(int tag);
 
 /* ---- pmpi_comm.c ---- */
 
@@ -85,9 +87,9 @@ struct pmpi_queue *pmpi_queue_open(struct pmpi_comm *c);
 void pmpi_queue_close(struct pmpi_queue *q); /* waits for the last sum; NULL is legal */
 /* Run a sum after the queued ones, and wait for it. */
 int pmpi_queue_run(struct pmpi_queue *q, const struct pmpi_call *call);
-/* Queue a sum. When it is done, the thread sends a message with this tag to pmpi_self(). Returns
- * false if there is no memory. */
-bool pmpi_queue_later(struct pmpi_queue *q, const struct pmpi_call *call, int tag);
+/* Queue a sum. When it is done, the thread sends a message with this tag to pmpi_self(), and gives
+ * the tag back unless the request keeps it. Returns false if there is no memory. */
+bool pmpi_queue_later(struct pmpi_queue *q, const struct pmpi_call *call, int tag, bool keeps_tag);
 
 /* ---- pmpi_call.c ---- */
 

@@ -4,18 +4,22 @@
 #include "base/text.h"
 #include <narrowcast.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { TAGS = 32768 }; /* values that every MPI supports */
+
 static struct {
     bool on, has_threads;
     MPI_Comm self;
-    atomic_uint tag;
 } state = {.self = MPI_COMM_NULL};
 
-enum { TAGS = 32768 }; /* values that every MPI supports */
+static struct {
+    pthread_mutex_t lock;
+    int last; /* the tag reserved last */
+    bool is_taken[TAGS];
+} tags = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = -1};
 
 static unsigned tag_of(const struct pmpi_spec *w)
 {
@@ -74,9 +78,26 @@ MPI_Comm pmpi_self(void)
     return state.self;
 }
 
-int pmpi_next_tag(void)
+int pmpi_take_tag(void)
 {
-    return (int)(atomic_fetch_add(&state.tag, 1) % TAGS);
+    int tag = -1;
+    pthread_mutex_lock(&tags.lock);
+    for (int i = 1; i <= TAGS && tag < 0; i++)
+        if (!tags.is_taken[(tags.last + i) % TAGS])
+            tag = (tags.last + i) % TAGS;
+    if (tag >= 0) {
+        tags.is_taken[tag] = true;
+        tags.last = tag;
+    }
+    pthread_mutex_unlock(&tags.lock);
+    return tag;
+}
+
+void pmpi_give_tag(int tag)
+{
+    pthread_mutex_lock(&tags.lock);
+    tags.is_taken[tag] = false;
+    pthread_mutex_unlock(&tags.lock);
 }
 
 void pmpi_end(void)

@@ -24,25 +24,29 @@ int pmpi_blocking(struct pmpi_comm *c, const struct pmpi_call *call)
 int pmpi_nonblocking(struct pmpi_comm *c, const struct pmpi_call *call, MPI_Request *request)
 {
     struct pmpi_queue *q = pmpi_comm_queue(c, true);
-    const int tag = pmpi_next_tag();
-    if (!q)
+    const int tag = q ? pmpi_take_tag() : -1;
+    if (tag < 0)
         return MPI_ERR_NO_MEM;
     const int rc = PMPI_Irecv(NULL, 0, MPI_BYTE, 0, tag, pmpi_self(), request);
-    if (rc != MPI_SUCCESS)
+    if (rc != MPI_SUCCESS) {
+        pmpi_give_tag(tag);
         return rc;
-    return pmpi_queue_later(q, call, tag) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    }
+    return pmpi_queue_later(q, call, tag, false) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
 int pmpi_persistent(struct pmpi_comm *c, const struct pmpi_call *call, MPI_Request *request)
 {
     struct persistent *p = calloc(1, sizeof *p);
-    if (!p || !pmpi_comm_queue(c, true)) {
+    const int tag = p && pmpi_comm_queue(c, true) ? pmpi_take_tag() : -1;
+    if (tag < 0) {
         free(p);
         return MPI_ERR_NO_MEM;
     }
-    *p = (struct persistent){.comm = c, .call = *call, .tag = pmpi_next_tag()};
-    const int rc = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, p->tag, pmpi_self(), &p->request);
+    *p = (struct persistent){.comm = c, .call = *call, .tag = tag};
+    const int rc = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, tag, pmpi_self(), &p->request);
     if (rc != MPI_SUCCESS) {
+        pmpi_give_tag(tag);
         free(p);
         return rc;
     }
@@ -66,7 +70,8 @@ void pmpi_started(MPI_Request request)
     if (p)
         found = *p;
     pthread_mutex_unlock(&lock);
-    if (found.comm && !pmpi_queue_later(pmpi_comm_queue(found.comm, true), &found.call, found.tag))
+    if (found.comm &&
+        !pmpi_queue_later(pmpi_comm_queue(found.comm, true), &found.call, found.tag, true))
         PMPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
 }
 
@@ -84,5 +89,7 @@ void pmpi_forget(MPI_Request request)
         n_persistents--;
     }
     pthread_mutex_unlock(&lock);
+    if (p)
+        pmpi_give_tag(p->tag);
     free(p);
 }

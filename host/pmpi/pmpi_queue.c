@@ -5,7 +5,7 @@
 struct item {
     struct pmpi_call call;
     int tag; /* of the message at the end; -1: a caller waits for `done` */
-    bool done;
+    bool keeps_tag, done;
     int rc;
     struct item *next;
 };
@@ -27,6 +27,8 @@ static void run(struct pmpi_queue *q, struct item *i)
     if (i->rc != MPI_SUCCESS)
         PMPI_Comm_call_errhandler(MPI_COMM_WORLD, i->rc);
     PMPI_Send(NULL, 0, MPI_BYTE, 0, i->tag, pmpi_self());
+    if (!i->keeps_tag)
+        pmpi_give_tag(i->tag);
 }
 
 static void *work(void *arg)
@@ -105,12 +107,12 @@ int pmpi_queue_run(struct pmpi_queue *q, const struct pmpi_call *call)
     return i.rc;
 }
 
-bool pmpi_queue_later(struct pmpi_queue *q, const struct pmpi_call *call, int tag)
+bool pmpi_queue_later(struct pmpi_queue *q, const struct pmpi_call *call, int tag, bool keeps_tag)
 {
     struct item *i = calloc(1, sizeof *i);
     if (!i)
         return false;
-    *i = (struct item){.call = *call, .tag = tag};
+    *i = (struct item){.call = *call, .tag = tag, .keeps_tag = keeps_tag};
     pthread_mutex_lock(&q->lock);
     append(q, i);
     pthread_mutex_unlock(&q->lock);

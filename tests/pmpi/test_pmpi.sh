@@ -117,6 +117,10 @@ END
 runs 2 ./crossed - "${narrow[@]}"
 [ "$said" = '2 2' ] || fail "communicators in another order on each rank: '$said'"
 
+"$mpicc" -O2 -Wall -Wextra -Werror "$here/pmpi/pmpi_tags.c" -o tags || fail "tags is not built"
+runs 2 ./tags - "${narrow[@]}"
+[ "$(sort -u out)" = '0 early, 0 wrong' ] || fail "persistent sums beside others: '$said'"
+
 nm -D --defined-only "$pmpi" | awk '{ print $NF }' | grep -vE '^(MPIX?_(Init|Init_thread|Finalize|I?[Aa]llreduce|I?[Rr]educe|Allreduce_init|Start|Startall|Request_free|Comm_free|Comm_disconnect)|mpix?_[a-z0-9_]*_)$' |
     grep . && fail "it exports other names"
 exit $bad
