@@ -68,9 +68,9 @@ static int flood(struct comm *c, void *ctx)
     return 0;
 }
 
-static uint8_t content(int from, int to, int tag, size_t i)
+static uint8_t content(int round, int from, int to, int tag, size_t i)
 {
-    return (uint8_t)(31 * from + 7 * to + 101 * tag + (int)i);
+    return (uint8_t)(13 * round + 31 * from + 7 * to + 101 * tag + (int)i);
 }
 
 /* Sends two tags, short and long, and receives them in the other order. Odd ranks post receives
@@ -87,12 +87,13 @@ static int two_tags(struct comm *c, void *ctx)
     for (int round = 0; round < 8; round++) {
         const size_t bytes[] = {round % 2 ? LONG : 1, round % 3 ? 17 : LONG};
         const size_t places = 4 * (size_t)c->n_ranks;
+        memset(in[me], 0xee, sizeof in[me]);
         CHECK(comm_batches_begin(c, places) == 0, "begin");
         batch = (struct comm_batch){.n_places = places};
         for (int r = 0; r < c->n_ranks; r++)
             for (int t = 0; t < 2 && r != me; t++) {
                 for (size_t i = 0; i < bytes[t]; i++)
-                    out[me][r][t][i] = content(me, r, tags[t], i);
+                    out[me][r][t][i] = content(round, me, r, tags[t], i);
                 CHECK(comm_batch_send(c, &batch, tags[t], r, out[me][r][t], bytes[t]) == 0, "send");
             }
         for (int i = 0; i < 20 * (me % 2); i++)
@@ -104,7 +105,7 @@ static int two_tags(struct comm *c, void *ctx)
         for (int r = 0; r < c->n_ranks; r++)
             for (int t = 0; t < 2 && r != me; t++)
                 for (size_t i = 0; i < bytes[t]; i++)
-                    if (in[me][r][t][i] != content(r, me, tags[t], i)) {
+                    if (in[me][r][t][i] != content(round, r, me, tags[t], i)) {
                         CHECK(false, "round %d, %d to %d, tag %d, byte %d", round, r, me, tags[t],
                               (int)i);
                         break;
