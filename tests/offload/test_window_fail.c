@@ -109,10 +109,23 @@ static void rank_is_late(void)
     close_job();
 }
 
+static void check_sum(void)
+{
+    static uint8_t want[N];
+    static uint64_t acc[N];
+    const struct vec_sum *s = codec_sum(&job.codec);
+    for (int r = 0; r < job.n_ranks; r++)
+        vec_plain.accumulate(s, acc, codes[r], N, r == 0);
+    vec_plain.finish(s, acc, N, s->out, 0, want);
+    for (int r = 0; r < job.n_ranks; r++)
+        CHECK(!memcmp(result[r], want, vec_bytes(s->out, N)), "rank %d has another sum", r);
+}
+
 /* A rank late within the deadline causes no retransmit. */
 static void rank_comes_late(void)
 {
     open_job(3, 1);
+    memset(result, 0x5a, sizeof result);
     start(5, N);
     CHECK(net_run(&job, 5, 1) == 5, "done without rank 1");
     start(2, N);
@@ -120,6 +133,7 @@ static void rank_comes_late(void)
     for (int r = 0; r < 3; r++)
         CHECK(job.windows[r]->state == WINDOW_DONE && !window_counted(job.windows[r]).resent,
               "rank %d", r);
+    check_sum();
     close_job();
 }
 
