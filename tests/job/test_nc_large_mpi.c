@@ -6,13 +6,14 @@
 #include <float.h>
 #include <math.h>
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 enum { N = 100, N_FP32 = 10, LARGEST = 128 };
 static float x[N + N_FP32], weights[N];
 static double x64[N + N_FP32];
-static int n_ranks;
+static int n_ranks, n_opened;
 
 static void quiet(void *arg, int level, const char *line)
 {
@@ -81,6 +82,7 @@ static void check(struct nc_options o, int m)
     o.log = quiet;
     if (nc_open(&o, layers, 2, &nc) < 0)
         return;
+    n_opened++;
     check_values(nc, &o, m);
     nc_close(nc);
 }
@@ -159,15 +161,28 @@ static void check_halves(const char *type, uint16_t largest, const char *scale)
 
 int main(void)
 {
-    static const char *const algos[] = {"direct", "ring",       "group-master:2", "group-scatter:2",
-                                        "gather", "gather-sum", "native",         "self"};
+    /* communicators that open with minifloats and with others; elsewhere the options are refused */
+    static const struct {
+        const char *algo;
+        int n_minifloat, n_others, least_ranks, most_ranks, ranks_factor;
+    } algos[] = {{"direct", 300, 10, 1, 4, 1},        {"ring", 280, 0, 1, 4, 1},
+                 {"group-master:2", 280, 0, 2, 4, 2}, {"group-scatter:2", 300, 4, 2, 4, 2},
+                 {"gather", 300, 10, 1, 4, 1},        {"gather-sum", 300, 10, 1, 4, 1},
+                 {"native", 98, 1, 1, 4, 1},          {"self", 300, 10, 1, 1, 1}};
     MPI_Init(NULL, NULL);
     MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
     for (int i = 0; i < N; i++)
         weights[i] = (float)(i % 7) / 8;
     for (size_t a = 0; a < sizeof algos / sizeof *algos; a++) {
-        check_minifloat(algos[a]);
-        check_others(algos[a]);
+        const bool runs = n_ranks >= algos[a].least_ranks && n_ranks <= algos[a].most_ranks &&
+                          n_ranks % algos[a].ranks_factor == 0;
+        n_opened = 0;
+        check_minifloat(algos[a].algo);
+        CHECK(n_opened == (runs ? algos[a].n_minifloat : 0), "%s: %d minifloats", algos[a].algo,
+              n_opened);
+        n_opened = 0;
+        check_others(algos[a].algo);
+        CHECK(n_opened == (runs ? algos[a].n_others : 0), "%s: %d others", algos[a].algo, n_opened);
     }
     static const char *const halves_scales[] = {"aps-tight", "aps", "quantile"};
     for (int s = 0; s < 3; s++) {
