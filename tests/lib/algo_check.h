@@ -215,8 +215,10 @@ static inline bool runs_here(const struct algo_rank *t, const struct algo *a, in
 static inline bool settle(const struct algo_rank *t, const struct algo *a, int k,
                           const struct codec_spec *spec, struct codec *codec, bool should)
 {
-    if (codec_parse(spec, codec) < 0)
+    if (codec_parse(spec, codec) < 0) {
+        CHECK(false, "%s %s", spec->format, spec->sum);
         return false;
+    }
     err_hold();
     int rc = algo_settle(a, k, t->n_ranks, codec);
     err_release(should);
