@@ -28,7 +28,7 @@
 enum { SEED = 2020, MAX_OPS = 1024, SILENCE_MS = 500, FRAME_PORT = 4321 };
 
 static struct {
-    int fd;
+    int fd, held;
     uint16_t port;
     _Atomic int version, status, status_of_keep, lose; /* lose: of 256 messages each way */
     _Atomic bool end, group_failed, says_no_silence, beside_forger;
@@ -137,28 +137,49 @@ static void *be_card(void *arg)
     return NULL;
 }
 
-static bool card_up(void)
+static struct sockaddr_in loopback(uint16_t port)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET,
-                             .sin_port = htons(fake.port),
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    const struct timeval soon = {.tv_usec = 20000};
+    return (struct sockaddr_in){
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+}
+
+/* Returns a socket bound to the card's port, or to any while that is 0. */
+static int bound(void)
+{
+    const struct sockaddr_in at = loopback(fake.port);
+    const int fd = socket(AF_INET, SOCK_DGRAM, 0), one = 1;
+    CHECK(fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
+              bind(fd, (const struct sockaddr *)&at, sizeof at) == 0,
+          "port %u", fake.port);
+    return fd;
+}
+
+/* Takes a port from other programs. As the socket is connected to another port, datagrams to the
+ * card are rejected until the card starts. */
+static void hold_port(void)
+{
+    const struct sockaddr_in nobody = loopback(1);
+    struct sockaddr_in at;
     socklen_t n = sizeof at;
-    fake.fd = socket(AF_INET, SOCK_DGRAM, 0);
-    fake.version = LEASE_VERSION;
-    if (fake.fd < 0 || bind(fake.fd, (struct sockaddr *)&at, n) ||
-        getsockname(fake.fd, (struct sockaddr *)&at, &n) ||
-        setsockopt(fake.fd, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof soon))
-        return false;
+    fake.held = bound();
+    CHECK(connect(fake.held, (const struct sockaddr *)&nobody, sizeof nobody) == 0 &&
+              getsockname(fake.held, (struct sockaddr *)&at, &n) == 0,
+          "no port for a card");
     fake.port = ntohs(at.sin_port);
-    return true;
+}
+
+static void card_up(void)
+{
+    const struct timeval soon = {.tv_usec = 20000};
+    fake.fd = bound();
+    CHECK(setsockopt(fake.fd, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof soon) == 0, "no card");
 }
 
 /* The card starts 0.1 s late. Until then ICMP, which any host could forge, rejects datagrams. */
 static void *be_late_card(void *arg)
 {
     usleep(100000);
-    CHECK(card_up(), "no card at port %u", fake.port);
+    card_up();
     return be_card(arg);
 }
 
@@ -388,7 +409,8 @@ int main(int argc, char **argv)
     if (argc > 1 && strchr(argv[1], ':'))
         return argc > 2 ? attack(argv[1], atof(argv[2])) : show(argv[1]);
     printf("seed %d\n", SEED);
-    CHECK(card_up() && close(fake.fd) == 0, "no port for a card");
+    fake.version = LEASE_VERSION;
+    hold_port();
     snprintf(where, sizeof where, "eth://127.0.0.1:%u", fake.port);
     CHECK(pthread_create(&thread, NULL, be_late_card, NULL) == 0, "no card");
     if (check_bad)
@@ -400,5 +422,6 @@ int main(int argc, char **argv)
     fake.end = true;
     pthread_join(thread, NULL);
     close(fake.fd);
+    close(fake.held);
     DONE();
 }
