@@ -21,6 +21,24 @@ END
 }
 
 cd "$here/.." || exit 1
+# build SOURCE FILE TEST: links SOURCE instead of FILE. Its object precedes the library, so the
+# library's own is not linked.
+build() {
+    # shellcheck disable=SC2046 # flags are words
+    OMPI_CC=${CC:-cc} ${MPICC:-mpicc} $(sed 's/^[^ ]* [^ ]* //; s/-lopenblas.*//' "$B/flags") -O1 -w -Ihost/"${2%/*}" \
+        "$1" "$B/o/$(dirname tests/*/"$3".c)/$3.o" "$B/o/host/comm/mpi/mpi_calls.o" "$B/libnarrowcast.a" -lopenblas -lz -lm -ldl -lpthread -o "$dir/mutant" </dev/null >"$dir/said" 2>&1
+}
+declare -A limit # of a test: ten times the seconds of the unchanged program
+# control FILE TEST PROCESSES: the unchanged program must pass, once for each test
+control() {
+    local start
+    [ -z "${limit[$2]-}" ] || return 0
+    build "host/$1" "$1" "$2" || { fail "unchanged, $1 does not compile: $(tail -n 3 "$dir/said")"; exit 1; }
+    start=$SECONDS
+    timeout 300 mpirun -np "$3" "$dir/mutant" </dev/null >"$dir/said" 2>&1 ||
+        { fail "unchanged, $2 fails on $3 processes: $(tail -n 3 "$dir/said")"; exit 1; }
+    limit[$2]=$((10 * (SECONDS - start + 1)))
+}
 caught=0
 while read -r file test processes change; do
     sed "$change" "host/$file" >"$dir/mutant.c"
@@ -28,14 +46,12 @@ while read -r file test processes change; do
         fail "changes nothing: $file: $change"
         continue
     fi
-    # The mutant's object precedes the library, so the library's own is not linked.
-    # shellcheck disable=SC2046 # flags are words
-    if ! OMPI_CC=${CC:-cc} ${MPICC:-mpicc} $(sed 's/^[^ ]* [^ ]* //; s/-lopenblas.*//' "$B/flags") -O1 -w -Ihost/"${file%/*}" \
-        "$dir/mutant.c" "$B/o/$(dirname tests/*/"$test".c)/$test.o" "$B/o/host/comm/mpi/mpi_calls.o" "$B/libnarrowcast.a" -lopenblas -lz -lm -ldl -lpthread -o "$dir/mutant" </dev/null >"$dir/said" 2>&1; then
+    control "$file" "$test" "$processes"
+    if ! build "$dir/mutant.c" "$file" "$test"; then
         fail "does not compile: $file: $change: $(tail -n 3 "$dir/said")"
         continue
     fi
-    if timeout 30 mpirun -np "$processes" "$dir/mutant" </dev/null >"$dir/said" 2>&1; then
+    if timeout "${limit[$test]}" mpirun -np "$processes" "$dir/mutant" </dev/null >"$dir/said" 2>&1; then
         fail "survives $test on $processes processes: $file: $change"
     else
         caught=$((caught + 1))
