@@ -49,7 +49,7 @@ int main(void)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_dup(MPI_COMM_WORLD, &twin);
     MPIX_Allreduce_init(a, out, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &first);
-    /* The first sums duplicate communicators, which Open MPI does in the same order on all ranks. */
+    /* First sums duplicate communicators, which Open MPI does in one order on all ranks. */
     MPI_Start(&first);
     MPI_Wait(&first, MPI_STATUS_IGNORE);
     MPI_Allreduce(b, other, N, MPI_FLOAT, MPI_SUM, twin);
