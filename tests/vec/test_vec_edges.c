@@ -203,7 +203,7 @@ static void check_modes(void)
 /* All codes of narrow formats, with shifts from where all values are 0 to where all are inf. */
 static void check_shifts(void)
 {
-    enum { BYTES = 1 << 17, MOST = 290 };
+    enum { BYTES = 1 << 17, SHIFTS = 290 };
     static const struct mf_fmt fmts[] = {{6, 1, 0}, {5, 2, 0}, {4, 3, 0},  {3, 4, 0}, {2, 5, 0},
                                          {1, 6, 0}, {4, 3, 1}, {2, 5, 2},  {3, 0, 0}, {2, 1, 0},
                                          {1, 2, 0}, {2, 1, 2}, {5, 10, 0}, {8, 7, 0}};
@@ -214,7 +214,7 @@ static void check_shifts(void)
         const size_t n = width == 16 ? 1 << 16 : 256 * 8 / width;
         for (size_t i = 0; i < BYTES; i++)
             codes[i] = (uint8_t)(width == 16 ? i / 2 >> i % 2 * 8 : i);
-        for (int shift = -MOST; shift <= MOST; shift += width == 16 ? 29 : 1) {
+        for (int shift = -SHIFTS; shift <= SHIFTS; shift += width == 16 ? 29 : 1) {
             const float divisor = shift % 2 ? 3 : 4;
             vec_plain.decode(fmts[f], codes, n, shift, divisor, want);
             for (int t = 0; t < n_tables; t++) {
