@@ -2,14 +2,15 @@
  * them in both schemes, by loops of the including file:
  *
  *     HAND_STEP         elements per step of random words
- *     HAND_KEYS         the type of what hand_begin() makes of a key
+ *     HAND_KEYS         type of an expanded key
+ *     hand_begin()      expands a key
  *     hand_random()     makes the words of a step; returns false if it cannot
  *     sign_block()      encodes 64 elements of level_code_sign(); plain: the grid's power is 1, no
  *                       magnitude is above the grid, nothing is clipped and no x is nan
  *     decode_bucket()   decodes n codes by a table of 16 values; n: a multiple of
  *                       LEVEL_BUCKET_UNIT
  *
- * levels_body.h does the rest. */
+ * levels_body.h does the rest. Include levels_pack.h and cast_step.h first. */
 #ifndef LEVELS_HAND_H
 #define LEVELS_HAND_H
 
@@ -30,10 +31,11 @@ CAST_INLINE size_t sign_steps(uint32_t bits, bool plain, const struct level_grid
     return i;
 }
 
+/* LEVELS_BY_HAND() of levels_body.h. A nan makes the scale, and so g->most, a nan. */
 static size_t by_hand(uint32_t bits, const struct level_grid *g, float clip, const float *x,
                       size_t n, size_t at, uint64_t key, uint8_t *codes)
 {
-    const bool plain = clip == LEVEL_FLT_MAX && g->power.up == 1 && g->most <= 0x1p40f; /* no nan */
+    const bool plain = clip == LEVEL_FLT_MAX && g->power.up == 1 && g->most <= 0x1p40f;
     if (bits == 4)
         return plain ? sign_steps(4, true, g, clip, x, n, at, key, codes)
                      : sign_steps(4, false, g, clip, x, n, at, key, codes);

@@ -23,7 +23,8 @@ struct vec_levels {
                    float *x);
 
     /* Encodes x[n] without scales, to `bits` bits by the sign scheme on the grid of `scale`.
-     * Magnitudes above `clip` become `clip`. Writes zero codes from n to `padded`. */
+     * Magnitudes above `clip`, at most `scale`, become `clip`; LEVEL_FLT_MAX for no limit, if no
+     * magnitude is above `scale`. Writes zero codes from n to `padded`. */
     void (*draw)(uint32_t bits, float scale, float clip, const float *x, size_t n, size_t padded,
                  size_t at, uint64_t key, uint8_t *codes);
 

@@ -3,7 +3,8 @@
  *
  * Codes of 8 bits with m > 2 become halves with the same exponent field, so subnormals stay
  * subnormals and a half, rounded to m bits, is a code after a shift. Rounding to a half first is
- * harmless (sum_lanes.h) for m = 3. For m > 3 it does not round: sums have at most 11 bits. */
+ * harmless (sum_lanes.h) for m = 3. For m > 3 it does not round: sums have at most 11 significant
+ * bits. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/fp_mode.h"
@@ -35,8 +36,8 @@ ADD_INLINE __m256i pick(__m256i mask, __m256i a, __m256i b)
     return _mm256_or_si256(_mm256_and_si256(mask, a), _mm256_andnot_si256(mask, b));
 }
 
-/* Gives the rounded magnitudes `mag` the signs of the sums x. Zero and nan have no sign. inf: of
- * x. */
+/* Gives the rounded magnitudes `mag` the signs of the sums x. Zero and nan have no sign. inf: the
+ * inf of x; beyond: magnitude of an overflow. */
 ADD_INLINE __m256i code_of(__m256i x, __m256i mag, int inf, int beyond)
 {
     const __m256i all = words(0x7fff);
@@ -210,24 +211,15 @@ static __attribute__((noinline)) void sum_bf16_in_ieee(int beyond, const uint8_t
     }
 }
 
-static bool is_bf16(struct mf_fmt f)
-{
-    return f.e == 8 && f.m == 7 && f.flavour == MF_IEEE;
-}
-static int beyond_of(const struct vec_sum *sum)
-{
-    return (int)(sum->overflow == MF_SATURATE ? mf_max(sum->in) : mf_inf(sum->in));
-}
-
 bool add_avx2(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
 {
-    struct add p = {.beyond = beyond_of(sum), .special = (int)mf_special(sum->in), .m = sum->in.m};
+    struct add p = {.beyond = sum_beyond(sum), .special = (int)mf_special(sum->in), .m = sum->in.m};
     enum add_way way = ADD_BYTES;
     if (sum->rule != VEC_NEAREST)
         return false;
     if (mf_same(sum->in, mf_half()))
         way = ADD_HALVES;
-    else if (is_bf16(sum->in))
+    else if (sum_is_bf16(sum))
         way = ADD_BF16;
     else if (!sum_exact_add_plan(sum, &p.exact))
         return false;
@@ -240,10 +232,10 @@ bool add_avx2(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, siz
 bool sum_bf16_avx2(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                    struct mf_fmt out, int shift, uint8_t *codes)
 {
-    if (sum->rule != VEC_FP32 || !is_bf16(sum->in) || !mf_same(out, sum->in) || shift != 0)
+    if (sum->rule != VEC_FP32 || !sum_is_bf16(sum) || !mf_same(out, sum->in) || shift != 0)
         return false;
     const uint64_t mode = fp_mode_ieee();
-    sum_bf16_in_ieee(beyond_of(sum), parts, n_parts, vec_bytes(sum->in, n), codes);
+    sum_bf16_in_ieee(sum_beyond(sum), parts, n_parts, vec_bytes(sum->in, n), codes);
     fp_mode_back(mode);
     return true;
 }

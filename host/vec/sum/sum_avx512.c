@@ -94,6 +94,11 @@ add_bytes(struct sum_step_fmt f, bool trunc, uint8_t *acc, const uint8_t *codes,
 
 static bool add_first(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
 {
+    struct sum_exact exact;
+    if (sum_exact_add_plan(sum, &exact)) {
+        sum_exact_avx512(&exact, (const uint8_t *const[]){acc, codes}, 2, n, acc);
+        return true;
+    }
     return add_bf16_avx512(sum, acc, codes, n) || add_nibble_avx2(sum, acc, codes, n) ||
            (mf_same(sum->in, mf_half()) && add_avx2(sum, acc, codes, n));
 }

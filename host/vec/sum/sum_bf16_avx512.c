@@ -88,22 +88,12 @@ static __attribute__((noinline)) void sum_in_ieee(int beyond, const uint8_t *con
     }
 }
 
-static bool is_bf16(const struct vec_sum *sum)
-{
-    return sum->in.e == 8 && sum->in.m == 7 && sum->in.flavour == MF_IEEE;
-}
-
-static int beyond_of(const struct vec_sum *sum)
-{
-    return (int)(sum->overflow == MF_SATURATE ? mf_max(sum->in) : mf_inf(sum->in));
-}
-
 bool add_bf16_avx512(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
 {
-    if (sum->rule != VEC_NEAREST || !is_bf16(sum))
+    if (sum->rule != VEC_NEAREST || !sum_is_bf16(sum))
         return false;
     const uint64_t mode = fp_mode_ieee();
-    add_in_ieee(beyond_of(sum), acc, codes, n);
+    add_in_ieee(sum_beyond(sum), acc, codes, n);
     fp_mode_back(mode);
     return true;
 }
@@ -111,10 +101,10 @@ bool add_bf16_avx512(const struct vec_sum *sum, uint8_t *acc, const uint8_t *cod
 bool sum_bf16_avx512(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                      struct mf_fmt out, int shift, uint8_t *codes)
 {
-    if (sum->rule != VEC_FP32 || !is_bf16(sum) || !mf_same(out, sum->in) || shift != 0)
+    if (sum->rule != VEC_FP32 || !sum_is_bf16(sum) || !mf_same(out, sum->in) || shift != 0)
         return false;
     const uint64_t mode = fp_mode_ieee();
-    sum_in_ieee(beyond_of(sum), parts, n_parts, n, codes);
+    sum_in_ieee(sum_beyond(sum), parts, n_parts, n, codes);
     fp_mode_back(mode);
     return true;
 }

@@ -33,10 +33,10 @@ struct sum_exact {
     int special, special_add;
     bool two; /* two windows, else one */
     /* ---- codes to integers, in units of the smallest value ---- */
-    int m;
+    int m;                /* mantissa bits of the addends */
     uint8_t value_of[16]; /* signed value of each 4-bit code; 0 for inf and nan */
     float unit;           /* the half that the smallest value becomes; 1 if codes are halves */
-    struct enc_plan code; /* encodes a sum */
+    struct enc_plan code; /* encodes a sum in these units */
     /* ---- fp32 to codes: |sum| * scale is rounded on its bits ---- */
     unsigned out_width;        /* 4, 8 or 16; 32: floats, of one window, not with AVX-512 */
     float scale;               /* a power of two */

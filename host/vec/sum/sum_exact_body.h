@@ -27,7 +27,7 @@ EXACT_INLINE void sum_all(struct sum_exact plan, bool two, bool nibbles, int m,
         sum_block(&plan, parts, n_parts, i, n - i, codes);
 }
 
-/* Constant arguments give each of these kinds of codes its own loop. */
+/* Constant arguments give each of these kinds of codes its own loop. Only AVX2 uses m. */
 #define SUM_KIND(name, two, nibbles, m)                                                            \
     static __attribute__((noinline)) void name(const struct sum_exact *plan,                       \
                                                const uint8_t *const *parts, int n_parts, size_t n, \

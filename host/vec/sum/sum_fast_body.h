@@ -1,20 +1,15 @@
-/* sum_fast_body.h : chooses how the including file adds two vectors and sums many: by add_bytes(),
- * SUM_EXACT. SUM_WIDE() names the sums of wide words. SUM_ADD_FIRST and
- * SUM_FIRST, if defined, are asked first and return false if they do not add. */
+/* sum_fast_body.h : chooses how the including file adds two vectors and sums many: by add_bytes()
+ * and SUM_EXACT. SUM_WIDE() names the sums of wide words. SUM_ADD_FIRST and SUM_FIRST are asked
+ * first and return false if they do not add. */
 #ifndef SUM_FAST_BODY_H
 #define SUM_FAST_BODY_H
 
 void SUM_NAME(add)(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
 {
     struct sum_step_fmt f;
-    struct sum_exact exact;
-#ifdef SUM_ADD_FIRST
     if (SUM_ADD_FIRST(sum, acc, codes, n))
         return;
-#endif
-    if (sum_exact_add_plan(sum, &exact))
-        SUM_EXACT(&exact, (const uint8_t *const[]){acc, codes}, 2, n, acc);
-    else if (!sum_step_fmt(sum, &f))
+    if (!sum_step_fmt(sum, &f))
         body_add_packed(sum, acc, codes, n);
     else if (sum->rule == VEC_TRUNC)
         add_bytes(f, true, acc, codes, n);
@@ -26,10 +21,8 @@ void SUM_NAME(sum)(const struct vec_sum *sum, const uint8_t *const *parts, int n
                    struct mf_fmt out, int shift, uint8_t *codes)
 {
     struct sum_exact plan;
-#ifdef SUM_FIRST
     if (SUM_FIRST(sum, parts, n_parts, n, out, shift, codes))
         return;
-#endif
     if (sum_exact_plan(sum, n_parts, out, shift, &plan))
         SUM_EXACT(&plan, parts, n_parts, n, codes);
     else if (!sum_packed(SUM_NAME(add), sum, parts, n_parts, n, out, shift, codes))

@@ -8,8 +8,8 @@
 #define SUM_NIBBLE_H
 #include "vec/sum/sum_look.h"
 
-/* One format's tables. Lookups by codes use six bits, of which the upper two belong to the next
- * code, so these tables repeat their 16 entries four times. */
+/* One format's tables. VBMI's lookups by codes use six bits, of which the upper two belong to the
+ * next code, so these tables repeat their 16 entries four times. */
 struct sum_nibble {
     struct mf_fmt fmt;
     enum mf_overflow overflow;

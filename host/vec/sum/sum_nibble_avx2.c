@@ -35,7 +35,7 @@ NIBBLE_INLINE __m256i load(const uint8_t *codes, size_t n)
     return _mm256_loadu_si256((const __m256i *)codes);
 }
 
-/* Returns the codes of sums of at most 7 bits, in one half of each byte. Codes never round to
+/* Returns the codes of sums, limited to NIBBLE_MAX, in one half of each byte. Sums never round to
  * zero. */
 NIBBLE_INLINE __m256i to_codes(const struct sum_nibble *t, __m256i sum, int half)
 {

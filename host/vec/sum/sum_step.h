@@ -79,18 +79,18 @@ static const struct sum_step sum_step_trunc = {
 };
 /* clang-format on */
 
-/* A format's constants for the step tables. Codes of every width have their sign in bit 7. */
+/* A format's constants for the step tables. */
 struct sum_step_fmt {
     const struct sum_step *step;
     int inf, beyond, nan; /* magnitudes */
 };
 
-/* Returns false, except for formats of 8 and 4 bits with m <= 2. */
+/* Returns false, except for formats of 8 bits with m <= 2. */
 static inline bool sum_step_fmt(const struct vec_sum *sum, struct sum_step_fmt *out)
 {
     const struct mf_fmt f = sum->in;
     const bool trunc = sum->rule == VEC_TRUNC;
-    if ((mf_width(f) != 8 && mf_width(f) != 4) || f.m > 2 || f.flavour != MF_IEEE)
+    if (mf_width(f) != 8 || f.m > 2 || f.flavour != MF_IEEE)
         return false;
     out->step = trunc ? &sum_step_trunc : &sum_step_nearest[f.m];
     out->inf = (int)mf_inf(f);

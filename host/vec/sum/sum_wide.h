@@ -1,4 +1,4 @@
-/* sum_wide.h : packs wide words, and adds those of two windows.
+/* sum_wide.h : adds wide words of two windows.
  *
  * Sums of one window (sum_exact.h) have at most WIDE_MAX bits and pass through 32-bit integers.
  * Sums of two windows pass through 64-bit integers: high * 2^LOW_BITS + low, each in its window's
@@ -16,21 +16,6 @@ enum {
     WIDE_SLACK = 16,                   /* bytes that a load or store may pass */
     LOW_BITS = 15                      /* a unit of `high` is 2^LOW_BITS units of `low` */
 };
-
-/* Writes n words, and up to WIDE_SLACK bytes beyond. */
-EXACT_INLINE void pack_words(const uint64_t *from, int n, int bits, uint8_t *to)
-{
-    uint64_t held = 0;
-    int have = 0; /* bits, at most 7 + LONG_MAX */
-    for (int i = 0; i < n; i++) {
-        held |= from[i] << have;
-        have += bits;
-        memcpy(to, &held, sizeof held);
-        to += have / 8;
-        held >>= have & ~7;
-        have &= 7;
-    }
-}
 
 /* Adds words to sums, but inf and nan to special. Reads up to WIDE_SLACK bytes beyond. */
 EXACT_INLINE void add_each_word(const uint8_t *from, int bits, int64_t *sums, float *special)

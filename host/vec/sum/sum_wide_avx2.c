@@ -12,12 +12,14 @@ struct four_places {
     int half;
     __m256i up;            /* left shifts that move packed words in their first byte */
     __m256i first, second; /* bytes of the two words of 16 bytes */
-    __m128i shared, next; /* bytes that belong to the following 16 bytes too, or to the next four */
-    __m256i from, top;    /* bytes of packed words; left shifts that move these to the top */
+    /* shuffles that move the partly filled byte to the second 16 bytes, and to the next four words */
+    __m128i shared, next;
+    __m256i from, top; /* bytes of packed words; left shifts that move these to the top */
 };
 
-/* eight: of 8 words of one window, bits 0..24. pairs: of 4 pairs of such words. fours: of words of
- * two windows, at bit 0 and at bit 4. */
+/* For words of one window: eight_from and eight_top are the bytes of 8 words, and left shifts that
+ * move these to the top; pairs: of 4 pairs of words. For words of two windows: fours, at bit 0 and
+ * at bit 4. */
 struct word_places {
     __m256i eight_from, eight_top;
     struct four_places pairs, fours[2];

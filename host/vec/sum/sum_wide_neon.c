@@ -39,7 +39,22 @@ EXACT_INLINE struct word_places word_places(int bits)
     return places;
 }
 
-/* units: power of two that makes sums integers. Conversions to integers turn nan to 0. */
+/* Writes n words, and up to WIDE_SLACK bytes beyond. */
+EXACT_INLINE void pack_words(const uint64_t *from, int n, int bits, uint8_t *to)
+{
+    uint64_t held = 0;
+    int have = 0; /* bits, at most 7 + LONG_MAX */
+    for (int i = 0; i < n; i++) {
+        held |= from[i] << have;
+        have += bits;
+        memcpy(to, &held, sizeof held);
+        to += have / 8;
+        held >>= have & ~7;
+        have &= 7;
+    }
+}
+
+/* Sums divided by p->unit are integers. Conversions to integers turn nan to 0. */
 EXACT_INLINE void store_words(const struct sum_exact *p, const float32x4_t *sums, int bits,
                               const struct word_places *places, uint8_t *to)
 {

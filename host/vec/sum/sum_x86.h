@@ -7,6 +7,17 @@
 #include "vec/sum/sum_step.h"
 #include <immintrin.h>
 
+static inline bool sum_is_bf16(const struct vec_sum *sum)
+{
+    return sum->in.e == 8 && sum->in.m == 7 && sum->in.flavour == MF_IEEE;
+}
+
+/* magnitude of an overflow */
+static inline int sum_beyond(const struct vec_sum *sum)
+{
+    return (int)(sum->overflow == MF_SATURATE ? mf_max(sum->in) : mf_inf(sum->in));
+}
+
 /* plan: made for n_parts */
 void sum_exact_avx2(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
                     size_t n, uint8_t *codes);
