@@ -1,6 +1,6 @@
-/* sum_avx2.c : sums codes with AVX2. sum_step.h's tables add 32 codes of m <= 2 at a time. add_avx2()
- * adds halves, bf16 and other 8-bit codes, add_nibble_avx2() 4-bit codes. sum_exact_avx2() makes the
- * exact sums that sum_exact_plan() accepts. */
+/* sum_avx2.c : sums codes with AVX2. sum_step.h's tables add 32 codes of m <= 2 at a time.
+ * add_avx2() adds halves, bf16 and other 8-bit codes, add_nibble_avx2() 4-bit codes.
+ * sum_exact_avx2() makes the exact sums that sum_exact_plan() accepts. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum/sum_x86.h"

@@ -12,7 +12,7 @@ struct four_places {
     int half;
     __m256i up;            /* left shifts that move packed words in their first byte */
     __m256i first, second; /* bytes of the two words of 16 bytes */
-    /* shuffles that move the partly filled byte to the second 16 bytes, and to the next four words */
+    /* shuffles that move the partly filled byte to the second 16 bytes and to the next four */
     __m128i shared, next;
     __m256i from, top; /* bytes of packed words; left shifts that move these to the top */
 };
