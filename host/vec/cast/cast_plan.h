@@ -68,10 +68,10 @@ struct dec_plan {
     float unit;            /* the smallest value */
     bool scaled, divided;  /* multiplied by the factors; divided by divisor */
     float factor[4], divisor;
-    /* Codes of e5m10, and of 4 and 8 bits with e <= 5 (e = 5: MF_IEEE), become halves with the same
-     * exponent field, so that value = half * per_half (0 for other formats). right: right shift of
-     * a magnitude of 8 bits in the upper byte of a half; half_of: the upper byte of the half of each
-     * 4-bit code. */
+    /* Codes of e5m10, and of 4 and 8 bits with e <= 5 (e = 5: MF_IEEE), become halves with the
+     * same exponent field, so that value = half * per_half (0 for other formats). right: right
+     * shift of a magnitude of 8 bits in the upper byte of a half; half_of: the upper byte of the
+     * half of each 4-bit code. */
     float per_half;
     unsigned right;
     uint8_t half_of[16];
