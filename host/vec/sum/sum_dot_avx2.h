@@ -83,8 +83,9 @@ EXACT_INLINE void dot_join(__m256i x, __m256i y, int log2, __m256 *sums)
     sums[1] = _mm256_cvtepi32_ps(_mm256_madd_epi16(_mm256_unpackhi_epi16(x, y), units));
 }
 
-/* Adds the codes from byte `at` on to windows: j = 0: of elements 0..7 and 16..23 to w[0], j = 1: of
- * 8..15 and 24..31 to w[1], DOT_BOTH: of all. Returns the largest magnitudes of codes, if j != 1. */
+/* Adds the codes from byte `at` on to windows. j = 0: of elements 0..7 and 16..23, to w[0]; j = 1:
+ * of elements 8..15 and 24..31, to w[1]; DOT_BOTH: of all. Returns the largest magnitudes of codes,
+ * except for j = 1. */
 EXACT_INLINE __m256i dot_half(const struct sum_exact *p, int windows, int m, int j,
                               const uint8_t *const *parts, int n_parts, size_t at,
                               __m256i w[2][DOT_WINDOWS])
