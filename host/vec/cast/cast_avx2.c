@@ -2,6 +2,7 @@
 #include "vec/cast/cast_x86.h"
 #ifdef VEC_X86
 #include "vec/cast/cast_avx2.h"
+#include "vec/cast/enc_add_avx2.h"
 #include "vec/fp_mode.h"
 
 #define VEC __m256i
@@ -11,12 +12,7 @@ enum { STEP = 32 }; /* elements per step: a register of bytes */
 
 CAST_INLINE __m256i code_add(const struct enc_plan *p, __m256i a, __m256i u)
 {
-    const __m256i x = _mm256_min_epu32(a, all(p->top));
-    __m256i binade = _mm256_max_epi32(_mm256_sub_epi32(x, all(p->lowest)), _mm256_setzero_si256());
-    binade = _mm256_and_si256(binade, all(0x7f800000));
-    const __m256i lift = _mm256_add_epi32(binade, all(p->lift));
-    const __m256 sum = _mm256_add_ps(_mm256_castsi256_ps(x), _mm256_castsi256_ps(lift));
-    return with_sign(p, _mm256_add_epi32(_mm256_castps_si256(sum), right(binade, p->drop)), u);
+    return with_sign(p, enc_add_avx2(p, a), u);
 }
 
 CAST_INLINE __m256i code_cut(const struct enc_plan *p, __m256i a, __m256i u)

@@ -2,6 +2,7 @@
  * elements in registers. Codes are added as integers, or as halves if there are infs or nans. */
 #ifndef SUM_EXACT_AVX2_H
 #define SUM_EXACT_AVX2_H
+#include "vec/cast/enc_add_avx2.h"
 #include "vec/sum/sum_dot_avx2.h"
 
 EXACT_INLINE __m256i words(int x)
@@ -90,19 +91,6 @@ EXACT_INLINE void from_order(const __m256 *x, __m256 *c)
     }
 }
 
-/* Returns |x| as a code by ENC_ADD of cast_plan.h. Bits above the code are undefined. */
-EXACT_INLINE __m256i encode(const struct enc_plan *p, __m256 x)
-{
-    const __m256i a = _mm256_min_epu32(_mm256_and_si256(_mm256_castps_si256(x), words(0x7fffffff)),
-                                       words((int)p->top));
-    __m256i binade = _mm256_max_epi32(_mm256_sub_epi32(a, words((int)p->lowest)), words(0));
-    binade = _mm256_and_si256(binade, words(0x7f800000));
-    const __m256i lift = _mm256_add_epi32(binade, words((int)p->lift));
-    const __m256 sum = _mm256_add_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(lift));
-    return _mm256_add_epi32(_mm256_castps_si256(sum),
-                            _mm256_srl_epi32(binade, _mm_cvtsi32_si128((int)p->drop)));
-}
-
 EXACT_INLINE __m256i pack_words_to_bytes(const __m256i *x)
 {
     return _mm256_packs_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
@@ -114,8 +102,9 @@ EXACT_INLINE __m256i encode_all(const struct sum_exact *p, const __m256 *sums)
     const int all = p->out_width == 8 ? 127 : 7;
     __m256i mag[4], bits[4];
     for (int j = 0; j < 4; j++) {
-        mag[j] = _mm256_and_si256(encode(&p->code, sums[j]), words(all));
         bits[j] = _mm256_castps_si256(sums[j]);
+        const __m256i a = _mm256_and_si256(bits[j], words(0x7fffffff));
+        mag[j] = _mm256_and_si256(enc_add_avx2(&p->code, a), words(all));
     }
     const __m256i m = pack_words_to_bytes(mag);
     __m256i sign = _mm256_andnot_si256(_mm256_cmpeq_epi8(m, words(0)), pack_words_to_bytes(bits));
