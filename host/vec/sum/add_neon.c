@@ -184,9 +184,8 @@ bool add_nibble_neon(const struct vec_sum *sum, uint8_t *acc, const uint8_t *cod
 bool sum_nibble_neon(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                      struct mf_fmt out, int shift, uint8_t *codes)
 {
-    const struct sum_nibble *s = sum_nibble_of(sum->in, sum->overflow);
-    if (sum->rule != VEC_EXACT || !s || n_parts > NIBBLE_RANKS || !mf_same(out, sum->in) ||
-        shift != 0)
+    const struct sum_nibble *s = sum_nibble_plan(sum, n_parts, out, shift);
+    if (!s)
         return false;
     sum_nibbles(s, parts, n_parts, n, codes);
     return true;

@@ -46,3 +46,11 @@ const struct sum_nibble *sum_nibble_of(struct mf_fmt fmt, enum mf_overflow overf
             return &tables[i];
     return NULL;
 }
+
+const struct sum_nibble *sum_nibble_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out,
+                                         int shift)
+{
+    const bool fits =
+        sum->rule == VEC_EXACT && n_parts <= NIBBLE_RANKS && mf_same(out, sum->in) && shift == 0;
+    return fits ? sum_nibble_of(sum->in, sum->overflow) : NULL;
+}

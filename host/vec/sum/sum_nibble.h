@@ -7,6 +7,7 @@
 #ifndef SUM_NIBBLE_H
 #define SUM_NIBBLE_H
 #include "vec/sum/sum_look.h"
+#include "vec/vec.h"
 
 /* One format's tables. VBMI's lookups by codes use six bits, of which the upper two belong to the
  * next code, so these tables repeat their 16 entries four times. */
@@ -24,5 +25,10 @@ enum { NIBBLE_NONE = -128, NIBBLE_LEAST = -64, NIBBLE_MAX = 63, NIBBLE_RANKS = 1
 
 /* Returns NULL for formats other than e3m0, e2m1 and e1m2. */
 const struct sum_nibble *sum_nibble_of(struct mf_fmt fmt, enum mf_overflow overflow);
+
+/* Returns the tables for vec.h's sum; NULL unless it is exact, of at most NIBBLE_RANKS codes, to
+ * their own format without a shift. */
+const struct sum_nibble *sum_nibble_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out,
+                                         int shift);
 
 #endif

@@ -132,9 +132,8 @@ NIBBLE_INLINE void sum_loop(const struct sum_nibble *t, int together, const uint
 bool sum_nibble_avx2(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                      struct mf_fmt out, int shift, uint8_t *codes)
 {
-    const struct sum_nibble *t = sum_nibble_of(sum->in, sum->overflow);
-    if (sum->rule != VEC_EXACT || !t || n_parts > NIBBLE_RANKS || !mf_same(out, sum->in) ||
-        shift != 0)
+    const struct sum_nibble *t = sum_nibble_plan(sum, n_parts, out, shift);
+    if (!t)
         return false;
     if (n_parts == 8 && t->together == 3) /* e3m0 */
         sum_loop(t, 3, parts, 8, n, codes);
