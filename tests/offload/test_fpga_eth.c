@@ -158,11 +158,11 @@ static int bound(void)
  * card are rejected until the card starts. */
 static void hold_port(void)
 {
-    const struct sockaddr_in nobody = loopback(1);
+    const struct sockaddr_in unused = loopback(1);
     struct sockaddr_in at;
     socklen_t n = sizeof at;
     fake.held = bound();
-    CHECK(connect(fake.held, (const struct sockaddr *)&nobody, sizeof nobody) == 0 &&
+    CHECK(connect(fake.held, (const struct sockaddr *)&unused, sizeof unused) == 0 &&
               getsockname(fake.held, (struct sockaddr *)&at, &n) == 0,
           "no port for a card");
     fake.port = ntohs(at.sin_port);

@@ -34,7 +34,8 @@ one() {
     if [ "$(grep -c '^narrowcast: ' "$3")" != 1 ] || ! grep -q "^narrowcast: .*$2" "$3"; then fail "$1: said '$(cat "$3")'"; fi
 }
 
-# refuses NAME PATTERN COMMAND...: COMMAND fails, in time and not by a signal, with one line
+# refuses NAME PATTERN COMMAND...: COMMAND fails within a minute, not by a signal, and prints one line that
+# matches PATTERN
 refuses() {
     local code=0
     timeout 60 "${@:3}" >refused.out 2>refused.err || code=$?

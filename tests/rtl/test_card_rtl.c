@@ -18,7 +18,7 @@ static uint32_t current[SLOTS];
 static uint32_t turn[SLOTS];
 static uint32_t formats; /* JOB_FORMATS */
 
-/* Of every third job, the card adds only one format, rounds only to one, or both. */
+/* Every third job limits the addends to one format, or the results, or both. */
 static void open_job(uint32_t ranks, uint64_t key, size_t k)
 {
     static const uint32_t bytes[] = {0x0000ff, 0x00ff00, 0x00ffff};
