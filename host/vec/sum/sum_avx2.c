@@ -14,18 +14,16 @@ ADD_INLINE __m256i bytes(int x)
 {
     return _mm256_set1_epi8((char)x);
 }
-ADD_INLINE __m256i look_up(const void *sixteen, __m256i at)
-{
-    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(sixteen)), at);
-}
 
 /* The last two bits of each byte of `big` select the table. */
 ADD_INLINE __m256i look_up_row(const int8_t rows[4][16], __m256i big, __m256i at)
 {
     /* bits 0 and 1 of each byte, moved to bit 7 */
     const __m256i one = _mm256_slli_epi16(big, 7), two = _mm256_slli_epi16(big, 6);
-    const __m256i even = _mm256_blendv_epi8(look_up(rows[0], at), look_up(rows[1], at), one);
-    const __m256i odd = _mm256_blendv_epi8(look_up(rows[2], at), look_up(rows[3], at), one);
+    const __m256i even =
+        _mm256_blendv_epi8(look_up_avx2(rows[0], at), look_up_avx2(rows[1], at), one);
+    const __m256i odd =
+        _mm256_blendv_epi8(look_up_avx2(rows[2], at), look_up_avx2(rows[3], at), one);
     return _mm256_blendv_epi8(even, odd, two);
 }
 
@@ -51,15 +49,15 @@ ADD_INLINE __m256i add32(const struct sum_step_fmt *f, bool trunc, __m256i a, __
     const __m256i x = _mm256_and_si256(a, bytes(0x7f)), y = _mm256_and_si256(b, bytes(0x7f)),
                   far = bytes(0x70);
     /* + 0x70 sets bit 7 of indices from 16 on, where the shuffle gives 0 */
-    const __m256i xr = _mm256_add_epi8(x, look_up(t->renumber, _mm256_adds_epu8(x, far)));
-    const __m256i yr = _mm256_add_epi8(y, look_up(t->renumber, _mm256_adds_epu8(y, far)));
+    const __m256i xr = _mm256_add_epi8(x, look_up_avx2(t->renumber, _mm256_adds_epu8(x, far)));
+    const __m256i yr = _mm256_add_epi8(y, look_up_avx2(t->renumber, _mm256_adds_epu8(y, far)));
     const __m256i big = _mm256_max_epi8(xr, yr),
                   apart = _mm256_sub_epi8(big, _mm256_min_epi8(xr, yr));
     const __m256i at = _mm256_adds_epu8(apart, far), differ = _mm256_xor_si256(a, b),
                   zero = bytes(0);
     __m256i step_differ = look_up_row(t->differ, big, at);
     if (trunc) {
-        const __m256i until = look_up(t->minus_one, _mm256_and_si256(big, bytes(3)));
+        const __m256i until = look_up_avx2(t->minus_one, _mm256_and_si256(big, bytes(3)));
         const __m256i late = _mm256_cmpeq_epi8(_mm256_subs_epu8(until, apart), zero);
         const __m256i near = _mm256_cmpeq_epi8(_mm256_subs_epu8(apart, bytes(15)), zero);
         step_differ = _mm256_blendv_epi8(bytes(-1), step_differ, _mm256_or_si256(late, near));
@@ -67,7 +65,7 @@ ADD_INLINE __m256i add32(const struct sum_step_fmt *f, bool trunc, __m256i a, __
     const __m256i step = _mm256_blendv_epi8(look_up_row(t->same, big, at), step_differ, differ);
 
     __m256i mag = _mm256_adds_epi8(big, step);
-    const __m256i low = look_up(t->back, _mm256_add_epi8(mag, bytes(4)));
+    const __m256i low = look_up_avx2(t->back, _mm256_add_epi8(mag, bytes(4)));
     mag = _mm256_blendv_epi8(mag, low, _mm256_cmpgt_epi8(bytes(4), mag));
     mag = _mm256_min_epi8(mag, bytes(f->beyond));
     __m256i sign = _mm256_and_si256(_mm256_blendv_epi8(a, b, _mm256_cmpgt_epi8(y, x)), bytes(-128));

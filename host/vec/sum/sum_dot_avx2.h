@@ -27,12 +27,6 @@ enum {
     DOT_MIDDLE = 15 /* log2 of the unit of the upper two windows */
 };
 
-EXACT_INLINE __m256i dot_look(const uint8_t *sixteen, __m256i at)
-{
-    return _mm256_shuffle_epi8(
-        _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)sixteen)), at);
-}
-
 /* One code per byte. */
 EXACT_INLINE __m256i load_codes(const struct sum_exact *p, const uint8_t *codes)
 {
@@ -52,7 +46,7 @@ EXACT_INLINE void dot_pairs(const struct sum_exact *p, int windows, int m, __m25
                          lower[16] = {1, 2, 4, 8, 16, 32, 64, 128},
                          upper[16] = {[8] = 1, 2, 4, 8, 16, 32, 64, 128};
     if (p->nibbles) {
-        const __m256i value = dot_look(p->value_of, codes);
+        const __m256i value = look_up_avx2(p->value_of, codes);
         w[0] = _mm256_add_epi16(w[0], _mm256_maddubs_epi16(_mm256_set1_epi8(1), value));
         return;
     }
@@ -65,12 +59,12 @@ EXACT_INLINE void dot_pairs(const struct sum_exact *p, int windows, int m, __m25
     /* bit 7 of an index gives 0 */
     const __m256i low = windows < 4 ? field : _mm256_add_epi8(field, _mm256_set1_epi8(0x70)),
                   high = _mm256_sub_epi8(field, _mm256_set1_epi8(16));
-    w[0] = _mm256_add_epi16(w[0], _mm256_maddubs_epi16(dot_look(first, low), sig));
+    w[0] = _mm256_add_epi16(w[0], _mm256_maddubs_epi16(look_up_avx2(first, low), sig));
     if (windows > 1)
-        w[1] = _mm256_add_epi16(w[1], _mm256_maddubs_epi16(dot_look(upper, low), sig));
+        w[1] = _mm256_add_epi16(w[1], _mm256_maddubs_epi16(look_up_avx2(upper, low), sig));
     if (windows > 2) {
-        w[2] = _mm256_add_epi16(w[2], _mm256_maddubs_epi16(dot_look(lower, high), sig));
-        w[3] = _mm256_add_epi16(w[3], _mm256_maddubs_epi16(dot_look(upper, high), sig));
+        w[2] = _mm256_add_epi16(w[2], _mm256_maddubs_epi16(look_up_avx2(lower, high), sig));
+        w[3] = _mm256_add_epi16(w[3], _mm256_maddubs_epi16(look_up_avx2(upper, high), sig));
     }
 }
 

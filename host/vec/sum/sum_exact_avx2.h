@@ -181,7 +181,7 @@ static __attribute__((noinline)) void add_specials(const struct sum_exact *p,
         memcpy(rest, parts[r] + at, p->nibbles ? (n + 1) / 2 : n);
         __m256i bytes = load_codes(p, rest);
         if (p->nibbles)
-            bytes = dot_look(p->half_of, bytes);
+            bytes = look_up_avx2(p->half_of, bytes);
         const __m256i a = to_halves(p, _mm256_unpacklo_epi8(zero, bytes)),
                       b = to_halves(p, _mm256_unpackhi_epi8(zero, bytes));
         add_halves(p, _mm256_castsi256_si128(a), &x[0], &y[0]);

@@ -14,11 +14,6 @@ NIBBLE_INLINE __m256i bytes(int x)
 {
     return _mm256_set1_epi8((char)x);
 }
-NIBBLE_INLINE __m256i look_up(const uint8_t *sixteen, __m256i at)
-{
-    return _mm256_shuffle_epi8(
-        _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)sixteen)), at);
-}
 
 /* half 0: low nibbles, half 1: high ones */
 NIBBLE_INLINE __m256i half_of(__m256i codes, int half)
@@ -42,8 +37,10 @@ NIBBLE_INLINE __m256i to_codes(const struct sum_nibble *t, __m256i sum, int half
     const __m256i at = _mm256_min_epu8(_mm256_abs_epi8(sum), bytes(NIBBLE_MAX));
     const __m256i bit_4 = _mm256_slli_epi16(at, 3), bit_5 = _mm256_slli_epi16(at, 2); /* in bit 7 */
     const uint8_t *code = t->code.of;
-    const __m256i low = _mm256_blendv_epi8(look_up(code, at), look_up(code + 16, at), bit_4);
-    const __m256i high = _mm256_blendv_epi8(look_up(code + 32, at), look_up(code + 48, at), bit_4);
+    const __m256i low =
+        _mm256_blendv_epi8(look_up_avx2(code, at), look_up_avx2(code + 16, at), bit_4);
+    const __m256i high =
+        _mm256_blendv_epi8(look_up_avx2(code + 32, at), look_up_avx2(code + 48, at), bit_4);
     const __m256i mag = _mm256_blendv_epi8(low, high, bit_5);
     if (half)
         return _mm256_or_si256(_mm256_slli_epi16(mag, 4), _mm256_and_si256(sum, bytes(0x80)));
@@ -57,10 +54,11 @@ static __attribute__((noinline)) __m256i with_specials(const struct sum_nibble *
     __m256i seen[HALVES] = {_mm256_setzero_si256(), _mm256_setzero_si256()}, none[HALVES];
     for (int r = 0; r < n_parts; r++)
         for (int h = 0; h < HALVES; h++)
-            seen[h] = _mm256_or_si256(seen[h], look_up(t->seen, half_of(load(parts[r] + i, n), h)));
+            seen[h] =
+                _mm256_or_si256(seen[h], look_up_avx2(t->seen, half_of(load(parts[r] + i, n), h)));
     for (int h = 0; h < HALVES; h++) {
         none[h] = _mm256_cmpeq_epi8(seen[h], _mm256_setzero_si256());
-        seen[h] = look_up(t->special, seen[h]);
+        seen[h] = look_up_avx2(t->special, seen[h]);
     }
     const __m256i numbers = _mm256_or_si256(_mm256_and_si256(none[0], bytes(15)),
                                             _mm256_and_si256(none[1], bytes(0xf0)));
@@ -96,7 +94,7 @@ NIBBLE_INLINE void sum_64(const struct sum_nibble *t, int together, const uint8_
             _mm_prefetch((const char *)((uintptr_t)(parts[q] + i) + AHEAD), _MM_HINT_T0);
             const __m256i in = load(parts[q] + i, n);
             for (int h = 0; h < HALVES; h++) {
-                const __m256i value = look_up(t->value, half_of(in, h));
+                const __m256i value = look_up_avx2(t->value, half_of(in, h));
                 sums[h] = _mm256_add_epi8(sums[h], value);
                 least = _mm256_min_epi8(least, value);
             }

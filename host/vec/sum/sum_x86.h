@@ -18,6 +18,14 @@ static inline int sum_beyond(const struct vec_sum *sum)
     return (int)(sum->overflow == MF_SATURATE ? mf_max(sum->in) : mf_inf(sum->in));
 }
 
+#ifdef __AVX2__
+/* sixteen[at & 15] for each byte of `at`, or 0 if its bit 7 is set */
+static inline __attribute__((always_inline)) __m256i look_up_avx2(const void *sixteen, __m256i at)
+{
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(sixteen)), at);
+}
+#endif
+
 /* plan: made for n_parts */
 void sum_exact_avx2(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
                     size_t n, uint8_t *codes);
