@@ -2,11 +2,13 @@
 #include "window_net.h"
 
 enum { MAX_N = 500000, WIDEST = 2 };
-static uint8_t codes[NET_RANKS][MAX_N * WIDEST + 8], want[MAX_N * WIDEST],
-    got[NET_RANKS][MAX_N * WIDEST + 64];
+/* made: the ranks' codes; codes: those that need() has asked for */
+static uint8_t made[NET_RANKS][MAX_N * WIDEST + 8], codes[NET_RANKS][MAX_N * WIDEST + 8],
+    want[MAX_N * WIDEST], got[NET_RANKS][MAX_N * WIDEST + 64];
 static const uint64_t seed = 20261121;
 
 static struct flow {
+    struct mf_fmt in;
     uint8_t needed[MAX_N], had[MAX_N];
 } flows[NET_RANKS];
 
@@ -16,6 +18,8 @@ static void on_need(void *arg, size_t at, size_t n)
     CHECK(at % 8 == 0 && at + n <= MAX_N, "need %zu at %zu", n, at);
     for (size_t i = at; i < at + n; i++)
         f->needed[i]++;
+    const size_t from = vec_bytes(f->in, at), to = vec_bytes(f->in, at + n);
+    memcpy(codes[f - flows] + from, made[f - flows] + from, to - from);
 }
 static void on_have(void *arg, size_t at, size_t n)
 {
@@ -32,7 +36,7 @@ static void make_codes(const struct net_job *j, size_t n, uint32_t which)
     for (int r = 0; r < j->n_ranks; r++) {
         const uint64_t key = philox_key(seed, which, (uint32_t)n, (uint32_t)r, 0);
         for (size_t i = 0; i < bytes + 8; i++)
-            codes[r][i] = (uint8_t)philox_u32(key, i);
+            made[r][i] = (uint8_t)philox_u32(key, i);
     }
 }
 
@@ -40,7 +44,7 @@ static void sum_on_host(const struct net_job *j, size_t n)
 {
     static uint64_t acc[MAX_N];
     for (int r = 0; r < j->n_ranks; r++)
-        vec_plain.accumulate(codec_sum(&j->codec), acc, codes[r], n, r == 0);
+        vec_plain.accumulate(codec_sum(&j->codec), acc, made[r], n, r == 0);
     vec_plain.finish(codec_sum(&j->codec), acc, n, codec_sum(&j->codec)->out,
                      codec_sum(&j->codec)->out_shift, want);
 }
@@ -53,8 +57,13 @@ static void run_sum(struct net_job *j, size_t n, uint32_t which, bool with_flow)
     for (int r = 0; r < j->n_ranks; r++) {
         struct card_path_sum sum = {
             .codec = &j->codec, .n = n, .codes = codes[r], .result = got[r], .tag = which};
-        if (with_flow)
+        if (with_flow) {
+            flows[r].in = codec_sum(&j->codec)->in;
             sum.flow = (struct algo_flow){on_need, on_have, &flows[r]};
+            memset(codes[r], 0, sizeof codes[r]);
+        } else {
+            memcpy(codes[r], made[r], sizeof codes[r]);
+        }
         memset(got[r], 0x5a, sizeof got[r]);
         window_start_sum(j->windows[r], &sum, j->net->now);
     }

@@ -2,7 +2,7 @@
  * complete results. */
 #include "offload/window/window_inside.h"
 
-/* packets per call of need(); minimum per call of have() */
+/* minimum packets per call of need() and of have() */
 enum { AHEAD = 32, TOGETHER = 8 };
 
 static void window_start(struct window *w, struct window_work work, double now)
@@ -53,13 +53,15 @@ static struct window_slot *slot_of(const struct window *w, uint64_t i, uint64_t 
     return &end->slots[*m % end->card.job.slots];
 }
 
-/* Calls need() for AHEAD packets from i on, unless it was called for packet i. */
+/* Calls need() for the packets up to i and at least AHEAD, unless it was called for packet i. */
 static void need(struct window_work *work, uint64_t i)
 {
     const size_t want = ((size_t)i + 1) * work->per_packet;
     if (work->kind != WINDOW_SUM || work->needed >= work->n || work->needed >= want)
         return;
     size_t n = (size_t)AHEAD * work->per_packet;
+    if (n < want - work->needed) /* earlier slots wait for results that were lost */
+        n = want - work->needed;
     if (n > work->n - work->needed)
         n = work->n - work->needed;
     if (work->sum.flow.need)
