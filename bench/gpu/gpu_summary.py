@@ -38,7 +38,7 @@ def rows_of(files):
                 if j["kind"] == "gpu":
                     name = f"{j['name']}, {j['mib']} MiB, to a copy"
                     failed = j["ratio"] is None
-                    rows[name] = (f">= {j['asked']}" if j["asked"] else "-", j["ratio"], "failed" if failed else f"{j['gbs']:.0f} GB/s")
+                    rows[name] = (f">= {j['asked']}" if j.get("asked") else "-", j["ratio"], "failed" if failed else f"{j['gbs']:.0f} GB/s")
                 elif j["name"] in ZEROS:
                     rows[j["name"]] = ("0", j["value"], j.get("why", ""))
                 else:
