@@ -15,10 +15,10 @@ refuse() {
     echo "${0##*/}: $*" >&2
     exit 2
 }
-# whole NAME WORD [WHAT]: reject a WORD that is not a number from 1 on; bash arithmetic would run
-# the command in 'a[$(command)]'
+# whole NAME WORD [WHAT]: reject a WORD that is not a number of up to nine digits from 1 on; bash
+# arithmetic would run the command in 'a[$(command)]'
 whole() {
-    case $2 in '' | 0* | *[!0-9]* | ??????????*) refuse "$1 '$2': must be ${3:-a whole number}, from 1 on" ;; esac
+    case $2 in '' | 0* | *[!0-9]* | ??????????*) refuse "$1 '$2': must be ${3:-a whole number}, from 1 to 999999999" ;; esac
 }
 # trim_torn FILE: remove a last line that a killed script left without its end
 trim_torn() { [ ! -s "$1" ] || [ -z "$(tail -c 1 "$1")" ] || sed -i '$d' "$1"; }

@@ -61,7 +61,7 @@ refused() {
     timeout 20 env "${@:2}" >"$dir/said" 2>&1 </dev/null || rc=$?
     if [ $rc -ne 2 ] || [ "$(wc -l <"$dir/said")" -ne 1 ] || ! grep -qF "$1" "$dir/said"; then fail "${*:2}: exit $rc: $(cat "$dir/said")"; fi
 }
-refused "RANKS 'x': must be a number of ranks, from 1 on" bench/training/emulate.sh x
+refused "RANKS 'x': must be a number of ranks, from 1 to 999999999" bench/training/emulate.sh x
 refused "RUNS '1e3': must be" bench/training/emulate.sh -n 1e3 4
 refused "RANKS '99999999999999999999': must be" bench/training/emulate.sh 99999999999999999999
 refused "BATCH '0': must be" BATCH=0 bench/allreduce/tradeoff.sh
@@ -69,6 +69,7 @@ refused "STEPS '-1': must be" STEPS=-1 bench/allreduce/tradeoff.sh
 refused "NODES '0': must be" NODES=0 bench/allreduce/tradeoff.sh
 refused "MIB '1k': must be" MIB='16 1k' bench/gpu/gpu_all.sh 1
 refused "RUNS 'x': must be" bench/median.sh x true
+refused "RUNS '1000000000': must be a number of runs, from 1 to 999999999" bench/median.sh 1000000000 true
 refused "RUNS '0': must be" RUNS=0 bench/papers/by_nodes.sh oyama3
 refused "STEPS '1.5': must be" STEPS=1.5 bench/codec_accuracy/relgrad_seen.sh
 refused "ROUNDS '0x2': must be" ROUNDS=0x2 bench/allreduce/bench_native.sh 2

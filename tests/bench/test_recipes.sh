@@ -43,9 +43,9 @@ says() { PATH=$dir/bin:$PATH NARROWCAST=n bash "$recipes/imagenet.sh" "$@"; }
     fail "imagenet.sh: $(says /pictures 256 --format e5m2)"
 PER_RANK=16 says /pictures 4 | grep -q -- '--batch 64 --epochs 90 --lr 0.025 --warmup 5 --warmup-from 0.025 ' || fail "a small batch: $(PER_RANK=16 says /pictures 4)"
 refused "imagenet.sh: no DIR: need DIR RANKS [OPTIONS]" says
-refused "imagenet.sh: RANKS '': must be a whole number, from 1 on" says /pictures
-refused "imagenet.sh: RANKS 'none': must be a whole number, from 1 on" says /pictures none
-PER_RANK=0 refused "imagenet.sh: PER_RANK '0': must be a whole number, from 1 on" says /pictures 2
+refused "imagenet.sh: RANKS '': must be a whole number, from 1 to 999999999" says /pictures
+refused "imagenet.sh: RANKS 'none': must be a whole number, from 1 to 999999999" says /pictures none
+PER_RANK=0 refused "imagenet.sh: PER_RANK '0': must be a whole number, from 1 to 999999999" says /pictures 2
 rm bin/mpirun
 mkdir pictures
 "$B/tests/test_imagefolder" make pictures || fail 'no pictures'
