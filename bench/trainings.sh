@@ -5,7 +5,8 @@
 # core]. A finished training is a line of $tsv and is not repeated: name, seed, accuracy (or
 # "diverged"), bytes per step and rank, and $keys of the log's last epoch. Concurrent scripts share
 # the work. A failed training ends the script. Variables:
-#   LOGS      prefix of files with a training's output [after the table]
+#   LOGS      prefix of files with a training's output [after the table]; with TABLES they are in
+#             $TABLES/logs, so that a table never continues or keeps another table's trainings
 #   look_at   a seed whose trainings compare the applied means with the fp64 means every
 #             $look_every steps, into $steps, next to the table
 #   save      steps between checkpoints of a training; a script that was stopped continues from them
@@ -30,12 +31,14 @@ case ${RATE:-1} in *[!0-9.]* | *.*.* | .) refuse "RATE '$RATE': must be a rate, 
 for word in ${another-}; do
     [ -z "${!word-}" ] || [ -n "${TABLES-}" ] || refuse "$word makes a table of its own: say where it is kept (TABLES=FOLDER)"
 done
+logs=${LOGS:-${tsv%.tsv}}
+[ -z "${TABLES-}" ] || logs=$TABLES/logs/${logs##*/}
 JOBS=${JOBS:-$(nproc)}
 whole JOBS "$JOBS" 'a number of trainings at once'
 [ -n "${only-}" ] || [ -x "$B/narrowcast" ] || refuse "there is no $B/narrowcast: build it (make), or say where it is (B=DIR)"
 # With $only, create nothing.
 if [ -z "${only-}" ]; then
-    mkdir -p "$(dirname "$tsv")" "$(dirname "${LOGS:-$tsv}")"
+    mkdir -p "$(dirname "$tsv")" "$(dirname "$logs")"
     touch "$tsv"
 elif [ ! -f "$tsv" ]; then
     tsv=/dev/null # no results yet
@@ -63,7 +66,7 @@ of_epochs() { sed -n "s/.*\"kind\": *\"epoch\".*\"$1\": *\([0-9.e+-]*\).*/\1/p" 
 # train_once NAME SEED RANKS OPTION...: run a training unless it is in the table
 train_once() {
     local name=$1 seed=$2 ranks=$3 log accuracy='' bytes='' more='' key lock extra=()
-    log=${LOGS:-${tsv%.tsv}}-${name// /-}-$seed
+    log=$logs-${name// /-}-$seed
     grep -q "^$name	$seed	" "$tsv" && return
     exec {lock}>>"$log.out" # another script may be running it
     flock "$lock"
@@ -98,10 +101,10 @@ step_of() {
         END { if (looks) printf "%s\t%.4f\t%.4f\t%.4f\t%.4f\n", name, l2 / looks, cosine / looks, lost / n, slope / looks }' "$2"
 }
 
-# keep_curve NAME: keep the epochs of seed 1's log as ${curves}NAME.jsonl, if this build folder has
-# trained it, unless it diverged at once
+# keep_curve NAME: keep the epochs of seed 1's log as ${curves}NAME.jsonl, if it was trained here,
+# unless it diverged at once
 keep_curve() {
-    local log=${LOGS:-${tsv%.tsv}}-${1// /-}-1.jsonl to=${curves:?the prefix of curves}${1// /-}.jsonl
+    local log=$logs-${1// /-}-1.jsonl to=${curves:?the prefix of curves}${1// /-}.jsonl
     if [ ! -e "$to" ] && [ -f "$log" ] && grep -q "^$1	1	" "$tsv" && grep -q '"kind":"epoch"' "$log"; then
         mkdir -p "$(dirname "$to")"
         grep '"kind":"epoch"' "$log" >"$to.new"

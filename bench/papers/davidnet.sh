@@ -2,13 +2,15 @@
 # davidnet.sh : trains davidnet on a GPU as the APS paper's Table 4: CIFAR-10, 8 emulated ranks,
 # batch 4096, every format with and without APS.
 # usage: NARROWCAST_DATA=DIR bench/papers/davidnet.sh [--table] [SEEDS] [-- MORE OPTIONS OF train]
-# DIR/cifar10 holds the six .bin files. Appends to $B/davidnet.tsv (remove it when options change);
-# --table prints it. A GPU multiplies in tf32 (factors with e5m10's mantissa, sums in fp32), unless
-# -- --precision fp32. Sums are exact; CPD's script rounds each addition in rank order: -- --algo
-# gather --sum nearest.
+# DIR/cifar10 holds the six .bin files. Appends to $TABLES/davidnet.tsv ($B; remove it when options
+# change); --table prints it. A GPU multiplies in tf32 (factors with e5m10's mantissa, sums in fp32),
+# unless -- --precision fp32. Sums are exact; CPD's script rounds each addition in rank order: --
+# --algo gather --sum nearest. Environment: NP, the number of ranks [8]; DEVICE [cuda].
 set -eu
 . "$(dirname "$0")/../usage.sh"
-tsv=$B/davidnet.tsv
+only=''
+[ "${1-}" != --table ] || { only=1 && shift; }
+tsv=${TABLES:-$B}/davidnet.tsv
 DEVICE=${DEVICE:-cuda}
 [ "$DEVICE" != cuda ] || JOBS=${JOBS:-1} # one GPU
 math=
@@ -43,7 +45,7 @@ table() {
         row_of "$name" "$base" | sed "s/\$/ $paper |/"
     done <<<"$configs"
 }
-if [ "${1-}" = --table ]; then
+if [ "$only" ]; then
     table
     exit
 fi

@@ -3,15 +3,15 @@
 # charlstm's and chargpt's bits per character on tiny Shakespeare.
 # usage: NARROWCAST_DATA=DIR bench/sequences/sequences.sh [--table] [an4|text|gpt [SEEDS]]
 # DIR/an4/an4 has etc/ and wav/; DIR/tinyshakespeare has input.txt. Appends to $TABLES/an4.tsv,
-# text.tsv or gpt.tsv (bench/data); --table prints it. With TABLES, another folder: EPOCHS instead
-# of 20, 8 and 8.
+# text.tsv or gpt.tsv (bench/data); --table prints it. SEEDS: 1. With TABLES, another folder: EPOCHS
+# instead of 20, 8 and 8.
 set -eu
 . "$(dirname "$0")/../usage.sh"
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 kind=${1:-an4} seeds=${2:-1}
 tsv=${TABLES:-bench/data}/$kind.tsv
-LOGS=${LOGS:-$B/sequences}/$kind
+LOGS=$B/sequences/$kind
 
 # name, then options
 base=fp32

@@ -94,7 +94,7 @@ fi
 
 mkdir -p data/an4 data/tinyshakespeare && mv an4 data/an4/an4 && cp text data/tinyshakespeare/input.txt
 for kind in an4 text; do
-    (cd "$here/.." && NARROWCAST_DATA=$dir/data B=$B TABLES=$dir/tables LOGS=$dir/logs EPOCHS=1 bench/sequences/sequences.sh $kind) >out 2>&1 || fail "bench: $(cat out)"
+    (cd "$here/.." && NARROWCAST_DATA=$dir/data B=$B TABLES=$dir/tables EPOCHS=1 bench/sequences/sequences.sh $kind) >out 2>&1 || fail "bench: $(cat out)"
     if [ "$(wc -l <"tables/$kind.tsv")" -ne 5 ] || ! grep -q '^| onebit | 1 | [0-9]' out; then fail "bench, $kind: $(cat out)"; fi
 done
 (cd "$here/.." && B=$B TABLES=$dir/tables bench/sequences/sequences.sh --table text) | grep -q '^| qsgd:2 | 1 | [0-9]' || fail "no table"

@@ -123,11 +123,11 @@ cat >"$B/bench_shares" <<'END'
 END
 chmod +x "$B/bench_shares"
 rm -f "$B/ran"
-for bench in 'relgrad_caffenet.sh --table' 'codec_accuracy.sh --table resnet20' 'segmentation.sh --table' 'loss_scale.sh --table'; do
+for bench in 'relgrad_caffenet.sh --table' 'davidnet.sh --table' 'codec_accuracy.sh --table resnet20' 'segmentation.sh --table' 'loss_scale.sh --table'; do
     script=$(echo bench/*/"${bench%% *}")
     # shellcheck disable=SC2086  # options are words
-    [ "$("$script" ${bench#* } | wc -l)" -eq 2 ] || fail "$bench: more than a head where nothing has run"
-    [ ! -e "$TABLES" ] || fail "$bench leaves a file where nothing has run"
+    [ "$(B=$dir/nowhere "$script" ${bench#* } | wc -l)" -eq 2 ] || fail "$bench: more than a head where nothing has run"
+    if [ -e "$TABLES" ] || [ -e "$dir/nowhere" ]; then fail "$bench leaves a file where nothing has run"; fi
 done
 mkdir -p "$B/codec_accuracy"
 touch "$B/codec_accuracy/broken"
@@ -149,6 +149,10 @@ grep -q -- "--predict $B/segmentation/maps-10/e4m3-aps[.][0-9]* .*--seed 1 " "$B
 [ "$(grep -c -- --predict "$B/ran")" = 5 ] || fail "segmentation.sh: not the maps of one seed: $(cat "$B/ran")"
 [ "$(grep -c '^| .* | 2 | 50.00 | 50.00 .. 50.00 | .* 75.00 | 91.50 | 77 |$' "$dir/seen")" -eq 4 ] || fail "segmentation.sh: $(cat "$dir/seen")"
 grep -q '^| e4m3 none | 2, 2 diverged | - | - | - | - | - | - |$' "$dir/seen" || fail "segmentation.sh: $(cat "$dir/seen")"
+# another table's finished rows have no curves of these trainings
+mkdir "$dir/other" && cp "$TABLES/shapes-10.tsv" "$dir/other"
+TABLES=$dir/other bench/segmentation/segmentation.sh 1 >"$dir/out" 2>&1 || fail "segmentation.sh: $(cat "$dir/out")"
+[ ! -e "$dir/other/curves" ] || fail "segmentation.sh: another table's curves: $(ls "$dir/other/curves")"
 grep -q '^| conv1.weight |$' "$dir/table" || fail "no shares: $(cat "$dir/table")"
 
 # fp32, and 10 pairs of formats of gradients and results
@@ -174,10 +178,12 @@ rm -f "$B/ran" "$TABLES/full.tsv"
 touch "$B/torn"
 if JOBS=1 RATE=0.2 ROWS='fp32 qsgd:2' bench/codec_accuracy/codec_accuracy.sh full 1 >"$dir/out" 2>&1; then fail 'a stopped training of full did not end it'; fi
 rm "$B/torn"
+RATE=0.1 ROWS=fp32 TABLES=$dir/other bench/codec_accuracy/codec_accuracy.sh full 1 >"$dir/out" 2>&1 || fail "codec_accuracy.sh full: $(cat "$dir/out")"
+if grep -q -- '--resume ' "$B/ran"; then fail "codec_accuracy.sh full continues another table's training: $(cat "$B/ran")"; fi
 RATE=0.2 ROWS='fp32 qsgd:2' bench/codec_accuracy/codec_accuracy.sh full 1 >"$dir/out" 2>&1 || fail "codec_accuracy.sh full: $(cat "$dir/out")"
 [ "$(wc -l <"$TABLES/full.tsv") $(grep -c -- '--epochs 60 --lr 0.2 .*--save ' "$B/ran") $(grep -c -- '--resume ' "$B/ran")" = '2 3 1' ] ||
     fail "codec_accuracy.sh full did not continue: $(cat "$B/ran")"
-[ -z "$(find "$B" -name '*.ckpt')" ] || fail "codec_accuracy.sh full left $(find "$B" -name '*.ckpt')"
+[ -z "$(find "$dir" -name '*.ckpt')" ] || fail "codec_accuracy.sh full left $(find "$dir" -name '*.ckpt')"
 
 # fp32, without a scale, and 16 scales with 2 seeds; 3 rows of resnet110
 rm -f "$B/ran"

@@ -33,7 +33,7 @@ for script in bench/*.sh bench/*/*.sh; do
     for at in 0 1; do
         word=${words[at]} turn=$at
         for variable in $variables; do
-            case $variable in B | PATH | TABLES | TABLE | OUT | NARROWCAST_DATA | LOGS | NARROWCAST_LIBRARY | PYTHON) continue ;; esac # folders, a program
+            case $variable in B | PATH | TABLES | TABLE | OUT | NARROWCAST_DATA | NARROWCAST_LIBRARY | PYTHON) continue ;; esac # folders, a program
             turn=$((turn + 1))
             for arguments in '' 1; do
                 [ "$script$arguments" != bench/gpu/gpu_all.sh ] || continue
