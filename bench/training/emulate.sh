@@ -26,4 +26,4 @@ for ((i = 0; i < runs; i++)); do
     emulated=$(rate emulate --ranks "$ranks" --batch $((ranks * each)) --steps 1)
     echo "$plain $emulated $(sed -n 's/^emulated.*; \(.*\) of memory.*/\1/p' "$dir/out")"
 done | tee "$dir/rates" | awk '{ printf "plain %s images/s, emulated %s: %.3f of the time; %s %s at most\n", $1, $2, $1 / $2, $3, $4 }'
-awk '{ print $1 / $2 }' "$dir/rates" | sort -n | awk '{ r[NR] = $1 } END { printf "median %.3f\n", r[int((NR + 1) / 2)] }'
+awk '{ print $1 / $2 }' "$dir/rates" | sort -g | awk '{ x[NR] = $1 } END { printf "median %.3f\n", (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 }'

@@ -62,7 +62,7 @@ ours_of() {
             echo "train_peer.sh: $1 failed on $cores ranks" >&2
             return 1
         fi
-        grep '"kind":"step"' "$B/train_peer.jsonl" | field samples_per_s | tail -n 10 | sort -n | sed -n 5p
+        grep '"kind":"step"' "$B/train_peer.jsonl" | field samples_per_s | tail -n 10 | sort -g | awk '{ x[NR] = $1 } END { if (NR) print (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 }'
         return
     fi
     [[ $1 != char* ]] || data=(--data "$(data_of "$1")")

@@ -31,4 +31,16 @@ echo '1 bad 2' >"$dir/bench.ratios"
 if bench/median.sh 3 "$dir/bench" >"$dir/table" 2>&1; then fail "a run that failed is left out: $(cat "$dir/table")"; fi
 if bench/median.sh 2 true >"$dir/table" 2>&1; then fail 'no row at all is no failure'; fi
 if WRONG=2 bench/median.sh 1 "$dir/bench" >"$dir/table" 2>&1; then fail 'wrong sums have a median'; fi
+
+# emulate.sh: plain steps are 1 and 3 times as fast
+cat >"$dir/narrowcast" <<'END'
+#!/bin/sh
+read -r speed rest <"$0.speeds"
+echo "$rest" >"$0.speeds"
+echo "speed          $speed images/s"
+END
+chmod +x "$dir/narrowcast"
+echo '10 10 30 10' >"$dir/narrowcast.speeds"
+B=$dir bench/training/emulate.sh -n 2 1 >"$dir/table" || fail "emulate.sh: $(cat "$dir/table")"
+grep -qx 'median 2.000' "$dir/table" || fail "emulate.sh: $(cat "$dir/table")"
 exit $bad
