@@ -21,7 +21,7 @@ sums() {
     "$B/bench_error" "$dump" "${@:2}" --json | awk -v way="$1" '
         function of(key, at) {
             at = index($0, "\"" key "\":")
-            if (!at) { print "papers.sh: bench_error says no " key >"/dev/stderr"; exit 1 }
+            if (!at) { print "round_off.sh: bench_error says no " key >"/dev/stderr"; exit 1 }
             at = substr($0, at + length(key) + 3)
             gsub(/^"/, "", at); sub(/[",}].*/, "", at)
             return at
