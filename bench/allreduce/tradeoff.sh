@@ -6,7 +6,7 @@
 # NETWORKS and CODECS are names of the lists below, such as "fp32 fp32,native". Environment: B, the
 # build folder; NODES with a rank each [4]; STEPS per row [12]; BATCH [64]; RATE of a port [1gbit];
 # TABLE, the file of finished rows [$B/tradeoff.tsv, or tradeoff-NODES.tsv], all of one RATE, STEPS
-# and BATCH. --table prints it and draws the chart.
+# and BATCH. The chart is beside it. --table prints it and draws the chart in $B.
 set -eu
 . "$(dirname "$0")/../usage.sh"
 steps=${STEPS:-12} batch=${BATCH:-64} nodes=${NODES:-4}
@@ -154,11 +154,13 @@ tradeoff() {
               print last }' "$tsv"
 }
 show() {
+    local svg=${tsv%.tsv}.svg
     table
     echo
     tradeoff
     if [ -n "$(command -v gnuplot)" ] && awk -F '\t' 'NF == 7 { n++ } END { exit !n }' "$tsv"; then
-        FILE=$tsv BATCH=$batch gnuplot -d bench/allreduce/tradeoff.gp >"${tsv%.tsv}.svg" && echo "chart ${tsv%.tsv}.svg"
+        [ -z "$only" ] || { svg=$B/${svg##*/} && mkdir -p "$B"; }
+        FILE=$tsv BATCH=$batch gnuplot -d bench/allreduce/tradeoff.gp >"$svg" && echo "chart $svg"
     else
         echo 'skip  the chart: no gnuplot, or no row yet'
     fi

@@ -10,7 +10,7 @@
 # Environment: RUNS of oyama3 and oyama4 [3]. Rows of bench_allreduce go to $TABLES/oyama3.jsonl or
 # oyama4.jsonl, those of tradeoff.sh to oyama5-NODES.tsv (bench/data), logs without steps to
 # oyama13-CODEC.jsonl. Finished ones are not measured again; --table prints medians over the runs,
-# the steps of oyama5 and the times of oyama13, and draws its chart.
+# the steps of oyama5 and the times of oyama13, and draws its chart in $B instead of $TABLES.
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
 export B
@@ -91,7 +91,9 @@ reached() {
         END { for (goal = 20; goal <= 60; goal += 5) if (((1, goal) in reached) && ((2, goal) in reached))
                   printf "| %d | %.0f | %.0f | %.2f |\n", goal, reached[1, goal], reached[2, goal], reached[1, goal] / reached[2, goal] }'
     command -v gnuplot >/dev/null || return 0
-    "$B/narrowcast" plot accuracy-time "$tables"/oyama13-{fp32,relgrad}.jsonl --out "$tables/fig13.svg"
+    local to=$tables
+    [ -z "$only" ] || to=$B
+    "$B/narrowcast" plot accuracy-time "$tables"/oyama13-{fp32,relgrad}.jsonl --out "$to/fig13.svg"
 }
 
 case $figure in

@@ -202,5 +202,12 @@ by_nodes oyama4 || fail "$(cat said)"
 runs 18 'oyama4, 3 runs in 2 formats on 2, 4 and 8 nodes'
 TABLES=none by_nodes --table oyama4 || fail "$(cat said)"
 [ ! -e none ] || fail '--table made a folder'
+for codec in fp32 relgrad; do
+    printf '%s\n' '{"kind":"run"}' '{"kind":"epoch","train_s":5,"test_accuracy":0.3}' >tables/oyama13-$codec.jsonl
+done
+by_nodes --table oyama13 || fail "$(cat said)"
+has '| 20 | 2 | 2 | 1.00 |'
+[ ! -e tables/fig13.svg ] || fail '--table oyama13 writes beside the tables'
+if command -v gnuplot >/dev/null && [ ! -s build/fig13.svg ]; then fail "oyama13: no chart: $(cat said)"; fi
 by_nodes oyama6 && fail 'oyama6 was taken'
 exit $bad

@@ -96,7 +96,8 @@ hostile="$dir/it's \$(touch hit); touch hit;.tsv"
 printf "x\tgflop\t1\nx\tfp32\t1\t5\t1000000\t0.1\t0\nx\t';touch\${IFS}hit;'\t2\t5\t1000000\t0.1\t0\n" >"$hostile"
 TABLE=$hostile bench/allreduce/tradeoff.sh --table >"$dir/out" 2>&1 || fail "a table with an odd name: $(cat "$dir/out")"
 if [ -e hit ]; then fail 'a name became a command' && rm hit; fi
-if [ -n "$(command -v gnuplot)" ] && [ ! -s "${hostile%.tsv}.svg" ]; then fail "no chart beside a table with an odd name: $(cat "$dir/out")"; fi
+if [ -n "$(command -v gnuplot)" ] && [ ! -s "$B/$(basename "$hostile" .tsv).svg" ]; then fail "no chart of a table with an odd name: $(cat "$dir/out")"; fi
+[ ! -e "${hostile%.tsv}.svg" ] || fail '--table writes beside the table'
 if RATE=10gbit run; then fail 'rows of another rate pass for new ones'; fi
 grep -q 'has rows with RATE 1gbit, STEPS 12, BATCH 64, not with RATE 10gbit, STEPS 12, BATCH 64' "$dir/said" || fail "another rate: $(cat "$dir/said")"
 exit $bad
