@@ -3,6 +3,7 @@
  * Each algorithm has a communicator: coll/tuned reads the algorithm, a setting of MPI's tools
  * interface, when it is made. */
 #include "allreduce_peer.h"
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,13 +28,16 @@ void peers_open(struct peers *p, const char *only)
     MPI_T_enum words;
     MPI_T_cvar_handle setting;
     *p = (struct peers){.n = 0};
-    if (MPI_T_init_thread(MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS ||
-        MPI_T_cvar_get_index("coll_tuned_allreduce_algorithm", &index) != MPI_SUCCESS ||
+    const bool tools = MPI_T_init_thread(MPI_THREAD_FUNNELED, &level) == MPI_SUCCESS;
+    if (!tools || MPI_T_cvar_get_index("coll_tuned_allreduce_algorithm", &index) != MPI_SUCCESS ||
         MPI_T_cvar_get_info(index, name, &name_bytes, &verbosity, &type, &words, text, &bytes,
                             &binding, &scope) != MPI_SUCCESS ||
         MPI_T_enum_get_info(words, &n_words, name, &name_bytes) != MPI_SUCCESS ||
         MPI_T_cvar_handle_alloc(index, NULL, &setting, &count) != MPI_SUCCESS) {
-        peers_add(p, "default");
+        if (!only || !strcmp(only, "default"))
+            peers_add(p, "default");
+        if (tools)
+            MPI_T_finalize();
         return;
     }
     for (int i = 0; i < n_words && p->n < PEERS_MAX; i++) {

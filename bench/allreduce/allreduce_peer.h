@@ -21,7 +21,7 @@ struct peers {
 /* Call before MPI_Init; otherwise coll/tuned ignores the setting. */
 void peers_prepare(void);
 
-/* Open a peer for each value of the setting; only: or for this one. */
+/* Open a peer for each value of the setting; only: or for this one. p->n is 0 if there is none. */
 void peers_open(struct peers *p, const char *only);
 void peers_close(struct peers *p);
 void peer_run(const struct peer *p, const float *x, float *sum, size_t n);
