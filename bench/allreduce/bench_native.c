@@ -337,6 +337,11 @@ static int run_all(struct comm *c, const struct options *o)
     struct progress progress;
     progress_init(&progress, comm_rank(c) == 0);
     progress.next_s = clock_s() + 2;
+    int shown = 0;
+    for (int i = 0; i < N_ROWS; i++)
+        shown += !o->only || strstr(rows[i].name, o->only);
+    err_hold();
+    TRY(comm_agree(c, shown ? 0 : ERR(-EINVAL, "no row has '%s' in its name", o->only)));
     int rc = fp32_open(c, n, &fp32);
     if (rc == 0)
         rc = show_head(c, o, &fp32);

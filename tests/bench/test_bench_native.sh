@@ -32,4 +32,6 @@ for name in 'MPI_Allreduce fp32' 'MPI_Iallreduce fp32' 'MPI_Iallreduce our MPI_O
 done
 host/ranks.sh 2 "$B/bench_native" --mib 1 --reps 1 --only direct >"$dir/table" 2>"$dir/said"
 grep -q 'MPI_Allreduce by .*; copies between ranks: ' "$dir/table" || fail "$(cat "$dir/table")"
+! host/ranks.sh 2 "$B/bench_native" --only nothing --mib 1 >"$dir/table" 2>"$dir/said" || fail '--only nothing was taken'
+grep -q "no row has 'nothing' in its name" "$dir/said" || fail "--only nothing: $(cat "$dir/said")"
 exit $bad
