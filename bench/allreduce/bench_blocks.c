@@ -1,24 +1,11 @@
 /* bench_blocks.c : times the mean of V blocks of gradients (nc_options.blocks) against fp32: each
  * process adds its blocks, and MPI's fastest algorithm adds the processes. */
-#include "allreduce_peer.h"
+#include "allreduce.h"
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "bench/measure.h"
 #include <narrowcast.h>
-
-static const char usage[] =
-    "usage: mpirun -np P bench_blocks [V [MIB [REPS [FORMAT[/RESULT]...]]]]\n"
-    "\n"
-    "  V         blocks of all processes [4 P]\n"
-    "  MIB       fp32 gradients of a block [64]\n"
-    "  REPS      runs of each contender, in turn [5]\n"
-    "  FORMAT    as narrowcast train --format, with scale aps [e5m2 e4m3 e3m4 e3m0/e3m0]\n"
-    "\n"
-    "Prints, per format, the median time of a step on the slowest process, its ratio to fp32's, "
-    "and\n"
-    "the bytes that a process sends.\n"
-    "\n"
-    "  bench/netlab.sh -n 4 -r 1gbit -- bash -c 'mpirun $NETLAB_MPI -np 4 build/bench_blocks 16 "
-    "64'\n";
 
 static int rank, n_ranks;
 
@@ -91,6 +78,27 @@ static const struct peer *fastest(struct peers *peers, float *const *blocks, int
     return best;
 }
 
+/* Sum once numbers whose mean is known, in each format. own, want: [n]. Returns the wrong elements
+ * of all processes. */
+static uint64_t wrong_sums(struct nc *const *nc, int n_formats, float *const *blocks, int n_all,
+                           size_t n, float *own, float *want)
+{
+    const int first = nc_first_block(nc[0]), n_blocks = nc_n_blocks(nc[0]);
+    struct nc_report report;
+    uint64_t wrong = 0;
+    data_fill(own, want, n, first, n_all);
+    for (int b = 1; b < n_blocks; b++)
+        for (size_t i = 0; i < n; i++)
+            blocks[b][i] = data_of(i, first + b, n_all);
+    for (int f = 0; f < n_formats; f++) {
+        memcpy(blocks[0], own, n * sizeof *own); /* the mean replaces it */
+        (void)nc_step_s(nc[f], blocks, &report);
+        wrong += data_wrong(blocks[0], want, n, (float)n_all);
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    return wrong;
+}
+
 enum { FORMATS_MAX = 16 };
 
 static int run(int n_all, size_t n, int reps, const char *const *words, int n_words)
@@ -99,18 +107,22 @@ static int run(int n_all, size_t n, int reps, const char *const *words, int n_wo
     char text[FORMATS_MAX][32];
     struct nc_report report[FORMATS_MAX];
     struct peers peers;
-    double *s = must(calloc((size_t)(n_words + 1) * (size_t)reps, sizeof *s));
+    double *s = must(buf_alloc((size_t)(n_words + 1) * (size_t)reps * sizeof *s));
     peers_open(&peers, NULL);
     for (int f = 0; f < n_words; f++)
         nc[f] = open_format(words[f], n_all, n, text[f]);
     const int n_blocks = nc_n_blocks(nc[0]);
-    float **blocks = must(calloc((size_t)n_blocks, sizeof *blocks));
+    float **blocks = must(buf_alloc((size_t)n_blocks * sizeof *blocks));
     float *sum = must(measure_alloc(n * sizeof *sum)), *all = must(measure_alloc(n * sizeof *all));
-    for (int b = 0; b < n_blocks; b++) {
+    for (int b = 0; b < n_blocks; b++)
         blocks[b] = must(measure_alloc(n * sizeof **blocks));
+    const uint64_t wrong = wrong_sums(nc, n_words, blocks, n_all, n, sum, all);
+    if (wrong > 0 && rank == 0)
+        (void)ERR(-EIO, "%llu sums are wrong: the times are no measurement",
+                  (unsigned long long)wrong);
+    for (int b = 0; b < n_blocks; b++)
         for (size_t i = 0; i < n; i++)
             blocks[b][i] = (float)((i * 37 + (size_t)b * 11) % 61) * 0.01f - 0.3f;
-    }
     const struct peer *mpi = fastest(&peers, blocks, n_blocks, sum, all, n);
     for (int i = -1; i < reps; i++) { /* the first is not counted */
         const double t = fp32_step(mpi, blocks, n_blocks, sum, all, n, 1.0f / (float)n_all);
@@ -137,41 +149,55 @@ static int run(int n_all, size_t n, int reps, const char *const *words, int n_wo
     for (int b = 0; b < n_blocks; b++)
         free(blocks[b]);
     free(blocks), free(sum), free(all), free(s);
-    return 0;
+    return wrong > 0;
 }
 
-/* Returns argument i, `standard` if it was not given, or -1 if it is not a number. */
-static double number(int argc, char **argv, int i, double standard)
-{
-    char *end;
-    if (i >= argc)
-        return standard;
-    const double x = strtod(argv[i], &end);
-    return *argv[i] && !*end ? x : -1;
-}
+struct blocks_options {
+    int64_t blocks, reps;
+    uint64_t size;
+};
+#define AT(field) offsetof(struct blocks_options, field)
+static const struct opt opts[] = {
+    {"blocks", "V", "0", "Blocks of all processes. 0: 4 of each.", INT_AT(blocks, 0, 4096)},
+    {"size", "BYTES", "64M", "Bytes of fp32 gradients of a block.", SIZE_AT(size, 4, 0x1p40)},
+    {"reps", "N", "5", "Runs of each contender, in turn.", INT_AT(reps, 1, MAX_REPS)},
+};
+static const struct opt_command command = {
+    .name = "bench_blocks",
+    .args = "[FORMAT[/RESULT]...]",
+    .max_args = FORMATS_MAX,
+    .about = "Times the mean of V blocks of gradients in each FORMAT, as in `narrowcast train "
+             "--format`, with scale aps. Default: e5m2 e4m3 e3m4 e3m0/e3m0. Prints the median time "
+             "of a step on the slowest process, its ratio to fp32's, and the bytes that a process "
+             "sends.\n",
+    .examples = "  bench/netlab.sh -n 4 -r 1gbit -- bash -c \\\n"
+                "      'mpirun $NETLAB_MPI -np 4 build/bench_blocks --blocks 16'\n",
+    .opts = opts,
+    .n_opts = sizeof opts / sizeof opts[0],
+    .alone = true,
+};
 
 int main(int argc, char **argv)
 {
     static const char *const standard[] = {"e5m2", "e4m3", "e3m4", "e3m0/e3m0"};
-    const char *words[FORMATS_MAX];
+    struct blocks_options o = {0};
+    struct opt_parsed parsed;
     int level;
-    if (argc > 1 && !strcmp(argv[1], "--help"))
-        return fputs(usage, stdout) < 0;
+    const int done = measure_options(&command, argc, argv, &o, &parsed);
+    if (done >= 0)
+        return done;
     peers_prepare();
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
-    const double v = number(argc, argv, 1, 4 * n_ranks), mib = number(argc, argv, 2, 64),
-                 reps = number(argc, argv, 3, 5);
-    const int n_words = argc > 4 ? argc - 4 : 4;
-    for (int i = 0; i < n_words && i < FORMATS_MAX; i++)
-        words[i] = argc > 4 ? argv[4 + i] : standard[i];
+    const int n_all = o.blocks ? (int)o.blocks : 4 * n_ranks, n_words = parsed.n_args;
     int rc = 2;
-    if (v >= n_ranks && v <= 4096 && reps >= 1 && reps <= 1000 && mib > 0 && mib < 1 << 20 &&
-        n_words <= FORMATS_MAX)
-        rc = run((int)v, (size_t)(mib * (1 << 18)), (int)reps, words, n_words);
+    if (n_all >= n_ranks)
+        rc = run(n_all, o.size / 4, (int)o.reps,
+                 n_words ? (const char *const *)parsed.args : standard, n_words ? n_words : 4);
     else if (rank == 0)
-        fputs(usage, stderr);
+        (void)ERR(-EINVAL, "--blocks %d: must be at least %d, one for each process", n_all,
+                  n_ranks);
     MPI_Finalize();
     return rc;
 }

@@ -1,14 +1,10 @@
 /* bench_nc.c : measures how much of an all-reduce is hidden if a caller passes layers while it
- * computes, with nc_iallreduce() and nc_ready().
- * usage: mpirun -np P bench_nc [LAYERS [ELEMENTS [MS [busy|asleep [FORMAT]]]]]
- *   defaults: 50 layers of 200000 elements, 200 ms, asleep (as if waiting for a GPU), e5m2 */
+ * computes, with nc_iallreduce() and nc_ready(). */
+#include "base/buf.h"
 #include "base/clock.h"
 #include "bench/measure.h"
 #include <math.h>
 #include <narrowcast.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 enum { ROUNDS = 15 };
@@ -56,45 +52,76 @@ static double median_step(struct nc *nc, float **grads, int n_layers, double sec
     return measure_median(s, ROUNDS);
 }
 
-int main(int argc, char **argv)
+struct options {
+    int64_t layers, elements;
+    double ms;
+    const char *how, *format;
+};
+
+/* Measure and print. Returns 0, or 1 after an error was reported. */
+static int run(const struct options *o, struct nc_layer *layers, float **grads)
 {
-    const int n_layers = argc > 1 ? atoi(argv[1]) : 50;
-    const long n = argc > 2 ? atol(argv[2]) : 200000;
-    const double seconds = (argc > 3 ? atof(argv[3]) : 200) * 1e-3;
-    const char *how = argc > 4 ? argv[4] : "asleep", *format = argc > 5 ? argv[5] : "e5m2";
-    const int busy = !strcmp(how, "busy");
-    if (argc > 6 || n_layers < 1 || n < 1 || !(seconds > 0) || (!busy && strcmp(how, "asleep"))) {
-        fprintf(stderr, "usage: bench_nc [LAYERS [ELEMENTS [MS [busy|asleep [FORMAT]]]]]\n");
-        return 2;
-    }
-    struct nc_layer *layers = calloc((size_t)n_layers, sizeof *layers);
-    float **grads = calloc((size_t)n_layers, sizeof *grads);
+    const int n_layers = (int)o->layers, busy = !strcmp(o->how, "busy");
+    const double seconds = 1e-3 * o->ms;
     struct nc_options options = nc_options_default();
     struct nc *nc;
-    options.format = format;
+    options.format = o->format;
     options.scale = "aps";
-    for (int l = 0; l < n_layers && layers && grads; l++) {
-        layers[l] = (struct nc_layer){.name = "layer", .n = (size_t)n};
-        grads[l] = malloc((size_t)n * sizeof(float));
-        for (long i = 0; i < n && grads[l]; i++)
+    for (int l = 0; l < n_layers; l++) {
+        layers[l] = (struct nc_layer){.name = "layer", .n = (size_t)o->elements};
+        grads[l] = buf_alloc((size_t)o->elements * sizeof(float));
+        if (!grads[l])
+            return 1;
+        for (int64_t i = 0; i < o->elements; i++)
             grads[l][i] = (float)(i % 31 - 15) * 1e-3f;
     }
-    if (!layers || !grads || !grads[n_layers - 1] || nc_open(&options, layers, n_layers, &nc) < 0)
+    if (nc_open(&options, layers, n_layers, &nc) < 0)
         return 1;
     (void)step(nc, grads, n_layers, 0, 0, 1);
     const double alone = median_step(nc, grads, n_layers, 0, 0, 1);
     const double computing = median_step(nc, grads, n_layers, seconds, busy, 0);
     const double both = median_step(nc, grads, n_layers, seconds, busy, 1);
     if (nc_rank(nc) == 0)
-        printf(
-            "%d ranks, %d layers of %ld, %s, computing %s: all-reduce %.1f ms, computing %.1f ms, "
-            "both %.1f ms: %.0f %% hidden\n",
-            nc_n_ranks(nc), n_layers, n, format, how, 1e3 * alone, 1e3 * computing, 1e3 * both,
-            100 * (alone + computing - both) / alone);
+        printf("%d ranks, %d layers of %lld, %s, computing %s: all-reduce %.1f ms, computing %.1f "
+               "ms, both %.1f ms: %.0f %% hidden\n",
+               nc_n_ranks(nc), n_layers, (long long)o->elements, o->format, o->how, 1e3 * alone,
+               1e3 * computing, 1e3 * both, 100 * (alone + computing - both) / alone);
     nc_close(nc);
-    for (int l = 0; l < n_layers; l++)
+    return 0;
+}
+
+#define AT(field) offsetof(struct options, field)
+static const struct opt opts[] = {
+    {"layers", "N", "50", "Layers.", INT_AT(layers, 1, 10000)},
+    {"elements", "N", "200000", "Elements of a layer.", INT_AT(elements, 1, 1 << 30)},
+    {"ms", "MS", "200", "Milliseconds of computing in a step.", REAL_AT(ms, 0.001, 1e5)},
+    {"computing", "busy|asleep", "asleep", "asleep: as if waiting for a GPU.", CHOICE_AT(how)},
+    {"format", "FORMAT", "e5m2", "As in `narrowcast train --format`, with scale aps.",
+     TEXT_AT(format)},
+};
+static const struct opt_command command = {
+    .name = "bench_nc",
+    .args = "",
+    .about = "Measures how much of an all-reduce is hidden if a caller passes layers while it "
+             "computes. Run it on several ranks: host/ranks.sh 2 build/bench_nc",
+    .opts = opts,
+    .n_opts = sizeof opts / sizeof opts[0],
+    .alone = true,
+};
+
+int main(int argc, char **argv)
+{
+    struct options o = {0};
+    struct opt_parsed parsed;
+    const int done = measure_options(&command, argc, argv, &o, &parsed);
+    if (done >= 0)
+        return done;
+    struct nc_layer *layers = buf_alloc((size_t)o.layers * sizeof *layers);
+    float **grads = buf_alloc((size_t)o.layers * sizeof *grads);
+    const int rc = layers && grads ? run(&o, layers, grads) : 1;
+    for (int64_t l = 0; grads && l < o.layers; l++)
         free(grads[l]);
     free(grads);
     free(layers);
-    return 0;
+    return rc;
 }

@@ -87,10 +87,19 @@ says "$(phase 'one by one' ring e5m2)" '"exponent_bytes":2,"code_bytes":25000,"r
 phase fused direct e5m2 | sed 's/.*"exponents_us":\([^,]*\),"codes_us":\([^,]*\),"casts_us":\([^,]*\),"time_us":\([^,]*\),.*/\1 \2 \3 \4/' |
     awk '{ if (NF != 4 || $1 <= 0 || $2 <= 0 || $3 <= 0 || $4 < 0.9 * ($1 + $2 + $3)) exit 1 }' || fail "phases are not parts of the whole: $(cat layers)"
 # --- blocks: half of the 51,200 elements, each 20 bits of a sum and 8 of a result ---
-mpirun -np 2 "$B/bench_blocks" 8 0.1953125 2 e4m3 >blocks 2>>said || fail "bench_blocks: $(cat blocks said)"
+mpirun -np 2 "$B/bench_blocks" --blocks 8 --size 204800 --reps 2 e4m3 >blocks 2>>said || fail "bench_blocks: $(cat blocks said)"
 grep -q '^8 blocks in 2 processes, 0.2 MiB each, median of 2$' blocks || fail "bench_blocks: $(cat blocks)"
 grep -q '^e4m3 .* times as fast, 0.1 MB sent, by group-scatter:4$' blocks || fail "bench_blocks: $(cat blocks)"
-! mpirun -np 2 "$B/bench_blocks" 1 >blocks 2>&1 || fail 'bench_blocks took 1 block for 2 processes'
+! mpirun -np 2 "$B/bench_blocks" --blocks 1 >blocks 2>&1 || fail 'bench_blocks took 1 block for 2 processes'
+for words in 'bench_nc --layers 5x' 'bench_nc --elements 4611686018427387904' 'bench_blocks --blocks 4.9' 'bench_blocks --reps 1.9'; do
+    # shellcheck disable=SC2086
+    ! "$B"/$words >taken 2>said || fail "was taken: $words"
+    [ "$(wc -l <said)" -eq 1 ] || fail "$words: $(cat said)"
+done
+for words in 'bench_nc --layers 2 --elements 1000 --ms 1' 'bench_blocks --blocks 1 --size 4k --reps 1 e5m2'; do
+    # shellcheck disable=SC2086
+    ! "$B"/$words >/dev/full 2>said || fail "does not miss its output: $words"
+done
 
 # a virtual ring of 8 sends 7 eighths twice
 "$B/bench_allreduce" --json --layers 640,24000 --fused --virtual-ranks 8 --algo ring >layers 2>>said

@@ -84,7 +84,7 @@ shorter() {
     c=${c//--sizes 4M:64M/--sizes 4k --reps 2}
     c=${c/--sizes 1k:256k --reps 60/--sizes 1k --reps 2}
     c=${c/median.sh 5/median.sh 1}
-    c=${c/bench_blocks 16 64/bench_blocks 4 1}
+    c=${c/bench_blocks --blocks 16/bench_blocks --blocks 4 --size 1M}
     c=${c/--model resnet50 --width 0.25/--model resnet50 --width 0.06}
     c=${c/--data shapes --model fcn --width 0.25/--data shapes:40,2 --batch 20 --model fcn --width 0.06}
     c=${c/--model alexnet --image 64/--model alexnet --image 64 --width 0.1}
@@ -104,7 +104,7 @@ shorter() {
     *narrowcast\ train*) c=$c$small ;;
     'make run ARGS='*) c=${c/ARGS=\'/ARGS=\'${small# } } ;;
     'make run'*) c="$c ARGS='${small# }'" ;;
-    bench/netlab.sh*) c=${c/build\/bench_nc/build\/bench_nc 5 1000 5} ;;
+    bench/netlab.sh*) c=${c/build\/bench_nc/build\/bench_nc --layers 5 --elements 1000 --ms 5} ;;
     bench/allreduce/ddp_hooks.sh*) c="$c 2 1gbit 32 2 2" ;;
     bench/training/emulate.sh*) c=${c/-n 3 256 --model resnet20/-n 1 2 --model mlp} ;;
     *bench_allreduce*) c=${c/bench_allreduce/bench_allreduce --sizes 4k --reps 2 --mpi ring} && c=${c/--reps 2 --sizes 1M:64M/--reps 2} ;;
