@@ -95,7 +95,8 @@ struct layers {
 
 /* Parse "N,N,...". Returns 0, or -EINVAL after reporting an error. */
 int layers_read(const char *text, struct layers *l);
+/* wrong: increased by the wrong elements of all ranks. */
 int layers_run(const struct options *o, struct comm *comm, const struct layers *l,
-               struct contender *list, int n);
+               struct contender *list, int n, uint64_t *wrong);
 
 #endif

@@ -266,7 +266,7 @@ static int phase_show(const struct layers_contender *c, int what, const struct p
 
 /* base_s[N_PHASES]: times of the first contender. */
 static int layers_show(struct layers_contender *c, struct comm *comm, struct comm_virtual *v,
-                       double *base_s)
+                       double *base_s, uint64_t *wrong)
 {
     const size_t rows = (size_t)(v ? c->n_ranks : c->l->o->reps);
     const bool first = base_s[ONE_BY_ONE] == 0, speaks = comm_rank(comm) == 0;
@@ -283,6 +283,7 @@ static int layers_show(struct layers_contender *c, struct comm *comm, struct com
         const struct phase p = v ? phase_of_virtual(c, what) : phase_of_real(c, what);
         if (first)
             base_s[what] = p.all_s;
+        *wrong += p.wrong;
         if (speaks)
             rc = phase_show(c, what, &p, base_s[what]);
     }
@@ -308,7 +309,7 @@ static struct layers_contender layers_contender_of(const struct layers *l, int n
 }
 
 int layers_run(const struct options *o, struct comm *comm, const struct layers *l,
-               struct contender *list, int n)
+               struct contender *list, int n, uint64_t *wrong)
 {
     struct comm_virtual *v = NULL;
     double base_s[N_PHASES] = {0};
@@ -328,7 +329,7 @@ int layers_run(const struct options *o, struct comm *comm, const struct layers *
             layers_contender_of(l, n_ranks, is_virtual, i < 0 ? &fp16 : &list[i]);
         if (i >= 0 && !c.spec.codec.scale)
             c.spec.codec.scale = "aps";
-        rc = layers_show(&c, comm, v, base_s);
+        rc = layers_show(&c, comm, v, base_s, wrong);
     }
     comm_virtual_close(v);
     return rc;

@@ -59,6 +59,7 @@ const struct opt_command allreduce_command = {
              "  algbw       fp32 bytes / time\n"
              "  busbw       algbw * 2(P-1)/P\n"
              "  #wrong      elements on all ranks that differ from the known sum\n"
+             "              (the exit status is 1 if there are any)\n"
              "  p99         99th percentile of the times\n"
              "  wire_bytes  payload sent by a rank (MPI does not report it: that of a ring)\n"
              "  port_bytes  bytes that left the busiest host's interfaces, with headers\n"

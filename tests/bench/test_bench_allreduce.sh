@@ -42,7 +42,8 @@ if [ "$(rows odd '"count":251,')" -ne 5 ] || [ "$(rows odd '"wrong":0,')" -ne 5 
 bench 1 --json --sizes 4k --algo self >one
 [ "$(rows one '"wrong":0,')" -eq 2 ] || fail "1 rank: $(cat one)"
 
-bench 2 --json --sizes 4k --algo direct --format e3m0 --scale const:0.0009765625 >lost
+! bench 2 --json --sizes 4k --algo direct --format e3m0 --scale const:0.0009765625 >lost || fail 'wrong sums end with 0'
+grep -q 'sums are wrong: rows with #wrong above 0 must not be used' said || fail "does not say that sums are wrong: $(cat said)"
 [ "$(rows lost '"wrong":0,')" -eq 1 ] || fail "sums that are lost are not seen: $(cat lost)"
 
 bench 2 --sizes 4k --algo direct >table
@@ -75,6 +76,7 @@ bench 2 --json --layers 1000,24000 --fused --algo direct,ring --format e5m2 >lay
 [ "$(grep -c '"kind":"phase"' layers)" -eq 12 ] || fail "not 3 x (2 layers, one by one, fused): $(cat layers)"
 [ "$(grep -c '"wrong":0,' layers)" -eq 12 ] || fail "layers: wrong sums: $(cat layers)"
 [ "$(grep -c '"algo":"native","type":"fp16"' layers)" -eq 4 ] || fail "not 4 rows of fp16: $(cat layers)"
+! bench 2 --layers 1000 --format e3m0 --scale const:0.0009765625 >lost || fail "layers: wrong sums end with 0: $(cat lost)"
 phase() {
     grep "\"layer\":\"$1\",\"algo\":\"$2\",\"type\":\"$3\"" layers || fail "no $1 $2 $3"
 }
