@@ -139,7 +139,12 @@ static int run(struct bench *b)
     for (uint64_t step = b->dump.first; step < b->dump.first + b->dump.n_steps; step++)
         TRY(judge_step(b, step));
     print(b);
-    return 0;
+    const double mean = b->l2[b->dump.n_layers] / ((double)b->dump.n_steps * b->dump.n_ranks);
+    return mean < 0.5 ? 0
+                      : ERR(-EINVAL,
+                            "an error of %.0f %%: the options must be those of the run that wrote "
+                            "\"%s\"",
+                            100 * mean, b->o->dir);
 }
 
 static void bench_close(struct bench *b)

@@ -22,6 +22,11 @@ awk -v a="$(all fp32)" -v b="$(all pure)" -v c="$(all gemm)" 'BEGIN { exit !(a !
 [ "$(grep -c '^| s[012]b0' gemm.md)" = 18 ] || fail "layers: $(cat gemm.md)"
 if "$B/bench_grad64" fp32 --data synthetic:60,4 --batch 25 >out 2>said; then fail "--batch 25 for 2 ranks was taken"; fi
 grep -q 'ranks, at most 60 images' said || fail "--batch 25: $(cat said)"
+for wrong in 'synthetic:60,4 --batch 22' 'synthetic:60,5 --batch 24' 'synthetic:60,4 --batch 24 --seed 2'; do
+    # shellcheck disable=SC2086
+    if "$B/bench_grad64" fp32 --block swap --data $wrong >out 2>said; then fail "another run's options were taken: $wrong: $(tail -n 1 out)"; fi
+    grep -q 'the options must be those of the run' said || fail "$wrong: $(cat said)"
+done
 if "$B/bench_grad64" fp32 --data synthetic:60,4 --batch 24 --model resnet20 >out 2>said; then fail "another model was taken"; fi
 grep -q 'it has 75002 weights' said || fail "another model: $(cat said)"
 exit $bad
