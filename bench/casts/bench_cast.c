@@ -24,7 +24,7 @@ enum { MAX_REPS = 101, TILE = 1 << 18 };
 
 struct options {
     int64_t mib, kib, reps;
-    const char *isa, *only, *pages, *ahead;
+    const char *isa, *only, *pages, *prefetch;
     bool json;
 };
 
@@ -200,9 +200,9 @@ static const struct opt opts[] = {
      INT_AT(reps, 1, MAX_REPS)},
     {"isa", "auto|scalar|avx2|avx512|avx512vbmi|avx512fp16|neon", "auto",
      "Instructions to use. auto: the widest of this CPU, or NARROWCAST_ISA.", CHOICE_AT(isa)},
-    {"ahead", "auto|yes|no", "auto",
+    {"prefetch", "auto|yes|no", "auto",
      "Prefetch the input in casts and scans with AVX-512. auto: as is fastest on this CPU.",
-     CHOICE_AT(ahead)},
+     CHOICE_AT(prefetch)},
     {"only", "TEXT", NULL, "Print only rows with TEXT in their names.", TEXT_AT(only)},
     {"json", NULL, NULL, "Print one JSON object per row.", FLAG_AT(json)},
 };
@@ -235,17 +235,18 @@ static int choose_isa(const char *word, struct vec_ops *ops)
     return ERR(-EINVAL, "cannot bench --isa %s: this CPU lacks it", word);
 }
 
-static int choose_ahead(const char *word, struct vec_ops *ops)
+static int choose_prefetch(const char *word, struct vec_ops *ops)
 {
     if (!strcmp(word, "auto"))
         return 0;
 #ifdef VEC_X86
     if (!strncmp(ops->name, "avx512", 6)) {
-        cast_avx512_ask(ops, strcmp(word, "yes") ? 0 : VEC_ASKS_CASTS | VEC_ASKS_SCANS);
+        cast_avx512_prefetch(ops,
+                             strcmp(word, "yes") ? 0 : VEC_PREFETCH_CASTS | VEC_PREFETCH_SCANS);
         return 0;
     }
 #endif
-    return ERR(-EINVAL, "cannot bench --ahead %s: %s has only one variant", word, ops->name);
+    return ERR(-EINVAL, "cannot bench --prefetch %s: %s has only one variant", word, ops->name);
 }
 
 int main(int argc, char **argv)
@@ -256,7 +257,7 @@ int main(int argc, char **argv)
     const int done = measure_options(&command, argc, argv, &o, &parsed);
     if (done >= 0)
         return done;
-    if (choose_isa(o.isa, &b.ops) < 0 || choose_ahead(o.ahead, &b.ops) < 0)
+    if (choose_isa(o.isa, &b.ops) < 0 || choose_prefetch(o.prefetch, &b.ops) < 0)
         return 2;
     const bool small = !strcmp(o.pages, "small");
     b.n = o.kib ? ((size_t)o.kib + 15) / 16 * 4096 : (size_t)o.mib << 18;

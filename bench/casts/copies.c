@@ -22,36 +22,39 @@ static void copy_movsb(char *to, const char *from, size_t n)
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
 }
 
-static void copy_ask(const char *from)
+static void copy_prefetch(const char *from)
 {
     _mm_prefetch((const char *)((uintptr_t)from + COPY_PAGE), _MM_HINT_NTA);
 }
-static void copy_wait(const char *from)
+static void copy_no_prefetch(const char *from)
 {
     (void)from;
 }
 
 /* Copies n_pages side by side, a cache line of each in turn. */
-#define COPY_STREAM(name, isa, vector, load, store, n_pages, ask)                                  \
+#define COPY_STREAM(name, isa, vector, load, store, n_pages, prefetch)                             \
     __attribute__((target(isa))) static void name(char *to, const char *from, size_t n)            \
     {                                                                                              \
         for (size_t block = 0; block < n; block += (size_t)(n_pages)*COPY_PAGE)                    \
             for (size_t line = block; line < block + COPY_PAGE; line += 64)                        \
                 for (size_t at = line; at < line + (size_t)(n_pages)*COPY_PAGE; at += COPY_PAGE) { \
-                    ask(from + at);                                                                \
+                    prefetch(from + at);                                                           \
                     for (size_t i = at; i < at + 64; i += sizeof(vector))                          \
                         store((vector *)(void *)(to + i),                                          \
                               load((const vector *)(const void *)(from + i)));                     \
                 }                                                                                  \
         _mm_sfence();                                                                              \
     }
-COPY_STREAM(copy_avx, "avx", __m256i, _mm256_load_si256, _mm256_stream_si256, 1, copy_wait)
-COPY_STREAM(copy_avx_4, "avx", __m256i, _mm256_load_si256, _mm256_stream_si256, 4, copy_wait)
-COPY_STREAM(copy_avx_ahead, "avx", __m256i, _mm256_load_si256, _mm256_stream_si256, 1, copy_ask)
-COPY_STREAM(copy_avx512, "avx512f", __m512i, _mm512_load_si512, _mm512_stream_si512, 1, copy_wait)
-COPY_STREAM(copy_avx512_4, "avx512f", __m512i, _mm512_load_si512, _mm512_stream_si512, 4, copy_wait)
-COPY_STREAM(copy_avx512_ahead, "avx512f", __m512i, _mm512_load_si512, _mm512_stream_si512, 1,
-            copy_ask)
+COPY_STREAM(copy_avx, "avx", __m256i, _mm256_load_si256, _mm256_stream_si256, 1, copy_no_prefetch)
+COPY_STREAM(copy_avx_4, "avx", __m256i, _mm256_load_si256, _mm256_stream_si256, 4, copy_no_prefetch)
+COPY_STREAM(copy_avx_prefetch, "avx", __m256i, _mm256_load_si256, _mm256_stream_si256, 1,
+            copy_prefetch)
+COPY_STREAM(copy_avx512, "avx512f", __m512i, _mm512_load_si512, _mm512_stream_si512, 1,
+            copy_no_prefetch)
+COPY_STREAM(copy_avx512_4, "avx512f", __m512i, _mm512_load_si512, _mm512_stream_si512, 4,
+            copy_no_prefetch)
+COPY_STREAM(copy_avx512_prefetch, "avx512f", __m512i, _mm512_load_si512, _mm512_stream_si512, 1,
+            copy_prefetch)
 #endif
 
 int copies_here(struct copy copies[COPIES_MAX])
@@ -63,12 +66,12 @@ int copies_here(struct copy copies[COPIES_MAX])
     if (__builtin_cpu_supports("avx")) {
         copies[n++] = (struct copy){"stream avx", copy_avx};
         copies[n++] = (struct copy){"stream avx, 4 pages", copy_avx_4};
-        copies[n++] = (struct copy){"stream avx, asked for", copy_avx_ahead};
+        copies[n++] = (struct copy){"stream avx, prefetched", copy_avx_prefetch};
     }
     if (__builtin_cpu_supports("avx512f")) {
         copies[n++] = (struct copy){"stream avx512", copy_avx512};
         copies[n++] = (struct copy){"stream avx512, 4 pages", copy_avx512_4};
-        copies[n++] = (struct copy){"stream avx512, asked for", copy_avx512_ahead};
+        copies[n++] = (struct copy){"stream avx512, prefetched", copy_avx512_prefetch};
     }
 #endif
     return n;

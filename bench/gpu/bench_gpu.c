@@ -118,8 +118,8 @@ static int show(const struct bench *b, const struct row *r, struct result x, boo
     }
     if (!json) {
         printf("%-34s %9.1f %8.3f", r->name, x.gbs, x.ratio);
-        printf(r->asked > 0 ? " %7.2f%s\n" : "       -\n", r->asked,
-               x.ratio < r->asked ? "  below" : "");
+        printf(r->goal > 0 ? " %7.2f%s\n" : "       -\n", r->goal,
+               x.ratio < r->goal ? "  below" : "");
         fflush(stdout);
         return 0;
     }
@@ -132,7 +132,7 @@ static int show(const struct bench *b, const struct row *r, struct result x, boo
     jsonl_real(&j, "gbs", x.gbs);
     jsonl_real(&j, "copy_gbs", x.copy_gbs);
     jsonl_real(&j, "ratio", x.ratio);
-    jsonl_real(&j, "asked", r->asked);
+    jsonl_real(&j, "asked", r->goal);
     return jsonl_end(&j);
 }
 
@@ -144,7 +144,7 @@ static int run_all(struct bench *b, const struct options *o)
     progress.next_s = clock_s() + 2;
     if (!o->json)
         printf("%s, %zu MiB of fp32, median of %d, by bytes moved\n%-34s %9s %8s %7s\n",
-               gpu_info()->name, 4 * b->n / MB, (int)o->reps, "", "GB/s", "copy=1", "asked");
+               gpu_info()->name, 4 * b->n / MB, (int)o->reps, "", "GB/s", "copy=1", "goal");
     for (int i = 0; i < n_gpu_rows; i++) {
         if (o->only && !strstr(gpu_rows[i].name, o->only))
             continue;

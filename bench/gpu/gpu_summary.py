@@ -60,7 +60,7 @@ def main():
     p.add_argument("--json")
     args = p.parse_args()
     rows = rows_of(args.files)
-    print("| | asked | measured | | |\n|---|---|---|---|---|")
+    print("| | goal | measured | | |\n|---|---|---|---|---|")
     for name, (asked, value, why) in rows.items():
         print(f"| {name} | {asked} | {'-' if value is None else value} | {verdict(asked, value)} | {why} |")
     if args.json:

@@ -91,7 +91,7 @@ static unsigned amd_family(void)
 #endif
 
 /* Which loops prefetch on AMD's families was measured (bench/casts/README.md). */
-unsigned vec_isa_asks(void)
+unsigned vec_isa_prefetches(void)
 {
 #ifdef VEC_X86
     enum { ZEN_4 = 25, ZEN_5 = 26 };
@@ -99,7 +99,7 @@ unsigned vec_isa_asks(void)
     if (family == ZEN_4)
         return 0;
     if (family == ZEN_5)
-        return VEC_ASKS_CASTS;
+        return VEC_PREFETCH_CASTS;
 #endif
-    return VEC_ASKS_CASTS | VEC_ASKS_SCANS;
+    return VEC_PREFETCH_CASTS | VEC_PREFETCH_SCANS;
 }

@@ -201,7 +201,7 @@ void vec_exponents_each(const struct vec_ops *ops, const struct vec_scale *scale
                span->at % span->group == 0);
         for (size_t i = 0; i < span->n; i += span->group) {
             for (size_t line = 0; line < span->group; line += 16)
-                cast_ahead((const float *)span->x + i + line);
+                cast_prefetch((const float *)span->x + i + line);
             const uint32_t most =
                 ops->absmax((const float *)span->x + i, smaller(span->group, span->n - i));
             const bool plain = scale->tight && most >= 0x01000000 && most < 0x7e800000;

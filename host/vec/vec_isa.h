@@ -1,8 +1,8 @@
 /* vec_isa.h : declares the operations that each instruction set adds to the CPU's table.
  *
- * Private to host/vec and its tests, except vec_isa_here(). A table starts as a copy of vec_plain;
- * the CPU's instruction sets, in the order of `enum vec_isa`, overwrite the slots that they speed
- * up. */
+ * Private to host/vec, except enum vec_isa, vec_isa_name() and vec_isa_here(); tests and benches
+ * also choose tables and prefetching. A table starts as a copy of vec_plain; the CPU's instruction
+ * sets, in the order of `enum vec_isa`, overwrite the slots that they speed up. */
 #ifndef VEC_ISA_H
 #define VEC_ISA_H
 #include "vec/vec.h"
@@ -33,19 +33,20 @@ bool vec_isa_here(enum vec_isa isa);
 /* Fills *ops, including its name. Returns false and leaves *ops unchanged if this CPU lacks isa. */
 bool vec_isa_table(enum vec_isa isa, struct vec_ops *ops);
 
-/* Loops of avx512vbmi that may prefetch by software. vec_isa_asks() returns an OR of those that are
- * faster with prefetch on this CPU. */
-enum vec_asks { VEC_ASKS_CASTS = 1, VEC_ASKS_SCANS = 2 };
-unsigned vec_isa_asks(void);
+/* Loops of AVX-512 that may prefetch by software. vec_isa_prefetches() returns an OR of those that
+ * are faster with it on this CPU. */
+enum vec_prefetch { VEC_PREFETCH_CASTS = 1, VEC_PREFETCH_SCANS = 2 };
+unsigned vec_isa_prefetches(void);
 
-/* Fill the slots absmax, encode, scan_encode and decode. */
+/* Fill the slots of casts that the instructions speed up: some of absmax, encode, scan_encode,
+ * scale, encode_scaled, decode_scaled and decode. */
 void cast_c_fill(struct vec_ops *ops);
 void cast_avx2_fill(struct vec_ops *ops);
 void cast_avx512_fill(struct vec_ops *ops);
 void cast_avx512vbmi_fill(struct vec_ops *ops);
 void cast_neon_fill(struct vec_ops *ops);
-/* asks: loops that prefetch, an OR of enum vec_asks */
-void cast_avx512_ask(struct vec_ops *ops, unsigned asks);
+/* Choose the loops that prefetch. which: an OR of enum vec_prefetch */
+void cast_avx512_prefetch(struct vec_ops *ops, unsigned which);
 
 void sum_c_fill(struct vec_ops *ops);
 void sum_avx2_fill(struct vec_ops *ops);

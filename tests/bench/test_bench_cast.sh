@@ -32,10 +32,10 @@ grep -q '^ *copy=1 *memcpy=1 *stream=1 *read=1$' "$dir/table" || fail "no headli
 grep -q 'the fastest copy$' "$dir/table" || fail "does not say which copy is the fastest: $(cat "$dir/table")"
 awk '/^fp32 -> e5m2 / { n++; if ($(NF - 3) > $(NF - 2)) exit 1 } END { exit n != 2 }' "$dir/table" || fail "$(cat "$dir/table")"
 
-"$B/bench_cast" --kib 96 --reps 1 --pages small --ahead auto --only 'read only' >"$dir/table"
+"$B/bench_cast" --kib 96 --reps 1 --pages small --prefetch auto --only 'read only' >"$dir/table"
 grep -q ', 96 KiB of fp32 in small pages, ' "$dir/table" || fail "does not say what it goes through: $(cat "$dir/table")"
 grep -q '^read only  ' "$dir/table" || fail "no row: $(cat "$dir/table")"
-if "$B/bench_cast" --isa scalar --ahead no --mib 1 2>/dev/null; then fail 'took --ahead no for an instruction set with one way'; fi
+if "$B/bench_cast" --isa scalar --prefetch no --mib 1 2>/dev/null; then fail 'took --prefetch no for an instruction set with one way'; fi
 
 if [ -n "$(command -v gnuplot)" ]; then
     FILE=$dir/json gnuplot bench/casts/bench_cast.gp >"$dir/chart.svg"

@@ -21,8 +21,8 @@ static inline int vec_tables(struct vec_ops found[VEC_TABLES])
         n += vec_isa_table((enum vec_isa)isa, &found[n]);
 #ifdef VEC_X86
     if (vec_isa_table(VEC_AVX512, &found[n])) {
-        cast_avx512_ask(&found[n], 0);
-        found[n++].name = "avx512, unasked";
+        cast_avx512_prefetch(&found[n], 0);
+        found[n++].name = "avx512, no prefetch";
     }
 #endif
     return n;

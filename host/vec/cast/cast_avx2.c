@@ -107,7 +107,7 @@ CAST_INLINE void scaled_loop(const struct enc_plan *p, enum cast_shape shape, co
 {
     for (size_t i = 0; i < n; i += STEP, by += 4, codes += cast_shape_bytes(shape, STEP)) {
         __m256i u[4];
-        cast_ahead(x + i), cast_ahead(x + i + 16);
+        cast_prefetch(x + i), cast_prefetch(x + i + 16);
         for (size_t k = 0; k < 4; k++)
             u[k] = _mm256_castps_si256(
                 _mm256_mul_ps(_mm256_loadu_ps(x + i + 8 * k), _mm256_set1_ps(by[k])));
@@ -122,8 +122,8 @@ static uint32_t avx2_absmax(const float *x, size_t n)
                       _mm256_setzero_si256()};
     size_t i = 0;
     for (; i + STEP <= n; i += STEP) {
-        cast_ahead(x + i);
-        cast_ahead(x + i + 16);
+        cast_prefetch(x + i);
+        cast_prefetch(x + i + 16);
         for (size_t j = 0; j < 4; j++) {
             const __m256i u = _mm256_loadu_si256((const void *)(x + i + 8 * j));
             max[j] = larger(max[j], _mm256_and_si256(u, mask));

@@ -101,7 +101,7 @@ CAST_INLINE void scaled_loop(const struct enc_plan *p, enum cast_shape shape, co
     for (size_t i = 0; i < n; i += STEP, by += STEP / 8, codes += cast_shape_bytes(shape, STEP)) {
         __m512i u[4];
         for (size_t k = 0; k < 4; k++) {
-            cast_ahead(x + i + 16 * k);
+            cast_prefetch(x + i + 16 * k);
             u[k] = _mm512_castps_si512(
                 _mm512_mul_ps(_mm512_loadu_ps(x + i + 16 * k), cast_two_factors(by + 2 * k)));
         }
@@ -109,7 +109,7 @@ CAST_INLINE void scaled_loop(const struct enc_plan *p, enum cast_shape shape, co
     }
 }
 
-CAST_INLINE uint32_t absmax_of(const float *x, size_t n, bool ahead)
+CAST_INLINE uint32_t absmax_of(const float *x, size_t n, bool prefetch)
 {
     const __m512i mask = all(0x7fffffff);
     __m512i max[4] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(),
@@ -117,8 +117,8 @@ CAST_INLINE uint32_t absmax_of(const float *x, size_t n, bool ahead)
     size_t i = 0;
     for (; i + STEP <= n; i += STEP)
         for (int j = 0; j < 4; j++) {
-            if (ahead)
-                cast_ahead(x + i + 16 * (size_t)j);
+            if (prefetch)
+                cast_prefetch(x + i + 16 * (size_t)j);
             const __m512i u = _mm512_loadu_si512(x + i + 16 * (size_t)j);
             max[j] = larger(max[j], _mm512_and_si512(u, mask));
         }
@@ -148,19 +148,19 @@ static const struct cast_loops loops = {
 
 /* ---- without software prefetch, for CPUs that it slows down ---- */
 
-static uint32_t encode_unasked(const struct enc_plan *p, enum cast_shape shape, const float *x,
-                               size_t n, const uint32_t *random, void *codes, bool stream)
+static uint32_t encode_no_prefetch(const struct enc_plan *p, enum cast_shape shape, const float *x,
+                                   size_t n, const uint32_t *random, void *codes, bool stream)
 {
     return encode_any(p, shape, x, n, random, codes, stream, false);
 }
 
-static uint32_t absmax_unasked(const float *x, size_t n)
+static uint32_t absmax_no_prefetch(const float *x, size_t n)
 {
     return absmax_of(x, n, false);
 }
 
-static const struct cast_loops unasked = {
-    .encode = encode_unasked,
+static const struct cast_loops no_prefetch = {
+    .encode = encode_no_prefetch,
     .decode = uncast_avx512,
     .random = philox_avx512,
     .draw = draw_avx512,
@@ -168,29 +168,29 @@ static const struct cast_loops unasked = {
     .unpack = pack_bmi2_read,
 };
 
-static uint32_t scan_encode_unasked(const struct vec_cast *cast, const float *x, size_t n,
-                                    size_t at, int shift, uint8_t *codes)
+static uint32_t scan_encode_no_prefetch(const struct vec_cast *cast, const float *x, size_t n,
+                                        size_t at, int shift, uint8_t *codes)
 {
-    return cast_encode(&unasked, cast, x, n, at, shift, codes);
+    return cast_encode(&no_prefetch, cast, x, n, at, shift, codes);
 }
 
-static void encode_alone_unasked(const struct vec_cast *cast, const float *x, size_t n, size_t at,
-                                 int shift, uint8_t *codes)
+static void encode_alone_no_prefetch(const struct vec_cast *cast, const float *x, size_t n,
+                                     size_t at, int shift, uint8_t *codes)
 {
-    cast_encode(&unasked, cast, x, n, at, shift, codes);
+    cast_encode(&no_prefetch, cast, x, n, at, shift, codes);
 }
 
-void cast_avx512_ask(struct vec_ops *ops, unsigned asks)
+void cast_avx512_prefetch(struct vec_ops *ops, unsigned which)
 {
-    const bool casts = asks & VEC_ASKS_CASTS, scans = asks & VEC_ASKS_SCANS;
-    ops->absmax = scans ? avx512_absmax : absmax_unasked;
-    ops->encode = casts ? slot_encode : encode_alone_unasked;
-    ops->scan_encode = casts ? slot_scan_encode : scan_encode_unasked;
+    const bool casts = which & VEC_PREFETCH_CASTS, scans = which & VEC_PREFETCH_SCANS;
+    ops->absmax = scans ? avx512_absmax : absmax_no_prefetch;
+    ops->encode = casts ? slot_encode : encode_alone_no_prefetch;
+    ops->scan_encode = casts ? slot_scan_encode : scan_encode_no_prefetch;
 }
 
 void cast_avx512_fill(struct vec_ops *ops)
 {
-    cast_avx512_ask(ops, VEC_ASKS_CASTS | VEC_ASKS_SCANS);
+    cast_avx512_prefetch(ops, VEC_PREFETCH_CASTS | VEC_PREFETCH_SCANS);
     ops->decode = slot_decode;
     ops->encode_scaled = slot_encode_scaled;
     ops->decode_scaled = slot_decode_scaled;
@@ -198,6 +198,6 @@ void cast_avx512_fill(struct vec_ops *ops)
 
 void cast_avx512vbmi_fill(struct vec_ops *ops)
 {
-    cast_avx512_ask(ops, vec_isa_asks());
+    cast_avx512_prefetch(ops, vec_isa_prefetches());
 }
 #endif

@@ -25,7 +25,7 @@ CAST_INLINE VEC step_part(const struct enc_plan *p, enum enc_way way, enum cast_
 
 CAST_INLINE uint32_t loop(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
                           const float *x, size_t n, const uint32_t *random, uint8_t *codes,
-                          bool stream, bool ahead)
+                          bool stream, bool prefetch)
 {
     size_t i = 0;
     VEC max = {0};
@@ -36,8 +36,8 @@ CAST_INLINE uint32_t loop(const struct enc_plan *p, enum enc_way way, enum cast_
     }
     uint8_t *to = codes + cast_shape_bytes(shape, i);
     for (; i + STEP <= n; i += STEP, to += cast_shape_bytes(shape, STEP)) {
-        for (size_t line = 0; line < STEP && ahead; line += 16)
-            cast_ahead(x + i + line);
+        for (size_t line = 0; line < STEP && prefetch; line += 16)
+            cast_prefetch(x + i + line);
         max = larger(max, step(p, way, shape, x + i, random ? random + i : random, to, stream));
     }
     if (i < n)
@@ -48,13 +48,13 @@ CAST_INLINE uint32_t loop(const struct enc_plan *p, enum enc_way way, enum cast_
 }
 
 /* Constant arguments give each way and shape its own loop. */
-#define WAYS(shape)                                                                    \
-    (p->way == ENC_ADD   ? loop(p, ENC_ADD, shape, x, n, random, codes, stream, ahead) \
-     : p->way == ENC_CUT ? loop(p, ENC_CUT, shape, x, n, random, codes, stream, ahead) \
-                         : loop(p, ENC_ANY, shape, x, n, random, codes, stream, ahead))
+#define WAYS(shape)                                                                       \
+    (p->way == ENC_ADD   ? loop(p, ENC_ADD, shape, x, n, random, codes, stream, prefetch) \
+     : p->way == ENC_CUT ? loop(p, ENC_CUT, shape, x, n, random, codes, stream, prefetch) \
+                         : loop(p, ENC_ANY, shape, x, n, random, codes, stream, prefetch))
 CAST_INLINE uint32_t encode_any(const struct enc_plan *p, enum cast_shape shape, const float *x,
                                 size_t n, const uint32_t *random, void *codes, bool stream,
-                                bool ahead)
+                                bool prefetch)
 {
     switch (shape) {
     case CAST_4:

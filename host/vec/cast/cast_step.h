@@ -7,7 +7,7 @@
 #define CAST_INLINE static inline __attribute__((always_inline))
 
 /* Prefetches the memory 6 KiB after p, which need not exist. */
-CAST_INLINE void cast_ahead(const void *p)
+CAST_INLINE void cast_prefetch(const void *p)
 {
     __builtin_prefetch((const char *)((uintptr_t)p + 6144), 0, 3);
 }

@@ -46,7 +46,7 @@ CAST_INLINE uint32_t loop(const struct enc_plan *p, const struct cast_draw *d,
         for (size_t i = first; i < first + k; i += STEP, halves += STEP) {
             uint8_t *to = codes + cast_shape_bytes(shape, i);
             for (size_t line = 0; line < STEP; line += 16)
-                cast_ahead(x + i + line);
+                cast_prefetch(x + i + line);
             if (n - i < STEP)
                 max = larger(max, step_part(p, d, shape, x + i, n - i, at + i, halves, to));
             else

@@ -28,7 +28,7 @@ CAST_INLINE void decode_shape(const struct dec_plan *p, enum cast_shape shape, c
     if (i > 0)
         decode_part(p, shape, codes, i < n ? i : n, x);
     for (; i + STEP <= n; i += STEP) {
-        cast_ahead(codes + cast_shape_bytes(shape, i));
+        cast_prefetch(codes + cast_shape_bytes(shape, i));
         decode_step(p, shape, codes + cast_shape_bytes(shape, i), x + i, stream);
     }
     if (i < n)

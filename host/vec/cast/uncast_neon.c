@@ -131,7 +131,7 @@ CAST_INLINE void quick_shape(const struct quick *q, const struct dec_plan *p, en
     size_t i = 0;
     for (; i + STEP <= n; i += STEP) {
         const uint8_t *from = codes + cast_shape_bytes(shape, i);
-        cast_ahead(from);
+        cast_prefetch(from);
         if (!quick_step(q, shape, from, x + i))
             decode_step(p, shape, from, x + i, false);
     }

@@ -70,7 +70,7 @@ decode_whole(const struct levels_rule *r, const uint8_t *codes, size_t n, float 
             decode_bucket(4, table, codes + sizeof(float), r->bucket, x + e, stream);
         else
             decode_bucket(2, table, codes + sizeof(float), r->bucket, x + e, stream);
-        cast_ahead(codes);
+        cast_prefetch(codes);
     }
     if (stream)
         _mm_sfence();

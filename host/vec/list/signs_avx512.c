@@ -30,7 +30,7 @@ CAST_INLINE __m512 fetch(const struct signs_from *f, const struct signs_column *
 {
     __m512 v;
     if (f->x) {
-        cast_ahead(f->x + c->first + i);
+        cast_prefetch(f->x + c->first + i);
         v = _mm512_loadu_ps(f->x + c->first + i);
     } else {
         v = _mm512_setzero_ps();
@@ -42,7 +42,7 @@ CAST_INLINE __m512 fetch(const struct signs_from *f, const struct signs_column *
     }
     if (!f->left.was)
         return v;
-    cast_ahead(f->left.was + c->first + i);
+    cast_prefetch(f->left.was + c->first + i);
     return plus(v, _mm512_loadu_ps(f->left.was + c->first + i));
 }
 

@@ -152,7 +152,7 @@ ADD_INLINE void add_block(const struct add *p, enum add_way way, uint8_t *acc, c
     }
 }
 
-ADD_INLINE void ahead(const uint8_t *p)
+ADD_INLINE void prefetch(const uint8_t *p)
 {
     _mm_prefetch((const char *)((uintptr_t)p + AHEAD), _MM_HINT_T0);
 }
@@ -163,7 +163,7 @@ ADD_INLINE void add_loop(struct add p, enum add_way way, int m, uint8_t *acc, co
     size_t i = 0;
     p.m = m;
     for (; i + BYTES <= bytes; i += BYTES) {
-        ahead(acc + i), ahead(codes + i);
+        prefetch(acc + i), prefetch(codes + i);
         add_block(&p, way, acc + i, codes + i);
     }
     if (i < bytes) {
@@ -197,7 +197,7 @@ static __attribute__((noinline)) void sum_bf16_in_ieee(int beyond, const uint8_t
         struct pair sum = {_mm256_setzero_ps(), _mm256_setzero_ps()};
         uint8_t rest[BYTES] = {0};
         for (int r = 0; r < n_parts; r++) {
-            ahead(parts[r] + i);
+            prefetch(parts[r] + i);
             const uint8_t *from = parts[r] + i;
             if (n < BYTES)
                 from = memcpy(rest, from, n);

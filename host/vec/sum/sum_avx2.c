@@ -74,7 +74,7 @@ ADD_INLINE __m256i add32(const struct sum_step_fmt *f, bool trunc, __m256i a, __
     return _mm256_or_si256(mag, _mm256_andnot_si256(_mm256_cmpeq_epi8(mag, zero), sign));
 }
 
-ADD_INLINE void ahead(const uint8_t *p)
+ADD_INLINE void prefetch(const uint8_t *p)
 {
     _mm_prefetch((const char *)((uintptr_t)p + 2048), _MM_HINT_T0);
 }
@@ -92,7 +92,7 @@ ADD_INLINE void add_bytes(struct sum_step_fmt f, bool trunc, uint8_t *acc, const
 {
     size_t i = 0;
     for (; i + LANES <= n; i += LANES) {
-        ahead(acc + i), ahead(codes + i);
+        prefetch(acc + i), prefetch(codes + i);
         add_lanes(&f, trunc, acc + i, codes + i);
     }
     if (i < n) {

@@ -70,7 +70,7 @@ static inline __attribute__((always_inline)) __m512i add64(const struct sum_step
     return _mm512_mask_add_epi8(mag, negative, mag, bytes(-128));
 }
 
-static inline void ahead(const uint8_t *p)
+static inline void prefetch(const uint8_t *p)
 {
     _mm_prefetch((const char *)((uintptr_t)p + 2048), _MM_HINT_T0);
 }
@@ -80,7 +80,7 @@ add_bytes(struct sum_step_fmt f, bool trunc, uint8_t *acc, const uint8_t *codes,
 {
     size_t i = 0;
     for (; i + 64 <= n; i += 64) {
-        ahead(acc + i), ahead(codes + i);
+        prefetch(acc + i), prefetch(codes + i);
         _mm512_storeu_si512(
             acc + i, add64(&f, trunc, _mm512_loadu_si512(acc + i), _mm512_loadu_si512(codes + i)));
     }
