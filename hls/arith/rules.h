@@ -18,6 +18,7 @@ struct vec_cast {
 enum vec_rule { VEC_EXACT, VEC_FP32, VEC_NEAREST, VEC_KAHAN, VEC_TRUNC, VEC_RULES };
 struct vec_sum {
     enum vec_rule rule;
+    /* VEC_TRUNC: MF_SATURATE; with MF_INF its backends differ */
     enum mf_overflow overflow;
     struct mf_fmt in;  /* format of the addends */
     struct mf_fmt out; /* format of the result */

@@ -67,7 +67,7 @@ struct vec_ops {
     uint32_t (*scan_encode)(const struct vec_cast *cast, const float *x, size_t n, size_t at,
                             int shift, uint8_t *codes);
 
-    /* to[i] = x[i] * by[i / 8] in IEEE mode. x and to may be equal. */
+    /* to[i] = x[i] * by[i / 8] in IEEE mode. x and to may be equal. NULL on a GPU. */
     void (*scale)(const float *x, size_t n, const float *by, float *to);
 
     /* encode of x[i] * by[i / 8], and decode to x[i] = value * by[i / 8], in one pass. Return
