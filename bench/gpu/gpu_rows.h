@@ -30,7 +30,7 @@ struct row {
     struct mf_fmt fmt;
     enum mf_round round;
     size_t layer; /* bytes of a layer; 0: one layer; 1: the layers of resnet50 */
-    double goal; /* for the ratio; 0: none */
+    double goal;  /* for the ratio; 0: none */
 };
 
 extern const struct row gpu_rows[];
