@@ -148,11 +148,13 @@ def kinds(rank):
         check((grad - mean).abs().max() <= mean.max() / 16 and not torch.equal(grad, mean), f"e4m3: {grad}, not {mean}")
     state.close()
 
-    model = sharded()
-    state = nf.State(model, codec="onebit:32", quantise="all")
-    check(len(state.comms) == 3, f"{len(state.comms)} communicators of three modules with residuals")
-    step(model, rank)
-    state.close()
+    # what a codec keeps belongs to one module
+    for keeps in ({"codec": "onebit:32"}, {"scale": "quantile"}, {"scale": "quantile:every=8"}):
+        model = sharded()
+        state = nf.State(model, quantise="all", **keeps)
+        check(len(state.comms) == 3, f"{keeps}: {len(state.comms)} communicators of three modules")
+        step(model, rank)
+        state.close()
 
 
 def special(rank):

@@ -193,7 +193,8 @@ class State:
         self.gather = gather or ""
         of_gather.update(shard="fp32", gather=gather or "fp32", device=self.gather_place.type)
         self.gather_words = _library.settings("narrowcast.fsdp.State", of_gather, of_gather)
-        self.has_memory = options.get("codec", "").startswith(("onebit", "relgrad")) or options.get("scale") == "quantile"
+        self.has_memory = (options.get("codec", "").startswith(("onebit", "relgrad"))
+                           or options.get("scale", "").startswith("quantile"))
         self.saturates = options.get("overflow", "saturate") == "saturate"
         self.groups, self.comms, self.is_open, self.pid = {}, {}, True, os.getpid()
         self.sent_bytes = self.gathered_bytes = self.skipped = 0
