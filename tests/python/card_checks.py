@@ -86,6 +86,7 @@ def rules():
 
     leases()
     late_answer()
+    foreign_answers()
 
 
 def late_answer():
@@ -109,10 +110,41 @@ def late_answer():
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=serve, args=(server,), daemon=True).start()
         with nc.Card("127.0.0.1:%d" % server.getsockname()[1], timeout=20) as card:
-            card.link._socket.settimeout(0.2)
+            card.link.timeout = 0.2
             fails(nc.CardError, "does not answer within", card.read, "CAP_SLOTS")
             time.sleep(0.4)
+            card.link.timeout = 20
             assert card.read("VERSION") == 1
+
+
+def foreign_answers():
+    """A program that is no card, or a slow one, is refused in time: its answers are not believed."""
+    hello = _link._MESSAGE.pack(layout.LINK_KINDS["HELLO"], 0, 0, 0, layout.LINK_CONST["VERSION"], 0, 0)
+    answers = [_link._MESSAGE.pack(layout.LINK_KINDS[kind], 0, n_bytes, 0, n_done, 0, 0)  # of 6 operations
+               for kind, n_bytes, n_done in (("DONE", 2**32 - 1, 6), ("DONE", 0, 6), ("DONE", 24, 7), ("DONE", 28, 7), ("HELLO", 24, 6))]
+
+    def serve(server):
+        for answer in answers:
+            host = server.accept()[0]
+            host.sendall(hello)
+            host.recv(1 << 12)
+            host.sendall(answer + bytes(28))
+        slow = server.accept()[0]
+        for byte in hello:  # each in time, all together late
+            time.sleep(0.1)
+            try:
+                slow.sendall(bytes([byte]))
+            except OSError:
+                break
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=serve, args=(server,), daemon=True).start()
+        at = "127.0.0.1:%d" % server.getsockname()[1]
+        for _ in answers:
+            fails(nc.CardError, "no card of this version", nc.Card, at, timeout=20)
+        began = time.monotonic()
+        fails(nc.CardError, "no card answers", nc.Card, at, timeout=0.3)
+        assert time.monotonic() - began < 3
 
 
 def leases():
@@ -294,6 +326,8 @@ def errors(address):
     """Each mistake raises one line that has the remedy."""
     for place in "127.0.0.1", "127.0.0.1:\u00b2":
         fails(ValueError, "must be HOST:PORT", nc.Card, place)
+    for seconds in 0, -1, float("nan"), float("inf"):
+        fails(ValueError, f"timeout={seconds}: need seconds above 0", nc.Card, address, timeout=seconds)
     fails(nc.CardError, "cannot reach card eth://255.255.255.255:1: ", nc.Card, "eth://255.255.255.255:1")
     fails(nc.CardError, "start one with `narrowcast sim --listen 127.0.0.1:1`", nc.Card, "127.0.0.1:1")
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -303,6 +337,8 @@ def errors(address):
         fails(ValueError, "did you mean 'CAP_SLOTS'?", card.read, "CAP_SLOT")
         fails(ValueError, "register STATUS is RO", card.write, "STATUS", 1)
         fails(ValueError, "register JOB_KEY_LO is WO", card.read, "JOB_KEY_LO")
+        for value in -1, 1 << 32:
+            fails(ValueError, f"JOB_INDEX takes 0 to 4294967295, not {value}", card.write, "JOB_INDEX", value)
         fails(nc.CardError, "refuses register DROP_IN", card.write, "DROP_IN", 1)
         fails(ValueError, "at most 512", card.batch, [("ID", None)] * 513)
         fails(ValueError, "takes 1 to 64", card.job, 65)
@@ -316,8 +352,9 @@ def errors(address):
         job = card.job(2, slots=1)
         fails(ValueError, "need 2 of equal size", job.sum, [[1.0], [1.0, 2.0]])
         fails(ValueError, "need 2 of equal size", job.sum, [[1.0]])
-        fails(ValueError, "more than 8 bits", job.sum, [np.array([256]), np.array([1])])
-        fails(TypeError, "must be floats", job.sum, [["a"], ["b"]])
+        fails(ValueError, "more than 8 bits", job.sum, [np.array([256], np.uint16), np.array([1], np.uint16)])
+        for wrong in ["a"], [1], [-1], np.array([1], np.int8), [True]:
+            fails(TypeError, "must be floats", job.sum, [wrong, wrong])
         for shift in (-1, 7):
             fails(ValueError, f"out_shift={shift}: must be 0 to 6", job.sum, [[1.0], [1.0]], shift)
         bad = job.cut([[1.0], [1.0]])

@@ -35,39 +35,52 @@ class Stream:
     def _connect(self) -> None:
         self._socket: Optional[socket.socket] = None
         try:
+            until = time.monotonic() + self.timeout
             self._socket = socket.create_connection(self.place, self.timeout)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            kind, status, _, _, version, _, _ = _MESSAGE.unpack(self._take(_MESSAGE.size))
+            kind, status, _, _, version, _, _ = _MESSAGE.unpack(self._take(_MESSAGE.size, until))
         except OSError as e:
             self.close()
             raise CardError(f"no card answers at {self.name} ({e.strerror or e}): start one with "
                             f"`narrowcast sim --listen {self.place[0]}:{self.place[1]}`") from None
-        why = ""
-        if (kind, version) != (layout.LINK_KINDS["HELLO"], layout.LINK_CONST["VERSION"]):
-            why = f"no card of this version answers at {self.name}: use the narrowcast sim of this package's version"
-        elif status == layout.LINK_CONST["FULL"]:
-            why = f"card {self.name} has as many control connections as it takes: close another Card or program"
-        if why:
+        self._check((kind, version) == (layout.LINK_KINDS["HELLO"], layout.LINK_CONST["VERSION"]))
+        if status == layout.LINK_CONST["FULL"]:
             self.close()
-            raise CardError(why)
+            raise CardError(f"card {self.name} has as many control connections as it takes: close another Card or program")
 
-    def _take(self, n: int) -> bytes:
-        data = b""
+    def _check(self, right: bool) -> None:
+        """Refuse an answer that a card of this version does not give."""
+        if not right:
+            self.close()
+            raise CardError(f"no card of this version answers at {self.name}: use the narrowcast sim of this package's version")
+
+    def _take(self, n: int, until: float) -> bytes:
+        """Return the next n bytes, which must be here at time.monotonic() `until`."""
+        data = bytearray()
         while len(data) < n:
-            part = self._socket.recv(n - len(data)) if self._socket else b""
+            if self._socket is None:
+                raise ConnectionResetError(0, "closed")
+            left = until - time.monotonic()
+            if left <= 0:
+                raise socket.timeout("timed out")
+            self._socket.settimeout(left)
+            part = self._socket.recv(n - len(data))
             if not part:
                 raise ConnectionResetError(0, "closed")
             data += part
-        return data
+        return bytes(data)
 
     def _ask(self, kind: str, body: bytes = b"", again: bool = False) -> Tuple[Tuple[int, int, int], bytes]:
         """Return a to c and the body of the answer. again: connect again if the card has closed the connection."""
         try:
             if self._socket is None:
                 raise ConnectionResetError(0, "closed")
+            until = time.monotonic() + self.timeout
+            self._socket.settimeout(self.timeout)
             self._socket.sendall(_MESSAGE.pack(layout.LINK_KINDS[kind], 0, len(body), 0, 0, 0, 0) + body)
-            _, _, n, _, a, b, c = _MESSAGE.unpack(self._take(_MESSAGE.size))
-            return (a, b, c), self._take(n)
+            answer, _, n, _, a, b, c = _MESSAGE.unpack(self._take(_MESSAGE.size, until))
+            self._check(answer == layout.LINK_KINDS["DONE"] and n <= 4 * self.most)
+            return (a, b, c), self._take(n, until)
         except socket.timeout:
             self.close()  # its answer would be taken for the next one
             raise CardError(f"card {self.name} does not answer within {self.timeout} s: look at its process, or raise timeout=") from None
@@ -82,11 +95,13 @@ class Stream:
     def operate(self, words: Sequence[int], again: bool) -> List[int]:
         """Do operations [offset, value, ...]. Return a value for each that is done: all before the first that is refused."""
         (done, _, _), body = self._ask("BATCH", struct.pack(f"<{len(words)}I", *words), again)
-        return list(struct.unpack(f"<{done}I", body[:4 * done]))
+        self._check(len(body) == 4 * done <= 2 * len(words))
+        return list(struct.unpack(f"<{done}I", body))
 
     def frames_at(self) -> Tuple[str, int]:
         """Return where the card takes frames; port 0: nowhere."""
         (ip, port, _), _ = self._ask("ADDRESS")
+        self._check(ip < 1 << 32 and port < 1 << 16)
         return socket.inet_ntoa(struct.pack(">I", ip)) if ip else self._socket.getpeername()[0], port
 
     def clocks(self) -> int:

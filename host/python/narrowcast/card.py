@@ -10,6 +10,7 @@ and 17."""
 
 from __future__ import annotations
 
+import math
 import secrets
 import select
 import socket
@@ -61,6 +62,8 @@ class Card:
         if scheme not in ("", "udp", "eth") or not host or not port.isascii() or not port.isdigit() \
                 or not 0 < int(port) < 65536:
             raise ValueError(f"a card at '{address}': must be HOST:PORT or eth://HOST:PORT, as 127.0.0.1:4711")
+        if not 0 < timeout < math.inf:
+            raise ValueError(f"timeout={timeout}: need seconds above 0")
         self.name = address if scheme == "eth" else place
         self._jobs: List[Job] = []
         self._link: Union[Stream, Lease, None] = (Lease if scheme == "eth" else Stream)(self.name, (host, int(port)), timeout)
@@ -89,7 +92,9 @@ class Card:
             at, access, _ = find("register", name, layout.REGISTERS)
             if access == ("WO" if value is None else "RO"):
                 raise ValueError(f"register {name} is {access}: it cannot be {'read' if value is None else 'written'}")
-            words += [at | READ, 0] if value is None else [at, value & 0xFFFFFFFF]
+            if not 0 <= (value or 0) < 1 << 32:
+                raise ValueError(f"register {name} takes 0 to {0xFFFFFFFF}, not {value}")
+            words += [at | READ, 0] if value is None else [at, value]
         if len(operations) > self.link.most:
             raise ValueError(f"{len(operations)} operations: at most {self.link.most} at once")
         return self.link.operate(words, again=not self._jobs)
@@ -205,8 +210,8 @@ class Job:
         group = [("JOB_GROUP_IP", 0), ("JOB_GROUP_PORT", 0)] if card._formats >> bits["CAP_FORMATS", "GROUP"] & 1 else []
         for self.slot_base in range(0, card.slots - self.slots + 1, self.slots):
             for self.index in range(card.jobs):
-                words = [("JOB_INDEX", self.index), ("JOB_RANKS", self.ranks), ("JOB_KEY_LO", self.key), ("JOB_KEY_HI", self.key >> 32),
-                         ("JOB_SLOT_BASE", self.slot_base), ("JOB_SLOTS", self.slots), ("JOB_FORMATS", self._in | self._out << 8),
+                words = [("JOB_INDEX", self.index), ("JOB_RANKS", self.ranks), ("JOB_KEY_LO", self.key & 0xFFFFFFFF),
+                         ("JOB_KEY_HI", self.key >> 32), ("JOB_SLOT_BASE", self.slot_base), ("JOB_SLOTS", self.slots), ("JOB_FORMATS", self._in | self._out << 8),
                          *group, ("JOB_COMMIT", 1 << bits["JOB_COMMIT", "START"]), ("STATUS", None)]
                 done = card._operations(words)
                 if len(done) == len(words) and not done[-1] >> bits["STATUS", "REFUSED"] & 1:
@@ -232,9 +237,10 @@ class Job:
         x = np.asarray(contribution)
         if x.dtype.kind == "f":
             return unpack(cast.encode(x.ravel(), format=self.format).data, self._width)[:x.size]
-        if x.dtype.kind not in "ui":
-            raise TypeError(f"a contribution of {x.dtype}: must be floats, or codes as unsigned integers")
-        if x.size and not 0 <= int(x.min()) <= int(x.max()) < 1 << self._width:
+        if x.dtype.kind != "u":
+            raise TypeError(f"a contribution of {x.dtype}: must be floats, or codes as unsigned integers: "
+                            "use .astype(np.float32) for values, .astype(np.uint8) for codes")
+        if x.size and int(x.max()) >= 1 << self._width:
             raise ValueError(f"a contribution has codes of more than {self._width} bits: {self.format} has codes below {1 << self._width}")
         return x.ravel().astype(np.uint16 if self._width == 16 else np.uint8)
 
