@@ -64,6 +64,22 @@ grep -v '"kind":"root"' six | sed 's/synthetic:240,3/synthetic:240,4/' >data
 refused "it was made with checksum of the data" verify data --step 4
 refused "it was made with lr '0.05'" verify <(sed 's/u000alr=0.05/u000alr=0.06/' six | grep -v '"kind":"root"') --step 5 --resume ck
 
+# An option that no receipt has, such as a file to write, is not taken; an empty one is the default.
+sed 's/u000alr=0.05/&\\u000astats=victim\\u000adump-gradients=folder/; /"kind":"root"/d' six >evil
+refused "it was made with stats 'victim', this run has ''" verify evil --step 1
+{ [ ! -e victim ] && [ ! -e folder ]; } || fail 'verify wrote files that the receipts name'
+for option in data optimizer overflow; do
+    refused "it was made with $option '', this run has '" verify <(sed "s/\($option=\)[^\\]*/\1/; /\"kind\":\"root\"/d" six) --step 1
+done
+{ cat six && grep '"kind":"options"' six | sed 's/u000aseed=1/u000aseed=2/'; } >twice
+refused "'twice', line $(wc -l <twice): a second line of kind options" verify twice --epoch 1
+refused "'twice', line $(wc -l <twice): a second line of kind options" verify twice --step 1
+
+# --- receipts that begin after the first step ---
+does on 6 --steps 7 --resume ck --receipts late
+does verify late --step 6
+does verify late --step 6 --resume ck
+
 # --- a flipped bit is found in its step ---
 layer='layer "hidden1.weight"'
 does flips codes:2:3 emulate --ranks 3 --steps 4 --receipts flip

@@ -127,20 +127,25 @@ struct rooting {
     struct receipt_root at; /* root "": no line has stated it yet */
 };
 
-static int changed(const struct rooting *r, const char *why)
+static int changed(const struct jsonl_in *in, const char *why)
 {
-    return ERR(-EBADMSG, "'%s', line %" PRIu64 ": %s", r->in.path, r->in.line_no, why);
+    return ERR(-EBADMSG, "'%s', line %" PRIu64 ": %s", in->path, in->line_no, why);
+}
+
+int receipt_first_options(const struct jsonl_in *in, const void *earlier)
+{
+    return earlier ? changed(in, "a second line of kind options: the file was changed") : 0;
 }
 
 static int add_step(struct rooting *r)
 {
     const uint64_t step = receipt_number(&r->in, "step");
     if (!r->options)
-        return changed(r, "a step before the line of kind options");
+        return changed(&r->in, "a step before the line of kind options");
     if (r->tree.n == 0)
         merkle_add(&r->tree, r->digest, r->options, strlen(r->options));
     else if (step != r->at.end + 1)
-        return changed(r, "its step does not follow the one before it");
+        return changed(&r->in, "its step does not follow the one before it");
     r->at.first = r->at.first ? r->at.first : step;
     r->at.end = step;
     merkle_add(&r->tree, r->digest, r->in.line, strlen(r->in.line));
@@ -156,14 +161,16 @@ static int compare_root(struct rooting *r)
     if (!r->at.first || !jsonl_in_text(&r->in, "root", stated, sizeof stated) ||
         strcmp(stated, r->at.root) != 0 || receipt_number(&r->in, "first") != r->at.first ||
         receipt_number(&r->in, "step") != r->at.end)
-        return changed(r, "the root does not fit the lines of this epoch: the file was changed");
+        return changed(&r->in,
+                       "the root does not fit the lines of this epoch: the file was changed");
     r->at.last = r->at.end;
     return 0;
 }
 
 static int take_line(struct rooting *r)
 {
-    if (jsonl_in_is(&r->in, "options") && !r->options) {
+    if (jsonl_in_is(&r->in, "options")) {
+        TRY(receipt_first_options(&r->in, r->options));
         r->options = strdup(r->in.line);
         return r->options ? 0 : ERR(-ENOMEM, "cannot allocate %zu bytes", strlen(r->in.line));
     }

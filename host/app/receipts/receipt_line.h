@@ -47,6 +47,10 @@ int receipt_read(const struct jsonl_in *in, struct receipt *r);
 /* Return a count of the last line, or 0 if it has none. */
 uint64_t receipt_number(const struct jsonl_in *in, const char *key);
 
+/* Report -EBADMSG if the line of kind options that was just read is not the first. earlier: what
+ * was kept of the first, or NULL. */
+int receipt_first_options(const struct jsonl_in *in, const void *earlier);
+
 /* An epoch's last root in a file, and its steps. An interrupted training has steps without a root
  * up to `end`; else this is `last`. */
 struct receipt_root {

@@ -60,7 +60,7 @@ static int read_options(const struct jsonl_in *in, struct past *p)
 {
     enum { ROOM = 6 * CHECKPOINT_TEXT }; /* an escape has up to 6 bytes */
     const uint64_t ranks = receipt_number(in, "ranks");
-    free(p->text);
+    TRY(receipt_first_options(in, p->text));
     p->text = buf_alloc(ROOM);
     if (!p->text)
         return -ENOMEM;
@@ -93,8 +93,10 @@ static int read_past(const char *path, uint64_t step, struct past *p)
     return rc;
 }
 
-/* Sets an option from a line NAME=VALUE. Other lines are facts, which receipts_open() compares. */
-static int set_option(struct train_options *o, char *line)
+/* Sets an option from a line NAME=VALUE. An empty value is one that was not given. Other lines are
+ * facts, which receipts_open_wanted() compares. So are options that a true file lacks (those
+ * without a mark): they may name files to write. */
+static int set_option(struct train_options *o, struct opt_parsed *given, char *line)
 {
     char *value = strchr(line, '=');
     if (!value)
@@ -103,20 +105,17 @@ static int set_option(struct train_options *o, char *line)
     if (!strcmp(line, CHECKPOINT_STEPS))
         return opt_set(&train_command.opts[opt_find(&train_command, "steps", 5)], value, o);
     const int row = opt_find(&train_command, line, strlen(line));
-    if (row < 0)
+    if (row < 0 || !train_command.opts[row].mark || !*value)
         return 0;
-    const struct opt *option = &train_command.opts[row];
-    if (*value || (option->type != OPT_TEXT && option->type != OPT_CHOICE))
-        return opt_set(option, value, o);
-    *(const char **)((char *)o + option->at) = NULL;
-    return 0;
+    given->given[row] = true;
+    return opt_set(&train_command.opts[row], value, o);
 }
 
 /* The options of `emulate`, whose ranks have the bits of real ranks and of blocks. */
 static int options_of(struct past *p, uint64_t step, struct train_options *o)
 {
-    struct opt_parsed none = {0};
-    TRY(train_options_read(&emulate_command, 0, NULL, o, &none));
+    struct opt_parsed given = {0};
+    TRY(train_options_read(&emulate_command, 0, NULL, o, &given));
     o->steps = (int64_t)step; /* unless the schedule depends on the number */
     o->epochs = 0;
     p->copy = strdup(p->text);
@@ -124,7 +123,8 @@ static int options_of(struct past *p, uint64_t step, struct train_options *o)
         return ERR(-ENOMEM, "cannot allocate %zu bytes", strlen(p->text));
     char *at = NULL;
     for (char *line = strtok_r(p->copy, "\n", &at); line; line = strtok_r(NULL, "\n", &at))
-        TRY(set_option(o, line));
+        TRY(set_option(o, &given, line));
+    train_forget_formats(o, &given);
     o->optim.kind = optim_find(o->optimizer);
     o->ranks = p->ranks;
     o->device = "cpu";

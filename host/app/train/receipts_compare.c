@@ -92,16 +92,14 @@ static int compare_ranks(const struct train *t)
     return 0;
 }
 
-/* Moves to the line of a step, if there is one. */
+/* Reads the line of a step, or if there is none the next one. */
 static int find_step(struct receipts *r, uint64_t step)
 {
     int rc;
     while (r->theirs.step < step && (rc = jsonl_in_next(&r->in)) != 0) {
         TRY(rc);
-        if (jsonl_in_is(&r->in, "step"))
-            r->theirs.step = receipt_number(&r->in, "step");
-        if (r->theirs.step == step)
-            return receipt_read(&r->in, &r->theirs);
+        if (jsonl_in_is(&r->in, "step") && receipt_number(&r->in, "step") >= step)
+            TRY(receipt_read(&r->in, &r->theirs));
     }
     return 0;
 }

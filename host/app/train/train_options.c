@@ -376,8 +376,7 @@ const struct opt_command emulate_command = {
     .more = list_tables,
 };
 
-/* Clears minifloat's defaults, because other codecs refuse its options. */
-static void forget_formats(struct train_options *o, const struct opt_parsed *p)
+void train_forget_formats(struct train_options *o, const struct opt_parsed *p)
 {
     const char *rest;
     const struct {
@@ -404,7 +403,7 @@ int train_options_read(const struct opt_command *command, int argc, char **argv,
     TRY(train_options_check(command, &read, parsed));
     if (read.steps)
         read.epochs = 0;
-    forget_formats(&read, parsed);
+    train_forget_formats(&read, parsed);
     *o = read;
     return 0;
 }

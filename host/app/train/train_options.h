@@ -69,6 +69,9 @@ extern const struct opt_command train_command, emulate_command;
 int train_options_read(const struct opt_command *command, int argc, char **argv,
                        struct train_options *o, struct opt_parsed *parsed);
 
+/* Clears minifloat's defaults if another codec is chosen, since others refuse its options. */
+void train_forget_formats(struct train_options *o, const struct opt_parsed *p);
+
 /* Appends the lines of a checkpoint. */
 void train_options_lines(const struct train_options *o, struct text *to);
 
