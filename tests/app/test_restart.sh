@@ -42,5 +42,8 @@ run=$!
 while kill -0 $run 2>/dev/null && [ "$(steps last.jsonl)" -lt 1 ]; do sleep 0.02; done
 kill_one last.jsonl || fail "no rank to kill: $(tail -n 3 last.out)"
 if wait $run; then fail 'no restarts: exit 0'; fi
+for id in 12345 00000000000000AB 00000000000000abc; do
+    refused "NARROWCAST_RUN '$id': need 16 of the digits" env NARROWCAST_RUN=$id "$n" train --steps 1
+done
 refused "must be 0 to 999" env NARROWCAST_RESTARTS=x "$here/../host/ranks.sh" 2 "$n" train
 exit $bad

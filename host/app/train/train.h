@@ -131,7 +131,7 @@ int train_agree(struct train *t, int rc);
 
 /* Return the id of the job's checkpoints, CHECKPOINT_RUN_BYTES hex digits and a zero, if a launcher
  * starts the job again after a rank was lost, as host/ranks.sh does: it sets NARROWCAST_RUN. Else
- * NULL. */
+ * NULL. train_options_read() has checked it. */
 const char *train_job_id(void);
 
 /* Opens the job in stages that end in train_agree(). *t must be zero except for o and comm. */

@@ -14,10 +14,19 @@
 const char *train_job_id(void)
 {
     const char *id = getenv("NARROWCAST_RUN");
-    return id && strlen(id) == CHECKPOINT_RUN_BYTES &&
-                   strspn(id, "0123456789abcdef") == CHECKPOINT_RUN_BYTES
-               ? id
-               : NULL;
+    return id && *id ? id : NULL;
+}
+
+int train_job_id_check(void)
+{
+    const char *id = train_job_id();
+    if (!id || (strlen(id) == CHECKPOINT_RUN_BYTES &&
+                strspn(id, "0123456789abcdef") == CHECKPOINT_RUN_BYTES))
+        return 0;
+    return ERR(-EINVAL,
+               "NARROWCAST_RUN '%s': need 16 of the digits 0 to 9 and a to f, as printf "
+               "%%016x prints",
+               id);
 }
 
 void train_run_id_set(struct train *t)

@@ -399,6 +399,8 @@ int train_options_read(const struct opt_command *command, int argc, char **argv,
 {
     struct train_options read = {0};
     TRY(opt_parse(command, argc, argv, &read, parsed));
+    if (!parsed->help)
+        TRY(train_job_id_check());
     read.optim.kind = optim_find(read.optimizer);
     TRY(train_options_check(command, &read, parsed));
     if (read.steps)

@@ -65,6 +65,9 @@ enum { TRAIN_LINES_MAX = 8192 }; /* of opt_lines(), bytes; longer lines are refu
 /* emulate has the rows of train, then its own. */
 extern const struct opt_command train_command, emulate_command;
 
+/* Refuses a NARROWCAST_RUN that is no id. */
+int train_job_id_check(void);
+
 /* Refuses contradictions that do not depend on the number of ranks. */
 int train_options_read(const struct opt_command *command, int argc, char **argv,
                        struct train_options *o, struct opt_parsed *parsed);
