@@ -101,6 +101,7 @@ on --steps 6 --resume half.ck >again 2>said || fail "a run with --init, resumed:
 refused "cannot open 'none.ck'" on --steps 1 --init none.ck
 refused "cannot use 'said': it is" on --steps 1 --init said
 refused "--init '': need the name of a file" on --steps 1 --init=
+refused "--save and --init both name 'from.ck': need two files" on --steps 1 --init from.ck --save from.ck
 refused "--init does not work with --resume: leave one of them out" on --steps 1 --init from.ck --resume from.ck
 refused "--init does not work with --receipts: leave one of them out" on --steps 1 --init from.ck --receipts receipts
 refused "cannot start from 'from.ck': no layer has the name and shape of one of model 'fcn'" "$n" train --data shapes:40,1 --model fcn --width 0.06 --device cpu --batch 8 --steps 1 --init from.ck

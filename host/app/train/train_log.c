@@ -134,14 +134,14 @@ int train_files_check(const struct train_options *o)
 {
     const char *const files[][2] = {
         {"log", o->log},           {"trace", o->trace},     {"stats", o->stats},
-        {"receipts", o->receipts}, {"save", o->save},       {"resume", o->resume},
-        {"init", o->init},         {"predict", o->predict}, {"dump-gradients", o->dump_dir}};
+        {"receipts", o->receipts}, {"save", o->save},       {"init", o->init},
+        {"resume", o->resume},     {"predict", o->predict}, {"dump-gradients", o->dump_dir}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (files[i][1] && !*files[i][1])
             return ERR(-EINVAL, "--%s '': need the name of a file", files[i][0]);
-    /* these files would overwrite one another, or a checkpoint */
-    for (int i = 0; i < 4; i++)
-        for (int j = i + 1; j < 7; j++) {
+    /* these files would overwrite one another, or a checkpoint; --save may replace --resume's */
+    for (int i = 0; i < 5; i++)
+        for (int j = i + 1; j < (i < 4 ? 7 : 6); j++) {
             const char *a = files[i][1], *b = files[j][1];
             if (!a || !b || !file_same(a, b))
                 continue;
