@@ -32,6 +32,14 @@ const char *choice_named_cards(const char *word)
     return cards_of(word, &by_word);
 }
 
+int choice_no_card(const char *option)
+{
+    return ERR(-EINVAL,
+               "--%s has no effect without a card: leave it out, or name a card with --offload or "
+               "NARROWCAST_OFFLOAD",
+               option);
+}
+
 int choice_cards(const char *algo, const char *word, const struct codec *codec, int n_ranks,
                  const char **out, char *why, size_t size)
 {

@@ -10,6 +10,9 @@ const char *choice_algo(const char *algo);
 /* Returns the cards that `word` or the environment names, or NULL. word: as in choice_cards() */
 const char *choice_named_cards(const char *word);
 
+/* Report that this option needs a card. Returns -EINVAL. */
+int choice_no_card(const char *option);
+
 /* Choose the cards for gradients of this settled codec. algo "offload" requires cards. word:
  * udp://..., sim, off, or auto (NARROWCAST_OFFLOAD).
  *

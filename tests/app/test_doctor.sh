@@ -97,10 +97,14 @@ fi
 # Open MPI 4 sometimes loses its text when both ranks fail at once, and says so (show_help.c).
 grep -q 'unable to reach\|show_help' said || fail "no reason of MPI: $(cat said)"
 
-for words in '--offload nonsense' '--fabric nothing --offload 127.0.0.1:9' '--card-deadline 0' 'x'; do
+for words in '--offload nonsense' '--fabric nothing --offload 127.0.0.1:9' '--card-deadline 0' '--fabric udp' '--card-deadline 1' 'x'; do
     # shellcheck disable=SC2086 # several words
     if "$n" doctor $words >out 2>said; then fail "was taken: $words"; fi
     if [ "$(wc -l <said)" != 1 ] || [ -s out ]; then fail "did not say one line: $words: $(cat out said)"; fi
 done
-"$n" doctor >/dev/full 2>said && fail 'a full disk'
+for json in '' --json; do
+    # shellcheck disable=SC2086 # no word, or one
+    "$n" doctor $json >/dev/full 2>said && fail 'a full disk'
+    case $(cat said) in *$'\n'* | '') fail "a full disk: $(cat said)" ;; *'No space left on device') ;; *) fail "a full disk: $(cat said)" ;; esac
+done
 exit $bad

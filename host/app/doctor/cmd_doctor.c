@@ -6,6 +6,7 @@
 #include "base/jsonl.h"
 #include "base/opt/opt.h"
 #include "comm/mpi/comm_library.h"
+#include "job/choice.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,13 +55,13 @@ static const struct opt_command command = {
     .more = list_checks,
 };
 
-static void print(const char *check, const struct doctor_finding *f, bool json)
+static int print(const char *check, const struct doctor_finding *f, bool json)
 {
     static const char *const grades[] = {"ok", "warn", "fail"};
     if (!json) {
         printf("%-5s %-13s %s%s%s\n", grades[f->grade], check, f->what, f->mend[0] ? "; fix: " : "",
                f->mend);
-        return;
+        return 0;
     }
     struct jsonl j;
     jsonl_to(&j, stdout);
@@ -69,19 +70,20 @@ static void print(const char *check, const struct doctor_finding *f, bool json)
     jsonl_text(&j, "check", check);
     jsonl_text(&j, "what", f->what);
     jsonl_text(&j, "mend", f->mend[0] ? f->mend : NULL);
-    (void)jsonl_end(&j); /* main() checks standard output */
+    return jsonl_end(&j);
 }
 
-static bool print_all(const struct doctor *d, const struct doctor_finding *cards, bool json)
+/* Returns 1 if a check failed. */
+static int print_all(const struct doctor *d, const struct doctor_finding *cards, bool json)
 {
     bool failed = cards->grade == DOCTOR_FAIL;
     for (const struct doctor_check *c = doctor_checks; c->name; c++) {
         struct doctor_finding f = {0};
         c->look(d, &f);
         failed |= f.grade == DOCTOR_FAIL;
-        print(c->name, &f, json);
+        TRY(print(c->name, &f, json));
     }
-    print("cards", cards, json);
+    TRY(print("cards", cards, json));
     return failed;
 }
 
@@ -102,14 +104,22 @@ static int examine(struct comm *c, int level, const struct doctor_options *o)
     if (rc == 0)
         rc = doctor_card(c, where, strcmp(o->fabric, "socket") ? o->fabric : NULL, o->card_deadline,
                          &cards);
-    int8_t failed = 0;
-    if (rc == 0 && comm_rank(c) == 0)
-        failed = print_all(&d, &cards, o->json);
+    const int printed = rc == 0 && comm_rank(c) == 0 ? print_all(&d, &cards, o->json) : 0;
+    int8_t failed = printed != 0;
     if (rc == 0)
         rc = comm_max_i8(c, &failed, 1);
     doctor_close(&d);
     free(where);
-    return rc ? rc : failed;
+    return rc < 0 ? rc : printed < 0 ? printed : failed;
+}
+
+static int check_cards(const struct doctor_options *o, const struct opt_parsed *p)
+{
+    static const char *const names[] = {"fabric", "card-deadline"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (opt_given(&command, p, names[i]) && !choice_named_cards(o->offload))
+            return choice_no_card(names[i]);
+    return 0;
 }
 
 int cmd_doctor(int argc, char **argv)
@@ -120,6 +130,7 @@ int cmd_doctor(int argc, char **argv)
     TRY(opt_parse(&command, argc, argv, &o, &parsed));
     if (parsed.help)
         return opt_help(&command, &parsed, stdout), 0;
+    TRY(check_cards(&o, &parsed));
     int rank;
     comm_library_started(&rank);
     if (rank == 0)

@@ -161,10 +161,7 @@ static int check_cards(const struct train_options *o, const struct command_line 
     const char *cards = choice_named_cards(o->offload);
     for (size_t i = 0; i < sizeof names / sizeof *names && !cards; i++)
         if (given(w, names[i]))
-            return ERR(-EINVAL,
-                       "--%s has no effect without a card: leave it out, or name a card "
-                       "with --offload or NARROWCAST_OFFLOAD",
-                       names[i]);
+            return choice_no_card(names[i]);
     if (given(w, "xclbin") && !(cards && !strncmp(cards, "xrt", 3)) &&
         strncmp(o->node_sum, "xrt", 3))
         return ERR(-EINVAL, "--xclbin needs --offload xrt or --node-sum xrt");
