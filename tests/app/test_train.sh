@@ -213,6 +213,8 @@ refused "--warmup" small 2 --warmup -1
 refused "cannot write 'no/folder/ck'" small 2 --save no/folder/ck
 refused "cannot open 'no/folder/log'" small 2 --log no/folder/log
 refused "No space left" small 2 --log /dev/full
+"$n" train --model mlp --data synthetic:120,1 --batch 24 --steps 1 >/dev/full 2>said && fail 'a table on a full disk'
+[ "$(tail -n 1 said)" = 'narrowcast: cannot write to standard output: No space left on device' ] || fail "a table on a full disk: $(cat said)"
 mkdir taken
 refused "cannot write 'taken'" small 2 --save taken
 refused "'no/folder/dump'" small 2 --dump-gradients no/folder/dump

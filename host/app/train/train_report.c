@@ -1,6 +1,7 @@
 /* train_report.c : prints the progress line and the final table. */
 #include "app/train/train.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include <math.h>
@@ -260,13 +261,15 @@ int report_end(struct train *t)
     if (t->rank > 0)
         return 0;
     const int senders = t->o->blocks ? comm_n_processes(t->comm) : t->n_ranks;
+    int printed = 0;
     bytes[0] /= senders, bytes[1] /= senders;
     if (!t->stopped_by) {
         say_why_no_loss(t, &r->last);
         print_table(t, bytes[0], bytes[1]);
-        fflush(stdout); /* before lines on stderr */
+        printed = file_end_standard(); /* before lines on stderr */
     }
-    return record_end(t, bytes[0], bytes[1]);
+    TRY(record_end(t, bytes[0], bytes[1]));
+    return printed;
 }
 
 void report_stopped(const struct train *t)
