@@ -13,6 +13,8 @@ blocks=12 receipts='' n_events=0 run='' card='' by_card='' launch=(mpirun --with
 trap 'kill $run $card 2>/dev/null; wait; rm -rf "$dir"' EXIT
 
 refused '--elastic needs --blocks V' "$n" train --elastic 1
+refused "unknown word 'joins'" "$n" train joins --steps 1
+refused '--elastic 5 is more than the 2 blocks' "$n" train --blocks 2 --elastic 5
 if ! "$n" train --help elastic | grep -q ulfm; then fail 'no help'; fi
 if mpirun --with-ft ulfm -np 1 true 2>/dev/null; then
     refused 'mpirun --with-ft ulfm' mpirun -np 1 "$n" train --elastic 1 --blocks 4 --data synthetic:240,3

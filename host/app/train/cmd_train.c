@@ -130,7 +130,7 @@ int cmd_train(int argc, char **argv)
         err_release(true);
         return joined;
     }
-    if (!joins)
+    if (!joins || !elastic)
         rc = comm_agree(comm, rc);
     err_hold();
     if (rc == 0 && !elastic && !parsed.help)

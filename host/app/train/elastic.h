@@ -12,6 +12,7 @@
 #include "app/train/train_options.h"
 #include "app/train/train_report.h"
 #include "comm/comm.h"
+#include <limits.h>
 
 struct train;
 struct elastic;
@@ -96,7 +97,7 @@ struct elastic {
     struct checkpoint_plan plan;
     char text[CHECKPOINT_TEXT];
     struct elastic_file {
-        char path[128]; /* "": none */
+        char path[PATH_MAX]; /* "": none */
         struct elastic_tested tested;
     } file; /* that this attempt resumes */
     size_t common_bytes, block_bytes;

@@ -223,5 +223,8 @@ int train_options_check(const struct opt_command *command, const struct train_op
     if (o->elastic && !o->blocks)
         return ERR(-EINVAL, "--elastic needs --blocks V, so that others can compute the blocks of "
                             "a process that dies");
+    if (o->elastic > o->blocks)
+        return ERR(-EINVAL, "--elastic %lld is more than the %lld blocks: a process needs a block",
+                   (long long)o->elastic, (long long)o->blocks);
     return 0;
 }
