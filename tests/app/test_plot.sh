@@ -302,6 +302,7 @@ refused "cannot write 'full.gp': No space left on device" plot accuracy aps.json
 plot accuracy aps.jsonl --title $'a\nb' --out lines.gp || fail 'a title of two lines'
 grep -q "^set title 'a b' noenhanced" lines.gp || fail "a title of two lines: $(grep -A 1 title lines.gp)"
 plot accuracy aps.jsonl >/dev/full 2>said && fail 'a full disk'
+refused "--title 'X' needs --out FILE" plot accuracy aps.jsonl --title X
 awk 'BEGIN { print "{\"kind\":\"run\"}"; for (i = 1; i <= 300000; i++) printf "{\"kind\":\"step\",\"step\":%d,\"loss\":1}\n", i }' >many
 [ "$(timeout 60 "$B/narrowcast" plot step-loss many | wc -l)" = 300001 ] || fail 'many steps'
 awk 'BEGIN { for (i = 0; i < 900; i++) { printf "{\"kind\":\"stats\",\"step\":1,\"first\":%d,\"bins_all\":[1", 1000 * i

@@ -71,6 +71,8 @@ int cmd_plot(int argc, char **argv)
     const struct plot_kind *kind = plot_kind_of(parsed.args[0]);
     if (!kind)
         return -EINVAL;
+    if (o.title && !o.out)
+        return ERR(-EINVAL, "--title '%s' needs --out FILE: a table has no title", o.title);
     if (o.out)
         TRY(plot_check_out(o.out));
     struct plot *p = calloc(1, sizeof *p);
