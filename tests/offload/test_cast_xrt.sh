@@ -88,6 +88,10 @@ refused "'nowhere.xclbin'" to_out cast --on xrt --xclbin nowhere.xclbin
 refused "unknown --card 'sim'" to_out uncast --on xrt --card sim
 printf '\000\000\200\177' >>x
 refused "'x': it holds inf or nan" to_out cast --on xrt --scale aps
+for words in 'e2m5f --scale none' 'e3m0f --scale const:2' 'e2m1f --scale aps'; do
+    # shellcheck disable=SC2086 # words
+    refused "cannot cast 'x' to ${words%% *}, which has no inf and no nan" to_out cast --on xrt --format $words
+done
 printf 'a' >>x
 refused '405 bytes are not a whole number' to_out cast --on xrt
 refused 'is truncated: 405 bytes' to_out uncast --on xrt --format fp16

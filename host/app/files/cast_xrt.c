@@ -22,28 +22,25 @@ static int said(const struct card_cast *c, int rc)
     return rc ? ERR(rc, "%s", c->why) : 0;
 }
 
-static int find_shift(struct card_cast *c, const struct codec *codec, struct file_in *in,
-                      int *shift)
+static int find_largest(void *arg, struct file_in *in, uint32_t *largest)
 {
-    uint32_t largest = 0, m = 0;
-    if (codec_guess(codec) == CODEC_NO_GUESS) {
-        TRY(said(c, card_cast_begin(c, KERNEL_EXPMAX)));
-        for (size_t n = 1; n;) {
-            TRY(cast_in_read(in, c->x, c->most, &n));
-            if (n)
-                TRY(said(c, card_cast_absmax(c, n, &m, run_s)));
-            largest = m > largest ? m : largest;
-        }
-        TRY(file_in_rewind(in));
+    struct card_cast *c = arg;
+    uint32_t m = 0;
+    TRY(said(c, card_cast_begin(c, KERNEL_EXPMAX)));
+    for (size_t n = 1; n;) {
+        TRY(cast_in_read(in, c->x, c->most, &n));
+        if (n)
+            TRY(said(c, card_cast_absmax(c, n, &m, run_s)));
+        *largest = m > *largest ? m : *largest;
     }
-    return cast_in_shift(codec, in->path, largest, shift);
+    return 0;
 }
 
 static int cast_all(struct card_cast *c, const struct codec *codec, struct file_in *in,
                     struct file_out *out, int *shift)
 {
     const struct vec_sum *sum = codec_sum(codec);
-    TRY(find_shift(c, codec, in, shift));
+    TRY(cast_in_shift(codec, in, find_largest, c, shift));
     TRY(said(c, card_cast_begin(c, KERNEL_QUANT)));
     for (size_t n = 1; n;) {
         TRY(cast_in_read(in, c->x, c->most, &n));
@@ -69,7 +66,7 @@ static int uncast_all(struct card_cast *c, struct codes_in *in, int shift, struc
     TRY(said(c, card_cast_begin(c, KERNEL_UNQUANT)));
     const size_t blocks = c->most / CODES_IN_BLOCK;
     for (size_t n = 1; n;) {
-        TRY(reduce_read(in, 1, blocks, &c->codes, &n));
+        TRY(codes_in_read_all(in, 1, blocks, &c->codes, &n));
         if (n)
             TRY(said(c, card_cast_decode(c, n, shift, run_s)));
         TRY(file_out_write(out, c->x, n * sizeof *c->x));

@@ -92,24 +92,15 @@ struct cast_job {
     uint8_t *codes; /* [BLOCK] codes, at most 32 bits each */
 };
 
-/* Reads the whole file first if the scale depends on the largest value, or if nan has no code. */
-static int find_shift(struct cast_job *j, int *shift)
+static int find_largest(void *arg, struct file_in *in, uint32_t *largest)
 {
-    const struct mf_fmt fmt = codec_sum(&j->codec)->in;
-    char name[CODEC_NAME_BYTES];
-    uint32_t largest = 0;
-    if (codec_guess(&j->codec) == CODEC_NO_GUESS || fmt.flavour == MF_NUMBERS) {
-        for (size_t n = 1; n;) {
-            TRY(cast_in_read(&j->in, j->x, BLOCK, &n));
-            uint32_t m = vec_best()->absmax(j->x, n);
-            largest = m > largest ? m : largest;
-        }
-        TRY(file_in_rewind(&j->in));
+    const struct cast_job *j = arg;
+    for (size_t n = 1; n;) {
+        TRY(cast_in_read(in, j->x, BLOCK, &n));
+        const uint32_t m = vec_best()->absmax(j->x, n);
+        *largest = m > *largest ? m : *largest;
     }
-    if (largest >= 0x7f800000 && fmt.flavour == MF_NUMBERS)
-        return ERR(-EINVAL, "cannot cast '%s' to %s, which has no inf and no nan: the file has one",
-                   j->in.path, codec_format_name(fmt, name));
-    return cast_in_shift(&j->codec, j->in.path, largest, shift);
+    return 0;
 }
 
 static int cast_all(struct cast_job *j, int *shift)
@@ -117,7 +108,7 @@ static int cast_all(struct cast_job *j, int *shift)
     const struct codec_call call = {.codec = &j->codec};
     const struct reduce_op op = codec_reduce_op(&call);
     const struct codec_layer layer = {.index = 0};
-    TRY(find_shift(j, shift));
+    TRY(cast_in_shift(&j->codec, &j->in, find_largest, j, shift));
     size_t n = 1;
     for (size_t at = 0; n; at += n) {
         TRY(cast_in_read(&j->in, j->x, BLOCK, &n));

@@ -80,21 +80,12 @@ struct reduce_job {
 
 static int reduce_block(struct reduce_job *j, size_t *n)
 {
-    size_t first_n = 0;
     for (int i = 0; i < j->n_in; i++) {
-        size_t got;
-        TRY(codes_in_read(&j->in[i], j->codes, &got));
-        if (i > 0 && got != first_n)
-            return ERR(
-                -EINVAL,
-                "'%s' and '%s' differ in length: all files must hold the same number of codes",
-                j->in[0].file.path, j->in[i].file.path);
-        first_n = got;
-        j->ops->accumulate(&j->sum, j->acc, j->codes, got, i == 0);
+        TRY(codes_in_read_one(j->in, i, j->codes, n));
+        j->ops->accumulate(&j->sum, j->acc, j->codes, *n, i == 0);
     }
-    j->ops->finish(&j->sum, j->acc, first_n, j->sum.out, j->sum.out_shift, j->codes);
-    *n = first_n;
-    return file_out_write(&j->out, j->codes, vec_bytes(j->sum.out, first_n));
+    j->ops->finish(&j->sum, j->acc, *n, j->sum.out, j->sum.out_shift, j->codes);
+    return file_out_write(&j->out, j->codes, vec_bytes(j->sum.out, *n));
 }
 
 static int reduce_all(struct reduce_job *j)

@@ -23,13 +23,28 @@ void codes_in_close(struct codes_in *in); /* also if zeroed */
  * code or lacks `count` codes. */
 int codes_in_read(struct codes_in *in, uint8_t *codes, size_t *n);
 
+/* The same for file i of several, read in turn. *n: out; for i > 0 also in: the codes of the files
+ * before, which must be as many. */
+int codes_in_read_one(struct codes_in *in, int i, uint8_t *codes, size_t *n);
+
+/* Reads up to n_blocks blocks of each of n_in files, of file i to to[i]. *n: set to the number of
+ * codes of each file, 0 at the end. Fails if the files differ in length. */
+int codes_in_read_all(struct codes_in *in, int n_in, size_t n_blocks, uint8_t *const *to,
+                      size_t *n);
+
 /* ---- values to cast, and their shift ---- */
 
 /* Reads the next values into x [most]. *n: set to their number, 0 at the end. */
 int cast_in_read(struct file_in *in, float *x, size_t most, size_t *n);
 
-/* largest: largest magnitude of the values, as fp32 bits. Returns -EINVAL if the file `path` has
- * inf or nan and the scale depends on the largest value. */
-int cast_in_shift(const struct codec *codec, const char *path, uint32_t largest, int *shift);
+/* Reads an open file to its end. Sets *largest to the largest magnitude of its values, as fp32
+ * bits. */
+typedef int cast_in_largest(void *arg, struct file_in *in, uint32_t *largest);
+
+/* Sets *shift. Reads the whole file first, by find(arg, ...), if the scale depends on the largest
+ * value, or if nan has no code; then refuses inf and nan. The file must be open and unread, and is
+ * again. */
+int cast_in_shift(const struct codec *codec, struct file_in *in, cast_in_largest *find, void *arg,
+                  int *shift);
 
 #endif

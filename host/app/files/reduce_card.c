@@ -49,7 +49,7 @@ static int add_all(struct blocks *b, struct sim_sum *card, struct codes_in *in,
 {
     for (;;) {
         size_t n;
-        TRY(reduce_read(in, b->n_in, b->n_blocks, b->parts, &n));
+        TRY(codes_in_read_all(in, b->n_in, b->n_blocks, b->parts, &n));
         if (!n)
             return 0;
         TRY(sim_sum_add(card, (const uint8_t *const *)b->parts, n, b->sums));
@@ -121,7 +121,7 @@ int reduce_hls(const struct vec_sum *sum, struct codes_in *in, int n_in, struct 
     struct hls_job j = {.b = {.sum = sum, .n_in = n_in, .n_blocks = 1}};
     int rc = open_beats(&j);
     for (size_t n = 1; !rc && n;) {
-        rc = reduce_read(in, n_in, 1, j.b.parts, &n);
+        rc = codes_in_read_all(in, n_in, 1, j.b.parts, &n);
         if (!rc && n)
             rc = add_block(&j, n);
         if (!rc)
@@ -146,7 +146,7 @@ static int add_by_xrt(struct xrt_job *j, struct codes_in *in, struct file_out *o
 {
     for (;;) {
         size_t n;
-        TRY(reduce_read(in, j->b.n_in, j->b.n_blocks, j->b.parts, &n));
+        TRY(codes_in_read_all(in, j->b.n_in, j->b.n_blocks, j->b.parts, &n));
         if (!n)
             return 0;
         const double start = clock_s();

@@ -20,8 +20,4 @@ int reduce_hls(const struct vec_sum *sum, struct codes_in *in, int n_in, struct 
 int reduce_xrt(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out,
                const char *card, const char *xclbin);
 
-/* Reads up to n_blocks blocks of CODES_IN_BLOCK codes of file i to to[i]. *n: set to the number of
- * codes of each file, 0 at the end. Fails if the files differ in length. */
-int reduce_read(struct codes_in *in, int n_in, size_t n_blocks, uint8_t *const *to, size_t *n);
-
 #endif
