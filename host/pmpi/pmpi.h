@@ -8,7 +8,7 @@
  * A thread per communicator makes its non-blocking sums, so MPI is initialised for several threads.
  * The MPI request of such a sum is a receive from this process itself; the thread sends the message
  * when the sum is done. So all of MPI's waits and tests work on it. These files call only
- * PMPI_x. */
+ * PMPI_x, and pmpi_fortran.c also the wrappers of pmpi_c.c. */
 #ifndef PMPI_H
 #define PMPI_H
 #include <mpi.h>
@@ -75,6 +75,8 @@ void pmpi_leave_all(void);
 int pmpi_sum(struct pmpi_comm *c, const struct pmpi_call *call);
 /* For pmpi_end()'s report: sums narrowed, their bytes as fp32, and as codes. */
 void pmpi_counts(unsigned long long *n, unsigned long long *bytes, unsigned long long *code_bytes);
+/* True if this process has met a communicator whose sums are narrowed. */
+bool pmpi_any_comm(void);
 /* Return the communicator's thread, or NULL. If `begin`, start it first, if possible. It remains
  * until the communicator is freed. */
 struct pmpi_queue *pmpi_comm_queue(struct pmpi_comm *c, bool begin);
@@ -93,6 +95,8 @@ bool pmpi_queue_later(struct pmpi_queue *q, const struct pmpi_call *call, int ta
 
 /* ---- pmpi_call.c ---- */
 
+/* Call the communicator's error handler if rc is an error. Returns rc. */
+int pmpi_result(MPI_Comm comm, int rc);
 int pmpi_blocking(struct pmpi_comm *c, const struct pmpi_call *call);
 int pmpi_nonblocking(struct pmpi_comm *c, const struct pmpi_call *call, MPI_Request *request);
 int pmpi_persistent(struct pmpi_comm *c, const struct pmpi_call *call, MPI_Request *request);

@@ -39,7 +39,7 @@ static bool all_agree(const struct pmpi_spec *w, int level)
     unsigned mine[] = {tag, ~tag, (unsigned)level, w->on}, least[4];
     PMPI_Allreduce(mine, least, 4, MPI_UNSIGNED, MPI_MIN, MPI_COMM_WORLD);
     state.has_threads = least[2] >= (unsigned)MPI_THREAD_MULTIPLE;
-    if (least[0] == ~least[1])
+    if (least[0] == ~least[1] && (least[3] || !w->on))
         return least[3];
     pmpi_say("sums are not narrowed: NARROWCAST_* differs between ranks (mpirun -x passes "
              "it to all ranks)");
@@ -100,11 +100,26 @@ void pmpi_give_tag(int tag)
     pthread_mutex_unlock(&tags.lock);
 }
 
+/* Names in NARROWCAST_COMMS that no communicator has are found only at the end. */
+static void say_none(void)
+{
+    const struct pmpi_spec *w = pmpi_spec();
+    int found = pmpi_any_comm(), any = 1;
+    if (strcmp(w->comms, "all"))
+        PMPI_Allreduce(&found, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (!any)
+        pmpi_say("no sum was narrowed: none of %zu bytes or more is of a communicator in "
+                 "NARROWCAST_COMMS \"%s\"",
+                 w->least_bytes, w->comms);
+}
+
 void pmpi_end(void)
 {
     unsigned long long n, bytes, codes;
     pmpi_leave_all();
     pmpi_counts(&n, &bytes, &codes);
+    if (state.on)
+        say_none();
     if (state.on && pmpi_spec()->report)
         pmpi_say("%llu sums narrowed: %llu bytes of codes instead of %llu", n, codes, bytes);
     if (state.self != MPI_COMM_NULL)
@@ -123,7 +138,7 @@ void pmpi_say(const char *format, ...)
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
-    MPI_Initialized(&is_begun);
+    PMPI_Initialized(&is_begun);
     if (is_begun)
         PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0)

@@ -28,19 +28,12 @@ int MPI_Finalize(void)
     return PMPI_Finalize();
 }
 
-static int result(MPI_Comm comm, int rc)
-{
-    if (rc != MPI_SUCCESS)
-        PMPI_Comm_call_errhandler(comm, rc);
-    return rc;
-}
-
 int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
                   MPI_Comm comm)
 {
     const struct pmpi_call call = {send, recv, count, PMPI_ALL};
     struct pmpi_comm *c = pmpi_takes(&call, type, op, comm);
-    return c ? result(comm, pmpi_blocking(c, &call))
+    return c ? pmpi_result(comm, pmpi_blocking(c, &call))
              : PMPI_Allreduce(send, recv, count, type, op, comm);
 }
 
@@ -49,7 +42,7 @@ int MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_O
 {
     const struct pmpi_call call = {send, recv, count, root};
     struct pmpi_comm *c = root < 0 ? NULL : pmpi_takes(&call, type, op, comm);
-    return c ? result(comm, pmpi_blocking(c, &call))
+    return c ? pmpi_result(comm, pmpi_blocking(c, &call))
              : PMPI_Reduce(send, recv, count, type, op, root, comm);
 }
 
@@ -63,7 +56,7 @@ int MPI_Iallreduce(const void *send, void *recv, int count, MPI_Datatype type, M
 {
     const struct pmpi_call call = {send, recv, count, PMPI_ALL};
     struct pmpi_comm *c = can_be_later(request) ? pmpi_takes(&call, type, op, comm) : NULL;
-    return c ? result(comm, pmpi_nonblocking(c, &call, request))
+    return c ? pmpi_result(comm, pmpi_nonblocking(c, &call, request))
              : PMPI_Iallreduce(send, recv, count, type, op, comm, request);
 }
 
@@ -73,7 +66,7 @@ int MPI_Ireduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_
     const struct pmpi_call call = {send, recv, count, root};
     struct pmpi_comm *c =
         root >= 0 && can_be_later(request) ? pmpi_takes(&call, type, op, comm) : NULL;
-    return c ? result(comm, pmpi_nonblocking(c, &call, request))
+    return c ? pmpi_result(comm, pmpi_nonblocking(c, &call, request))
              : PMPI_Ireduce(send, recv, count, type, op, root, comm, request);
 }
 
@@ -91,9 +84,9 @@ static int init_by(const char *name, const void *send, void *recv, int count, MP
         allreduce_init *call;
     } next = {.data = dlsym(RTLD_NEXT, name)};
     if (c)
-        return result(comm, pmpi_persistent(c, &call, request));
+        return pmpi_result(comm, pmpi_persistent(c, &call, request));
     return next.data ? next.call(send, recv, count, type, op, comm, info, request)
-                     : result(comm, MPI_ERR_UNSUPPORTED_OPERATION);
+                     : pmpi_result(comm, MPI_ERR_UNSUPPORTED_OPERATION);
 }
 
 allreduce_init MPI_Allreduce_init, MPIX_Allreduce_init;

@@ -15,6 +15,13 @@ static struct persistent *persistents;
 static atomic_int n_persistents;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+int pmpi_result(MPI_Comm comm, int rc)
+{
+    if (rc != MPI_SUCCESS)
+        PMPI_Comm_call_errhandler(comm, rc);
+    return rc;
+}
+
 int pmpi_blocking(struct pmpi_comm *c, const struct pmpi_call *call)
 {
     struct pmpi_queue *q = pmpi_comm_queue(c, false);

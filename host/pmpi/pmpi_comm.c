@@ -33,11 +33,17 @@ static struct {
     int key;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER, .key = MPI_KEYVAL_INVALID};
 static atomic_ullong n_narrowed, n_bytes, n_code_bytes;
+static atomic_bool any_narrows;
 static _Thread_local int inside;
 
 void pmpi_counts(unsigned long long *n, unsigned long long *bytes, unsigned long long *code_bytes)
 {
     *n = n_narrowed, *bytes = n_bytes, *code_bytes = n_code_bytes;
+}
+
+bool pmpi_any_comm(void)
+{
+    return any_narrows;
 }
 
 static bool is_float(MPI_Datatype type)
@@ -90,8 +96,10 @@ static struct pmpi_comm *make(MPI_Comm comm)
     c->ours = MPI_COMM_NULL;
     c->duplicating = MPI_REQUEST_NULL;
     c->narrows = is_wanted(comm);
-    if (c->narrows)
+    if (c->narrows) {
+        any_narrows = true;
         PMPI_Comm_idup(comm, &c->ours, &c->duplicating);
+    }
     pthread_mutex_lock(&all.lock);
     PMPI_Comm_set_attr(comm, all.key, c);
     for (last = &all.first; *last; last = &(*last)->next)
@@ -185,8 +193,18 @@ static struct nc *open_length(struct pmpi_comm *c, int count, int root)
     PMPI_Comm_rank(c->ours, &rank);
     if (rank == 0)
         pmpi_say_once(NULL, NC_LOG_ERROR,
-                      "sums are not narrowed; set --format by NARROWCAST_FORMAT, and so on");
+                      "sums are not narrowed: correct the variable of that option, such as "
+                      "NARROWCAST_ROUND for --round");
     return NULL;
+}
+
+/* Reduces do not use NARROWCAST_ALGO. If the first sum is one, an all-reduce that is only opened
+ * finds a wrong value, before some sums are narrowed and others are not. */
+static bool algo_fits(struct pmpi_comm *c, int count)
+{
+    struct nc *nc = open_length(c, count, PMPI_ALL);
+    nc_close(nc);
+    return nc;
 }
 
 /* Returns NULL, on all ranks, if the options are refused. */
@@ -197,6 +215,8 @@ static struct nc *of_length(struct pmpi_comm *c, int count, int root)
         if (c->lengths[i].count == count && c->lengths[i].root == root)
             l = &c->lengths[i];
     if (!l) {
+        if (root != PMPI_ALL && c->n_lengths == 0 && pmpi_spec()->algo && !algo_fits(c, count))
+            return NULL;
         struct nc *nc = open_length(c, count, root);
         if (!nc)
             return NULL;

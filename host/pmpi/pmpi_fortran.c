@@ -46,20 +46,12 @@ static void tell(MPI_Fint *ierr, int rc)
         *ierr = rc;
 }
 
-/* same as result() of pmpi_c.c */
-static int handled(const MPI_Fint *comm, int rc)
-{
-    if (rc != MPI_SUCCESS)
-        PMPI_Comm_call_errhandler(MPI_Comm_f2c(*comm), rc);
-    return rc;
-}
-
 /* MPI_IN_PLACE as recv is an error in C; Open MPI's own Fortran calls write to its address. */
 static bool is_refused(const void *recv, const MPI_Fint *comm, MPI_Fint *ierr)
 {
     if (!pmpi_is_on() || !&mpi_fortran_in_place_ || recv != &mpi_fortran_in_place_)
         return false;
-    tell(ierr, handled(comm, MPI_ERR_BUFFER));
+    tell(ierr, pmpi_result(MPI_Comm_f2c(*comm), MPI_ERR_BUFFER));
     return true;
 }
 
@@ -99,7 +91,7 @@ static bool allreduce(const void *send, void *recv, const MPI_Fint *count, const
     struct pmpi_call call;
     struct pmpi_comm *c = takes(send, recv, count, PMPI_ALL, type, op, comm, &call);
     if (c)
-        tell(ierr, handled(comm, pmpi_blocking(c, &call)));
+        tell(ierr, pmpi_result(MPI_Comm_f2c(*comm), pmpi_blocking(c, &call)));
     return c || is_refused(recv, comm, ierr);
 }
 BOTH(mpi_allreduce, allreduce,
@@ -115,7 +107,7 @@ static bool iallreduce(const void *send, void *recv, const MPI_Fint *count, cons
         pmpi_has_threads() ? takes(send, recv, count, PMPI_ALL, type, op, comm, &call) : NULL;
     MPI_Request r = MPI_REQUEST_NULL;
     if (c) {
-        tell(ierr, handled(comm, pmpi_nonblocking(c, &call, &r)));
+        tell(ierr, pmpi_result(MPI_Comm_f2c(*comm), pmpi_nonblocking(c, &call, &r)));
         *request = MPI_Request_c2f(r);
     }
     return c || is_refused(recv, comm, ierr);
@@ -131,7 +123,7 @@ static bool reduce(const void *send, void *recv, const MPI_Fint *count, const MP
     struct pmpi_call call;
     struct pmpi_comm *c = *root < 0 ? NULL : takes(send, recv, count, *root, type, op, comm, &call);
     if (c)
-        tell(ierr, handled(comm, pmpi_blocking(c, &call)));
+        tell(ierr, pmpi_result(MPI_Comm_f2c(*comm), pmpi_blocking(c, &call)));
     return c || (is_root(*root, comm) && is_refused(recv, comm, ierr));
 }
 BOTH(mpi_reduce, reduce,
@@ -149,7 +141,7 @@ static bool ireduce(const void *send, void *recv, const MPI_Fint *count, const M
                               : takes(send, recv, count, *root, type, op, comm, &call);
     MPI_Request r = MPI_REQUEST_NULL;
     if (c) {
-        tell(ierr, handled(comm, pmpi_nonblocking(c, &call, &r)));
+        tell(ierr, pmpi_result(MPI_Comm_f2c(*comm), pmpi_nonblocking(c, &call, &r)));
         *request = MPI_Request_c2f(r);
     }
     return c || (is_root(*root, comm) && is_refused(recv, comm, ierr));
@@ -169,7 +161,7 @@ static bool init_persistent(const void *send, void *recv, const MPI_Fint *count,
     MPI_Request r = MPI_REQUEST_NULL;
     (void)info;
     if (c) {
-        tell(ierr, handled(comm, pmpi_persistent(c, &call, &r)));
+        tell(ierr, pmpi_result(MPI_Comm_f2c(*comm), pmpi_persistent(c, &call, &r)));
         *request = MPI_Request_c2f(r);
     }
     return c || is_refused(recv, comm, ierr);

@@ -36,6 +36,7 @@ done
 runs 4 ./plain world "${narrow[@]}" NARROWCAST_COMMS=world
 runs 4 ./plain world "${narrow[@]}" NARROWCAST_COMMS=other,MPI_COMM_WORLD
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_COMMS=MPI_COMM
+[[ $lines == *'no sum was narrowed: none of 10000 bytes or more is of a communicator in NARROWCAST_COMMS "MPI_COMM"'* ]] || fail "a name of none: '$lines'"
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_LEAST_BYTES=1000000
 [ "$lines" = 'narrowcast: 0 sums narrowed: 0 bytes of codes instead of 0' ] || fail "nothing narrowed: '$lines'"
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_LEAST_BYTES=many
@@ -44,15 +45,17 @@ runs 4 ./plain exact "${narrow[@]}" NARROWCAST_FORMAT=fp32 NARROWCAST_SCALE= NAR
 [[ $lines == 'narrowcast: '[1-9]*' sums narrowed: '* ]] || fail "fp32 by native: '$lines'"
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_FORMAT=e9m9 # MPI adds; rank 0 of the world and of the other half print the reason
 [ "$(grep -c "^narrowcast: .*e9m9" err)" = 2 ] || fail "e9m9, not said once: '$(head -n 3 err)'"
-[ "$(grep -cx 'narrowcast: sums are not narrowed; set --format by NARROWCAST_FORMAT, and so on' err)" = 2 ] || fail "e9m9: '$(head -n 5 err)'"
+[ "$(grep -cx 'narrowcast: sums are not narrowed: correct the variable of that option, such as NARROWCAST_ROUND for --round' err)" = 2 ] || fail "e9m9: '$(head -n 5 err)'"
 cat >differs <<'END'
 #!/bin/sh
-[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}" = 2 ] && export NARROWCAST_SCALE=none
+[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}" = 2 ] && export "$RANK_2"
 exec ./plain "$@"
 END
 chmod +x differs
-runs 4 ./differs exact "${narrow[@]}"
-[[ $lines == *'NARROWCAST_* differs between ranks'* ]] || fail "ranks differ: '$lines'"
+for word in SCALE=none DEADLINE=x; do # the latter is refused only there
+    runs 4 ./differs exact "${narrow[@]}" "RANK_2=NARROWCAST_$word"
+    [[ $lines == *'NARROWCAST_* differs between ranks'* ]] || fail "ranks differ in $word: '$lines'"
+done
 
 if command -v mpifort >/dev/null && command -v gfortran >/dev/null; then
     sed 's/use mpi$/use mpi_f08/; s/integer :: rank, n_ranks, ierr, comm, request,/type(MPI_Comm) :: comm; type(MPI_Request) :: request; integer :: rank, n_ranks, ierr,/' \
@@ -116,6 +119,31 @@ END
 "$mpicc" -O2 -Wall -Wextra -Werror crossed.c -o crossed || fail "crossed is not built"
 runs 2 ./crossed - "${narrow[@]}"
 [ "$said" = '2 2' ] || fail "communicators in another order on each rank: '$said'"
+
+# A wrong NARROWCAST_ALGO refuses also the reduce before the first all-reduce.
+cat >reduces.c <<'END'
+#include <mpi.h>
+#include <stdio.h>
+static float x[100000], y[2][100000];
+int main(void)
+{
+    int rank;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; i < 100000; i++)
+        x[i] = 1.03f;
+    MPI_Reduce(x, y[0], 100000, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Allreduce(x, y[1], 100000, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("%g %g\n", y[0][99999], y[1][0]);
+    return MPI_Finalize();
+}
+END
+"$mpicc" -O2 -Wall -Wextra -Werror reduces.c -o reduces || fail "reduces is not built"
+for want in 'ring 2 2' 'group-scatter:3 2.06 2.06'; do
+    runs 2 ./reduces - "${narrow[@]}" NARROWCAST_SUM=nearest "NARROWCAST_ALGO=${want%% *}"
+    [ "$said" = "${want#* }" ] || fail "reduce and all-reduce with algorithm $want: '$said'"
+done
 
 "$mpicc" -O2 -Wall -Wextra -Werror "$here/pmpi/pmpi_tags.c" -o tags || fail "tags is not built"
 runs 2 ./tags - "${narrow[@]}"
