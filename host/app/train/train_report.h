@@ -52,7 +52,8 @@ bool report_shows_top(const struct train *t);
 
 /* ---- lines of the open log (train_record.c) ---- */
 
-/* The caller ends the line. option: "log" or "stats", which named the file. */
+/* The caller ends the line. option: "log", "stats" or "receipts", which named the
+ * file. */
 void record_run(const struct train *t, const char *option, struct jsonl *log);
 
 int record_step(struct train *t, const struct report_step *step);
