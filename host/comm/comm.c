@@ -15,7 +15,7 @@
 int comm_init(struct comm *c)
 {
     const size_t n = (size_t)c->n_ranks, room = 4 * n + 16;
-    c->chunk_bytes = (size_t)1 << 30;
+    c->chunk_bytes = COMM_CHUNK_BYTES;
     c->scratch = buf_alloc(COMM_BLOCK);
     c->host_scratch = buf_alloc(n * COMM_HOST_SCRATCH);
     if (c->scratch && c->host_scratch && c->ops->make_room(c, room)) {

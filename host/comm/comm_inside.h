@@ -92,8 +92,7 @@ struct comm {
     size_t message_bytes; /* comm_message_bytes() */
     int rank, n_ranks;
     double deadline_s;
-    /* Longest message, bytes: limited because MPI counts in int. Tests make it small. */
-    size_t chunk_bytes;
+    size_t chunk_bytes; /* longest message; tests make it small */
     /* n_req: places with a message posted and not yet waited for. room: places allocated. */
     size_t n_req, room;
     /* Virtual ranks between processes: ranks [near, near + n_near) are in this process. Else 0. */
@@ -106,6 +105,8 @@ struct comm {
     struct comm_count count;
 };
 enum { COMM_HOST_SCRATCH = 32 }; /* bytes per rank */
+/* Longest message, bytes: limited because MPI counts in int. */
+enum { COMM_CHUNK_BYTES = 1 << 30 };
 /* Bytes that a collective handles at a time in its own buffer. */
 enum { COMM_BLOCK = 8192 };
 

@@ -30,6 +30,12 @@ static int as_mpi(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
+static int irecv_no_request(void *code, int from, int tag, void *buf, size_t bytes, void **request)
+{
+    (void)from, (void)tag, (void)buf, (void)bytes, (void)request;
+    return *(const int *)code;
+}
+
 static void test_tables(void)
 {
     static const char *const want[] = {
@@ -38,9 +44,15 @@ static void test_tables(void)
         "cannot use a transport of rank 3 of 3: need 0 to n_ranks - 1",
         "cannot use a deadline of 0 s: need more than 0",
         "cannot use a transport of a later version",
-        "cannot use a transport whose reserved fields are not NULL"};
+        "cannot use a transport whose reserved fields are not NULL",
+        "messages of 1073741825 bytes: need at most 1073741824",
+        "over a transport: it is NULL",
+        "transport: Input/output error; irecv must set *request and return 0, or",
+        "transport: Input/output error; irecv must set *request and return 0, or",
+        "transport: Cannot allocate memory; irecv must"};
+    static const int codes[] = {[8] = 7, [9] = 0, [10] = -ENOMEM};
     struct sockets none = {.rank = 0, .n_ranks = 1};
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 11; i++) {
         struct {
             struct nc_transport t;
             int more[2];
@@ -58,10 +70,17 @@ static void test_tables(void)
             t->size = sizeof later, later.more[1] = 1;
         if (i == 5)
             t->reserved[6] = &later;
+        if (i == 6)
+            t->message_bytes = ((size_t)1 << 30) + 1;
+        if (i >= 8)
+            t->arg = (void *)&codes[i], t->n_ranks = 2, t->irecv = irecv_no_request, t->test = NULL;
         capture_begin(&cap);
-        const int rc = comm_over_open(t, i == 3 ? 0 : 60, &c);
+        const int rc = comm_over_open(i == 7 ? NULL : t, i == 3 ? 0 : 60, &c);
         capture_end(&cap);
-        CHECK(rc == -EINVAL && !c && strstr(cap.text, want[i]) && capture_lines(cap.text) == 1,
+        CHECK(rc == (i < 8    ? -EINVAL
+                     : i < 10 ? -EIO
+                              : -ENOMEM) &&
+                  !c && strstr(cap.text, want[i]) && capture_lines(cap.text) == 1,
               "%d: %d \"%s\"", i, rc, cap.text);
     }
 }

@@ -58,7 +58,9 @@ static const struct comm_ops ops = {
 
 static int check(const struct nc_transport *t, double deadline_s)
 {
-    if (!t || t->size < sizeof *t || t->size > 64 * sizeof *t || t->size % sizeof(void *))
+    if (!t)
+        return ERR(-EINVAL, "cannot open a job over a transport: it is NULL");
+    if (t->size < sizeof *t || t->size > 64 * sizeof *t || t->size % sizeof(void *))
         return ERR(-EINVAL, "cannot use a transport without a size: set its first field to "
                             "sizeof(struct nc_transport)");
     for (size_t i = sizeof *t; i < t->size; i++)
@@ -72,6 +74,9 @@ static int check(const struct nc_transport *t, double deadline_s)
     if (t->n_ranks < 1 || t->rank < 0 || t->rank >= t->n_ranks)
         return ERR(-EINVAL, "cannot use a transport of rank %d of %d: need 0 to n_ranks - 1",
                    t->rank, t->n_ranks);
+    if (t->message_bytes > COMM_CHUNK_BYTES)
+        return ERR(-EINVAL, "cannot use a transport with messages of %zu bytes: need at most %d",
+                   t->message_bytes, COMM_CHUNK_BYTES);
     if (!(deadline_s > 0))
         return ERR(-EINVAL, "cannot use a deadline of %g s: need more than 0", deadline_s);
     return 0;

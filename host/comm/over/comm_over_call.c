@@ -16,9 +16,11 @@ int over_begin(struct comm_over *o, struct over_message *m, bool sends, int tag,
     const struct nc_transport *t = &o->t;
     const uint64_t mode = fp_mode_ieee();
     *m = (struct over_message){.peer = peer};
-    const int rc = sends ? t->isend(t->arg, peer, tag, buf, bytes, &m->request)
-                         : t->irecv(t->arg, peer, tag, buf, bytes, &m->request);
+    int rc = sends ? t->isend(t->arg, peer, tag, buf, bytes, &m->request)
+                   : t->irecv(t->arg, peer, tag, buf, bytes, &m->request);
     fp_mode_back(mode);
+    if (rc == 0 && !t->test && !m->request)
+        rc = -EIO; /* over_test() would read it */
     m->under_way = rc == 0;
     return over_code(rc);
 }

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "comm/over/comm_over_inside.h"
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static const double LOOK_S = 1e-3; /* seconds between two looks for notes */
@@ -202,7 +203,10 @@ int over_notes_begin(struct comm_over *o)
         return 0;
     for (int r = 0; r < o->comm.n_ranks; r++)
         over_cancel(o, &o->peers[r].message);
-    return ERR(rc, "cannot receive with the caller's transport: it returned %d", rc);
+    return ERR(rc,
+               "cannot receive with the caller's transport: %s; irecv must set *request and return "
+               "0, or return a negative errno",
+               strerror(-rc));
 }
 
 static bool all_left(const struct comm_over *o)
