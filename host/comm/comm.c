@@ -233,13 +233,16 @@ static size_t mask_words(const struct comm *c)
     return ((size_t)c->n_ranks + 63) / 64;
 }
 
+size_t comm_vote_words(const struct comm *c)
+{
+    return COMM_BLOCK / sizeof(uint64_t) - mask_words(c);
+}
+
 int comm_vote(struct comm *c, uint64_t *bits, size_t n)
 {
     uint64_t *all = c->scratch, *mask = all + n;
     const size_t words = n + mask_words(c);
-    if (words * sizeof *all > COMM_BLOCK)
-        return ERR(-EINVAL, "cannot vote on %zu buckets: at most %d; use a larger --bucket-bytes",
-                   64 * n, COMM_BLOCK * 8 - 64 * (int)mask_words(c));
+    assert(n <= comm_vote_words(c));
     memcpy(all, bits, n * sizeof *bits);
     memset(mask, 0, mask_words(c) * sizeof *mask);
     if (c->abandoned)

@@ -187,8 +187,9 @@ bool comm_abandoned(struct comm *c);
  * over the caller's transport, returns a negative errno. */
 int comm_missing(struct comm *c);
 
-/* End a step: replace bits [n words] by the OR over all ranks, and forget which ranks abandoned the
- * card path. Returns like a collective, or reports -EINVAL if n is too large. */
+/* End a step: replace bits [n words, at most comm_vote_words()] by the OR over all ranks, and forget
+ * which ranks abandoned the card path. Returns like a collective. */
+size_t comm_vote_words(const struct comm *c);
 int comm_vote(struct comm *c, uint64_t *bits, size_t n);
 
 /* Totals of this rank since the job was opened. */

@@ -176,8 +176,7 @@ static int open_cards(struct job *j)
     if (!j->cards.where)
         return 0;
     TRY(offload_open(j->comm, codec_card_sum(&j->codec), &j->cards, &j->offload));
-    reducer_set_card_path(j->reducer, &offload_card_path, j->offload);
-    return 0;
+    return reducer_set_card_path(j->reducer, &offload_card_path, j->offload);
 }
 
 static int open_node(struct job *j)

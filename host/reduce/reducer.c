@@ -237,12 +237,6 @@ void reducer_force_fp32(struct reducer *r, bool on)
     r->force_fp32 = on;
 }
 
-void reducer_set_card_path(struct reducer *r, const struct card_path_ops *ops, void *arg)
-{
-    r->card_path = ops;
-    r->card_path_arg = arg;
-}
-
 void reducer_set_node_sum(struct reducer *r, struct algo_node_sum *node)
 {
     r->node = node;

@@ -146,8 +146,9 @@ void reducer_close(struct reducer *r);
 void reducer_share(struct reducer *r, struct reducer *owner, void (*again)(void *ctx), void *ctx);
 
 /* Send narrow layers over this card path while it is open, else over MPI. The bits are the same if
- * the algorithm adds exactly. arg, passed to ops, must outlive the reducer. */
-void reducer_set_card_path(struct reducer *r, const struct card_path_ops *ops, void *arg);
+ * the algorithm adds exactly. arg, passed to ops, must outlive the reducer. Returns 0, or reports
+ * -EINVAL on every rank if a vote cannot hold that many buckets. */
+int reducer_set_card_path(struct reducer *r, const struct card_path_ops *ops, void *arg);
 
 /* Hand narrow layers' codes to `node`, through an algorithm that supports it
  * (algo_group_scatter_card). node must outlive the reducer; NULL ends this. All ranks call it

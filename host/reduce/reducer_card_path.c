@@ -29,6 +29,20 @@ size_t reducer_vote_words(int n_buckets)
     return ((size_t)n_buckets * 2 + BIT_BUCKETS + 63) / 64 + DIGEST_WORDS;
 }
 
+int reducer_set_card_path(struct reducer *r, const struct card_path_ops *ops, void *arg)
+{
+    const int n = r->plans[NARROW].n_buckets;
+    const size_t words = comm_vote_words(r->comm);
+    if (reducer_vote_words(n) > words)
+        return ERR(-EINVAL,
+                   "cannot send %d buckets of gradients through cards: need at most %zu; make "
+                   "each longer (--bucket-bytes)",
+                   n, (64 * (words - DIGEST_WORDS) - BIT_BUCKETS) / 2);
+    r->card_path = ops;
+    r->card_path_arg = arg;
+    return 0;
+}
+
 static void mark(struct reducer *r, int bit)
 {
     r->failed[bit / 64] |= (uint64_t)1 << bit % 64;

@@ -1,8 +1,10 @@
 /* test_card_path_mpi.c : a transport that fails in mid-step changes no bit. */
 /* RANKS: 1 2 3 5 */
+#include "capture.h"
 #include "check.h"
 #include "open_reducer.h"
 #include "fake_card_path.h"
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -66,7 +68,7 @@ static void check_steps(const struct codec_spec *spec)
               (reducer_count_lost(card_path) == 0 && reducer_count_lost(plain) == 0),
           "memory");
     MPI_Comm_dup(MPI_COMM_WORLD, &fake.mpi);
-    reducer_set_card_path(card_path, &fake_ops, &fake);
+    CHECK(reducer_set_card_path(card_path, &fake_ops, &fake) == 0, "few buckets");
     for (uint32_t step = 0; step < N_STEPS; step++) {
         make_grads(step);
         fake.step = step;
@@ -95,11 +97,35 @@ static void check_steps(const struct codec_spec *spec)
     reducer_close(plain);
 }
 
+/* A vote on more buckets has no room for their bits. */
+static void check_most_buckets(void)
+{
+    enum { MOST = 32671 };
+    static struct reducer_layer layers[MOST + 1];
+    const struct reducer_words words = {
+        .codec = {.format = "e4m3", .scale = "aps"}, .algo = "auto", .bucket_bytes = 1};
+    for (int l = 0; l <= MOST; l++)
+        layers[l] = (struct reducer_layer){.name = "layer", .n = 1};
+    for (int more = 0; more <= 1; more++) {
+        struct codec codec;
+        struct capture cap;
+        struct reducer *r = open_reducer_of(t.c, &words, layers, MOST + more, &codec);
+        capture_begin(&cap);
+        const int rc = reducer_set_card_path(r, &fake_ops, NULL);
+        capture_end(&cap);
+        const bool refused = rc == -EINVAL && strstr(cap.text, "send 32672 buckets of gradients "
+                                                               "through cards: need at most 32671");
+        CHECK(more ? refused : rc == 0, "%d more: %d \"%s\"", more, rc, cap.text);
+        reducer_close(r);
+    }
+}
+
 int main(void)
 {
     t.c = open_ranks(SEED, &t.n_ranks, &t.rank);
     for (int l = 0; l < N_LAYERS; l++)
         t.layers[l] = (struct reducer_layer){.name = "layer", .n = sizes[l], .fp32 = l == 6};
+    check_most_buckets();
     check_steps(&(struct codec_spec){.format = "e4m3", .scale = "aps"});
     check_steps(&(struct codec_spec){.format = "e5m2", .round = "stochastic"});
     check_steps(&(struct codec_spec){.format = "e3m0", .scale = "aps-tight"});

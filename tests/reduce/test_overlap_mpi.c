@@ -12,7 +12,7 @@ static void check_setting(const struct setting *s, bool card_path)
     CHECK(reducer_set_overlap(early, true) == 0 && reducer_overlaps(early), "no overlap");
     t.fake = (struct fake_card_path){.c = t.c, .seed = SEED, .mpi = t.fake.mpi};
     if (card_path)
-        reducer_set_card_path(early, &fake_ops, &t.fake);
+        CHECK(reducer_set_card_path(early, &fake_ops, &t.fake) == 0, "few buckets");
     for (uint32_t step = 0; step < N_STEPS; step++) {
         const bool bad = make_grads(step);
         t.fake.step = step;
