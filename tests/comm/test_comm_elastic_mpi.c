@@ -1,15 +1,21 @@
 /* test_comm_elastic_mpi.c : comm_grow() takes in a process, and leaves the job as it was if that
  * process has another version. The job goes on after a process died or gave up while messages to it
- * were in flight. Starts itself by mpirun; needs an MPI with fault tolerance (Open MPI 5). */
+ * were in flight. The memory of seats is reserved. Starts itself by mpirun; needs an MPI with fault
+ * tolerance (Open MPI 5), except for the seats. */
 #include "comm/comm_inside.h"
+#include "comm/mpi/comm_mpi_seats.h"
 #include "comm/protocol.h"
 #include "check.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const double DEADLINE_S = 20;
@@ -193,12 +199,32 @@ static int run_all(const char *program)
     DONE();
 }
 
+/* A full /dev/shm must refuse the seats, not kill who writes to them. */
+static void test_seats_reserve(void)
+{
+    enum { N = 4096 };
+    char name[64];
+    struct stat st = {.st_blocks = 0};
+    snprintf(name, sizeof name, "/narrowcast-test-%d", (int)getpid());
+    struct elastic_seats *s = seats_join(name, 0, N);
+    const int fd = shm_open(name, O_RDONLY, 0);
+    CHECK(s && fd >= 0 && fstat(fd, &st) == 0 && st.st_size >= N &&
+              st.st_blocks * 512 >= st.st_size,
+          "%lld bytes of %lld", (long long)st.st_blocks * 512, (long long)st.st_size);
+    close(fd);
+    (void)shm_unlink(name);
+    seats_close(s);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 2 && !strcmp(argv[1], "joins"))
         return run_new(argv[2]);
     if (argc > 2 && !strcmp(argv[1], "old"))
         return run_old(argv[2]);
+    test_seats_reserve();
+    if (check_bad)
+        return 1;
     if (system("mpirun --with-ft ulfm -np 1 true >/dev/null 2>&1") != 0) {
         puts("skip: this mpirun has no fault tolerance; Open MPI 5 has");
         return 77;

@@ -69,7 +69,8 @@ static struct elastic_seats *map(const char *name, int n)
     const size_t bytes = (size_t)n * sizeof *s->seat;
     const int fd = shm_open(name, O_CREAT | O_RDWR, 0600);
     void *p = MAP_FAILED;
-    if (s && fd >= 0 && ftruncate(fd, (off_t)bytes) == 0)
+    /* ftruncate() reserves nothing: writing to a full /dev/shm would be a SIGBUS */
+    if (s && fd >= 0 && posix_fallocate(fd, 0, (off_t)bytes) == 0)
         p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (fd >= 0)
         close(fd);
