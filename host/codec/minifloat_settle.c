@@ -2,6 +2,7 @@
 #include "base/bits.h"
 #include "base/err.h"
 #include "codec/codec_minifloat.h"
+#include <stdio.h>
 
 #define EXACT_BITS_MAX 62
 
@@ -55,17 +56,20 @@ static int settle_auto(struct minifloat *m, const struct codec_adder *by)
                codec_format_name(m->sum.in, name), by->name, list_rules(&m->sum, by, list));
 }
 
-static int check_exact(const struct minifloat *m)
+/* before: start of the line, with a colon, or "" */
+static int check_exact(const struct minifloat *m, const char *before)
 {
     char name[CODEC_NAME_BYTES];
     if (mf_same(m->sum.in, mf_fp32()))
-        return ERR(-EINVAL, "cannot add format fp32 exactly: use format e3m23 with scale "
-                            "aps-tight:32, whose sums have smaller errors than those of fp32");
+        return ERR(-EINVAL,
+                   "%scannot add format fp32 exactly: use format e3m23 with scale aps-tight:32, "
+                   "whose sums have smaller errors than those of fp32",
+                   before);
     if (!fits_exact(m->sum.in, m->sum.n_ranks))
         return ERR(-EINVAL,
-                   "cannot add format %s of %d ranks exactly: the sums take %d bits; need at most "
-                   "%d, and e <= 5",
-                   codec_format_name(m->sum.in, name), m->sum.n_ranks,
+                   "%scannot add format %s of %d ranks exactly: the sums take %d bits; need at "
+                   "most %d, and e <= 5",
+                   before, codec_format_name(m->sum.in, name), m->sum.n_ranks,
                    mf_acc_bits(m->sum.in, (unsigned)m->sum.n_ranks), EXACT_BITS_MAX);
     return 0;
 }
@@ -102,26 +106,40 @@ static int settle_rule(struct minifloat *m, const struct codec_adder *by)
         return ERR(-EINVAL, "cannot add by --sum %s with algorithm \"%s\", which adds by %s",
                    codec_rule_name(m->sum.rule), by->name, list);
     if (m->sum.rule == VEC_EXACT)
-        return check_exact(m);
+        return check_exact(m, "");
     return m->sum.rule == VEC_TRUNC ? check_trunc(m) : 0;
+}
+
+/* Refuse other sums than exact ones, with the cause. before: why exact ones are needed, and ": " */
+static int need_exact(const struct minifloat *m, const struct codec_adder *by, const char *before)
+{
+    char list[64];
+    if (m->sum.rule == VEC_EXACT)
+        return 0;
+    if (!m->sum_auto)
+        return ERR(-EINVAL, "%s--sum %s is impossible", before, codec_rule_name(m->sum.rule));
+    if (!minifloat_may(&m->sum, VEC_EXACT, by))
+        return ERR(-EINVAL,
+                   "%salgorithm \"%s\" adds only by %s; need direct, gather or group-scatter:K",
+                   before, by->name, list_rules(&m->sum, by, list));
+    TRY(check_exact(m, before));
+    return ERR(-EINVAL, "%suse --sum exact", before); /* see prefers_exact() */
 }
 
 /* aps guarantees P*|g|*2^f <= 2^top, so a value is at most 2^top/P. All values become 0 if this is
  * at most half the smallest number: 2^(top+bias+m) <= P. */
-static int check_scale(const struct minifloat *m)
+static int check_scale(const struct minifloat *m, const struct codec_adder *by)
 {
     char name[CODEC_NAME_BYTES];
     int room = vec_aps_top(m->sum.in, false) + mf_bias(m->sum.in) + m->sum.in.m;
     const int added = m->share > m->n_groups ? m->share : m->n_groups;
     if (m->scale == CODEC_APS && room < 31 && 1 << room <= added)
-        return ERR(
-            -EINVAL,
-            "--scale aps with format %s has no room for %d ranks, only for %d; use aps-tight",
-            codec_format_name(m->sum.in, name), added, (1 << room) - 1);
-    if (m->scale == CODEC_APS_TIGHT && m->sum.rule != VEC_EXACT)
-        return ERR(-EINVAL, "--scale aps-tight needs exact sums: --sum %s is impossible",
-                   codec_rule_name(m->sum.rule));
-    return 0;
+        return ERR(-EINVAL,
+                   "--scale aps with format %s has no room for %d ranks, only for %d; use %s",
+                   codec_format_name(m->sum.in, name), added, (1 << room) - 1,
+                   m->sum.rule == VEC_EXACT ? "aps-tight" : "a format with more bits");
+    return m->scale == CODEC_APS_TIGHT ? need_exact(m, by, "--scale aps-tight needs exact sums: ")
+                                       : 0;
 }
 
 /* Formats of at most 4 bits lose less with sums in e4m3 (bench/README.md). Under aps and aps-tight
@@ -166,18 +184,17 @@ static int settle_groups(struct minifloat *m, const struct codec *c, const struc
 
 /* Formats with few exponent bits have no binades to spare for the sum's head-room. */
 enum { BLOCKS_E = 3 };
-static int settle_out(struct minifloat *m)
+static int settle_out(struct minifloat *m, const struct codec_adder *by)
 {
-    char name[CODEC_NAME_BYTES];
+    char name[CODEC_NAME_BYTES], before[96];
     if (m->out_auto) {
         m->sum.out = auto_out(&m->sum);
         m->sum.out_group = m->sum.rule == VEC_EXACT && m->sum.out.e <= BLOCKS_E ? m->group : 0;
     }
-    if (m->sum.out_group && m->sum.rule != VEC_EXACT)
-        return ERR(-EINVAL,
-                   "--out-format %s needs exact sums, which give its exponents: --sum %s is "
-                   "impossible",
-                   codec_result_name(&m->sum, name), codec_rule_name(m->sum.rule));
+    snprintf(before, sizeof before, "--out-format %s needs exact sums, which give its exponents: ",
+             codec_result_name(&m->sum, name));
+    if (m->sum.out_group)
+        TRY(need_exact(m, by, before));
     if (m->sum.out_group && m->scale == CODEC_QUANTILE)
         return ERR(-EINVAL, "--out-format %s is impossible with --scale quantile",
                    codec_result_name(&m->sum, name));
@@ -190,8 +207,8 @@ int minifloat_settle(struct codec *c, const struct codec_adder *by)
     m.sum.n_ranks = c->n_ranks;
     TRY(settle_rule(&m, by));
     TRY(settle_groups(&m, c, by));
-    TRY(check_scale(&m));
-    TRY(settle_out(&m));
+    TRY(check_scale(&m, by));
+    TRY(settle_out(&m, by));
     m.sum.out_shift = m.scale == CODEC_APS_TIGHT && !m.sum.out_group ? log2_up(c->n_ranks) : 0;
     if (m.scale == CODEC_QUANTILE)
         settle_quantile(&m, c, by);
