@@ -2,6 +2,7 @@
 #include "base/err.h"
 #include "check.h"
 #include "comm/algo/algo.h"
+#include <limits.h>
 #include <stdio.h>
 
 int main(void)
@@ -16,6 +17,7 @@ int main(void)
                                         "group-master:-1",
                                         "group-master:2x",
                                         "group-scatter: 2",
+                                        "group-scatter:2147483648",
                                         "group-scatter:99999999999999999999",
                                         "direct:",
                                         ":2"};
@@ -37,6 +39,7 @@ int main(void)
     }
     CHECK(algo_find("auto", 1, &a, &k) == 0 && a == &algo_self, "auto alone");
     CHECK(algo_find("auto", 2, &a, &k) == 0 && a == &algo_direct && k == 0, "auto");
+    CHECK(algo_find("group-scatter:2147483647", 4, &a, &k) == 0 && k == INT_MAX, "%d", k);
     CHECK(n >= 7 && algo_at(-1) == NULL && algo_at(n + 1) == NULL, "the list: %d", n);
     DONE();
 }

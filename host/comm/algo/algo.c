@@ -4,6 +4,7 @@
 #include "base/opt/opt.h"
 #include "base/text.h"
 #include "codec/codec_kind.h"
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,11 +35,11 @@ static int parse_group(const char *word, const char *digits, int *group)
     char *end;
     errno = 0;
     long k = strtol(digits, &end, 10);
-    if (digits[0] < '0' || digits[0] > '9' || *end != '\0' || errno != 0 || k < 1 || k > 1 << 20)
+    if (digits[0] < '0' || digits[0] > '9' || *end != '\0' || errno != 0 || k < 1 || k > INT_MAX)
         return ERR(
             -EINVAL,
-            "cannot use algorithm \"%s\": the group size must be a whole number of at least 1",
-            word);
+            "cannot use algorithm \"%s\": the group size must be a whole number from 1 to %d", word,
+            INT_MAX);
     *group = (int)k;
     return 0;
 }
