@@ -132,6 +132,8 @@ static int open(struct comm *c, const struct codec *codec, const struct algo *al
         rc = reducer_low_check(r);
     if (rc == 0 && owns)
         rc = reducer_state_open(r);
+    if (rc == 0 && owns)
+        rc = reducer_open_streams(r);
     if (rc == 0 && owns && (!r->low || comm_rank(c) == 0))
         rc = make_buffers(r);
     if (rc == 0 && owns)

@@ -80,7 +80,7 @@ struct reducer {
     uint8_t *state[2];
     size_t state_bytes;
     struct algo_buffers buffers; /* codes, result, scratch */
-    /* Both [n_layers], see reducer_stream.c; NULL until reducer_note_stream(). */
+    /* Both [n_layers], see reducer_stream.c; NULL if the gradients are in CPU memory. */
     struct dev_event **events, **after;
     /* The communication thread; NULL: reducer_next() or reducer_finish() runs the step. */
     struct overlap *overlap;
@@ -153,6 +153,8 @@ void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int s
 void reducer_lost(const struct reducing *s, const struct group *g);
 
 /* ---- reducer_stream.c ---- */
+
+int reducer_open_streams(struct reducer *r);
 
 /* As reducer_ready_on() for layers [first, first + n). n > 0. */
 int reducer_note_stream(struct reducer *r, int first, int n, void *stream);

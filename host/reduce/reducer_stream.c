@@ -8,21 +8,20 @@
 #include <stdlib.h>
 
 /* events: [n_layers] one per call, at its first layer; after: [n_layers] event that a layer waits
- * for in this step, or NULL */
-static int make_room(struct reducer *r)
+ * for in this step, or NULL. Not made later, when the communication thread reads the pointers. */
+int reducer_open_streams(struct reducer *r)
 {
     const size_t n = (size_t)r->n_layers;
-    if (!r->events)
-        r->events = buf_alloc(n * sizeof *r->events);
-    if (!r->after)
-        r->after = buf_alloc(n * sizeof *r->after);
+    if (!r->batches)
+        return 0;
+    r->events = buf_alloc(n * sizeof *r->events);
+    r->after = buf_alloc(n * sizeof *r->after);
     return r->events && r->after ? 0 : -ENOMEM;
 }
 
 int reducer_note_stream(struct reducer *r, int first, int n, void *stream)
 {
     const struct dev_run_ops *run = gpu()->run;
-    TRY(make_room(r));
     struct dev_event **event = &r->events[first];
     if (!*event)
         TRY(run->event_open(event));
@@ -32,19 +31,20 @@ int reducer_note_stream(struct reducer *r, int first, int n, void *stream)
     return 0;
 }
 
+static int wait_for(struct dev_event *event)
+{
+    const struct gpu_lane *lane = gpu_lane();
+    return lane ? gpu()->run->event_wait(event, lane->stream) : gpu_failed();
+}
+
 int reducer_await_streams(struct reducer *r, const struct group *g)
 {
     const struct plan *plan = &r->plans[r->force_fp32];
     const struct dev_event *last = NULL;
-    if (!r->after)
-        return 0;
-    const struct gpu_lane *lane = gpu_lane();
-    if (!lane)
-        return gpu_failed();
-    for (int k = g->first; k < g->first + g->n_layers; k++) {
+    for (int k = g->first; r->after && k < g->first + g->n_layers; k++) {
         struct dev_event **after = &r->after[plan->placed[k].index];
         if (*after && *after != last)
-            TRY(gpu()->run->event_wait(*after, lane->stream));
+            TRY(wait_for(*after));
         last = *after;
         *after = NULL;
     }
