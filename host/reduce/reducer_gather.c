@@ -213,14 +213,16 @@ static struct algo_range piece_of(const struct reducer *r, int rank, size_t done
                                .n = left < most ? left : most};
 }
 
-static void encode(const struct reducer *r, const float *from, struct algo_range piece, uint8_t *to)
+/* Encode the piece that begins `done` elements behind the start of this rank's range. */
+static void encode(const struct reducer *r, size_t done, struct algo_range piece, uint8_t *to)
 {
     const struct gather *g = r->gather;
     const struct vec_ops *ops = r->codecs[NARROW].ops;
     const struct mf_fmt fmt = format_of(g);
     const struct vec_cast cast = {.fmt = fmt, .round = MF_NEAREST, .overflow = MF_INF};
     if (piece.n == 0)
-        return;
+        return; /* the shard may be NULL */
+    const float *from = (const float *)r->shard->to + done;
     if (sends_differences(g))
         encode_differences(r, from, piece, to);
     else if (mf_same(fmt, mf_fp32()))
@@ -268,7 +270,7 @@ static int exchange(struct reducer *r, size_t done)
         .cut = g->cut,
         .buffers = &r->buffers};
     double start = clock_s();
-    encode(r, r->shard->to + done, piece_of(r, rank, done), g->message + g->cut[rank].at);
+    encode(r, done, piece_of(r, rank, done), g->message + g->cut[rank].at);
     r->done.codec_s += clock_s() - start;
     start = clock_s();
     TRY(r->algo->allgather(r->comm, &call));
