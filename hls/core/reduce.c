@@ -65,7 +65,8 @@ void reduce_kernel(const struct beat *in, struct beat *out, uint32_t n_parts, ui
     struct rule r = {beat_format(fmt), beat_format(out_fmt), out_shift,
                      saturate != 0u ? MF_SATURATE : MF_INF};
     uint32_t good = n_parts >= 1u && n_parts <= (uint32_t)PKT_MAX_RANKS && r.out.width != 0u &&
-                    out_shift <= (uint32_t)PKT_MAX_SHIFT && saturate < 2u;
+                    n_beats <= (uint32_t)REDUCE_MAX_BEATS && out_shift <= (uint32_t)PKT_MAX_SHIFT &&
+                    saturate < 2u;
     good = good != 0u ? beat_fits(r.in, n_parts) : 0u;
     uint32_t end = good != 0u ? n_beats : 0u, flags = 0u, n_out = 0u, part = 0u;
     uint32_t passes_log2 = thirties_log2(r.in.width),

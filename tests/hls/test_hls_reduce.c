@@ -74,11 +74,12 @@ static void one(uint32_t from, uint32_t to, uint32_t n_parts)
     CHECK(status == seen, "%02x -> %02x: status %x, want %x", from, to, status, seen);
 }
 
-static void refused(uint32_t n_parts, uint32_t from, uint32_t to, uint32_t shift, uint32_t saturate)
+static void refused(uint32_t n_parts, uint32_t n_beats, uint32_t from, uint32_t to, uint32_t shift,
+                    uint32_t saturate)
 {
     uint32_t status = 0;
     memset(out, CANARY, sizeof out);
-    reduce_kernel(in, out, n_parts, 1, 1, from, to, shift, saturate, &status);
+    reduce_kernel(in, out, n_parts, 1, n_beats, from, to, shift, saturate, &status);
     store();
     CHECK(status == REDUCE_REFUSED, "%u parts, %x -> %x, shift %u was taken", n_parts, from, to,
           shift);
@@ -120,7 +121,7 @@ int main(void)
         for (uint32_t to = 0; to < 257; to++) {
             if (!beat_format(from).width || !beat_format(to).width) {
                 if (from % 16 == 3 || to % 16 == 3)
-                    refused(2, from, to, 0, 0);
+                    refused(2, 1, from, to, 0, 0);
                 continue;
             }
             for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
@@ -128,10 +129,11 @@ int main(void)
                     one(from, to, counts[i]);
         }
     limits();
-    refused(0, 0x43, 0x43, 0, 0);
-    refused(65, 0x43, 0x43, 0, 0);
-    refused(33, 0x5a, 0x5a, 0, 0);
-    refused(2, 0x43, 0x43, 7, 0);
-    refused(2, 0x43, 0x43, 0, 2);
+    refused(0, 1, 0x43, 0x43, 0, 0);
+    refused(65, 1, 0x43, 0x43, 0, 0);
+    refused(33, 1, 0x5a, 0x5a, 0, 0);
+    refused(2, 1, 0x43, 0x43, 7, 0);
+    refused(2, 1, 0x43, 0x43, 0, 2);
+    refused(1, (1u << 30) + 1, 0x52, 0x52, 0, 1);
     DONE();
 }
