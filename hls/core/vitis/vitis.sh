@@ -18,11 +18,12 @@ sockets=16 # nic_kernel's parameter
 
 here=$(cd "$(dirname "$0")" && pwd)
 tree=$(cd "$here/../../.." && pwd)
-B=${B:-$tree/build}
 say() {
     echo "vitis.sh: $*" >&2
     exit 1
 }
+built=${B:-$tree/build}
+B=$(cd "$built" 2>/dev/null && pwd) || say "'$built' is no folder: make"
 [ $# -ge 1 ] || say "which clone of xup_vitis_network_example? usage: vitis.sh VNX [WORK]"
 [ -f "$1/Ethernet/post_sys_link.tcl" ] || say "'$1' is no clone of xup_vitis_network_example: it has no Ethernet/post_sys_link.tcl"
 vnx=$(cd "$1" && pwd)
@@ -52,17 +53,29 @@ rtl() {
 rtl nic_core nic_kernel
 rtl reduce_mm mm_kernel
 
-# hls NAME: compile one of our C kernels. v++ names the object after its top function.
+# hls KERNEL FILE: compile one of our C kernels. v++ names the object after its top function.
 hls() {
-    (cd "$here" && v++ -c --mode hls --config "$1.cfg" --work_dir "$work/$1")
+    cat >"$work/$1.cfg" <<END
+part=$part
+
+[hls]
+flow_target=vitis
+clock=3.1ns
+syn.top=$1
+syn.file=$tree/hls/core/$2
+syn.cflags=-std=c11 -I$tree
+package.output.format=xo
+END
+    v++ -c --mode hls --config "$work/$1.cfg" --work_dir "$work/$1"
     local made
     made=$(find "$work/$1" -name '*.xo' | head -1)
     [ -n "$made" ] || say "v++ has made no .xo of $1.cfg"
     xo+=("$made")
 }
-hls expmax
-hls quant
-hls unquant
+kernels=$(sed -n 's/^KERNEL([^,]*, *\([a-z_]*\),.*[ "]\([a-z_]*\.c\)").*/\1 \2/p' "$tree/hls/card/kernels.def")
+while read -r kernel file; do
+    hls "$kernel" "$file" </dev/null
+done <<<"$kernels"
 
 for object in "${xo[@]}"; do [ -f "$object" ] || say "'$object' was not made"; done
 v++ -l -t hw --save-temps --temp_dir "$work/link" --config "$here/u55c.cfg" --user_ip_repo_paths "$layers/synthesis_results_HBM" \
