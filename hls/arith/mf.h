@@ -262,13 +262,6 @@ MF_FN int mf_holds(struct mf_fmt to, struct mf_fmt from)
            (to.flavour == MF_IEEE && to.m >= from.m && to.e >= from.e + mf_uses_top(from));
 }
 
-/* Convert a code exactly into a format that holds all its format's numbers (mf_holds()), for
- * adding codes of two formats. */
-MF_FN uint32_t mf_widen(struct mf_fmt to, struct mf_fmt from, uint32_t code)
-{
-    return mf_pack(to, mf_unpack(from, code), MF_NEAREST, MF_INF, 0u);
-}
-
 /* ---- The fp8 paper's rule `trunc` for e5m2: drop the low byte of a half ---- */
 
 MF_FN struct mf_fmt mf_e5m2(void)

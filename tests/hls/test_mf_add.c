@@ -164,12 +164,11 @@ static void check_holds(struct mf_fmt to, struct mf_fmt from)
     bool lost = false;
     for (uint32_t code = 0; code < 1u << mf_width(from); code++) {
         const long double x = slow_dec(from, code);
+        const uint32_t wide = mf_pack(to, mf_unpack(from, code), MF_NEAREST, MF_INF, 0);
         if (mf_holds(to, from))
-            CHECK(same_number(slow_dec(to, mf_widen(to, from, code)), x) &&
-                      mf_widen(to, from, code) >> (mf_width(to) - 1) ==
-                          code >> (mf_width(from) - 1),
-                  "e%um%u of e%um%u: %x is %x", to.e, to.m, from.e, from.m, code,
-                  mf_widen(to, from, code));
+            CHECK(same_number(slow_dec(to, wide), x) &&
+                      wide >> (mf_width(to) - 1) == code >> (mf_width(from) - 1),
+                  "e%um%u of e%um%u: %x is %x", to.e, to.m, from.e, from.m, code, wide);
         const uint32_t bits = mf_dec(from, code, 0);
         lost = lost || !same_number(slow_dec(to, mf_enc(to, bits, 0, MF_NEAREST, MF_INF, 0)), x);
     }
