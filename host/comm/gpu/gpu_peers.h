@@ -18,7 +18,6 @@ struct gpu_peers;
 
 /* A link, one per file. Slots return 0 or report a negative errno. Waits have comm's deadline. */
 struct gpu_peers_link {
-    const char *name;
     bool stores; /* gather needs a store */
     int (*open)(struct gpu_peers *m);
     void (*close)(struct gpu_peers *m);

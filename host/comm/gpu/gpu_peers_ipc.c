@@ -160,7 +160,6 @@ static int ipc_from_first(struct gpu_peers *m, uint8_t *vector, size_t bytes)
 }
 
 const struct gpu_peers_link gpu_peers_ipc = {
-    .name = "CUDA IPC",
     .stores = false,
     .open = ipc_open,
     .close = ipc_close,

@@ -156,7 +156,6 @@ static int nccl_from_first(struct gpu_peers *m, uint8_t *vector, size_t bytes)
 }
 
 const struct gpu_peers_link gpu_peers_nccl = {
-    .name = "NCCL",
     .stores = true,
     .open = nccl_open,
     .close = nccl_close,
