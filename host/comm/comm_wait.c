@@ -137,7 +137,7 @@ int comm_batch_send(struct comm *c, struct comm_batch *batch, int tag, int to, c
     const char *at = buf;
     count_sent(c, to, bytes);
     for (size_t left = bytes, n; left > 0; left -= n, at += n) {
-        n = left < c->chunk_bytes ? left : c->chunk_bytes;
+        n = chunk_of(c, left);
         TRY(c->ops->send(c, take_place(c, batch), tag, to, at, n));
     }
     return 0;
@@ -148,7 +148,7 @@ int comm_batch_recv(struct comm *c, struct comm_batch *batch, int tag, int from,
 {
     char *at = buf;
     for (size_t left = bytes, n; left > 0; left -= n, at += n) {
-        n = left < c->chunk_bytes ? left : c->chunk_bytes;
+        n = chunk_of(c, left);
         TRY(c->ops->recv(c, take_place(c, batch), tag, from, at, n));
     }
     return 0;
