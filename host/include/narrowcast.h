@@ -48,8 +48,7 @@
  * Alignment: gradients must be aligned as their type requires.
  *
  * Floating point: results do not depend on the caller's rounding mode, flush-to-zero mode or traps.
- * Calls, including options.log and a transport's functions, run in IEEE's default mode and restore
- * the caller's.
+ * Calls, options.log and transport functions run in IEEE's default mode and restore the caller's.
  *
  * Threads: only one thread at a time may call functions of a communicator. The rest depends on the
  * level of MPI, from the caller's MPI_Init_thread or, if nc_open initializes MPI, options.threads.
@@ -264,7 +263,7 @@ struct nc; /* a communicator */
  *
  * Returns 0, or one of these codes, the same on every rank:
  *
- *   -EINVAL     invalid option or combination of options
+ *   -EINVAL     invalid option or combination of options, or MPI has been finalized
  *   -EPROTO     ranks differ in options, layers or library version
  *   -ENOMEM     out of memory
  *   -EIO        messages, a card or a GPU failed
@@ -320,7 +319,7 @@ struct nc_transport {
     int (*progress)(void *arg);
     void (*cancel)(void *arg, void *request);
     int threads;          /* not 0: callable from other threads than the opening one */
-    size_t message_bytes; /* in which codes are sent, the same on all ranks; 0: 30 to 60 KiB */
+    size_t message_bytes; /* of codes, at most 2^30, the same on all ranks; 0: 30 to 60 KiB */
     void *reserved[7];    /* NULL */
 };
 
@@ -340,8 +339,9 @@ struct nc_transport {
 NC_API int nc_open_over(const struct nc_transport *transport, const struct nc_options *options,
                         const struct nc_layer *layers, int n_layers, struct nc **out);
 
-/* Leave the job. All ranks call it, after nc_wait() and before MPI_Finalize(). A process's last
- * nc_close calls that if nc_open called MPI_Init. Does nothing for NULL or after fork(). */
+/* Leave the job. All ranks call it, after nc_wait() and before MPI_Finalize(). If nc_open called
+ * MPI_Init, the process's last nc_close calls MPI_Finalize. Later calls of nc_open then fail, since
+ * MPI starts only once. Does nothing for NULL or after fork(). */
 NC_API void nc_close(struct nc *nc);
 
 /* Abort after a failure in which the other ranks cannot be consulted. Any thread may call it.
@@ -402,8 +402,9 @@ NC_API int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *repo
  *                                  place.
  *
  * nc_wait() returns the codes of nc_allreduce(), but after code 1 fp32 gradients are undefined.
- * Only one step may be in flight, and all ranks begin and wait for steps in the same order. The
- * first nc_iallreduce() starts the thread and may return -ENOMEM or -EAGAIN. */
+ * Only one step may be in flight. All ranks begin and wait for steps in the same order, each step
+ * by the same function: nc_allreduce() does not meet the nc_iallreduce() of another rank. The first
+ * nc_iallreduce() starts the thread and may return -ENOMEM or -EAGAIN. */
 NC_API int nc_iallreduce(struct nc *nc, const void *grads);
 NC_API int nc_ready(struct nc *nc, int first, int n);
 NC_API int nc_ready_on(struct nc *nc, int first, int n, void *cuda_stream);
@@ -416,8 +417,7 @@ NC_API int nc_wait(struct nc *nc, struct nc_report *report);
  * range. Returns 0, or -EINVAL without shards or such a rank. */
 NC_API int nc_shard(const struct nc *nc, int rank, size_t *at, size_t *n);
 
-/* Reduce-scatter: give each rank the mean (or sum) of its range. As nc_allreduce(), but gradients
- * stay unchanged.
+/* Reduce-scatter: as nc_allreduce(), but give each rank only its range, and keep the gradients.
  *
  *   grads    [n_layers] as in nc_allreduce()
  *   shard    out: this rank's range (see "Shards" above), in fp32 for any options.type; with "cuda"
@@ -458,7 +458,7 @@ NC_API int nc_broadcast(struct nc *nc, void *buf, size_t bytes, int root);
  * it between the same two steps. Returns 0 or -EBUSY. */
 NC_API int nc_force_fp32(struct nc *nc, int on);
 
-/* Return or set the number of steps, which keys random bits. All ranks must set the same one. */
+/* Return or set the number of steps; its lower 32 bits key random bits. All ranks set the same. */
 NC_API uint64_t nc_step(const struct nc *nc);
 NC_API int nc_set_step(struct nc *nc, uint64_t step);
 

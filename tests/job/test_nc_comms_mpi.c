@@ -230,6 +230,9 @@ static void test_finalized(void)
           "an all-reduce after MPI_Finalize: '%s'", c.lines);
     nc_close(c.nc);
     CHECK(strstr(c.lines, "call it before"), "nc_close() after MPI_Finalize: '%s'", c.lines);
+    CHECK(nc_open(&o, layers, N_LAYERS, &c.nc) == -EINVAL &&
+              strstr(c.lines, "MPI_Init and MPI_Finalize around all of them"),
+          "nc_open() after MPI_Finalize: '%s'", c.lines);
 }
 
 int main(void)

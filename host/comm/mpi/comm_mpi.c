@@ -272,7 +272,9 @@ static int begin_mpi(bool many, int *level)
     TRY(comm_library_load());
     mpilib->Finalized(&ended);
     if (ended)
-        return ERR(-EINVAL, "cannot join the job: MPI has been finalized in this process");
+        return ERR(-EINVAL, "cannot join the job: MPI has been finalized in this process, and "
+                            "starts only once; for several jobs in turn, call MPI_Init and "
+                            "MPI_Finalize around all of them");
     mpilib->Initialized(&done);
     if (done)
         return comm_mpi_check(mpilib->Query_thread(level), "ask MPI for threads");
