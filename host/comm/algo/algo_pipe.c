@@ -318,8 +318,9 @@ static void add_nodes(struct pipe *p, size_t s)
     p->comm->count.rounds++;
 }
 
-/* Part k of segment s, without a last unit that a later range of call->cut begins with. */
-static struct algo_range told_part(const struct pipe *p, size_t s, int k)
+/* Part k of segment s without the unit that it shares with a later range, so that need() and have()
+ * get each element once. */
+static struct algo_range unshared_part(const struct pipe *p, size_t s, int k)
 {
     const struct algo_range *cut = p->call->cut;
     struct algo_range r = part_of(p, s, k);
@@ -337,9 +338,9 @@ static void tell(const struct pipe *p, size_t s, bool all,
 {
     const struct algo_set *set = &p->level[NODE].set;
     const int first = all ? 0 : set->me, last = all ? set->n - 1 : set->me;
-    struct algo_range r = all ? told_part(p, s, first) : part_of(p, s, first);
+    struct algo_range r = all ? unshared_part(p, s, first) : part_of(p, s, first);
     for (int k = first + 1; k <= last; k++) {
-        const struct algo_range next = told_part(p, s, k);
+        const struct algo_range next = unshared_part(p, s, k);
         if (next.at == r.at + r.n) {
             r.n += next.n;
         } else {

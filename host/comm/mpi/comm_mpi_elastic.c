@@ -194,8 +194,9 @@ static int meet(struct comm_mpi *m)
     return seats_open(m);
 }
 
-/* Moves m to `mpi`, which it owns from now on, unless the result is a negative errno and m has not
- * failed: then all ranks stay where they were. Meanwhile the old seats tell who is silent. */
+/* Replace m's communicator by `mpi`, which m then owns. If no rank was lost but `mpi` cannot be
+ * used, m keeps the old one, and the error is returned. While the ranks meet, the old seats show
+ * which ones are silent. */
 static int move(struct comm_mpi *m, MPI_Comm mpi)
 {
     struct guard g = {.m = m, .deadline_s = m->comm.deadline_s};

@@ -339,19 +339,19 @@ int virtual_far_collect(struct comm_virtual *v, const struct virtual_call *call)
 
 int virtual_far_abandon(struct comm_virtual *v, uint64_t vote)
 {
-    if (v->told_in == vote)
+    if (v->abandon_sent_for == vote)
         return 0;
-    v->told_in = vote;
+    v->abandon_sent_for = vote;
     return comm_abandon(v->below);
 }
 
 int virtual_far_forget(struct comm_virtual *v, uint64_t vote, const uint64_t *abandoned)
 {
     struct comm *b = v->below;
-    uint64_t *processes = b->scratch; /* fits: comm_vote() has checked the ranks' mask */
-    if (v->forgot == vote)
+    uint64_t *processes = b->scratch; /* fits, as the mask of a vote does */
+    if (v->dropped_for == vote)
         return 0; /* another rank of this process did it; this one must not wait */
-    v->forgot = vote;
+    v->dropped_for = vote;
     memset(processes, 0, ((size_t)b->n_ranks + 63) / 64 * sizeof *processes);
     for (int r = 0; r < v->n_ranks; r++) {
         const int process = virtual_process_of(v, r);

@@ -96,9 +96,9 @@ struct comm_virtual {
     size_t n_places, n_far;         /* n_far: messages in flight between processes */
     size_t free_from;               /* no place below this one is empty */
     size_t taken_to;                /* where virtual_far_take() goes on */
-    /* Numbers of votes. told_in: the last one for which this process has told the others that a
-     * rank abandoned the card path. forgot: the last one passed to virtual_far_forget(). */
-    uint64_t told_in, forgot;
+    /* Number of the last vote for which this process has told the others that a rank abandoned the
+     * card path, and of the last vote whose notes it has dropped. */
+    uint64_t abandon_sent_for, dropped_for;
     struct virtual_rank *ranks;   /* [n_here] */
     struct virtual_queue *queues; /* [COMM_TAGS][n_here to][n_here from] */
     int *turns;                   /* [n_here] ring of indices of ranks queued to run */
