@@ -187,8 +187,8 @@ bool comm_abandoned(struct comm *c);
  * over the caller's transport, returns a negative errno. */
 int comm_missing(struct comm *c);
 
-/* End a step: replace bits [n words, at most comm_vote_words()] by the OR over all ranks, and forget
- * which ranks abandoned the card path. Returns like a collective. */
+/* End a step: replace bits [n] by the OR over all ranks, and forget which ranks abandoned the card
+ * path. n: words, at most comm_vote_words(). Returns like a collective. */
 size_t comm_vote_words(const struct comm *c);
 int comm_vote(struct comm *c, uint64_t *bits, size_t n);
 

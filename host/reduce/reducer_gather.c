@@ -213,7 +213,7 @@ static struct algo_range piece_of(const struct reducer *r, int rank, size_t done
                                .n = left < most ? left : most};
 }
 
-/* Encode the piece that begins `done` elements behind the start of this rank's range. */
+/* Encode the piece that begins `done` elements after the start of this rank's range. */
 static void encode(const struct reducer *r, size_t done, struct algo_range piece, uint8_t *to)
 {
     const struct gather *g = r->gather;

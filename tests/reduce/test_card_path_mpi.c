@@ -100,16 +100,16 @@ static void check_steps(const struct codec_spec *spec)
 /* A vote on more buckets has no room for their bits. */
 static void check_most_buckets(void)
 {
-    enum { MOST = 32671 };
-    static struct reducer_layer layers[MOST + 1];
+    enum { MAX_BUCKETS = 32671 };
+    static struct reducer_layer layers[MAX_BUCKETS + 1];
     const struct reducer_words words = {
         .codec = {.format = "e4m3", .scale = "aps"}, .algo = "auto", .bucket_bytes = 1};
-    for (int l = 0; l <= MOST; l++)
+    for (int l = 0; l <= MAX_BUCKETS; l++)
         layers[l] = (struct reducer_layer){.name = "layer", .n = 1};
     for (int more = 0; more <= 1; more++) {
         struct codec codec;
         struct capture cap;
-        struct reducer *r = open_reducer_of(t.c, &words, layers, MOST + more, &codec);
+        struct reducer *r = open_reducer_of(t.c, &words, layers, MAX_BUCKETS + more, &codec);
         capture_begin(&cap);
         const int rc = reducer_set_card_path(r, &fake_ops, NULL);
         capture_end(&cap);
