@@ -137,6 +137,19 @@ static void rank_comes_late(void)
     close_job();
 }
 
+/* A rank that was late is not blamed for a later failure of the path. */
+static void path_fails_after_late_rank(void)
+{
+    open_job(2, 1);
+    start(1, N);
+    CHECK(net_run(&job, 1, 0.5) == 1 && window_missing(job.windows[0]) == 2, "rank 1 is not late");
+    start(2, N);
+    net_turn(&job, 3);
+    net.narrow = 1372; /* the sums of the packets on their way vanish */
+    expect_lost(3, "answers pings of 64 bytes but not packets of 2112", 2);
+    close_job();
+}
+
 static void ranks_contradict(void)
 {
     open_job(2, 1);
@@ -325,6 +338,7 @@ int main(void)
     restarts(true);
     rank_is_late();
     rank_comes_late();
+    path_fails_after_late_rank();
     ranks_contradict();
     secrets_differ();
     silent_from_the_start();

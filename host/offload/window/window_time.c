@@ -132,6 +132,7 @@ void window_time_pong(struct window *w, struct window_slot *s, const struct pkt_
         w->missing = slot_everyone((unsigned)w->config.n_ranks) & ~in;
         break;
     case PONG_SEND_AGAIN:
+        w->missing = 0; /* if a rank is late, another pong tells so */
         send_again(w, s, now);
         break;
     case PONG_LOST_STATE:
