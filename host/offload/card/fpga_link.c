@@ -84,9 +84,13 @@ int fpga_link_hear(struct fpga_link *l, struct simlink *m, double until)
 int fpga_link_ask(struct fpga_link *l, struct simlink ask, const void *body, struct simlink *answer,
                   double until)
 {
-    TRY(fpga_link_say(l, ask, body, until));
-    TRY(fpga_link_hear(l, answer, until));
-    return answer->kind == SIMLINK_DONE ? 0 : -EPROTO;
+    if (!l->failed)
+        l->failed = fpga_link_say(l, ask, body, until);
+    if (!l->failed)
+        l->failed = fpga_link_hear(l, answer, until);
+    if (!l->failed && answer->kind != SIMLINK_DONE)
+        l->failed = -EPROTO;
+    return l->failed;
 }
 
 /* True if the connection is open and the peer has sent nothing unasked. Does not wait. */
@@ -131,7 +135,7 @@ void fpga_link_close(struct fpga_link *l)
 static int link_failed(struct fpga *card, int rc)
 {
     if (rc == -EPIPE)
-        return fpga_failed(card, rc, "card %s has closed the connection", card->name);
+        return fpga_failed(card, rc, "card %s has closed its control connection", card->name);
     if (rc == -ETIMEDOUT)
         return fpga_failed(card, rc, "card %s does not answer", card->name);
     return fpga_failed(card, rc, "card %s: %s", card->name, strerror(-rc));
@@ -194,8 +198,8 @@ int fpga_link_time(struct fpga *card, struct fpga_link *l, struct fpga_time *out
 
 bool fpga_link_whole(struct fpga *card, const struct fpga_link *l)
 {
-    if (fpga_link_alive(l))
+    if (!l->failed && fpga_link_alive(l))
         return true;
-    (void)fpga_failed(card, -EPIPE, "card %s has closed its control connection", card->name);
+    (void)link_failed(card, l->failed ? l->failed : -EPIPE);
     return false;
 }

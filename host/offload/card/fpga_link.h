@@ -9,6 +9,7 @@
 struct fpga_link {
     int fd;        /* nonblocking; owned */
     uint8_t *body; /* [SIMLINK_MAX] of the last message received */
+    int failed;    /* result of the fpga_link_ask() that failed; 0: none */
 };
 
 /* Takes over the socket fd, even on failure, and receives HELLO. Returns 0, -ENOMEM, -EPROTO
@@ -26,7 +27,8 @@ int fpga_link_say(struct fpga_link *l, struct simlink m, const void *body, doubl
 int fpga_link_hear(struct fpga_link *l, struct simlink *m, double until);
 
 /* Sends `ask` and receives DONE. Returns 0, -EPROTO after another message, or an error of
- * fpga_link_hear(). */
+ * fpga_link_hear(). Messages have no numbers, and a late answer must not be taken for the next one:
+ * after a failure all later calls return its error. */
 int fpga_link_ask(struct fpga_link *l, struct simlink ask, const void *body, struct simlink *answer,
                   double until);
 
