@@ -10,7 +10,7 @@
  * refuses or is silent at the start is left out; this is an error only with `needed`.
  *
  * If a card fails later, the path closes. The next card_path_ops.begin() reopens it with the cards
- * that are left. Each lost card is tried again after 1, 2, 4, ... 10 s, or later if an attempt took
+ * that are left. Each lost card is tried again after 1, 2, 4, ... 10 s, or later if attempts take
  * long. */
 #ifndef OFFLOAD_H
 #define OFFLOAD_H

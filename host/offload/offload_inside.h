@@ -47,6 +47,8 @@ struct offload {
     /* rank 0: address for frames */
     struct fpga_rank frames_at[OFFLOAD_MAX_CARDS];
     struct offload_retry retry[OFFLOAD_MAX_CARDS];
+    double rests_until; /* rank 0: no attempts before */
+    int next;           /* rank 0: card of the next attempt, if it is due */
     /* rank 0: bit mask of the cards that some rank has abandoned in this step */
     uint32_t blamed;
     /* Cards that take part while the path is open, in the order in which packets are
@@ -89,12 +91,13 @@ void offload_leave(struct offload *o);
 
 /* ---- on rank 0 ---- */
 
-/* Tries the cards that are due for a retry, within budget_s. Returns how many answered. o->why: the
- * last failure. */
+/* Tries the cards that are due for a retry, in a step, until budget_s is used up (a simulated or
+ * XRT card may exceed it: fpga.h). The next call goes on with the next card, after a time that grows
+ * with that of the failed attempts. Returns how many answered. o->why: the last failure. */
 int offload_reach(struct offload *o, double budget_s);
 
-/* Tries all cards for the first time. Returns 0, or -ENXIO after reporting a card that cannot
- * exist. */
+/* Tries all cards for the first time, each for at least 0.05 s. Returns 0, or -ENXIO after
+ * reporting a card that cannot exist. */
 int offload_reach_first(struct offload *o, double budget_s);
 
 /* Returns why some card does not take part, for a message. */

@@ -12,12 +12,14 @@
 #include "offload/offload_inside.h"
 #include "hls/card/packet.h"
 #include <arpa/inet.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Failed attempts use at most 1/SPARED of the time. */
+/* Failed attempts of steps use at most 1/SPARED of the time. */
 enum { MAX_RETRY_S = 10, SPARED = 10 };
+static const double least_s = 0.05; /* for one attempt */
 
 static int reach(struct offload *o, int i, double timeout_s)
 {
@@ -31,33 +33,48 @@ static void put_off(struct offload *o, int i, double spent_s)
 {
     struct offload_retry *retry = &o->retry[i];
     fpga_close(&o->cards[i]);
-    retry->at = clock_s() + (SPARED * spent_s > retry->wait_s ? SPARED * spent_s : retry->wait_s);
-    retry->wait_s = 2 * retry->wait_s < MAX_RETRY_S ? 2 * retry->wait_s : MAX_RETRY_S;
+    retry->at = clock_s() + fmax(SPARED * spent_s, retry->wait_s);
+    retry->wait_s = fmin(2 * retry->wait_s, MAX_RETRY_S);
+}
+
+static bool try_card(struct offload *o, int i, double timeout_s)
+{
+    o->retry[i].rc = reach(o, i, timeout_s);
+    if (!o->retry[i].rc)
+        return true;
+    snprintf(o->why, sizeof o->why, "%s", o->cards[i].why);
+    put_off(o, i, 0);
+    return false;
 }
 
 int offload_reach(struct offload *o, double budget_s)
 {
     const double until = clock_s() + budget_s;
+    double wasted_s = 0;
     int n = 0;
-    for (int i = 0; i < o->n_cards; i++) {
-        const double start = clock_s(), left = until - start;
-        if (o->cards[i].ops || start < o->retry[i].at)
+    if (clock_s() < o->rests_until)
+        return 0;
+    for (int k = 0; k < o->n_cards; k++, o->next = (o->next + 1) % o->n_cards) {
+        const double now = clock_s();
+        const int i = o->next;
+        if (o->cards[i].ops || now < o->retry[i].at)
             continue;
-        o->retry[i].rc = reach(o, i, left > 0.05 ? left : 0.05);
-        if (o->retry[i].rc) {
-            snprintf(o->why, sizeof o->why, "%s", o->cards[i].why);
-            /* Only a slow name service exceeds the budget; that time delays the next attempt. */
-            put_off(o, i, clock_s() - start > budget_s ? clock_s() - start : 0);
-        } else {
+        if (until - now < least_s)
+            break;
+        if (try_card(o, i, until - now))
             n++;
-        }
+        else
+            wasted_s += clock_s() - now;
     }
+    o->rests_until = clock_s() + SPARED * wasted_s;
     return n;
 }
 
 int offload_reach_first(struct offload *o, double budget_s)
 {
-    (void)offload_reach(o, budget_s);
+    const double until = clock_s() + budget_s;
+    for (int i = 0; i < o->n_cards; i++)
+        (void)try_card(o, i, fmax(until - clock_s(), least_s));
     for (int i = 0; i < o->n_cards; i++)
         if (o->retry[i].rc == -ENXIO)
             return ERR(-ENXIO, "%s", o->cards[i].why);
