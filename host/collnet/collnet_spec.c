@@ -2,6 +2,7 @@
 #include "collnet/collnet.h"
 #include "base/inet.h"
 #include "base/text.h"
+#include "offload/offload.h"
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -78,19 +79,30 @@ static int find_nic(const char *cards)
 {
     static const char heads[][7] = {"udp://", "eth://"};
     enum { HEAD = sizeof heads[0] - 1 };
-    char first[256];
-    uint32_t ip;
-    uint16_t port;
+    uint32_t first_ip = 0;
+    uint16_t first_port = 0;
     if (!cards)
         return ERR(-ENOENT, "no card is named, so all-reduces do not use one: set "
                             "NARROWCAST_OFFLOAD=udp://HOST:PORT on all ranks");
-    if (strncmp(cards, heads[0], HEAD) && strncmp(cards, heads[1], HEAD))
-        return ERR(-EINVAL,
-                   "cannot use NARROWCAST_OFFLOAD \"%s\": need udp://HOST:PORT or eth://HOST:PORT",
-                   cards);
-    snprintf(first, sizeof first, "%.*s", (int)strcspn(cards, ",") - HEAD, cards + HEAD);
-    TRY(inet_parse(first, &ip, &port));
-    return collnet_find_nic(ip, port);
+    for (const char *at = cards, *comma; at; at = comma ? comma + 1 : NULL) {
+        char address[256];
+        uint32_t ip;
+        uint16_t port;
+        comma = strchr(at, ',');
+        if (strncmp(at, heads[0], HEAD) && strncmp(at, heads[1], HEAD))
+            return ERR(-EINVAL,
+                       "cannot use NARROWCAST_OFFLOAD \"%s\": need udp://HOST:PORT or "
+                       "eth://HOST:PORT, separated by commas",
+                       cards);
+        snprintf(address, sizeof address, "%.*s", (int)strcspn(at, ",") - HEAD, at + HEAD);
+        TRY(inet_parse(address, &ip, &port));
+        if (at == cards) {
+            first_ip = ip;
+            first_port = port;
+        }
+    }
+    TRY(offload_check_names(cards));
+    return collnet_find_nic(first_ip, first_port);
 }
 
 static int read_spec(struct collnet_spec *w)
@@ -102,6 +114,11 @@ static int read_spec(struct collnet_spec *w)
                                .out_format = word("NARROWCAST_OUT_FORMAT")};
     TRY(find_nic(w->cards));
     TRY(read_deadline(&w->deadline_s));
+    if (!w->format && (w->scale || w->round || w->out_format))
+        return ERR(-EINVAL, "cannot use NARROWCAST_%s without a format: set NARROWCAST_FORMAT",
+                   w->scale   ? "SCALE"
+                   : w->round ? "ROUND"
+                              : "OUT_FORMAT");
     for (int k = w->format ? COLLNET_WORDS : COLLNET_E4M3FN; k < COLLNET_KINDS; k++)
         TRY(collnet_check(w, (enum collnet_kind)k));
     return 0;

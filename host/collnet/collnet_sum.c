@@ -133,21 +133,24 @@ static int make_room(struct collnet_sum *s, size_t n)
     const struct reduce_op a = codec_reduce_op(&narrow), b = codec_reduce_op(&wide);
     const struct algo *algo = s->job.algo;
     const int n_ranks = comm_n_ranks(s->job.comm);
-    const size_t all = bucket_padded(&b, bucket_padded(&a, n)), spare = 64;
+    /* only words may need a sum in fp32 */
+    const bool words = s->kind == COLLNET_WORDS;
+    const size_t all = bucket_padded(&b, bucket_padded(&a, n)), spare = 64,
+                 bytes = all * (words ? sizeof(float) : 1) + spare;
     if (all <= s->room)
         return 0;
     const size_t scratch_a = algo->scratch_bytes(&a, all, n_ranks, s->job.group),
-                 scratch_b = algo->scratch_bytes(&b, all, n_ranks, s->job.group);
+                 scratch_b = words ? algo->scratch_bytes(&b, all, n_ranks, s->job.group) : 0;
     free(s->codes);
     free(s->result);
     free(s->scratch);
     free(s->floats);
     s->room = 0;
-    s->codes = buf_alloc(all * sizeof(float) + spare);
-    s->result = buf_alloc(all * sizeof(float) + spare);
+    s->codes = buf_alloc(bytes);
+    s->result = buf_alloc(bytes);
     s->scratch = buf_alloc(scratch_a > scratch_b ? scratch_a : scratch_b);
-    s->floats = buf_alloc(all * sizeof(float));
-    if (!s->codes || !s->result || !s->scratch || !s->floats)
+    s->floats = words ? buf_alloc(all * sizeof(float)) : NULL;
+    if (!s->codes || !s->result || !s->scratch || (words && !s->floats))
         return -ENOMEM;
     s->room = all;
     return 0;

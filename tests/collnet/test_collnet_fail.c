@@ -298,11 +298,17 @@ static void test_words(void)
     try_words("NARROWCAST_OFFLOAD", "", "no card is named");
     try_words("NARROWCAST_OFFLOAD", "sim:c", "need udp://HOST:PORT");
     try_words("NARROWCAST_OFFLOAD", "udp://127.0.0.1", "cannot read '127.0.0.1' as an address");
+    try_words("NARROWCAST_OFFLOAD", "udp://127.0.0.1:0", "a port from 1 to 65535");
+    try_words("NARROWCAST_OFFLOAD", "udp://127.0.0.1:9,sim:c", "need udp://HOST:PORT");
+    try_words("NARROWCAST_OFFLOAD", "udp://127.0.0.1:9,", "need udp://HOST:PORT");
+    try_words("NARROWCAST_OFFLOAD", "udp://127.0.0.1:9,eth://no..invalid:9", "cannot find host");
     try_words("NARROWCAST_FORMAT", "e9m9", "e9m9");
     try_words("NARROWCAST_FORMAT", "bf16", "card");
     try_words("NARROWCAST_DEADLINE", "soon", "bad NARROWCAST_DEADLINE");
     unsetenv("NARROWCAST_FORMAT");
     CHECK(ranks_run(1, 11, only_fp8) == 0, "without a format");
+    try_words("NARROWCAST_SCALE", "aps", "cannot use NARROWCAST_SCALE without a format");
+    try_words("NARROWCAST_ROUND", "nearest", "cannot use NARROWCAST_ROUND without a format");
     setenv("NARROWCAST_FORMAT", "e5m2", 1);
 }
 
