@@ -83,10 +83,13 @@ int connections_adopt(struct connections *c, int fd)
     return c->owner < 0 ? ERR(-ENOMEM, "cannot accept a connection: no memory") : 0;
 }
 
-static void refuse(int fd, const char *name)
+static void refuse(int fd, const char *name, int rc)
 {
     uint8_t bytes[SIMLINK_BYTES];
-    ERR_STRANGER(0, "refused %s: there are already %d connections", name, CONTROL_PEERS);
+    if (rc == -ENOMEM)
+        ERR_STRANGER(0, "refused %s: no memory", name);
+    else
+        ERR_STRANGER(0, "refused %s: there are already %d connections", name, CONTROL_PEERS);
     simlink_put(
         (struct simlink){.kind = SIMLINK_HELLO, .status = SIMLINK_FULL, .a = SIMLINK_VERSION},
         bytes);
@@ -113,7 +116,7 @@ static void welcome(struct connections *c, double now)
         ip = ntohl(here.sin_addr.s_addr);
     const int peer = join(c, fd, name, ip);
     if (peer < 0)
-        refuse(fd, name);
+        refuse(fd, name, peer);
     else
         c->heard_at[peer] = now;
 }

@@ -43,7 +43,7 @@ void connections_fini(struct connections *c);
 int connections_polls(struct connections *c, double now, struct pollfd *polls);
 /* Return the time of the next action that needs no input, or INFINITY. */
 double connections_due(const struct connections *c);
-/* Do the work of these polls' revents. Returns 0, or -EIO as control_jobs.h. */
+/* Do the work of these polls' revents. Returns 0, or -EIO as control.h. */
 int connections_serve(struct connections *c, const struct pollfd *polls, int n, double now);
 
 #endif

@@ -28,6 +28,12 @@ struct control {
     uint8_t body[SIMLINK_MAX];
 };
 
+/* rc: of control_jobs.h. */
+static int report_stuck(int rc)
+{
+    return rc == -ETIME ? ERR(-EIO, CONTROL_JOBS_STUCK) : rc;
+}
+
 static int batch(struct control *c, int peer, const uint8_t *body, uint32_t bytes,
                  struct simlink *answer, uint8_t *to)
 {
@@ -39,7 +45,7 @@ static int batch(struct control *c, int peer, const uint8_t *body, uint32_t byte
         if (at & read_flag) {
             rc = control_jobs_read(&c->jobs, peer, at & ~read_flag, &value);
         } else {
-            rc = control_jobs_write(&c->jobs, peer, at, value);
+            rc = report_stuck(control_jobs_write(&c->jobs, peer, at, value));
             value = 0;
         }
         TRY(rc);
@@ -83,22 +89,19 @@ static const char *nonsense(const struct control *c, int peer, const struct siml
     }
 }
 
-int control_obey(struct control *c, int peer, struct simlink m, const uint8_t *body,
-                 struct simlink *answer, uint8_t *to)
+/* m is not nonsense. */
+static int obey(struct control *c, int peer, struct simlink m, const uint8_t *body,
+                struct simlink *answer, uint8_t *to)
 {
-    const char *why = nonsense(c, peer, &m);
     struct control_time time;
     uint32_t value = 0;
     int rc = 0;
-    if (why)
-        return ERR(-EPROTO, "cannot understand message %u of %s: %s", m.kind, c->peer[peer].name,
-                   why);
     *answer = (struct simlink){.kind = SIMLINK_DONE};
     if (is_bus(m.kind))
         return c->bus(c->bus_arg, m, body, answer, to);
     switch (m.kind) {
     case SIMLINK_WRITE:
-        TRY(rc = control_jobs_write(&c->jobs, peer, m.a, (uint32_t)m.b));
+        TRY(rc = report_stuck(control_jobs_write(&c->jobs, peer, m.a, (uint32_t)m.b)));
         answer->status = (uint32_t)rc;
         return 0;
     case SIMLINK_READ:
@@ -128,6 +131,15 @@ int control_obey(struct control *c, int peer, struct simlink m, const uint8_t *b
     }
 }
 
+int control_obey(struct control *c, int peer, struct simlink m, const uint8_t *body,
+                 struct simlink *answer, uint8_t *to)
+{
+    const char *why = nonsense(c, peer, &m);
+    return why ? ERR(-EPROTO, "cannot understand message %u of %s: %s", m.kind, c->peer[peer].name,
+                     why)
+               : obey(c, peer, m, body, answer, to);
+}
+
 /* Returns 1 after reporting that a peer does not read its answers. */
 static int say(struct control *c, int peer, struct simlink m, const uint8_t *body)
 {
@@ -146,8 +158,8 @@ static int whole(struct control *c, int peer, struct simlink m)
     struct simlink answer;
     if (m.kind == SIMLINK_QUIT)
         return 1;
-    int rc = control_obey(c, peer, m, c->peer[peer].in + SIMLINK_BYTES, &answer, c->body);
-    return rc ? (rc == -EPROTO ? 1 : rc) : say(c, peer, answer, c->body);
+    TRY(obey(c, peer, m, c->peer[peer].in + SIMLINK_BYTES, &answer, c->body));
+    return say(c, peer, answer, c->body);
 }
 
 size_t control_wants(const struct control *c, int peer)
@@ -207,7 +219,7 @@ int control_join(struct control *c, const char *name, uint32_t ip, uint16_t port
     if (!p->in)
         p->in = buf_alloc(SIMLINK_BYTES + SIMLINK_MAX + CONTROL_UNREAD);
     if (!p->in)
-        return -EAGAIN;
+        return -ENOMEM;
     p->out = p->in + SIMLINK_BYTES + SIMLINK_MAX;
     p->here = true;
     snprintf(p->name, sizeof p->name, "%s", name);
@@ -232,7 +244,7 @@ int control_read(struct control *c, int peer, uint64_t at, uint32_t *value)
 
 int control_write(struct control *c, int peer, uint64_t at, uint32_t value)
 {
-    return control_jobs_write(&c->jobs, peer, at, value);
+    return report_stuck(control_jobs_write(&c->jobs, peer, at, value));
 }
 
 int control_leave(struct control *c, int peer)
@@ -240,7 +252,7 @@ int control_leave(struct control *c, int peer)
     c->peer[peer].here = false;
     if (c->jobs.host == peer)
         c->jobs.host = -1;
-    return control_jobs_end(&c->jobs, peer);
+    return report_stuck(control_jobs_end(&c->jobs, peer));
 }
 
 int control_jobs(const struct control *c)

@@ -7,7 +7,8 @@
  *     control_leave(peer)         the connection is closed: its jobs are stopped
  *
  * No sockets here. A stop is complete before its answer, so a batch may stop a job and start
- * another. Functions that access the card return -EIO as those of control_jobs.h. */
+ * another. Functions that access the card return 0, or -EIO: after reporting CONTROL_JOBS_STUCK,
+ * or without a message if the bus has failed, which may know the reason. */
 #ifndef CONTROL_H
 #define CONTROL_H
 #include "base/text.h"
@@ -29,7 +30,7 @@ int control_open(const struct control_ops *ops, void *card, bool shared, control
 void control_close(struct control *control);
 
 /* Add a peer, called `name` in messages. ip and port: address for the card's frames, as the peer
- * sees it. Returns 0 to CONTROL_PEERS - 1, or -EAGAIN if there are too many peers. */
+ * sees it. Returns 0 to CONTROL_PEERS - 1, or -EAGAIN (too many peers) or -ENOMEM. */
 int control_join(struct control *control, const char *name, uint32_t ip, uint16_t port);
 
 /* Execute m, a BUS_ or MEM_ message of hls/card/simlink.h, like control_obey(). */
@@ -40,7 +41,7 @@ typedef int control_bus(void *arg, struct simlink m, const uint8_t *body, struct
  * to `bus`; those of other peers are invalid. */
 void control_attach(struct control *control, int peer, control_bus *bus, void *arg);
 
-/* On behalf of a peer. Return as control_jobs_read() and control_jobs_write(). */
+/* On behalf of a peer. Return 1 as control_jobs_read() and control_jobs_write(). */
 int control_read(struct control *control, int peer, uint64_t at, uint32_t *value);
 int control_write(struct control *control, int peer, uint64_t at, uint32_t value);
 

@@ -72,7 +72,7 @@ static int settle(struct control_jobs *j)
         if (!(status & REG_STATUS_STOPPING))
             return 0;
     }
-    return ERR(-EIO, CONTROL_JOBS_STUCK);
+    return -ETIME;
 }
 
 static bool free_to(const struct control_jobs *j, int peer)

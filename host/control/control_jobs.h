@@ -9,8 +9,8 @@
  * cannot set its artificial losses. Only others' jobs restrict the peer that has the card on its
  * bus (`host`).
  *
- * Functions that access the card return 0, or -EIO: after reporting CONTROL_JOBS_STUCK, or without
- * a message if the bus has failed, which may know the reason. */
+ * Functions that access the card return 0, -ETIME (CONTROL_JOBS_STUCK), or -EIO if the bus has
+ * failed, which may know the reason. They print nothing. */
 #ifndef CONTROL_JOBS_H
 #define CONTROL_JOBS_H
 #include <stdbool.h>

@@ -1,6 +1,7 @@
 /* test_sim_control.c : tests the access rules of a card with several controlling programs. Then
  * 10^6 nonsense inputs (`long`: 10^7) through fuzz_control.c. */
 #include "base/err.h"
+#include "capture.h"
 #include "check.h"
 #include "fuzz_control.c"
 
@@ -249,9 +250,46 @@ static void by_chance(uint64_t inputs)
     }
 }
 
+static int stuck_read(void *card, uint32_t at, uint32_t *value)
+{
+    (void)card;
+    *value = at == REG_STATUS ? REG_STATUS_STOPPING : 4;
+    return 0;
+}
+
+static int stuck_write(void *card, uint32_t at, uint32_t value)
+{
+    (void)card, (void)at, (void)value;
+    return 0;
+}
+
+/* A job that does not stop: control.c prints a line, control_jobs.c none. */
+static void stuck(void)
+{
+    const struct control_ops ops = {.read = stuck_read, .write = stuck_write};
+    struct control_jobs jobs;
+    struct control *control;
+    struct capture lines;
+    MUST(control_jobs_init(&jobs, &ops, NULL, false) == 0);
+    MUST(control_open(&ops, NULL, false, NULL, NULL, &control) == 0);
+    MUST(control_join(control, "a", 1, 1) == 0);
+    MUST(control_jobs_write(&jobs, 0, REG_JOB_COMMIT, 1) == 0);
+    MUST(control_write(control, 0, REG_JOB_COMMIT, 1) == 0);
+    capture_begin(&lines);
+    const int bare = control_jobs_end(&jobs, 0);
+    const char *text = capture_end(&lines);
+    CHECK(bare == -ETIME && !*text, "%d: %s", bare, text);
+    capture_begin(&lines);
+    const int left = control_leave(control, 0);
+    text = capture_end(&lines);
+    CHECK(left == -EIO && strstr(text, CONTROL_JOBS_STUCK), "%d: %s", left, text);
+    control_close(control);
+}
+
 int main(int argc, char **argv)
 {
     printf("seed %d\n", SEED);
+    stuck();
     fuzz_open();
     err_hold();
     owners();

@@ -28,8 +28,7 @@ static bool pcie_name_fits(const char *name)
 static int failed(struct fpga *card, int rc)
 {
     const struct pcie *p = card->own;
-    const char *why = p->nic.card.why;
-    return fpga_failed(card, rc, "%s", *why ? why : CONTROL_JOBS_STUCK);
+    return fpga_failed(card, rc, "%s", rc == -ETIME ? CONTROL_JOBS_STUCK : p->nic.card.why);
 }
 
 static void pcie_close(struct fpga *card)
