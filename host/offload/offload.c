@@ -117,9 +117,7 @@ static int settle_members(struct offload *o, bool needed)
     const bool first = comm_rank(o->comm) == 0;
     if (needed && o->n_members < o->n_cards)
         return !first ? -ENOTCONN
-                      : ERR(-ENOTCONN,
-                            "%s; algorithm offload needs every card; auto would use MPI until the "
-                            "card answers",
+                      : ERR(-ENOTCONN, "%s; algorithm offload needs every card, auto does not",
                             offload_why_not_all(o));
     if (first)
         offload_say_state(o);

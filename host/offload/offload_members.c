@@ -129,8 +129,9 @@ int offload_n_reached(const struct offload *o)
 static void say_closed(struct offload *o)
 {
     if (!o->failed)
-        err_news("offload abandoned: %s; sums go over MPI until a card answers, with the same bits",
-                 o->why);
+        err_news(
+            "offload abandoned: %s; ranks add without cards until one answers, with the same bits",
+            o->why);
     o->failed = true;
 }
 
@@ -178,10 +179,10 @@ int offload_group_parse(const char *words, struct fpga_rank *out)
     const long port = has_digits ? strtol(colon + 1, &end, 10) : PKT_GROUP_PORT;
     if ((colon && !(end && !*end)) || port < 1 || port > UINT16_MAX ||
         inet_pton(AF_INET, address, &found) != 1)
-        return ERR(
-            -EINVAL,
-            "'%s' is not a group: %sneed an IPv4 address, such as 239.1.1.1 or 239.1.1.1:5000",
-            words, inet_hint(words));
+        return ERR(-EINVAL,
+                   "'%s' is not a group: %sneed an IPv4 address, such as 239.1.1.1, or "
+                   "239.1.1.1:5000 with a port from 1 to 65535",
+                   words, inet_hint(words));
     const uint32_t ip = ntohl(found.s_addr);
     if (ip >> 28 != PKT_GROUPS)
         return ERR(-EINVAL, "'%s' is not a group: need an address of 224.0.0.0/4", words);

@@ -59,7 +59,9 @@ for at in nowhere :4711 127.0.0.1: 127.0.0.1:x 127.0.0.1:65536 127.0.0.1:-1 'a b
     one_line fails "'udp://$at' is not a card: need" "${train[@]}" --offload "udp://$at"
     one_line fails "cannot read '$at' as an address: need HOST:PORT" "$n" sim --listen "$at"
 done
-one_line fails "is not a card: need" "${train[@]}" --offload udp://127.0.0.1:0
+for port in 0 99999; do
+    one_line fails 'is not a card: need .*a port from 1 to 65535' "${train[@]}" --offload udp://127.0.0.1:$port
+done
 ranks_in "$dir" # simulated devices record their owners there
 # shellcheck disable=SC2016 # its own words
 printf 'mpirun -np "$1" %s "${@:2}"\n' "${train[*]}" >runs.sh

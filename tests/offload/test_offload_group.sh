@@ -74,6 +74,7 @@ if [ -z "${NETLAB_HOSTS-}" ]; then
     for words in '10.1.1.1' '239.1.1.1:0' '239.1.1.1:70000' '239.1.1.1:' 'x'; do
         ! on 1 --steps 1 --offload "udp://$plain" --card-group "$words" || fail "--card-group $words is taken"
         grep -q "^narrowcast: '$words' is not a group: need" "$dir/err" || fail "--card-group $words: another line"
+        case $words in *:*) grep -q 'a port from 1 to 65535' "$dir/err" || fail "--card-group $words: no word of ports" ;; esac
     done
     ! on 1 --steps 1 --offload xrt --card-group $group || fail '--card-group with --offload xrt'
     grep -q "^narrowcast: card xrt needs all ranks' addresses in the table of its shell" "$dir/err" || fail 'xrt: another line'

@@ -28,8 +28,9 @@ int fpga_check_name(const char *where)
     const bool fits = ops && ops->name_fits(where + strlen(ops->prefix));
     return fits ? 0
                 : ERR(-EINVAL,
-                      "'%s' is not a card: %sneed sim, sim:c, udp://host:port, eth://host:port, "
-                      "xrt or xrt:65:00.1",
+                      "'%s' is not a card: %sneed sim, sim:rtl, sim:c, udp://host:port or "
+                      "eth://host:port with a port from 1 to 65535, xrt, xrt:65:00.1 or "
+                      "xrt:65:00.1@10.0.0.9",
                       where, inet_hint(address_in(where)));
 }
 
