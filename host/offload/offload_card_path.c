@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "offload/offload_inside.h"
 
-static const double reach_s = 0.2;
+static const double reach_s = 0.2; /* time that a step may spend on reaching cards */
 
 static int regain(struct offload *o)
 {
@@ -55,7 +55,7 @@ static int path_max(void *card_path, uint32_t tag, int8_t *x, size_t n)
     return o->near > 1 ? offload_near_tell(o, x, n, rc) : rc;
 }
 
-static int card_path_sum(void *card_path, const struct card_path_sum *sum)
+static int path_sum(void *card_path, const struct card_path_sum *sum)
 {
     struct offload *o = card_path;
     if (!o->open || o->abandoned) {
@@ -103,7 +103,7 @@ static struct card_path_count path_counted(const void *card_path)
 const struct card_path_ops offload_card_path = {
     .begin = path_begin,
     .max = path_max,
-    .sum = card_path_sum,
+    .sum = path_sum,
     .digest = path_digest,
     .end = path_end,
     .counted = path_counted,

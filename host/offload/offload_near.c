@@ -66,7 +66,7 @@ int offload_near_begin(struct offload *o, struct card_path_sum *own)
 }
 
 /* The verdict is rc, 0 or CARD_PATH_ABANDONED. */
-static int hear(struct offload *o, uint8_t verdict)
+static int take_verdict(struct offload *o, uint8_t verdict)
 {
     o->abandoned = verdict != 0;
     return verdict ? CARD_PATH_ABANDONED : 0;
@@ -80,7 +80,7 @@ int offload_near_end(struct offload *o, int rc)
         return rc < 0 ? rc : o->passing_rc;
     }
     TRY(algo_near_end(&o->passing, &verdict));
-    return hear(o, verdict);
+    return take_verdict(o, verdict);
 }
 
 int offload_near_max(struct offload *o, int8_t *x, size_t n)
@@ -95,5 +95,5 @@ int offload_near_tell(struct offload *o, int8_t *x, size_t n, int rc)
 {
     uint8_t verdict = rc != 0;
     TRY(algo_near_tell(o->comm, o->near, x, n, &verdict));
-    return hear(o, verdict);
+    return take_verdict(o, verdict);
 }

@@ -35,8 +35,8 @@ struct fpga_ops {
     bool (*name_fits)(const char *name);
 
     /* Connects within timeout_s. Limits of cards that start slowly: sim at least 10 s; xrt 3 s if
-     * timeout_s is below 1, else 30 s. Returns 0 or a negative errno. -ENXIO: no such card can exist (an
-     * unknown host, a missing program, library or device). */
+     * timeout_s is below 1, else 30 s. Returns 0 or a negative errno. -ENXIO: no such card can
+     * exist (an unknown host, a missing program, library or device). */
     int (*open)(struct fpga *card, const char *name, double timeout_s);
 
     /* Executes ops[n] in order, within timeout_s and without other clients' operations in between

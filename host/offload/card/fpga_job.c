@@ -14,7 +14,7 @@
 #include "hls/core/beat.h"
 #include <sys/random.h>
 
-enum { WORDS = 9, LEAST_SLOTS = 8, DEFAULT_SLOTS = 64, MAX_TRIED = 1024 };
+enum { WORDS = 9, LEAST_SLOTS = 8, MAX_TRIED = 1024 };
 
 int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks,
                   struct fpga_caps *caps, double timeout_s)
@@ -118,7 +118,7 @@ static int try_all(struct fpga *card, const struct wanted *want, double until, s
     const uint32_t most = want->most_slots,
                    start = REG_JOB_COMMIT_START | (most ? REG_JOB_COMMIT_TAKE_MOST : 0);
     bool stopping = false;
-    for (job->slots = most ? most : DEFAULT_SLOTS; job->slots >= LEAST_SLOTS; job->slots /= 2)
+    for (job->slots = most ? most : FPGA_JOB_SLOTS; job->slots >= LEAST_SLOTS; job->slots /= 2)
         for (job->slot_base = 0; job->slot_base + job->slots <= want->caps->slots;
              job->slot_base += job->slots)
             for (job->index = 0; job->index < want->caps->jobs; job->index++) {

@@ -6,6 +6,9 @@
 #include "offload/card/fpga.h"
 #include "offload/window/frame.h"
 
+/* Slots of a job by default, and packets in flight to a card. */
+enum { FPGA_JOB_SLOTS = 64 };
+
 struct fpga_caps {
     /* limits; ranks: per job; beats: of a frame's payload */
     uint32_t slots, jobs, ranks, beats;
@@ -27,9 +30,9 @@ int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks,
                   struct fpga_caps *caps, double timeout_s);
 
 /* Starts a job with a new key. most_slots: consecutive slots wanted, a power of two; if they are
- * not free, half as many, and so on down to 8. 0: 64, but on a shared card at most half of its free
- * slots (the job with the card's last free index may use all free slots). Retries until timeout_s
- * while another job is being stopped. -EBUSY: no index or too few slots are free. */
+ * not free, half as many, and so on down to 8. 0: FPGA_JOB_SLOTS, but on a shared card at most half
+ * of its free slots (the job with the card's last free index may use all free slots). Retries until
+ * timeout_s while another job is being stopped. -EBUSY: no index or too few slots are free. */
 int fpga_job_start(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit,
                    const struct fpga_rank *ranks, int n_ranks, uint32_t most_slots,
                    double timeout_s, struct fpga_job *out);

@@ -52,8 +52,8 @@ static bool fits(const struct lease_message *m, const struct lease_message *answ
 
 /* Returns 1 with the answer to m, else 0 or the socket's negative errno. The caller keeps waiting
  * after either, because any host can cause an errno with an ICMP message. */
-static int hear(struct lease_link *l, const struct lease_message *m, struct lease_message *answer,
-                double until)
+static int receive_answer(struct lease_link *l, const struct lease_message *m,
+                          struct lease_message *answer, double until)
 {
     uint8_t bytes[LEASE_BYTES + 1];
     int why = 0;
@@ -87,7 +87,7 @@ int lease_link_ask(struct lease_link *l, struct lease_message *m, struct lease_m
         if (send(l->fd, bytes, n, MSG_NOSIGNAL) < 0 && errno != EAGAIN && errno != EINTR &&
             errno != ENOBUFS)
             why = -errno;
-        const int rc = hear(l, m, answer, now + wait < until ? now + wait : until);
+        const int rc = receive_answer(l, m, answer, now + wait < until ? now + wait : until);
         if (rc > 0)
             return answer->version == LEASE_VERSION ? 0 : -EPROTO;
         why = rc < 0 ? rc : why;

@@ -58,7 +58,7 @@ static void digest(struct window *w, const struct window_slot *s, const uint8_t 
 
 /* MAX_APART sums in a row on this rank's own wire show that the card answers, but that this rank
  * does not receive the group. */
-static void hear(struct window *w, const struct window_slot *s, bool from_group)
+static void count_apart(struct window *w, const struct window_slot *s, bool from_group)
 {
     w->apart = from_group ? 0 : w->apart + 1;
     if (w->apart < MAX_APART)
@@ -98,7 +98,7 @@ static void take_result(struct window *w, struct window_slot *s, const uint8_t *
     window_time_answered(w, s, now);
     window_make_ready(w, s, s->m + s->end->card.job.slots);
     if (w->grouped && w->work.kind == WINDOW_SUM)
-        hear(w, s, from_group);
+        count_apart(w, s, from_group);
 }
 
 static void take_nak(struct window *w, struct window_slot *s, const uint8_t *bytes)
