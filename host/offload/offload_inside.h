@@ -93,7 +93,8 @@ void offload_leave(struct offload *o);
 
 /* Tries the cards that are due for a retry, in a step, until budget_s is used up (a simulated or
  * XRT card may exceed it: fpga.h). The next call goes on with the next card, after a rest that
- * grows with the time of the failed attempts. Returns how many answered. o->why: the last failure. */
+ * grows with the time of the failed attempts. Returns how many answered. o->why: the last
+ * failure. */
 int offload_reach(struct offload *o, double budget_s);
 
 /* Tries all cards for the first time, each for at least 0.05 s. Returns 0, or -ENXIO after
