@@ -179,6 +179,17 @@ bool control_jobs_owned(const struct control_jobs *j, int peer)
     return any;
 }
 
+/* A program that was killed may have left jobs on the card. */
+static int stop_all(struct control_jobs *j)
+{
+    for (uint32_t i = 0; i < j->n_jobs; i++) {
+        TRY(bus_write(j, REG_JOB_INDEX, i));
+        TRY(bus_write(j, REG_JOB_COMMIT, 0));
+        TRY(settle(j));
+    }
+    return bus_write(j, REG_JOB_INDEX, 0);
+}
+
 int control_jobs_init(struct control_jobs *j, const struct control_ops *ops, void *card,
                       bool shared)
 {
@@ -192,5 +203,5 @@ int control_jobs_init(struct control_jobs *j, const struct control_ops *ops, voi
         TRY(bus_write(j, REG_CTRL, REG_CTRL_ENABLE));
     j->n_jobs = jobs & 0xffff;
     j->n_slots = slots;
-    return 0;
+    return stop_all(j);
 }

@@ -43,7 +43,8 @@ struct control_jobs {
     uint32_t slots[CONTROL_JOBS];  /* [job] if it has an owner */
 };
 
-/* Begin to guard an open card, which remains the caller's. */
+/* Begin to guard an open card, which remains the caller's, and stop all its jobs. Returns 0, or as
+ * control_jobs_end(). */
 int control_jobs_init(struct control_jobs *j, const struct control_ops *ops, void *card,
                       bool shared);
 

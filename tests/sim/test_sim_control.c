@@ -250,10 +250,12 @@ static void by_chance(uint64_t inputs)
     }
 }
 
+static bool is_stuck;
+
 static int stuck_read(void *card, uint32_t at, uint32_t *value)
 {
     (void)card;
-    *value = at == REG_STATUS ? REG_STATUS_STOPPING : 4;
+    *value = at != REG_STATUS ? 4 : is_stuck ? REG_STATUS_STOPPING : 0;
     return 0;
 }
 
@@ -273,6 +275,7 @@ static void stuck(void)
     MUST(control_jobs_init(&jobs, &ops, NULL, false) == 0);
     MUST(control_open(&ops, NULL, false, NULL, NULL, &control) == 0);
     MUST(control_join(control, "a", 1, 1) == 0);
+    is_stuck = true;
     MUST(control_jobs_write(&jobs, 0, REG_JOB_COMMIT, 1) == 0);
     MUST(control_write(control, 0, REG_JOB_COMMIT, 1) == 0);
     capture_begin(&lines);
@@ -284,6 +287,26 @@ static void stuck(void)
     text = capture_end(&lines);
     CHECK(left == -EIO && strstr(text, CONTROL_JOBS_STUCK), "%d: %s", left, text);
     control_close(control);
+}
+
+/* Jobs of a process that was killed are stopped by the next process that opens the card. */
+static void left_over(void)
+{
+    static const struct {
+        uint32_t at, value;
+    } start[] = {{REG_JOB_INDEX, 1},
+                 {REG_JOB_RANKS, 2},
+                 {REG_JOB_SLOTS, 8},
+                 {REG_JOB_COMMIT, REG_JOB_COMMIT_START}};
+    for (int process = 0; process < 2; process++) {
+        struct control_jobs jobs;
+        uint32_t status;
+        MUST(control_jobs_init(&jobs, &shell_fast.control, fuzz.shell, true) == 0);
+        for (size_t i = 0; i < sizeof start / sizeof *start; i++)
+            MUST(control_jobs_write(&jobs, 0, start[i].at, start[i].value) == 0);
+        MUST(control_jobs_read(&jobs, 0, REG_STATUS, &status) == 0);
+        CHECK(status == 0, "process %d: the card refuses the job: status %u", process, status);
+    }
 }
 
 int main(int argc, char **argv)
@@ -304,6 +327,7 @@ int main(int argc, char **argv)
            (unsigned long long)fuzz.told_off);
     CHECK(fuzz.told_off > 1000, "the inputs are too tame");
     control_close(fuzz.control);
+    left_over();
     shell_fast.close(fuzz.shell);
     DONE();
 }
