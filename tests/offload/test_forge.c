@@ -2,7 +2,13 @@
  * rank 1. Without the key none is added; even with it, tags lack the job's secret. */
 #include "control/control.h"
 #include "offload/window/frame.h"
+#include "offload/wire/wire.h"
 #include "window_net.h"
+#include <netinet/ip.h>
+#include <netinet/ip_icmp.h>
+#include <netinet/udp.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 enum { STEPS = 60, N = 300, RANKS = 2 };
 static struct net net;
@@ -84,7 +90,6 @@ static bool step(uint32_t k, uint64_t key)
 
 static void open_job(void)
 {
-    net_open(&net, 5);
     job = (struct net_job){.net = &net,
                            .codec = net_codec("e4m3", "e4m3", "saturate", RANKS),
                            .n_ranks = RANKS,
@@ -103,9 +108,10 @@ static void close_job(void)
 
 static void from_the_control_port(void)
 {
-    open_job();
+    net_open(&net, 5);
     struct card *card = net.cards[0].model;
     CHECK(control_open(&registers, card, true, NULL, NULL, &control) == 0, "no control");
+    open_job();
     forger = control_join(control, "the forger", NET_IP + 9, NET_PORT);
     const uint64_t key = (uint64_t)ask(REG_JOB_KEY_HI) << 32 | ask(REG_JOB_KEY_LO);
     uint32_t k = 0;
@@ -123,6 +129,7 @@ static void from_the_control_port(void)
 
 static void with_the_key(void)
 {
+    net_open(&net, 5);
     open_job();
     CHECK(!step(0, job.jobs[0].key), "the forger's contribution did not come first");
     CHECK(strstr(window_why(job.windows[0]), "differ") ||
@@ -133,8 +140,74 @@ static void with_the_key(void)
     close_job();
 }
 
+static uint16_t checksum(const void *bytes, size_t n)
+{
+    uint32_t sum = 0;
+    for (size_t i = 0; i < n; i += 2) {
+        uint16_t word;
+        memcpy(&word, (const uint8_t *)bytes + i, 2);
+        sum += word;
+    }
+    while (sum >> 16)
+        sum = (sum & 0xffff) + (sum >> 16);
+    return (uint16_t)~sum;
+}
+
+/* ICMP says of a datagram to the card that it was not delivered, for each reason but its length. */
+static void by_icmp(void)
+{
+    const int card = socket(AF_INET, SOCK_DGRAM, 0), raw = socket(AF_INET, SOCK_RAW, IPPROTO_ICMP);
+    const struct in_addr host = {htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = host};
+    socklen_t n = sizeof at;
+    struct wire wire;
+    char why[WIRE_WHY_BYTES] = "";
+    if (raw < 0) {
+        printf("forged ICMP is not tried: raw sockets need root\n");
+        close(card);
+        return;
+    }
+    CHECK(!bind(card, (struct sockaddr *)&at, n) && !getsockname(card, (struct sockaddr *)&at, &n),
+          "no socket");
+    const struct wire_options o = {
+        .card_ip = INADDR_LOOPBACK, .card_port = ntohs(at.sin_port), .frame_bytes = 2112};
+    CHECK(wire_open(&o, &wire, why) == 0, "%s", why);
+    for (uint8_t code = 0; code <= NR_ICMP_UNREACH; code++) {
+        struct {
+            struct icmphdr icmp;
+            struct iphdr ip;
+            struct udphdr udp;
+        } m = {{.type = ICMP_DEST_UNREACH, .code = code},
+               {.version = 4,
+                .ihl = 5,
+                .tot_len = htons(1000),
+                .ttl = 60,
+                .protocol = IPPROTO_UDP,
+                .saddr = host.s_addr,
+                .daddr = host.s_addr},
+               {.source = htons(wire.port), .dest = at.sin_port, .len = htons(980)}};
+        const uint8_t *bytes;
+        uint8_t seen[256];
+        if (code == ICMP_FRAG_NEEDED)
+            continue;
+        m.ip.check = checksum(&m.ip, sizeof m.ip);
+        m.icmp.checksum = checksum(&m, sizeof m);
+        CHECK(sendto(raw, &m, sizeof m, 0, (struct sockaddr *)&at, sizeof at) == sizeof m,
+              "cannot send");
+        CHECK(recv(raw, seen, sizeof seen, 0) > 0, "the message is not delivered");
+        usleep(1000); /* until the wire's socket has it, too */
+        size_t length;
+        const int rc = wire.ops->receive(wire.own, &bytes, &length);
+        CHECK(rc == 0, "code %d: %d", code, rc);
+    }
+    wire.ops->close(wire.own);
+    close(card);
+    close(raw);
+}
+
 int main(void)
 {
+    by_icmp();
     from_the_control_port();
     with_the_key();
     DONE();

@@ -54,6 +54,24 @@ static int send_bytes(const struct wire_socket *w, const uint8_t *bytes, size_t 
     return sendmsg(w->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
+/* Errors that an ICMP message about an earlier datagram causes, which any host can send. */
+static bool is_icmp(int rc)
+{
+    switch (rc) {
+    case -ECONNREFUSED:
+    case -EHOSTUNREACH:
+    case -ENETUNREACH:
+    case -EHOSTDOWN:
+    case -ENONET:
+    case -ENOPROTOOPT:
+    case -EOPNOTSUPP:
+    case -EPROTO:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static bool is_full(int rc)
 {
     return rc == -EAGAIN || rc == -EWOULDBLOCK || rc == -ENOBUFS || rc == -EINTR;
@@ -85,7 +103,7 @@ static int socket_flush(void *wire)
             return -EAGAIN;
         if (is_too_long(w, rc))
             goto lost;
-        w->one_each = w->n_out > w->each && (rc == -EIO || rc == -EINVAL || rc == -ENOPROTOOPT);
+        w->one_each = w->n_out > w->each && (rc == -EIO || rc == -EINVAL);
         sent = w->one_each ? 0 : w->n_out;
     }
     for (size_t n; sent < w->n_out; sent += n) {
@@ -132,12 +150,8 @@ static int read_more(struct wire_socket *w)
                        .msg_controllen = sizeof control.bytes};
     const ssize_t n = recvmsg(w->fd, &m, MSG_DONTWAIT);
     w->at = w->n_in = 0;
-    /* errors of an earlier datagram: it found no peer, or was too long */
-    if (n < 0) {
-        const bool passes = is_full(-errno) || errno == ECONNREFUSED || errno == EHOSTUNREACH ||
-                            errno == ENETUNREACH;
-        return passes || errno == EMSGSIZE ? 0 : -errno;
-    }
+    if (n < 0) /* EMSGSIZE: an earlier datagram was too long */
+        return is_full(-errno) || is_icmp(-errno) || errno == EMSGSIZE ? 0 : -errno;
     w->n_in = w->part = (size_t)n;
     for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
         if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO) {
