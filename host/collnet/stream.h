@@ -21,7 +21,7 @@ struct stream_message {
     struct stream_message *next;
     struct stream_head head; /* after receiving: with the message's length */
     char *buf;
-    size_t at; /* bytes moved so far, head included */
+    size_t at; /* bytes moved so far; of sent messages with the head */
     bool done, early;
 };
 

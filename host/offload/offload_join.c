@@ -198,7 +198,6 @@ static int open_window(struct offload *o, const struct hello *hello, const struc
         .saturate = o->sum.overflow == MF_SATURATE,
         .out_shift = o->sum.out_shift,
         .beats = hello->beats,
-        .packets = o->slots,
         .card_deadline_s = o->card_deadline_s,
         .deadline_s = o->deadline_s,
     };

@@ -10,6 +10,7 @@
 #include "base/inet.h"
 #include "base/text.h"
 #include "offload/offload_inside.h"
+#include "offload/wire/wire_socket.h"
 #include "hls/card/packet.h"
 #include <arpa/inet.h>
 #include <math.h>
@@ -197,7 +198,7 @@ int offload_group_join(struct offload *o, const struct fpga_rank *cards, char wh
         const struct wire_options words = {.local = o->local[0] ? o->local : NULL,
                                            .card_ip = cards[i].ip,
                                            .card_port = cards[i].port};
-        TRY(wire_join(&words, o->group.ip, o->group.port, &o->group_wires[i], why));
+        TRY(wire_socket_join(&words, o->group.ip, o->group.port, &o->group_wires[i], why));
     }
     return 0;
 }

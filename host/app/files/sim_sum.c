@@ -92,7 +92,6 @@ static int open_windows(struct sim_sum *j)
                                    .saturate = j->sum.overflow == MF_SATURATE,
                                    .out_shift = j->sum.out_shift,
                                    .beats = j->beats,
-                                   .packets = (int)j->job.slots,
                                    .card_deadline_s = deadline_s,
                                    .deadline_s = deadline_s};
     const size_t per_packet = card_fit_codes(&j->fit, j->beats),

@@ -86,8 +86,8 @@ int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_
     TRY(check_format(sum->out, "make", why, size));
     if (sum->rule != VEC_EXACT)
         REFUSE("a card cannot add by --sum %s: it adds only exactly", codec_rule_name(sum->rule));
-    if (n > PKT_MAX_RANKS)
-        REFUSE("a card cannot add %d %s: at most %d", n, what, PKT_MAX_RANKS);
+    if (n < 1 || n > PKT_MAX_RANKS)
+        REFUSE("a card cannot add %d %s: from 1 to %d", n, what, PKT_MAX_RANKS);
     if (!beat_fits(beat_format(beat_format_byte(sum->in)), (uint32_t)n)) /* only fp16 */
         REFUSE("a card cannot add %d %s of %s: its sums have room for at most %d", n, what,
                codec_format_name(sum->in, name), 1 << (CARD_SUM_BITS - mf_acc_bits(sum->in, 1)));

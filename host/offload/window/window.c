@@ -45,7 +45,6 @@ int window_open(const struct window_config *config, const struct window_card *ca
         return -ENOMEM;
     w->config = *config;
     w->config.beats = beats;
-    w->config.packets = config->packets ? config->packets : FPGA_JOB_SLOTS;
     w->n_ends = n_cards;
     w->state = WINDOW_DONE;
     w->last_echo = (uint64_t)(now * 1e6);

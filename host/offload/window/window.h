@@ -38,7 +38,6 @@ struct window_config {
     /* Payload beats of the longest frame that all cards accept, at most WINDOW_BEATS. The network
      * may carry only shorter frames (window_beats()). */
     uint32_t beats;
-    int packets;            /* in flight to a card, at most; 0: FPGA_JOB_SLOTS */
     double card_deadline_s; /* silence after which a card is abandoned */
     double deadline_s;      /* longest wait for other ranks */
 };

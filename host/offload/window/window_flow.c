@@ -96,7 +96,7 @@ static bool send_next(struct window *w, struct window_end *end, double now)
 {
     struct window_work *work = &w->work;
     struct window_slot *s = end->ready;
-    if (!s || end->n_out >= (uint32_t)w->config.packets || w->state != WINDOW_BUSY)
+    if (!s || w->state != WINDOW_BUSY)
         return false;
     const uint64_t before = s->m,
                    i = s->next_m * (uint64_t)w->n_ends + (uint64_t)(end - w->ends) - w->base;
@@ -109,7 +109,6 @@ static bool send_next(struct window *w, struct window_end *end, double now)
     }
     end->ready = s->next_ready;
     s->out = s->used = true;
-    end->n_out++;
     w->count.packets++;
     window_time_sent(w, s, now);
     return true;

@@ -34,7 +34,6 @@ struct window_end {
     struct window_slot *slots; /* [card.job.slots + 1] */
     /* slots that may send their next packet, in order */
     struct window_slot *ready, *last_ready;
-    uint32_t n_out;
     uint64_t answered;    /* latest packet (m) with a result */
     double answered_at;   /* time of the last result */
     uint32_t n_questions; /* pings since the card's last answer */

@@ -94,7 +94,6 @@ static void take_result(struct window *w, struct window_slot *s, const uint8_t *
     if (w->grouped)
         digest(w, s, payload);
     s->out = false;
-    s->end->n_out--;
     window_time_answered(w, s, now);
     window_make_ready(w, s, s->m + s->end->card.job.slots);
     if (w->grouped && w->work.kind == WINDOW_SUM)

@@ -12,22 +12,6 @@ static int is_plain(const char *provider)
     return !provider || !strcmp(provider, "socket");
 }
 
-int wire_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES])
-{
-    return is_plain(o->provider) ? wire_socket_open(o, out, why) : wire_plugin_open(o, out, why);
-}
-
-int wire_join(const struct wire_options *o, uint32_t group, uint16_t port, struct wire *out,
-              char why[WIRE_WHY_BYTES])
-{
-    return wire_socket_join(o, group, port, out, why);
-}
-
-int wire_check(const char *provider, char why[WIRE_WHY_BYTES])
-{
-    return is_plain(provider) ? 0 : wire_plugin_check(provider, why);
-}
-
 /* ---- libraries, loaded until the process ends ---- */
 
 static const struct plugin fabric = {
@@ -63,18 +47,20 @@ static int load(const char *provider, const struct wire_library **out, char *why
     return rc;
 }
 
-int wire_plugin_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES])
+int wire_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES])
 {
     const struct wire_library *library;
+    if (is_plain(o->provider))
+        return wire_socket_open(o, out, why);
     const int rc = load(o->provider, &library, why);
     return rc ? rc : library->open(o, out, why);
 }
 
-int wire_plugin_check(const char *provider, char why[WIRE_WHY_BYTES])
+int wire_check(const char *provider, char why[WIRE_WHY_BYTES])
 {
     const struct wire_library *library;
-    const int rc = load(provider, &library, why);
-    return rc ? rc : library->check(provider, why);
+    const int rc = is_plain(provider) ? 0 : load(provider, &library, why);
+    return rc || is_plain(provider) ? rc : library->check(provider, why);
 }
 
 void wire_plugin_about(const char *provider, char *text, size_t n)

@@ -52,21 +52,11 @@ struct wire_options {
  * through this interface). xdp blocks until the next hop's address is known, up to 0.5 s. */
 int wire_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES]);
 
-/* Opens a receiver for the card's datagrams to the multicast group:port, joined at the interface of
- * o->local. The receiver is a socket whatever the provider, and cannot send. */
-int wire_join(const struct wire_options *o, uint32_t group, uint16_t port, struct wire *out,
-              char why[WIRE_WHY_BYTES]);
-
 /* Returns 0 if the provider exists. NULL is legal. */
 int wire_check(const char *provider, char why[WIRE_WHY_BYTES]);
 
-/* ---- wires of libnarrowcast_fabric.so and libnarrowcast_xdp.so ---- */
-
-/* The first call that needs a library loads it from NARROWCAST_FABRIC=PATH or NARROWCAST_XDP=PATH,
- * the program's folder, or the loader's path. */
-
-int wire_plugin_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES]);
-int wire_plugin_check(const char *provider, char why[WIRE_WHY_BYTES]);
+/* libnarrowcast_fabric.so and libnarrowcast_xdp.so: the first call that needs a library loads it
+ * from NARROWCAST_FABRIC=PATH or NARROWCAST_XDP=PATH, the program's folder, or the loader's path. */
 
 /* Describes the provider's library in text[n]: "by PATH" or "none: REASON". Loads the library to
  * check it, unless it lies in the program's folder. */

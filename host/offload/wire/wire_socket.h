@@ -6,6 +6,8 @@
 
 int wire_socket_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES]);
 
+/* Opens a receiver for the card's datagrams to the multicast group:port, joined at the interface of
+ * o->local, whatever o->provider. It cannot send. */
 int wire_socket_join(const struct wire_options *o, uint32_t group, uint16_t port, struct wire *out,
                      char why[WIRE_WHY_BYTES]);
 
