@@ -37,7 +37,20 @@ struct jpeg_file {
     unsigned long n;
 };
 
-static struct jpeg_file jpeg_make(int c, const uint8_t *x, bool progressive, bool arithmetic)
+/* Grey: of a coefficient in each scan, first its high bits. */
+static void set_scans(struct jpeg_compress_struct *jpeg, int n)
+{
+    enum { BITS = 9 };
+    static jpeg_scan_info list[1 + 63 * BITS];
+    for (int i = 0; i < n; i++) {
+        const int at = (i + BITS - 1) / BITS, low = at * BITS - i, before = (low + 1) % BITS;
+        list[i] = (jpeg_scan_info){1, {0}, at, at, i ? before : 0, low};
+    }
+    jpeg->scan_info = list, jpeg->num_scans = n;
+}
+
+/* scans: 0: not progressive; 1: as usual; or their number */
+static struct jpeg_file jpeg_make(int c, const uint8_t *x, int scans, bool arithmetic)
 {
     struct jpeg_compress_struct jpeg;
     struct jpeg_error_mgr errors;
@@ -50,8 +63,10 @@ static struct jpeg_file jpeg_make(int c, const uint8_t *x, bool progressive, boo
     jpeg_set_defaults(&jpeg);
     jpeg_set_quality(&jpeg, 98, TRUE);
     jpeg.arith_code = arithmetic;
-    if (progressive)
+    if (scans == 1)
         jpeg_simple_progression(&jpeg);
+    else if (scans)
+        set_scans(&jpeg, scans);
     jpeg_start_compress(&jpeg, TRUE);
     while (jpeg.next_scanline < H) {
         JSAMPROW row = (JSAMPROW)(uintptr_t)(x + jpeg.next_scanline * (unsigned)(W * c));
@@ -139,7 +154,7 @@ static int worst(const struct picture *p, const uint8_t *want)
 static void check_decode(void)
 {
     static uint8_t x[H * W * 4], want[H * W * 3];
-    for (int kind = 0; kind < 6; kind++) {
+    for (int kind = 0; kind < 7; kind++) {
         const int c = kind % 3 == 0 ? 1 : kind % 3 == 1 ? 3 : 4;
         struct picture p;
         if (c < 4)
@@ -150,7 +165,7 @@ static void check_decode(void)
                 if (k < 3)
                     want[3 * i + k] = (uint8_t)(pixel(kind, i / W, i % W, k) * (255 - i / W) / 255);
             }
-        struct jpeg_file f = jpeg_make(c, x, kind > 2, false);
+        struct jpeg_file f = jpeg_make(c, x, kind == 6 ? 500 : kind > 2, false);
         CHECK(read_bytes(f.bytes, f.n, &p) == 0 && p.h == H && p.w == W && p.c == (c == 1 ? 1 : 3),
               "kind %d", kind);
         CHECK(p.pixels && worst(&p, want) <= 4, "kind %d: off by %d", kind,
@@ -177,7 +192,7 @@ static void check_damage(void)
     static uint8_t x[H * W * 3];
     int n_refused = 0;
     fill(0, 3, x);
-    struct jpeg_file f = jpeg_make(3, x, false, false);
+    struct jpeg_file f = jpeg_make(3, x, 0, false);
     for (size_t n = 2; n < f.n - 2; n += 1 + f.n / 40)
         check_refused("a cut file", f.bytes, n, folder);
     for (size_t at = 2; at < f.n; at += 7) {
@@ -204,6 +219,9 @@ static void check_damage(void)
     memcpy(f.bytes + at + 5, "\x20\x00\x20\x00", 4);
     check_refused("8192 x 8192", f.bytes, f.n, "too short for 8192 x 8192 pixels");
     free(f.bytes);
+    f = jpeg_make(1, x, 501, false);
+    check_refused("501 scans", f.bytes, f.n, "more than 500 scans");
+    free(f.bytes);
 }
 
 /* Most changes of arithmetic codes make other pixels; some make a code that cannot be. */
@@ -213,7 +231,7 @@ static void check_arithmetic(void)
     static uint8_t x[H * W * 3];
     int n_refused = 0;
     fill(0, 3, x);
-    struct jpeg_file f = jpeg_make(3, x, false, true);
+    struct jpeg_file f = jpeg_make(3, x, 0, true);
     CHECK(f.n > END, "only %lu bytes", f.n);
     for (int i = 8 * FROM; i < 8 * END; i++) {
         struct capture said;

@@ -9,11 +9,13 @@
 #include "base/err.h"
 #include "nn/data/picture.h"
 
-/* A block of 8 x 8 pixels takes a bit at least. */
-enum { PIXELS_PER_BYTE = 512, INKS = 4 };
+/* A block of 8 x 8 pixels takes a bit at least. A scan of few bytes goes through all blocks, so
+ * thousands of scans take minutes. Encoders write about ten. */
+enum { PIXELS_PER_BYTE = 512, SCANS_MAX = 500, INKS = 4 };
 
 struct source {
     struct jpeg_error_mgr errors; /* first: libjpeg's pointer to it is one to this */
+    struct jpeg_progress_mgr progress;
     jmp_buf back;
     const struct datafile *f;
     size_t n;
@@ -45,6 +47,15 @@ static void warn(j_common_ptr common, int level)
         (code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE || code == JWRN_JPEG_EOF ||
          code == JWRN_ARITH_BAD_CODE || code == JWRN_MUST_RESYNC || code == JWRN_BOGUS_PROGRESSION))
         fail(common);
+}
+
+static void check_scans(j_common_ptr common)
+{
+    struct source *s = (struct source *)common->err;
+    if (((struct jpeg_decompress_struct *)common)->input_scan_number <= SCANS_MAX)
+        return;
+    (void)datafile_err(s->f, at_of(common), "more than %d scans", SCANS_MAX);
+    longjmp(s->back, 1);
 }
 
 static int read_header(struct jpeg_decompress_struct *jpeg, struct source *s)
@@ -85,6 +96,8 @@ static int decode(struct jpeg_decompress_struct *jpeg, const uint8_t *bytes, str
     if (setjmp(s->back))
         return -EINVAL;
     jpeg_create_decompress(jpeg);
+    s->progress.progress_monitor = check_scans;
+    jpeg->progress = &s->progress;
     jpeg_mem_src(jpeg, bytes, s->n);
     TRY(read_header(jpeg, s));
     (void)jpeg_start_decompress(jpeg);
