@@ -1,5 +1,6 @@
 /* test_dataset_files.c : tests common variants of data set file names. */
 #include "data_fixture.h"
+#include "nn/data/sample_files.h"
 
 static void test_missing(void)
 {
@@ -47,9 +48,20 @@ static void test_dots(bool gz)
     fixture_close(x);
 }
 
+/* A loader that had no memory leaves nothing to free. */
+static void test_empty(void)
+{
+    struct dataset *d = calloc(1, sizeof *d);
+    CHECK(d, "no memory");
+    if (d)
+        d->samples = &sample_files;
+    dataset_close(d);
+}
+
 int main(void)
 {
     test_missing();
+    test_empty();
     test_dots(false);
     test_dots(true);
     DONE();

@@ -24,6 +24,8 @@ enum { TRIES = 10 };
 static void files_close(struct dataset *d)
 {
     struct files *f = d->own;
+    if (!f)
+        return;
     struct files_list *const lists[] = {&f->train, &f->test};
     for (int i = 0; i < 2; i++)
         free(lists[i]->names), free(lists[i]->name), free(lists[i]->label);
