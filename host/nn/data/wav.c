@@ -12,11 +12,13 @@
 
 enum { HEAD = 12, CHUNK = 8, FORMAT = 16, PCM = 1, BITS = 16 };
 
-/* Programs that write to a pipe do not know the size: ffmpeg leaves 0xffffffff, sox 0x7ffff000,
- * others 0. Files read here are shorter. */
-static bool is_unknown(size_t size)
+/* Programs that write to a pipe do not know sizes: ffmpeg leaves 0xffffffff, sox 0x7ffff000, others
+ * 0. Files read here are shorter. 0 may also be the size of data without samples, if the RIFF chunk
+ * has the chunks after it. at: where the data begin. */
+static bool is_unknown(size_t size, size_t riff_size, size_t at)
 {
-    return size == 0 || size >= 0x7ffff000;
+    enum { UNKNOWN = 0x7ffff000 };
+    return size >= UNKNOWN || (size == 0 && (riff_size >= UNKNOWN || riff_size + CHUNK <= at));
 }
 
 static uint32_t le16(const uint8_t *p)
@@ -57,7 +59,7 @@ static int find(const struct datafile *f, const uint8_t *all, size_t bytes, unsi
         const uint8_t *chunk = all + at;
         size_t size = le32(chunk + 4);
         at += CHUNK;
-        if (!memcmp(chunk, "data", 4) && is_unknown(size))
+        if (!memcmp(chunk, "data", 4) && is_unknown(size, le32(all + 4), at))
             size = bytes - at;
         if (size > bytes - at)
             return datafile_err(f, at - 4, "a chunk of %zu bytes, but only %zu are left", size,
