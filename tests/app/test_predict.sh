@@ -335,6 +335,7 @@ refused "--overlap 0.5 is a share of --compute" predict --overlap 0.5
 refused 'give only one' predict --size 1M --layers layers
 refused 'give only one' predict --network resnet8 --size 1M
 refused "unknown model 'resnet9'" predict --network resnet9
+refused "(train --data), or give its layers (predict --layers FILE)" predict --network lstm
 refused 'unknown --format' predict --format e9m9
 refused 'no algorithm "rings"' predict --algo rings
 refused "cannot predict \"native\": MPI chooses its messages" predict --algo native

@@ -125,9 +125,10 @@ static int reads_other(const struct nn_model *m, const char *name)
     char list[256];
     struct text sources = text_in(list, sizeof list);
     dataset_specs(form, m->target.kind, &sources);
-    return ERR(-EINVAL, "network '%s' needs %s: choose one of%s (train --data)", name,
+    return ERR(-EINVAL, "network '%s' needs %s: choose one of%s (train --data)%s", name,
                form == NN_IMAGES ? "images, not sequences" : "sequences, not images",
-               list + (sources.n > 0));
+               list + (sources.n > 0),
+               form == NN_IMAGES ? "" : ", or give its layers (predict --layers FILE)");
 }
 
 int graph_by_name(struct nn_model *m, const char *name, int n_classes)
