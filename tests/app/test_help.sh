@@ -34,6 +34,7 @@ says() {
     [ "$(wc -l <err)" = 1 ] || fail "${*:2}: not one line: $(cat err)"
 }
 says "did you mean 'format'?" train --help fromat
+says "did you mean 'trace'?" train --help trcae # beyond the first 64 options
 says "did you mean 'plot'?" help plto
 while read -r topic row; do
     "$n" train --help "$topic" >part 2>&1 || fail "train --help $topic: $(cat part)"

@@ -23,12 +23,9 @@ int opt_find(const struct opt_command *cmd, const char *name, size_t n)
 static int unknown(const struct opt_command *cmd, const char *word)
 {
     char name[NAME_MAX_LEN + 1];
-    const char *names[OPT_MAX + 1] = {"help"};
-    int n = 1;
+    const char *names[1 + OPT_MAX] = {"help"};
+    const int n = 1 + opt_names(cmd, names + 1);
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
-    for (int i = 0; i < cmd->n_opts; i++)
-        if (cmd->opts[i].type != OPT_GROUP)
-            names[n++] = cmd->opts[i].name;
     const char *bare = name + strspn(name, "-"), *nearest = opt_nearest(bare, names, n);
     if (nearest)
         return ERR(-EINVAL, "unknown option '%s': did you mean '--%s'?", name, nearest);

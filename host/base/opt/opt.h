@@ -100,6 +100,9 @@ void opt_help_row(FILE *to, const char *word, const char *help);
 /* Return the index of the option name[n] in cmd->opts, or -1. */
 int opt_find(const struct opt_command *cmd, const char *name, size_t n);
 
+/* Set names to the options' names. Returns their number. */
+int opt_names(const struct opt_command *cmd, const char *names[OPT_MAX]);
+
 /* Parse one value. Reports -EINVAL. */
 int opt_set(const struct opt *o, const char *text, void *values);
 

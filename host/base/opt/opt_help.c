@@ -225,16 +225,13 @@ bool opt_help_has(const struct opt_command *cmd, const char *word)
 
 int opt_help_check(const struct opt_command *cmd, const char *topic)
 {
-    char guess[OPT_GUESS], list[2048] = "";
-    const char *word = topic + strspn(topic, "-");
-    struct text words = text_in(list, sizeof list);
+    const char *names[OPT_MAX], *word = topic + strspn(topic, "-");
     if (opt_help_has(cmd, word))
         return 0;
-    for (int i = 0; i < cmd->n_opts; i++)
-        if (cmd->opts[i].type != OPT_GROUP)
-            text_add(&words, " %s", cmd->opts[i].name);
-    return ERR(-EINVAL, "no option, section or row '%s' in '%s%s --help'%s", topic,
-               cmd->alone ? "" : "narrowcast ", cmd->name, opt_guess(word, list, guess));
+    const char *nearest = *word ? opt_nearest(word, names, opt_names(cmd, names)) : NULL;
+    return ERR(-EINVAL, "no option, section or row '%s' in '%s%s --help'%s%s%s", topic,
+               cmd->alone ? "" : "narrowcast ", cmd->name, nearest ? ": did you mean '" : "",
+               nearest ? nearest : "", nearest ? "'?" : "");
 }
 
 void opt_help(const struct opt_command *cmd, const struct opt_parsed *parsed, FILE *to)

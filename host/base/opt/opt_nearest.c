@@ -50,6 +50,15 @@ const char *opt_nearest(const char *word, const char *const *names, int n)
     return nearest;
 }
 
+int opt_names(const struct opt_command *cmd, const char *names[OPT_MAX])
+{
+    int n = 0;
+    for (int i = 0; i < cmd->n_opts; i++)
+        if (cmd->opts[i].type != OPT_GROUP)
+            names[n++] = cmd->opts[i].name;
+    return n;
+}
+
 const char *opt_guess(const char *word, const char *list, char to[OPT_GUESS])
 {
     static const char between[] = " ,|";
