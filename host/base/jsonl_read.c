@@ -106,16 +106,19 @@ static const char *value_end(const char *at, int depth)
     }
 }
 
+enum { NO_OBJECT = -1, MANY_KEYS = -2 };
+
+/* Returns the number of fields, or one of these. */
 static int find_fields(struct jsonl_in *in)
 {
     const char *at = spaces(in->line);
     int n = 0;
     if (*at != '{' || !value_end(at, 0) || *spaces(value_end(at, 0)))
-        return -1;
+        return NO_OBJECT;
     at = spaces(at + 1);
     while (*at != '}') {
         if (n == JSONL_FIELDS_MAX)
-            return -1;
+            return MANY_KEYS;
         struct jsonl_field *f = &in->fields[n++];
         const char *end = text_end(at);
         f->key = at + 1;
@@ -152,6 +155,31 @@ static int read_line(struct jsonl_in *in)
     return c != EOF;
 }
 
+static bool is_deep(const char *at)
+{
+    int depth = 0;
+    while (*at && depth <= JSONL_DEPTH_MAX) {
+        const char *end = text_end(at);
+        depth += (*at == '[' || *at == '{') - (*at == ']' || *at == '}');
+        at = end ? end : at + 1;
+    }
+    return depth > JSONL_DEPTH_MAX;
+}
+
+static int refuse(const struct jsonl_in *in, int fault)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    char why[64] = "need a JSON object on each line";
+    if (fault == MANY_KEYS)
+        snprintf(why, sizeof why, "need a JSON object with at most %d keys", JSONL_FIELDS_MAX);
+    else if (is_deep(in->line))
+        snprintf(why, sizeof why, "need a JSON object nested at most %d deep", JSONL_DEPTH_MAX);
+    else if (!strncmp(in->line, mark, strlen(mark)))
+        snprintf(why, sizeof why, "need a JSON object, without a byte order mark before it");
+    return ERR(-EINVAL, "cannot read '%s', line %llu: %s", in->path,
+               (unsigned long long)in->line_no, why);
+}
+
 int jsonl_in_next(struct jsonl_in *in)
 {
     in->n_fields = 0;
@@ -162,8 +190,7 @@ int jsonl_in_next(struct jsonl_in *in)
     } while (!*spaces(in->line));
     const int n = find_fields(in);
     if (n < 0)
-        return ERR(-EINVAL, "cannot read '%s', line %llu: need a JSON object on each line",
-                   in->path, (unsigned long long)in->line_no);
+        return refuse(in, n);
     in->n_fields = n;
     return 1;
 }

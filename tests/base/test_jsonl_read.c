@@ -156,12 +156,13 @@ static void test_refusals(void)
     for (int i = 0; i < JSONL_DEPTH_MAX; i++)
         many[n++] = ']';
     n += (size_t)sprintf(many + n, "}\n");
-    refuse(many, n, 0, "need a JSON object");
+    refuse(many, n, 0, "line 1: need a JSON object nested at most 16 deep");
     n = (size_t)sprintf(many, "{\"a\":0");
     for (int i = 0; i < JSONL_FIELDS_MAX; i++)
         n += (size_t)sprintf(many + n, ",\"a%d\":0", i);
     n += (size_t)sprintf(many + n, "}\n");
-    refuse(many, n, 0, "need a JSON object");
+    refuse(many, n, 0, "line 1: need a JSON object with at most 512 keys");
+    refuse("\xef\xbb\xbf{}\n", 6, 0, "line 1: need a JSON object, without a byte order mark");
     memset(many, ' ', JSONL_LINE_MAX + 1);
     refuse(many, JSONL_LINE_MAX + 1, 0, "longer than 1 MiB");
     free(many);
