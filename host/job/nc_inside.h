@@ -46,7 +46,6 @@ struct nc {
     size_t shard_room; /* floats, at least the rank's range */
     bool has_turn;     /* holds comm_take_turn() between calls */
     bool by_mpi;       /* MPI's thread rules apply */
-    bool asked_gpu;    /* the gradients' GPU was checked */
     atomic_int failed; /* 0, or a negative errno: only nc_close() may follow */
     atomic_bool busy;
     pid_t pid;
@@ -111,6 +110,10 @@ int nc_type_parse(const char *word, const char *device, enum nc_type *out);
 /* Allocate a step's lists and copies. Reports -ENOMEM. Call nc_type_close() in either case. */
 int nc_type_open(struct nc *nc, struct nc_block *b);
 void nc_type_close(struct nc_block *b);
+
+/* Report -EINVAL if the GPU's kernels cannot reach p: it is in another GPU's memory or the host's.
+ * layer: of the step's list, or -1 for the shard. */
+int nc_type_check_gpu(const struct nc *nc, const void *p, int layer);
 
 /* Begin a step: copy the caller's list of all blocks' gradients. Reports -EINVAL. */
 int nc_type_begin(struct nc *nc, const void *grads);

@@ -39,6 +39,8 @@ static int begin(struct nc *nc, const void *list, const float *shard, bool gathe
         rc = nc_shard(nc, comm_rank(nc->comm), NULL, &n);
     if (rc == 0 && !shard && n > 0)
         rc = ERR(-EINVAL, "cannot use a shard of %zu elements: its pointer is NULL", n);
+    if (rc == 0 && n > 0 && nc->blocks->job.on_gpu)
+        rc = nc_type_check_gpu(nc, shard, -1);
     if (rc < 0)
         return nc_leave_refused(nc, rc);
     nc->shard = (float *)(uintptr_t)shard; /* an all-gather only reads it */

@@ -2,6 +2,7 @@
 #include "base/buf.h"
 #include "job/nc_inside.h"
 #include "vec/gpu/gpu.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,36 +57,40 @@ void nc_type_close(struct nc_block *b)
     free(b->room);
 }
 
-/* Kernels may not reach another GPU's memory or the host's. */
-static int check_gpu(struct nc *nc, void *const *list, const char *what)
+static const char *step_of(const struct nc *nc)
 {
-    const int ours = gpu_info()->ordinal;
-    for (int i = 0; i < nc->n_blocks * nc->n_layers; i++) {
-        const int at = gpu()->run->device_of(list[i]);
-        if (at == -2)
-            return ERR(-EINVAL, "cannot %s: layer %d is not in GPU memory", what, i % nc->n_layers);
-        if (at >= 0 && at != ours)
-            return ERR(-EINVAL,
-                       "cannot %s: layer %d is on GPU %d, but this rank uses GPU %d: move it, or "
-                       "set CUDA_VISIBLE_DEVICES",
-                       what, i % nc->n_layers, at, ours);
-    }
-    nc->asked_gpu = true;
-    return 0;
+    return nc->gathers ? "gather weights" : "reduce gradients";
+}
+
+int nc_type_check_gpu(const struct nc *nc, const void *p, int layer)
+{
+    char part[32] = "the shard";
+    const int ours = gpu_info()->ordinal, at = gpu()->run->device_of(p);
+    if (at == -1 || at == ours)
+        return 0;
+    if (layer >= 0)
+        snprintf(part, sizeof part, "layer %d", layer);
+    if (at == -2)
+        return ERR(-EINVAL, "cannot %s: %s is not in GPU memory", step_of(nc), part);
+    return ERR(-EINVAL,
+               "cannot %s: %s is on GPU %d, but this rank uses GPU %d: move it, or set "
+               "CUDA_VISIBLE_DEVICES",
+               step_of(nc), part, at, ours);
 }
 
 int nc_type_begin(struct nc *nc, const void *grads)
 {
     void *const *list = grads;
     const int n = nc->n_layers;
-    const char *what = nc->gathers ? "gather weights" : "reduce gradients";
     if (!list)
-        return ERR(-EINVAL, "cannot %s: their list is NULL", what);
-    for (int i = 0; i < nc->n_blocks * n; i++)
+        return ERR(-EINVAL, "cannot %s: their list is NULL", step_of(nc));
+    for (int i = 0; i < nc->n_blocks * n; i++) {
         if (!list[i])
-            return ERR(-EINVAL, "cannot %s: the pointer of layer %d is NULL", what, i % n);
-    if (nc->blocks->job.on_gpu && !nc->asked_gpu)
-        TRY(check_gpu(nc, list, what));
+            return ERR(-EINVAL, "cannot %s: the pointer of layer %d is NULL", step_of(nc), i % n);
+        const bool as_before = list[i] == nc->blocks[i / n].grads[i % n];
+        if (nc->blocks->job.on_gpu && !as_before)
+            TRY(nc_type_check_gpu(nc, list[i], i % n));
+    }
     for (int k = 0; k < nc->n_blocks; k++, list += n) {
         struct nc_block *b = &nc->blocks[k];
         memcpy(b->grads, list, (size_t)n * sizeof *list);

@@ -177,6 +177,11 @@ static void check_current(void)
           "the host's memory: %s", nc_last_error(nc));
     lists(made, list);
     CHECK(nc_allreduce(nc, list, NULL) == 0 && lib->run->current(-1) == other, "a step");
+    list[1] = grads;
+    CHECK(nc_allreduce(nc, list, NULL) == -EINVAL &&
+              strstr(nc_last_error(nc), "layer 1 is not in GPU memory"),
+          "the host's memory in a later step: %s", nc_last_error(nc));
+    lists(made, list);
     CHECK(nc_iallreduce(nc, list) == 0 && lib->run->current(-1) == other, "begin");
     CHECK(nc_ready(nc, 0, N_LAYERS) == 0 && lib->run->current(-1) == other, "ready");
     CHECK(nc_wait(nc, NULL) == 0 && lib->run->current(-1) == other, "wait");

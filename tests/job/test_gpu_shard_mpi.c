@@ -81,7 +81,7 @@ static void check(struct nc_options o)
     static float x[N_ALL], shard[N_ALL], weights[N_ALL], want[STEPS + 1][N_ALL],
         got[STEPS + 1][N_ALL];
     struct nc *nc = NULL;
-    size_t room;
+    size_t room, own = 0;
     o.device = "cpu";
     o.bucket_bytes = 5000;
     o.quantise = "all";
@@ -97,7 +97,12 @@ static void check(struct nc_options o)
     CHECK(nc_open(&o, layers, N_LAYERS, &nc) == 0, "%s", nc_last_error(NULL));
     if (!nc)
         return;
-    float *on_gpu = lib->run->alloc(3 * sizeof grads);
+    float *on_gpu = lib->run->alloc(3 * sizeof grads), *list[N_LAYERS];
+    lists(on_gpu, list);
+    CHECK(nc_shard(nc, nc_rank(nc), NULL, &own) == 0, "its range");
+    CHECK(!own || (nc_reduce_scatter(nc, list, shard, NULL) == -EINVAL &&
+                   strstr(nc_last_error(nc), "the shard is not in GPU memory")),
+          "a shard in the host's memory: %s", nc_last_error(nc));
     steps(nc, true, room, on_gpu, on_gpu + N_ALL, on_gpu + 2 * (size_t)N_ALL, got);
     nc_close(nc);
     lib->run->free(on_gpu);
