@@ -138,7 +138,7 @@ struct nc_options {
     void (*log)(void *arg, int level, const char *line);
     void *log_arg;
     int count_lost; /* if not 0, count cast losses in nc_report; for device cpu, minifloat */
-    /* If not 0, the job's number V of blocks, at least its number of processes (see "Blocks"). */
+    /* If not 0, the job's number V of blocks, from that of processes to 4096 (see "Blocks"). */
     int blocks;
     /* no (default), or what nc_reduce_scatter() gives each rank of its own range: fp32, the sum
      * without rounding, or rounded, the slice of nc_allreduce()'s mean (see "Shards" below). */

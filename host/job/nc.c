@@ -223,9 +223,10 @@ static int check_alone(struct opening *a)
     TRY(copy_layers(device_of(o), a->layers, a->n_layers, &a->copy, &a->weights));
     TRY(nc_type_parse(o->type ? o->type : "fp32", device_of(o), &nc->type));
     TRY(check_op(o->op));
-    if (o->blocks != 0 && o->blocks < comm_n_ranks(nc->comm))
-        return ERR(-EINVAL, "cannot open %d blocks in %d processes: need at least %d, or 0",
-                   o->blocks, comm_n_ranks(nc->comm), comm_n_ranks(nc->comm));
+    if (o->blocks != 0 && (o->blocks < comm_n_ranks(nc->comm) || o->blocks > NC_BLOCKS_MAX))
+        return ERR(-EINVAL,
+                   "cannot open %d blocks in %d processes: need at least %d and at most %d, or 0",
+                   o->blocks, comm_n_ranks(nc->comm), comm_n_ranks(nc->comm), NC_BLOCKS_MAX);
     nc->n_layers = a->n_layers;
     nc->layers_tag = tag_of(a->layers, a->n_layers);
     nc->n = buf_alloc((size_t)a->n_layers * sizeof *nc->n);

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #define NC_ELEMENTS_MAX ((size_t)1 << 40)
+enum { NC_BLOCKS_MAX = 4096 };
 
 enum nc_type { NC_FP32, NC_FP64, NC_FP16, NC_BF16 };
 

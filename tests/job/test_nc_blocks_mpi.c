@@ -116,6 +116,8 @@ static void test_refused(void)
     struct nc_options o = nc_options_default();
     o.blocks = -1;
     refused(o, "need at least");
+    o.blocks = 4097;
+    refused(o, "and at most 4096, or 0");
     o.blocks = n_ranks + 2;
     o.algo = "native";
     refused(o, "with virtual ranks");
