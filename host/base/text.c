@@ -1,6 +1,7 @@
 /* text.c : appends to bounded strings and decodes UTF-8. */
 #include "base/text.h"
 #include <locale.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +82,30 @@ double number_read(const char *text, char **end)
     const double x = strtod(text, end);
     leave_c(before);
     return x;
+}
+
+const char *number_take(const char *text, double *x)
+{
+    const char *digits = text + (*text == '-' || *text == '+');
+    const bool hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
+    char *end;
+    if (!(*digits >= '0' && *digits <= '9') && *digits != '.')
+        return NULL;
+    const double value = number_read(text, &end);
+    if (hex || end == text || !isfinite(value))
+        return NULL;
+    *x = value;
+    return end;
+}
+
+bool number_whole(const char *text, double *x)
+{
+    double value;
+    const char *end = number_take(text, &value);
+    if (!end || *end)
+        return false;
+    *x = value;
+    return true;
 }
 
 int number_print(char *to, size_t size, int digits, double x)

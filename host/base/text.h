@@ -47,6 +47,13 @@ static inline int text_hex_byte(const char *at)
 /* as strtod() */
 double number_read(const char *text, char **end);
 
+/* Read a finite decimal number from what a user wrote: not hexadecimal, and no blank before it.
+ * Returns its end, or NULL if none begins at text; *x is then unchanged. */
+const char *number_take(const char *text, double *x);
+
+/* The same for a text that has nothing after the number. */
+bool number_whole(const char *text, double *x);
+
 /* Print x with so many significant digits, as "%.*g", to to [size]. Returns as snprintf(). */
 int number_print(char *to, size_t size, int digits, double x);
 

@@ -43,7 +43,7 @@ if on 2 --loss-scale adaptive --resume ckpt >out 2>said; then fail "another --lo
 grep -q loss-scale said || fail "another --loss-scale: $(cat said)"
 
 refused 'need auto, none, a power of two from 1 to 16777216, dynamic, or adaptive' on 1 --loss-scale half
-for words in 3 0.5 33554432 adaptive: adaptive:x adaptive:0 adaptive:0.6 adaptive:1e-3,0 adaptive:1e-3,1.5 adaptive:1e-3,1,0.5 \
+for words in 3 0x10 0.5 33554432 adaptive: adaptive:x adaptive:0 adaptive:0.6 adaptive:1e-3,0 adaptive:1e-3,1.5 adaptive:1e-3,1,0.5 \
     adaptive:1e-3,1,2,2,2 adaptive,1 dynamic:2; do
     refused "bad --loss-scale $words" on 1 --loss-scale $words
 done

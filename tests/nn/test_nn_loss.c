@@ -200,6 +200,7 @@ static void check_words(void)
                                         "cross-entropy:smoothing=-0.1",
                                         "cross-entropy:smoothing=nan",
                                         "cross-entropy:smoothing=0.1x",
+                                        "cross-entropy:smoothing=0x0",
                                         "ctc:",
                                         "ctc:smoothing=0.1"};
     struct capture said;

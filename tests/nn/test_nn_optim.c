@@ -200,6 +200,12 @@ static void check_refusals(void)
                                       "exp:0.9/2.5",
                                       "exp:0.9/5,",
                                       "exp:nan/5",
+                                      "exp: 0.9/5",
+                                      "exp:0.9/ 5",
+                                      "exp:0.9/0x10",
+                                      "poly: 2",
+                                      "step: 0.5",
+                                      "step:0x1p-1",
                                       "step:0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct schedule s, before;

@@ -3,7 +3,6 @@
 #include "base/err.h"
 #include "base/text.h"
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,9 +58,8 @@ static int set_size(const struct opt *o, const char *text, uint64_t *to)
 
 static int set_real(const struct opt *o, const char *text, double *to)
 {
-    char *end;
-    double x = number_read(text, &end);
-    if (isspace((unsigned char)*text) || end == text || *end || !isfinite(x))
+    double x;
+    if (!number_whole(text, &x))
         return bad(o, text, "a finite number");
     TRY(check_range(o, text, x));
     *to = x;

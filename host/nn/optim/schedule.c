@@ -13,12 +13,12 @@ static int parse_fractions(const char *word, const char *list, double *at)
 {
     int n = 0;
     for (const char *p = list;; p++) {
-        char *end;
-        double x = number_read(p, &end);
-        if (end == p || (*end != ',' && *end != '\0'))
+        double x;
+        const char *end = number_take(p, &x);
+        if (!end || (*end != ',' && *end != '\0'))
             return ERR(-EINVAL, "cannot read schedule '%s': '%s' is not a list of numbers", word,
                        p);
-        if (!(x > 0 && x < 1) || (n > 0 && x <= at[n - 1]))
+        if (x <= 0 || x >= 1 || (n > 0 && x <= at[n - 1]))
             return ERR(-EINVAL,
                        "bad schedule '%s': fractions must lie between 0 and 1 and increase", word);
         if (n == MAX_AT)
@@ -45,9 +45,8 @@ static int read_step(const char *word, const char *rest, struct schedule *out)
 
 static int read_poly(const char *word, const char *rest, struct schedule *out)
 {
-    char *end;
-    const double power = rest ? number_read(rest, &end) : 0;
-    if (!rest || end == rest || *end || !(power > 0 && power <= 100))
+    double power;
+    if (!rest || !number_whole(rest, &power) || power <= 0 || power > 100)
         return ERR(-EINVAL, "bad schedule '%s': need poly:P with 0 < P <= 100", word);
     out->power = power;
     return 0;
@@ -55,12 +54,10 @@ static int read_poly(const char *word, const char *rest, struct schedule *out)
 
 static int read_exp(const char *word, const char *rest, struct schedule *out)
 {
-    char *slash, *end;
-    const double factor = rest ? number_read(rest, &slash) : 0;
-    const bool both = rest && slash != rest && *slash == '/';
-    const double every = both ? number_read(slash + 1, &end) : 0;
-    if (!both || end == slash + 1 || *end || !(factor > 0 && factor <= 1) ||
-        !(every >= 1 && every <= 1e12) || every != floor(every))
+    double factor, every;
+    const char *slash = rest ? number_take(rest, &factor) : NULL;
+    if (!slash || *slash != '/' || !number_whole(slash + 1, &every) || factor <= 0 || factor > 1 ||
+        every < 1 || every > 1e12 || every != floor(every))
         return ERR(-EINVAL,
                    "bad schedule '%s': need exp:G/N with 0 < G <= 1 and N a number of steps", word);
     out->gamma = factor;

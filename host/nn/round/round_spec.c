@@ -104,12 +104,10 @@ static int read_adaptive(const char *word, const char *rest, struct scale_choice
     } n[] = {{1e-3, 0, 0.5}, {1, 1, 1e6}, {65504, 1, FIXED_MAX}, {65504, 1, FIXED_MAX}};
     enum { T, EVERY, HIGHEST, MOST, NUMBERS };
     for (int i = 0; rest; i++) {
-        char *end;
         if (i == NUMBERS)
             return scale_spec_refuse(word);
-        n[i].value = number_read(rest, &end);
-        if (end == rest || (*end && *end != ',') || !(n[i].value >= n[i].low) ||
-            n[i].value > n[i].high)
+        const char *end = number_take(rest, &n[i].value);
+        if (!end || (*end && *end != ',') || n[i].value < n[i].low || n[i].value > n[i].high)
             return scale_spec_refuse(word);
         rest = *end ? end + 1 : NULL;
     }
@@ -126,8 +124,7 @@ int scale_spec(const char *word, struct scale_choice *out)
 {
     struct scale_choice c = {.kind = SCALE_FIXED, .fixed = 1};
     const char *rest;
-    char *end;
-    const double value = number_read(word, &end);
+    double value;
     int exponent;
     if (!strcmp(word, "auto")) {
         c = (struct scale_choice){.kind = SCALE_AUTO};
@@ -137,7 +134,7 @@ int scale_spec(const char *word, struct scale_choice *out)
         c.fixed = 0;
         TRY(read_adaptive(word, rest, &c));
     } else if (strcmp(word, "none")) {
-        if (end == word || *end || !(value >= 1 && value <= FIXED_MAX) ||
+        if (!number_whole(word, &value) || value < 1 || value > FIXED_MAX ||
             frexp(value, &exponent) != 0.5)
             return scale_spec_refuse(word);
         c.fixed = value;

@@ -19,17 +19,12 @@ int nn_block_spec(const char *word, struct nn_block *out)
 {
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         const char *rest;
-        char *end;
         if (!word_has_name(word, forms[i].name, &rest))
             continue;
         struct nn_block block = forms[i].block;
-        if (rest) {
-            block.factor = number_read(rest, &end);
-            if (!*rest || *end || !(block.factor > 0 && block.factor <= 1))
-                return ERR(-EINVAL,
-                           "bad --block %s: need a factor above 0 and up to 1 after the colon",
-                           word);
-        }
+        if (rest && (!number_whole(rest, &block.factor) || block.factor <= 0 || block.factor > 1))
+            return ERR(-EINVAL, "bad --block %s: need a factor above 0 and up to 1 after the colon",
+                       word);
         *out = block;
         return 0;
     }

@@ -3,7 +3,6 @@
 #include "base/text.h"
 #include "nn/data/dataset.h"
 #include "nn/model_graph.h"
-#include <ctype.h>
 #include <string.h>
 
 static const struct loss_kind *const losses[] = {
@@ -22,9 +21,7 @@ static int smoothing_of(const char *word, const char *rest, double *out)
 {
     static const char key[] = "smoothing=";
     const char *number = strncmp(rest, key, strlen(key)) ? "" : rest + strlen(key);
-    char *end;
-    *out = number_read(number, &end);
-    if (!*number || isspace((unsigned char)*number) || *end || !(*out >= 0 && *out < 1))
+    if (!number_whole(number, out) || *out < 0 || *out >= 1)
         return ERR(-EINVAL, "bad --loss '%s': need smoothing=X after the colon, with 0 <= X < 1",
                    word);
     return 0;
