@@ -240,6 +240,10 @@ static void check_refusals(void)
     check_refused(",32,0", -EINVAL, "has 0 crops");
     check_refused(",71", -EINVAL, "is 70x100, expected at least 71 pixels a side");
     check_refused("/none", -ENOENT, "need the folder of Cityscapes");
+    snprintf(path, sizeof path, "%s/leftImg8bit/train/zurich", folder);
+    CHECK(!symlink("none", path), "cannot link %s", path);
+    check_refused(",32", -ENOENT, "leftImg8bit/train/zurich': No such file or directory");
+    unlink(path);
     y[205] = 19;
     write_png(labels, H, W, 1, y);
     check_refused(",32", -EINVAL, "pixel (2, 5) has label 19, expected 0 to 18 or 255");

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include "base/err.h"
 #include "hls/arith/draw.h"
 #include "nn/model.h"
@@ -87,12 +86,6 @@ static int add_tiles(struct crops *to, const struct scene *s)
             TRY(add_crop(to, s, top, left, y - top, x - left));
         }
     return 0;
-}
-
-static bool is_folder(const char *path)
-{
-    struct stat st;
-    return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
 static int list_folder(const char *path, struct dirent ***list)
@@ -171,8 +164,9 @@ static int add_city(struct crops *to, const char *dir, const char *set, const ch
     const int most = PATH_MAX - 64 - NAME_MAX;
     snprintf(s.dir[0], PATH_MAX, "%.*s/leftImg8bit/%s/%s", most, dir, set, city);
     snprintf(s.dir[1], PATH_MAX, "%.*s/gtFine/%s/%s", most, dir, set, city);
-    if (!is_folder(s.dir[0]))
-        return 0; /* not a city: an archive, for example */
+    const int is_city = source_is_folder(s.dir[0]);
+    if (is_city <= 0)
+        return is_city; /* 0: an archive, for example */
     const int n = list_folder(s.dir[0], &files);
     int rc = n < 0 ? n : 0;
     for (int i = 0; rc == 0 && i < n; i++) {

@@ -88,18 +88,7 @@ static int find_class(const struct files *f, int n_classes, const char *name)
     return -1;
 }
 
-/* Returns 1 for a folder, 0 for a file, or -errno (reported). */
-static int is_folder(const char *path)
-{
-    DIR *folder = opendir(path);
-    if (!folder && errno != ENOTDIR)
-        return ERR(-errno, "cannot read folder '%s': %s", path, strerror(errno));
-    if (folder)
-        closedir(folder);
-    return folder != NULL;
-}
-
-/* Lists the classes' folders; files beside them do not count. */
+/* Lists the classes' folders; files beside them do not count, but links to nothing are refused. */
 static int list_classes(const struct files_list *l, struct dirent ***out)
 {
     int kept = 0, is_class = 0;
@@ -113,7 +102,7 @@ static int list_classes(const struct files_list *l, struct dirent ***out)
         char path[PATH_MAX + NAME_MAX + 2];
         snprintf(path, sizeof path, "%s/%s", l->path, (*out)[i]->d_name);
         if (is_class >= 0)
-            is_class = is_folder(path);
+            is_class = source_is_folder(path);
         if (is_class > 0)
             (*out)[kept++] = (*out)[i];
         else

@@ -72,6 +72,16 @@ int source_list(const char *path, int (*keep)(const struct dirent *), struct dir
     return n < 0 ? -errno : n;
 }
 
+int source_is_folder(const char *path)
+{
+    DIR *folder = opendir(path);
+    if (!folder && errno != ENOTDIR)
+        return ERR(-errno, "cannot read folder '%s': %s", path, strerror(errno));
+    if (folder)
+        closedir(folder);
+    return folder != NULL;
+}
+
 void source_list_free(struct dirent **list, int n)
 {
     for (int i = 0; i < n; i++)

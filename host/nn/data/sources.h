@@ -25,6 +25,9 @@ int source_folder(const char *arg, char *dir, size_t room, long *first, long *se
 /* List the entries of a folder that `keep` accepts (NULL: all but hidden ones), by name. The caller
  * frees *list with source_list_free(). Returns their number or -errno (not reported). */
 int source_list(const char *path, int (*keep)(const struct dirent *), struct dirent ***list);
+/* Return 1 for a folder, 0 for a file, or -errno (reported): also for a link to nothing, which may
+ * be the folder of a disk that is missing. */
+int source_is_folder(const char *path);
 void source_list_free(struct dirent **list, int n);
 
 #endif
