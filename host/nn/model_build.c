@@ -154,11 +154,6 @@ real *graph_part(const struct nn_model *m, const struct node *node, int i, real 
                               : NULL;
 }
 
-size_t graph_pixels(struct nn_shape s, int batch)
-{
-    return (size_t)batch * (size_t)s.h * (size_t)s.w;
-}
-
 void graph_draw_he(const struct nn_model *m, const struct node *node, uint64_t seed, real *weights,
                    real *stats)
 {

@@ -288,6 +288,5 @@ void graph_scale_node(struct nn_model *m, int i, int batch);
 void graph_watch_node(struct nn_model *m, int i, int batch, bool first);
 /* Report groups marked since the last call. */
 void graph_deliver(const struct nn_model *m, struct graph_ready *r);
-size_t graph_pixels(struct nn_shape s, int batch);
 
 #endif

@@ -24,6 +24,17 @@
 #include "hls/nn/optimisers.h"
 #include "hls/nn/view.h"
 
+static inline size_t batch_pixels(struct nn_shape s, int batch)
+{
+    return (size_t)batch * (size_t)s.h * (size_t)s.w;
+}
+
+/* Return the index of a pixel's first element in an image. */
+static inline size_t pixel_at(struct nn_shape s, int y, int x)
+{
+    return ((size_t)y * (size_t)s.w + (size_t)x) * (size_t)s.c;
+}
+
 struct gemm_rule;
 struct round_rule;
 struct round_setup; /* nn/round/round_ops.h */

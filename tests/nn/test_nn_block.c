@@ -42,7 +42,7 @@ static struct nn_model *open_model(const char *name, const char *word)
 static void check_channel(const struct nn_model *m, const struct node *node, const char *word,
                           size_t channel, bool eval)
 {
-    const size_t c = (size_t)node->window.in.c, n = graph_pixels(node->window.in, BATCH);
+    const size_t c = (size_t)node->window.in.c, n = batch_pixels(node->window.in, BATCH);
     const real *x = m->nodes[node->in].y,
                *addend = node->addend >= 0 ? m->nodes[node->addend].y : NULL;
     const double gamma = (double)graph_part(m, node, 0, m->weights)[channel],
@@ -123,8 +123,9 @@ static void check_said(const char *what, const char *said, const char *words)
 
 static void check_refusals(void)
 {
-    static const char *const words[] = {"",       "swapped",  "swap:",      "swap:0", "swap:2",
-                                        "swap:x", "plain:-1", "swap:0.25x", "zero",   "swap:nan"};
+    static const char *const words[] = {"",       "swapped",  "swap:",      "swap:0",
+                                        "swap:2", "swap:x",   "plain:-1",   "swap:0.25x",
+                                        "zero",   "swap:nan", "plain: 0.5", "plain:0x1"};
     static const char *const names[] = {"mlp", "lenet5", "davidnet", "caffenet"};
     struct capture said;
     struct nn_block block;

@@ -111,7 +111,7 @@ static double slow_loss(const struct nn_model *m, const int32_t *labels, double 
     double sum = 0;
     for (int h = 0; h < m->n_heads; h++) {
         const struct node *node = &m->nodes[m->heads[h].node];
-        const size_t rows = graph_pixels(node->window.out, BATCH);
+        const size_t rows = batch_pixels(node->window.out, BATCH);
         for (size_t i = 0; i < rows; i++) {
             const real *z = node->y + i * CLASSES;
             double all = 0;

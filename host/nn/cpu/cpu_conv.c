@@ -25,11 +25,6 @@ static int row_values(int k, int c)
     return k * k * c;
 }
 
-static size_t n_pixels(struct nn_shape s, int batch)
-{
-    return (size_t)batch * (size_t)s.h * (size_t)s.w;
-}
-
 /* Return the convolution that computes dx from dy, for stride 1. */
 static struct nn_window turned(const struct nn_window *g)
 {
@@ -281,7 +276,7 @@ void cpu_conv_whole_forward(void *ctx, const struct nn_window *g, int batch, con
     struct scratch s = scratch_of(g, scratch);
     int row = row_values(g->k, g->in.c), out = g->out.c,
         block = conv_block_pixels(row, out, g->block_least);
-    size_t all = n_pixels(g->out, batch);
+    size_t all = batch_pixels(g->out, batch);
     transpose(out, row, w, s.weights);
     for (size_t first = 0; first < all; first += (size_t)block) {
         int n = all - first < (size_t)block ? (int)(all - first) : block;
@@ -300,7 +295,7 @@ static void backward_turned(void *ctx, const struct nn_window *g, int batch, con
     struct nn_window back = turned(g);
     int in = g->in.c, row = row_values(g->k, g->out.c),
         block = conv_block_pixels(row, in, g->block_least);
-    size_t all = n_pixels(g->in, batch);
+    size_t all = batch_pixels(g->in, batch);
     turn_weights(g, w, s.weights);
     for (size_t first = 0; first < all; first += (size_t)block) {
         int n = all - first < (size_t)block ? (int)(all - first) : block;
@@ -319,9 +314,9 @@ static void backward_rows(void *ctx, const struct nn_window *g, int batch, const
 {
     int row = row_values(g->k, g->in.c), out = g->out.c,
         block = conv_block_pixels(row, out, g->block_least);
-    size_t all = n_pixels(g->out, batch);
+    size_t all = batch_pixels(g->out, batch);
     if (dx && !add)
-        memset(dx, 0, n_pixels(g->in, batch) * (size_t)g->in.c * sizeof *dx);
+        memset(dx, 0, batch_elements(g->in, batch) * sizeof *dx);
     for (size_t first = 0; first < all; first += (size_t)block) {
         int n = all - first < (size_t)block ? (int)(all - first) : block;
         const real *from = dy + first * (size_t)out;
@@ -339,7 +334,7 @@ void cpu_conv_whole_backward(void *ctx, const struct nn_window *g, int batch, co
                              real *dbias, void *scratch)
 {
     if (dbias)
-        cpu_sum_rows(n_pixels(g->out, batch), g->out.c, dy, dbias);
+        cpu_sum_rows(batch_pixels(g->out, batch), g->out.c, dy, dbias);
     const struct winograd_kernels *by = by_winograd(ctx, g);
     if (dx && by) {
         winograd_backward(by, g, batch, x, w, dy, dx, add, dw, scratch);

@@ -15,11 +15,6 @@ static struct nn_window part_of(const struct nn_window *g)
     return part;
 }
 
-static size_t pixels_of(struct nn_shape s, int batch)
-{
-    return (size_t)batch * (size_t)s.h * (size_t)s.w;
-}
-
 static void take_part(size_t pixels, int n, const real *from, int pitch, real *to)
 {
     for (size_t i = 0; i < pixels; i++, from += pitch, to += n)
@@ -40,7 +35,7 @@ struct parts {
 static size_t part_elements(struct nn_shape s, int batch)
 {
     const size_t line = 64 / sizeof(real); /* parts start at cache lines */
-    return (pixels_of(s, batch) * (size_t)s.c + line - 1) / line * line;
+    return (batch_elements(s, batch) + line - 1) / line * line;
 }
 
 static struct parts parts_of(const struct nn_window *part, int batch, void *memory)
@@ -77,10 +72,10 @@ void cpu_conv_forward(void *ctx, const struct nn_window *g, int batch, const rea
     const struct parts p = parts_of(&part, batch, scratch);
     const size_t n_weights = (size_t)(part.out.c * g->k * g->k) * (size_t)part.in.c;
     for (int i = 0; i < g->groups; i++) {
-        take_part(pixels_of(g->in, batch), part.in.c, x + i * part.in.c, g->in.c, p.x);
+        take_part(batch_pixels(g->in, batch), part.in.c, x + i * part.in.c, g->in.c, p.x);
         cpu_conv_whole_forward(ctx, &part, batch, p.x, w + (size_t)i * n_weights,
                                bias ? bias + i * part.out.c : NULL, p.y, p.scratch);
-        put_part(pixels_of(g->out, batch), part.out.c, p.y, y + i * part.out.c, g->out.c);
+        put_part(batch_pixels(g->out, batch), part.out.c, p.y, y + i * part.out.c, g->out.c);
     }
 }
 
@@ -91,11 +86,11 @@ static void groups_backward(void *ctx, const struct nn_window *g, int batch, con
     const struct nn_window part = part_of(g);
     const struct parts p = parts_of(&part, batch, scratch);
     const size_t n_weights = (size_t)(part.out.c * g->k * g->k) * (size_t)part.in.c,
-                 n_in = pixels_of(g->in, batch);
+                 n_in = batch_pixels(g->in, batch);
     for (int i = 0; i < g->groups; i++) {
         const int in = i * part.in.c, out = i * part.out.c;
         take_part(n_in, part.in.c, x + in, g->in.c, p.x);
-        take_part(pixels_of(g->out, batch), part.out.c, dy + out, g->out.c, p.y);
+        take_part(batch_pixels(g->out, batch), part.out.c, dy + out, g->out.c, p.y);
         if (dx && add)
             take_part(n_in, part.in.c, dx + in, g->in.c, p.dx);
         cpu_conv_whole_backward(ctx, &part, batch, p.x, w + (size_t)i * n_weights, p.y,

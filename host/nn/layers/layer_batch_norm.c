@@ -67,7 +67,7 @@ static void norm_node_forward(struct nn_model *m, const struct node *node, int b
     const real *x = m->nodes[node->in].y,
                *addend = node->addend >= 0 ? m->nodes[node->addend].y : NULL;
     (train ? m->ops->batch_norm_forward : m->ops->batch_norm_eval)(
-        m->ctx, &f, graph_pixels(node->window.in, batch), x, addend, node->y, m->scratch);
+        m->ctx, &f, batch_pixels(node->window.in, batch), x, addend, node->y, m->scratch);
 }
 
 static void norm_node_backward(struct nn_model *m, const struct node *node, int batch)
@@ -75,7 +75,7 @@ static void norm_node_backward(struct nn_model *m, const struct node *node, int 
     const struct nn_batch_norm f = norm_of(m, node);
     const struct node *in = &m->nodes[node->in];
     const real *addend = node->addend >= 0 ? m->nodes[node->addend].y : NULL;
-    m->ops->batch_norm_backward(m->ctx, &f, graph_pixels(node->window.in, batch), in->y, addend,
+    m->ops->batch_norm_backward(m->ctx, &f, batch_pixels(node->window.in, batch), in->y, addend,
                                 node->y, node->dy, in->dy, graph_part(m, node, 0, m->grads),
                                 graph_part(m, node, 1, m->grads), m->scratch);
 }

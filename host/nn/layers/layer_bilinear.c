@@ -41,11 +41,6 @@ static inline real mix(real a, real b, float part)
     return (real)(1.0f - part) * a + (real)part * b;
 }
 
-static inline size_t pixel_at(struct nn_shape s, int y, int x)
-{
-    return ((size_t)y * (size_t)s.w + (size_t)x) * (size_t)s.c;
-}
-
 CPU_HOT static void mix_pixel(size_t c, const real *restrict a, const real *restrict b,
                               const real *restrict below_a, const real *restrict below_b,
                               float right, float down, real *restrict y)

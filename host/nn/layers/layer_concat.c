@@ -28,7 +28,7 @@ static void concat_node_forward(struct nn_model *m, const struct node *node, int
     const struct nn_shape out = node->window.out;
     for (int i = 0, at = 0; i <= node->n_more; i++) {
         const struct node *part = part_at(m, node, i);
-        m->ops->concat_forward(m->ctx, graph_pixels(out, batch), part->window.out.c, part->y, at,
+        m->ops->concat_forward(m->ctx, batch_pixels(out, batch), part->window.out.c, part->y, at,
                                out.c, node->y);
         at += part->window.out.c;
     }
@@ -39,7 +39,7 @@ static void concat_node_backward(struct nn_model *m, const struct node *node, in
     const struct nn_shape out = node->window.out;
     for (int i = 0, at = 0; i <= node->n_more; i++) {
         const struct node *part = part_at(m, node, i);
-        m->ops->concat_backward(m->ctx, graph_pixels(out, batch), part->window.out.c, node->dy, at,
+        m->ops->concat_backward(m->ctx, batch_pixels(out, batch), part->window.out.c, node->dy, at,
                                 out.c, part->dy);
         at += part->window.out.c;
     }

@@ -23,7 +23,7 @@ int graph_layer_norm(struct nn_model *m, int in, const char *name)
 
 static int layer_norm_node_plan(struct nn_model *m, const struct node *node, size_t *scratch_bytes)
 {
-    return m->ops->layer_norm_plan(m->ctx, graph_pixels(node->window.in, m->max_batch),
+    return m->ops->layer_norm_plan(m->ctx, batch_pixels(node->window.in, m->max_batch),
                                    node->window.in.c, scratch_bytes);
 }
 
@@ -40,7 +40,7 @@ static void layer_norm_node_forward(struct nn_model *m, const struct node *node,
                                     bool train)
 {
     (void)train;
-    m->ops->layer_norm_forward(m->ctx, graph_pixels(node->window.in, batch), node->window.in.c, EPS,
+    m->ops->layer_norm_forward(m->ctx, batch_pixels(node->window.in, batch), node->window.in.c, EPS,
                                m->nodes[node->in].y, graph_part(m, node, 0, m->weights),
                                graph_part(m, node, 1, m->weights), node->y);
 }
@@ -48,7 +48,7 @@ static void layer_norm_node_forward(struct nn_model *m, const struct node *node,
 static void layer_norm_node_backward(struct nn_model *m, const struct node *node, int batch)
 {
     const struct node *in = &m->nodes[node->in];
-    m->ops->layer_norm_backward(m->ctx, graph_pixels(node->window.in, batch), node->window.in.c,
+    m->ops->layer_norm_backward(m->ctx, batch_pixels(node->window.in, batch), node->window.in.c,
                                 EPS, in->y, graph_part(m, node, 0, m->weights), node->dy, in->dy,
                                 node->add_dx, graph_part(m, node, 0, m->grads),
                                 graph_part(m, node, 1, m->grads), m->scratch);

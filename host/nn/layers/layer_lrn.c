@@ -18,14 +18,14 @@ int graph_lrn(struct nn_model *m, int in, double alpha)
 static void lrn_node_forward(struct nn_model *m, const struct node *node, int batch, bool train)
 {
     (void)train;
-    m->ops->lrn_forward(m->ctx, graph_pixels(node->window.in, batch), node->window.in.c, node->p,
+    m->ops->lrn_forward(m->ctx, batch_pixels(node->window.in, batch), node->window.in.c, node->p,
                         m->nodes[node->in].y, node->y);
 }
 
 static void lrn_node_backward(struct nn_model *m, const struct node *node, int batch)
 {
     const struct node *in = &m->nodes[node->in];
-    m->ops->lrn_backward(m->ctx, graph_pixels(node->window.in, batch), node->window.in.c, node->p,
+    m->ops->lrn_backward(m->ctx, batch_pixels(node->window.in, batch), node->window.in.c, node->p,
                          in->y, node->dy, in->dy);
 }
 

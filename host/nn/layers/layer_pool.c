@@ -81,18 +81,13 @@ static struct patch patch_of(const struct nn_window *g, int oy, int ox)
     };
 }
 
-static size_t at(struct nn_shape s, int y, int x)
-{
-    return ((size_t)y * (size_t)s.w + (size_t)x) * (size_t)s.c;
-}
-
 /* p: patch of an output pixel, o: index of its first element. */
-#define EACH_PIXEL(g, body)                       \
-    for (int oy = 0; oy < (g)->out.h; oy++)       \
-        for (int ox = 0; ox < (g)->out.w; ox++) { \
-            struct patch p = patch_of(g, oy, ox); \
-            size_t o = at((g)->out, oy, ox);      \
-            body                                  \
+#define EACH_PIXEL(g, body)                        \
+    for (int oy = 0; oy < (g)->out.h; oy++)        \
+        for (int ox = 0; ox < (g)->out.w; ox++) {  \
+            struct patch p = patch_of(g, oy, ox);  \
+            size_t o = pixel_at((g)->out, oy, ox); \
+            body                                   \
         }
 
 void cpu_pool_max_forward(void *ctx, const struct nn_window *g, int batch, const real *x, real *y)
@@ -101,10 +96,10 @@ void cpu_pool_max_forward(void *ctx, const struct nn_window *g, int batch, const
     int c = g->in.c;
     for (int b = 0; b < batch; b++, x += shape_elements(g->in), y += shape_elements(g->out))
         EACH_PIXEL(g, {
-            memcpy(y + o, x + at(g->in, p.y0, p.x0), (size_t)c * sizeof *y);
+            memcpy(y + o, x + pixel_at(g->in, p.y0, p.x0), (size_t)c * sizeof *y);
             for (int iy = p.y0; iy < p.y1; iy++)
                 for (int ix = p.x0; ix < p.x1; ix++) {
-                    const real *from = x + at(g->in, iy, ix);
+                    const real *from = x + pixel_at(g->in, iy, ix);
                     for (int j = 0; j < c; j++)
                         y[o + (size_t)j] = from[j] <= y[o + (size_t)j] ? y[o + (size_t)j] : from[j];
                 }
@@ -122,7 +117,7 @@ CPU_HOT static void max_back(const struct nn_window *g, struct patch p, int c, c
         left[j] = dy[j];
     for (int iy = p.y0; iy < p.y1; iy++)
         for (int ix = p.x0; ix < p.x1; ix++) {
-            const size_t i = at(g->in, iy, ix) + (size_t)c;
+            const size_t i = pixel_at(g->in, iy, ix) + (size_t)c;
             for (int j = 0; j < n; j++) {
                 const bool found = x[i + (size_t)j] >= y[j];
                 dx[i + (size_t)j] += found ? left[j] : 0;
@@ -154,7 +149,7 @@ void cpu_pool_avg_forward(void *ctx, const struct nn_window *g, int batch, const
             for (int iy = p.y0; iy < p.y1; iy++)
                 for (int ix = p.x0; ix < p.x1; ix++)
                     for (size_t j = 0; j < (size_t)g->in.c; j++)
-                        y[o + j] += x[at(g->in, iy, ix) + j];
+                        y[o + j] += x[pixel_at(g->in, iy, ix) + j];
             for (size_t j = 0; j < (size_t)g->in.c; j++)
                 y[o + j] *= share;
         })
@@ -172,6 +167,6 @@ void cpu_pool_avg_backward(void *ctx, const struct nn_window *g, int batch, cons
             for (int iy = p.y0; iy < p.y1; iy++)
                 for (int ix = p.x0; ix < p.x1; ix++)
                     for (size_t j = 0; j < (size_t)g->in.c; j++)
-                        dx[at(g->in, iy, ix) + j] += dy[o + j] * share;
+                        dx[pixel_at(g->in, iy, ix) + j] += dy[o + j] * share;
         })
 }

@@ -34,11 +34,6 @@ const struct layer_kind layer_shortcut = {
     .backward = shortcut_node_backward,
 };
 
-static size_t place_in(struct nn_shape s, int y, int x)
-{
-    return ((size_t)y * (size_t)s.w + (size_t)x) * (size_t)s.c;
-}
-
 void cpu_shortcut_forward(void *ctx, struct nn_shape in, int out_c, int batch, const real *x,
                           real *y)
 {
@@ -49,7 +44,7 @@ void cpu_shortcut_forward(void *ctx, struct nn_shape in, int out_c, int batch, c
     for (int b = 0; b < batch; b++, x += batch_elements(in, 1))
         for (int iy = 0; iy < in.h; iy += 2)
             for (int ix = 0; ix < in.w; ix += 2, y += out_c)
-                memcpy(y, x + place_in(in, iy, ix), (size_t)in.c * sizeof *y);
+                memcpy(y, x + pixel_at(in, iy, ix), (size_t)in.c * sizeof *y);
 }
 
 void cpu_shortcut_backward(void *ctx, struct nn_shape in, int out_c, int batch, const real *dy,
@@ -60,5 +55,5 @@ void cpu_shortcut_backward(void *ctx, struct nn_shape in, int out_c, int batch, 
     for (int b = 0; b < batch; b++, dx += batch_elements(in, 1))
         for (int iy = 0; iy < in.h; iy += 2)
             for (int ix = 0; ix < in.w; ix += 2, dy += out_c)
-                memcpy(dx + place_in(in, iy, ix), dy, (size_t)in.c * sizeof *dx);
+                memcpy(dx + pixel_at(in, iy, ix), dy, (size_t)in.c * sizeof *dx);
 }
