@@ -97,8 +97,8 @@ struct cost {
 /* Returns 0 or -ENOMEM. */
 int cost_step(const struct cost_job *job, const struct cost_cluster *cluster, struct cost *out);
 
-/* The gradients that reducer_held() returns for reducers that release them. Returns 0 or
- * -ENOMEM. */
+/* Set *elements to the gradients that a reducer holds at once if it frees each bucket after use
+ * (reducer_held()). Returns 0 or -ENOMEM. */
 int cost_held(const struct cost_job *job, size_t *elements);
 
 /* ---- parts, for cost_*.c and tests ---- */

@@ -28,8 +28,9 @@ struct job_spec {
     const char *algo;     /* from algos.def, offload or auto; NULL means auto */
     bool sums;            /* sums over ranks, not means */
     struct job_shard shard;
-    enum job_if gpu;     /* gradients on GPUs; JOB_AUTO: if every rank has one */
-    bool layers;         /* with JOB_AUTO: only if every GPU library has layers */
+    enum job_if gpu; /* gradients on GPUs; JOB_AUTO: if every rank has one */
+    /* With JOB_AUTO: use GPUs only if every rank's GPU library can also run networks. */
+    bool layers;
     bool halves;         /* on GPUs: gradients, weights and results are IEEE halves */
     enum job_if overlap; /* reducer_set_overlap(); JOB_AUTO: only on GPUs */
     size_t bucket_bytes; /* 0: 1 MiB, on GPUs 8 MiB */

@@ -79,8 +79,8 @@ static struct packed packed_of(const struct nn_lstm *f, int batch, const int32_t
     p.dm = p.m + rows * (size_t)f->cells;
     p.dc = p.dm + (size_t)batch * (size_t)f->cells;
     p.zeros = p.dc + (size_t)batch * (size_t)f->cells;
-    void *behind = p.zeros + f->cells;
-    p.order = behind;
+    void *rest = p.zeros + f->cells;
+    p.order = rest;
     p.active = p.order + batch;
     p.first = p.active + f->steps + 1;
     memset(p.zeros, 0, (size_t)f->cells * sizeof *p.zeros);
@@ -218,9 +218,9 @@ static void back_through_time(struct cpu *cpu, const struct nn_lstm *f, int batc
     const int c = f->cells, wide = LSTM_GATES * c;
     memset(p->dc, 0, (size_t)batch * (size_t)c * sizeof *p->dc);
     for (int t = f->steps - 1; t >= 0; t--) {
-        const int n = p->active[t], behind = p->active[t + 1];
-        if (behind)
-            cpu_gemm(cpu, false, false, behind, f->out, wide, row_of(p, t + 1, 0, wide, k->gates),
+        const int n = p->active[t], next = p->active[t + 1];
+        if (next)
+            cpu_gemm(cpu, false, false, next, f->out, wide, row_of(p, t + 1, 0, wide, k->gates),
                      wide, f->wr, f->out, 1, row_of(p, t, 0, f->out, p->dr), f->out);
         if (n)
             cpu_gemm(cpu, false, false, n, c, f->out, row_of(p, t, 0, f->out, p->dr), f->out, f->wp,

@@ -254,7 +254,7 @@ static int files_failed(const struct dataset *d)
 }
 
 const struct sample_ops sample_files = {
-    .name = "pictures of files",
+    .name = "pictures",
     .target = NN_CLASS,
     .augments = AUGMENT_CROP | AUGMENT_FLIP,
     .settle = files_settle,

@@ -47,7 +47,7 @@ struct ctc {
     const real *z;         /* [steps][classes] */
     const int32_t *labels; /* [n_labels] */
     double *a;             /* [steps][n_states] */
-    double *b, *b_behind;  /* [n_states] at a time step; at the next one */
+    double *b, *b_next;    /* [n_states] at a time step; at the next one */
     double *log_sum;       /* [steps] of exp(z) */
     double *share;         /* [classes] a class's share of the paths at a time step */
 };
@@ -116,8 +116,8 @@ static void step_back(struct ctc *c, int t)
 {
     const double none = -(double)INFINITY;
     const int n = c->n_states;
-    double *b = c->b_behind;
-    c->b_behind = c->b;
+    double *b = c->b_next;
+    c->b_next = c->b;
     c->b = b;
     if (t == c->steps - 1) {
         for (int s = 0; s < n; s++)
@@ -125,10 +125,10 @@ static void step_back(struct ctc *c, int t)
         return;
     }
     for (int s = 0; s < n; s++)
-        c->b_behind[s] += log_p(c, t + 1, s);
+        c->b_next[s] += log_p(c, t + 1, s);
     for (int s = 0; s < n; s++)
-        b[s] = log_sum3(c->b_behind[s], s + 1 < n ? c->b_behind[s + 1] : none,
-                        s + 2 < n && leaps(c, s + 2) ? c->b_behind[s + 2] : none);
+        b[s] = log_sum3(c->b_next[s], s + 1 < n ? c->b_next[s + 1] : none,
+                        s + 2 < n && leaps(c, s + 2) ? c->b_next[s + 2] : none);
 }
 
 static void paths_backward(struct ctc *c, double log_all, int batch, double scale, real *dz)
@@ -199,8 +199,8 @@ static struct ctc open_sample(int steps, int classes, int targets, int length, c
         c.n_labels++;
     c.n_states = 2 * c.n_labels + 1;
     c.b = c.a + (size_t)steps * states;
-    c.b_behind = c.b + states;
-    c.log_sum = c.b_behind + states;
+    c.b_next = c.b + states;
+    c.log_sum = c.b_next + states;
     c.share = c.log_sum + steps;
     return c;
 }
@@ -214,8 +214,8 @@ void cpu_ctc_loss(void *ctx, int batch, int steps, int classes, int targets, con
         const size_t at = (size_t)i * (size_t)steps * (size_t)classes;
         struct ctc c = open_sample(steps, classes, targets, lengths[i], logits + at,
                                    labels + (size_t)i * (size_t)targets, scratch);
-        void *behind = c.share + classes;
-        int32_t *found = behind, *row = found + steps;
+        void *rest = c.share + classes;
+        int32_t *found = rest, *row = found + steps;
         real *dz = dlogits ? dlogits + at : NULL;
         for (size_t j = 0; dz && j < (size_t)steps * (size_t)classes; j++)
             dz[j] = 0;
