@@ -56,13 +56,13 @@ static int out_failed(const struct file_out *out, int code)
     return ERR(-code, "cannot write '%s': %s", out->path, file_why(code));
 }
 
-static int open_folder(struct file_out *out, const char *path)
+/* place: as place_of() returns it */
+static int open_folder(struct file_out *out, const char *place)
 {
-    const char *slash = strrchr(path, '/');
-    char *folder = !slash          ? strdup(".")
-                   : slash == path ? strdup("/")
-                                   : strndup(path, (size_t)(slash - path));
-    out->target = strdup(slash ? slash + 1 : path);
+    const size_t n = (size_t)(strrchr(place, '/') + 1 - place);
+    char *folder = strndup(place, n);
+    out->target = strdup(place);
+    out->name = out->target ? out->target + n : NULL;
     out->folder = folder && out->target ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     const int rc = out->folder >= 0 ? 0 : -errno;
     free(folder);
@@ -86,7 +86,7 @@ static int with_temp_name(struct file_out *out, int (*make)(const struct file_ou
 
 static int create(const struct file_out *out)
 {
-    return openat(out->folder, out->temp, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    return openat(out->folder, out->temp, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
 }
 
 static int give_name(const struct file_out *out)
@@ -105,7 +105,8 @@ static bool join(const char *folder, size_t n, const char *name, char *to)
     return length > 0 && length < PATH_MAX;
 }
 
-/* Resolves all links, also of a file that does not exist. Returns false with errno. */
+/* Resolves all links, also of a file that does not exist: `to` has a slash. Returns false with
+ * errno. */
 static bool place_of(const char *path, char *to)
 {
     char name[PATH_MAX], folder[PATH_MAX], link[PATH_MAX];
@@ -135,10 +136,12 @@ static bool place_of(const char *path, char *to)
     return false;
 }
 
-/* Some file systems lack unnamed files. */
+/* Some file systems lack unnamed files, and give_name() needs /proc. */
 static int open_temp(struct file_out *out)
 {
-    const int fd = openat(out->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    if (access("/proc/self/fd", X_OK))
+        return with_temp_name(out, create);
+    const int fd = openat(out->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
     if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
         return with_temp_name(out, create);
     return fd < 0 ? -errno : fd;
@@ -204,15 +207,42 @@ int file_out_print(struct file_out *out, const char *format, ...)
     return note(out, n >= 0);
 }
 
+static bool copy_all(int from, int to)
+{
+    char bytes[1 << 16];
+    ssize_t n = lseek(from, 0, SEEK_SET) ? -1 : 0;
+    while (n == 0 && (n = read(from, bytes, sizeof bytes)) > 0)
+        for (ssize_t at = 0, wrote; n > 0; n -= wrote, at += wrote)
+            if ((wrote = write(to, bytes + at, (size_t)n)) < 0)
+                return false;
+    return n == 0 && !fsync(to);
+}
+
+/* Overwrites a target that cannot be replaced: a mounted file, or another user's in a sticky
+ * folder. If that fails, the temporary file stays. */
+static int copy_in_place(struct file_out *out)
+{
+    const int to = openat(out->folder, out->name, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    const int code = to >= 0 && copy_all(fileno(out->f), to) ? 0 : errno;
+    if (to >= 0)
+        close(to);
+    if (!code)
+        return 0;
+    const int rc = ERR(-code, "cannot write '%s': %s: its new contents are in '%.*s%s'", out->path,
+                       file_why(code), (int)(out->name - out->target), out->target, out->temp);
+    out->temp[0] = 0;
+    return rc;
+}
+
 static int put_in_place(struct file_out *out)
 {
     if (!out->temp[0]) {
         const int rc = with_temp_name(out, give_name);
         if (rc < 0)
-            return rc;
+            return out_failed(out, -rc);
     }
-    if (renameat(out->folder, out->temp, out->folder, out->target))
-        return -errno;
+    if (renameat(out->folder, out->temp, out->folder, out->name))
+        return copy_in_place(out);
     out->temp[0] = 0;
     /* make the new name survive a crash, if the file system can */
     (void)fsync(out->folder);
@@ -229,11 +259,8 @@ int file_out_sync(struct file_out *out)
 int file_out_commit(struct file_out *out)
 {
     int rc = file_out_sync(out);
-    if (!rc && out->folder >= 0) {
+    if (!rc && out->folder >= 0)
         rc = put_in_place(out);
-        if (rc)
-            rc = out_failed(out, -rc);
-    }
     file_out_discard(out);
     return rc;
 }

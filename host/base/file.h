@@ -18,14 +18,16 @@ int file_in_read(struct file_in *in, void *buf, size_t bytes, size_t *got);
 int file_in_rewind(struct file_in *in);
 void file_in_close(struct file_in *in); /* legal if zeroed */
 
-/* A file to be replaced. Until file_out_commit() returns 0, path has its old contents. A device or
- * a pipe (/dev/stdout) is written directly. */
+/* A file to be replaced. Until file_out_commit() begins, path has its old contents. The file is
+ * renamed in its folder, which must be writable. A device or a pipe (/dev/stdout) is written
+ * directly. */
 struct file_out {
     FILE *f;          /* written only by the functions below, which record errors */
     const char *path; /* the caller's, outlives this */
     int failed;       /* first errno of a write */
     int folder;       /* of the target; -1 for a device or a pipe */
-    char *target;     /* name in the folder, links resolved */
+    char *target;     /* absolute path, links resolved */
+    const char *name; /* of the target in the folder */
     char temp[40];    /* temporary name, or "" (O_TMPFILE) */
 };
 int file_out_open(struct file_out *out, const char *path);
@@ -36,10 +38,12 @@ int file_out_print(struct file_out *out, const char *format, ...)
 /* Flush to the disk without replacing path. Sync files that belong together before the first
  * commit. */
 int file_out_sync(struct file_out *out);
-/* Flush to the disk and replace path, or discard the new contents after a failure. */
+/* Flush to the disk and replace path, or discard the new contents after a failure. A mounted file,
+ * or another user's in a sticky folder, cannot be replaced: it is overwritten. If that fails, the
+ * new contents stay in a temporary file, which the error names. */
 int file_out_commit(struct file_out *out);
 void file_out_discard(struct file_out *out); /* legal if zeroed and after commit */
-/* Check, before any work, that path is writable. */
+/* Check, before any work, that path and its folder are writable. */
 int file_out_check(const char *path);
 
 /* Open a file, device or pipe for writing, at its start or end. Waits up to 5 s for the reader of a

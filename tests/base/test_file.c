@@ -2,10 +2,13 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "check.h"
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void room(rlim_t bytes)
@@ -107,6 +110,71 @@ static void two_names(void)
     rmdir("f");
 }
 
+static void make(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    CHECK(f && fputs(text, f) >= 0 && !fclose(f), "'%s'", path);
+}
+
+static bool has(const char *path, const char *text)
+{
+    char read[16] = "";
+    FILE *f = fopen(path, "r");
+    const size_t n = f ? fread(read, 1, sizeof read - 1, f) : 0;
+    if (f)
+        fclose(f);
+    return f && n == strlen(text) && !strcmp(read, text);
+}
+
+/* The target becomes a folder before the end: it can be neither replaced nor overwritten. */
+static void kept(void)
+{
+    char temp[64];
+    struct file_out out;
+    struct err_lines lines = {.held = true}, *before = err_turn(&lines);
+    CHECK(!file_out_open(&out, "late") && !file_out_print(&out, "new") && !mkdir("late", 0777),
+          "open");
+    CHECK(file_out_commit(&out) == -EISDIR, "a folder was replaced");
+    err_turn(before);
+    snprintf(temp, sizeof temp, "/narrowcast.%ld.0.tmp'", (long)getpid());
+    const char *named = strstr(lines.first, temp);
+    CHECK(named && strlen(named) == strlen(temp), "\"%s\"", lines.first);
+    temp[strlen(temp) - 1] = 0;
+    CHECK(has(temp + 1, "new") && !unlink(temp + 1) && !rmdir("late"), "the contents are lost");
+}
+
+static void mounted_write(void)
+{
+    struct file_out out;
+    make("mounted", "old and longer");
+    make("other", "");
+    CHECK(!mount("mounted", "other", NULL, MS_BIND, NULL), "mount");
+    CHECK(!file_out_open(&out, "other") && !file_out_print(&out, "new") && !file_out_commit(&out),
+          "a mounted file was not written");
+    CHECK(has("mounted", "new"), "it has other contents");
+    CHECK(!mount("none", "/proc", "tmpfs", 0, NULL), "hide /proc");
+    write_one("no_proc");
+}
+
+/* A mounted file, and no /proc: in a child with mounts of its own. */
+static void mounted(void)
+{
+    const pid_t pid = fork();
+    if (pid == 0) {
+        if (unshare(CLONE_NEWNS) && unshare(CLONE_NEWUSER | CLONE_NEWNS))
+            _exit(77);
+        CHECK(!mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), "private mounts");
+        mounted_write();
+        _exit(check_bad > 0);
+    }
+    int status = -1;
+    CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status), "status %d", status);
+    if (WEXITSTATUS(status) == 77)
+        puts("not tested: mounted files (no user namespaces here)");
+    else
+        CHECK(!status && !unlink("mounted") && !unlink("other"), "status %d", status);
+}
+
 int main(void)
 {
     char folder[] = "/tmp/test_file.XXXXXX";
@@ -118,6 +186,8 @@ int main(void)
     full_for_a_while(false);
     names();
     two_names();
+    kept();
+    mounted();
     err_release(false);
     CHECK(!rmdir(folder), "'%s' was left with files in it", folder);
     DONE();
