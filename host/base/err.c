@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -42,10 +43,21 @@ static void put(const struct err_lines *err, bool error, const char *text)
 
 enum { TEXT_BYTES = 448 };
 
-/* Quoted untrusted text must not move a cursor or end the line. */
+/* Replaces the middle of a text that is too long (a quoted path) by "...": the reason is at its
+ * end. Quoted untrusted text must not move a cursor or end the line. */
 static void write_line(char *text, size_t bytes, const char *format, va_list ap)
 {
-    vsnprintf(text, bytes, format, ap);
+    va_list again;
+    va_copy(again, ap);
+    const int n = vsnprintf(text, bytes, format, ap);
+    char *whole = n < 0 || (size_t)n < bytes ? NULL : malloc((size_t)n + 1);
+    if (whole) {
+        const size_t end = bytes / 2, begin = bytes - end - strlen("...");
+        vsnprintf(whole, (size_t)n + 1, format, again);
+        snprintf(text + begin, bytes - begin, "...%s", whole + n + 1 - end);
+        free(whole);
+    }
+    va_end(again);
     text_clean(text);
 }
 
@@ -212,6 +224,14 @@ bool err_had_error(void)
     const bool had = err->first[0];
     pthread_mutex_unlock(&err_lock);
     return had;
+}
+
+bool err_first(const struct err_lines *err, char *text, size_t size)
+{
+    pthread_mutex_lock(&err_lock);
+    snprintf(text, size, "%s", err->first);
+    pthread_mutex_unlock(&err_lock);
+    return text[0];
 }
 
 struct err_lines *err_turn(struct err_lines *mine)

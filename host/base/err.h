@@ -6,6 +6,7 @@
 #define ERR_H
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Print one line ("narrowcast: " + message + newline, on stderr) and return code:
@@ -74,6 +75,10 @@ struct err_lines {
     /* first error since the caller emptied this text, printed or not */
     char first[512];
 };
+
+/* Copy the first error of `lines`, which another thread may use, to text [size]. Returns false if
+ * there is none; text is then "". */
+bool err_first(const struct err_lines *lines, char *text, size_t size);
 
 /* From now on print this thread's lines to, or hold them in, `lines` (NULL: the process's own,
  * which its threads share), for several callers in one process. Returns the previous lines. */

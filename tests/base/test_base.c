@@ -157,6 +157,24 @@ static void test_memory(void)
     free(p);
 }
 
+static void long_path(void)
+{
+    char path[600];
+    memset(path, 'd', sizeof path - 1);
+    path[sizeof path - 1] = 0;
+    (void)ERR(-ENOENT, "cannot open '/%s/z': the reason", path);
+}
+
+/* The middle of a long line is cut. */
+static void test_long(void)
+{
+    hear(long_path);
+    const char *cut = strstr(text, "d...d"), *end = strstr(text, "dd/z': the reason\n");
+    CHECK(strlen(text) > 400 && strlen(text) < 512 && cut && end && !end[18] &&
+              strstr(text, "cannot open '/dd"),
+          "'%s'", text);
+}
+
 /* Prints three lines to a full fd, then one after room is made. Returns the text that a reader of
  * `from` gets after the filling bytes. */
 static const char *unread(int fd, int from, void (*shut)(int fd, bool shut))
@@ -453,6 +471,7 @@ int main(void)
     hear(too_much);
     CHECK(strstr(text, "cannot allocate") && strstr(text, " bytes\n"), "'%s'", text);
     test_memory();
+    test_long();
     test_zeroed();
     test_inet_tcp();
     test_callers();
