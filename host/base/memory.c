@@ -1,7 +1,8 @@
-/* memory.c : reads memory figures from /proc/meminfo, the control group and getrusage(), and leaves
+/* memory.c : reads memory figures from /proc/meminfo, control groups and getrusage(), and leaves
  * the clearing of pages to the system. */
 #include "base/memory.h"
 #include "base/buf.h"
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,21 +28,70 @@ static uint64_t read_number(const char *path, const char *words)
     return n;
 }
 
-/* Control group version 2. Cached files count as free. */
-static uint64_t group_available(void)
+static const struct hierarchy {
+    const char *mark; /* before the path in /proc/self/cgroup */
+    const char *folder, *limit, *used, *cached;
+} hierarchies[] = {{"0::", "", "memory.max", "memory.current", "inactive_file "}, /* version 2 */
+                   {":memory:", "/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+                    "total_inactive_file "}};
+
+/* Sets path to the process's group, or "" if the file does not name it. */
+static void find_group(const char *groups, const char *mark, char path[PATH_MAX])
 {
-    const uint64_t limit = read_number("/sys/fs/cgroup/memory.max", ""),
-                   used = read_number("/sys/fs/cgroup/memory.current", "");
-    const uint64_t cached = read_number("/sys/fs/cgroup/memory.stat", "inactive_file ");
+    char line[PATH_MAX];
+    FILE *f = fopen(groups, "r");
+    path[0] = 0;
+    while (f && !path[0] && fgets(line, sizeof line, f)) {
+        const char *at = strstr(line, mark);
+        line[strcspn(line, "\n")] = 0;
+        if (at)
+            strcpy(path, at + strlen(mark));
+    }
+    if (f)
+        fclose(f);
+}
+
+static uint64_t group_number(const struct hierarchy *h, const char *root, const char *path,
+                             const char *name, const char *words)
+{
+    char file[2 * PATH_MAX];
+    snprintf(file, sizeof file, "%s%s%s/%s", root, h->folder, path, name);
+    return read_number(file, words);
+}
+
+/* Cached files count as free. */
+static uint64_t group_available(const struct hierarchy *h, const char *root, const char *path)
+{
+    const uint64_t limit = group_number(h, root, path, h->limit, ""),
+                   used = group_number(h, root, path, h->used, "");
+    const uint64_t cached = group_number(h, root, path, "memory.stat", h->cached);
     if (limit == UINT64_MAX || used == UINT64_MAX)
         return UINT64_MAX;
     const uint64_t held = cached < used ? used - cached : used;
     return limit > held ? limit - held : 0;
 }
 
+uint64_t memory_of_groups(const char *groups, const char *root)
+{
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < sizeof hierarchies / sizeof *hierarchies; i++) {
+        char path[PATH_MAX], *end;
+        find_group(groups, hierarchies[i].mark, path);
+        do {
+            const uint64_t n = group_available(&hierarchies[i], root, path);
+            least = n < least ? n : least;
+            end = strrchr(path, '/');
+            if (end)
+                *end = 0;
+        } while (end);
+    }
+    return least;
+}
+
 uint64_t memory_available(void)
 {
-    const uint64_t kib = read_number("/proc/meminfo", "MemAvailable:"), group = group_available();
+    const uint64_t kib = read_number("/proc/meminfo", "MemAvailable:"),
+                   group = memory_of_groups("/proc/self/cgroup", "/sys/fs/cgroup");
     const uint64_t machine = kib == UINT64_MAX ? kib : kib << 10;
     return machine < group ? machine : group;
 }

@@ -6,8 +6,13 @@
 #include <stdint.h>
 
 /* Return the bytes that this process can take without displacing other memory: those available in
- * the machine or in its Linux control group, whichever is less. UINT64_MAX if unknown. */
+ * the machine, its Linux control group (version 1 or 2) or the groups around it, whichever is
+ * least. UINT64_MAX if unknown. */
 uint64_t memory_available(void);
+
+/* The part of the groups, for tests. groups, root: instead of /proc/self/cgroup and
+ * /sys/fs/cgroup. */
+uint64_t memory_of_groups(const char *groups, const char *root);
 
 /* Return the peak resident memory, in bytes. */
 uint64_t memory_peak(void);

@@ -1,6 +1,7 @@
-/* test_file.c : tests output files. */
+/* test_file.c : tests output files, and files about memory. */
 #include "base/err.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "check.h"
 #include <sched.h>
 #include <signal.h>
@@ -175,6 +176,39 @@ static void mounted(void)
         CHECK(!status && !unlink("mounted") && !unlink("other"), "status %d", status);
 }
 
+/* The limit of a group around the process's own, which has none, in both versions. */
+static void groups(void)
+{
+    static const char *const folders[] = {"slice", "slice/job", "memory", "memory/old"},
+                             *const files[][2] = {
+                                 {"groups", "7:cpu,cpuacct:/x\n4:memory:/old/job\n0::/slice/job\n"},
+                                 {"slice/memory.max", "1000\n"},
+                                 {"slice/memory.current", "600\n"},
+                                 {"slice/memory.stat", "anon 350\ninactive_file 250\n"},
+                                 {"slice/job/memory.max", "max\n"},
+                                 {"slice/job/memory.current", "500\n"},
+                                 {"memory/old/memory.limit_in_bytes", "900\n"},
+                                 {"memory/old/memory.usage_in_bytes", "500\n"},
+                                 {"memory/old/memory.stat",
+                                  "inactive_file 1\ntotal_inactive_file 100\n"}};
+    enum { N_FILES = sizeof files / sizeof *files, N_FOLDERS = sizeof folders / sizeof *folders };
+    CHECK(memory_of_groups("groups", ".") == UINT64_MAX, "no groups");
+    for (int i = 0; i < N_FOLDERS; i++)
+        CHECK(!mkdir(folders[i], 0777), "%s", folders[i]);
+    for (int i = 0; i < N_FILES; i++) {
+        make(files[i][0], files[i][1]);
+        if (i == 5)
+            CHECK(memory_of_groups("groups", ".") == 650, "%d free in version 2",
+                  (int)memory_of_groups("groups", "."));
+    }
+    CHECK(memory_of_groups("groups", ".") == 500, "%d free in version 1",
+          (int)memory_of_groups("groups", "."));
+    for (int i = 0; i < N_FILES; i++)
+        unlink(files[i][0]);
+    for (int i = N_FOLDERS - 1; i >= 0; i--)
+        CHECK(!rmdir(folders[i]), "%s", folders[i]);
+}
+
 int main(void)
 {
     char folder[] = "/tmp/test_file.XXXXXX";
@@ -188,6 +222,7 @@ int main(void)
     two_names();
     kept();
     mounted();
+    groups();
     err_release(false);
     CHECK(!rmdir(folder), "'%s' was left with files in it", folder);
     DONE();
