@@ -25,13 +25,14 @@ int plugin_find(const struct plugin *p, char path[PATH_MAX], bool *is_beside, ch
     const char *word = getenv(p->environment);
     *is_beside = false;
     if (word && *word) {
-        snprintf(path, PATH_MAX, "%s", word);
+        snprintf(path, PATH_MAX, "%s%s", strchr(word, '/') ? "" : "./", word);
         const char *cannot = not_a_library(path);
         if (!cannot)
             return 0;
-        snprintf(why, PLUGIN_WHY_BYTES,
-                 "%s names \"%s\", which cannot be read (%s): unset it, or set it to %s",
-                 p->environment, word, cannot, p->library);
+        snprintf(
+            why, PLUGIN_WHY_BYTES,
+            "%s names \"%s\", which cannot be read (%s): unset it, or set it to the path of %s",
+            p->environment, word, cannot, p->library);
         return -ENOENT;
     }
     *is_beside = beside(p->library, path) == path;

@@ -47,6 +47,7 @@ $cc -shared -fPIC -x c - -o other.so <<<'const int other = 1;' || fail "no other
 none "another library" 'other.so" belongs to another build (version 0' NARROWCAST_FABRIC="$dir/other.so"
 $cc -shared -fPIC -x c - -o old.so <<<'const struct { int version; void *calls[2]; } narrowcast_fabric = {999, {0}};' || fail "no old.so"
 none "another version" 'old.so" belongs to another build (version 999' NARROWCAST_FABRIC="$dir/old.so"
+none "a name without a folder" 'old.so" belongs to another build (version 999' NARROWCAST_FABRIC=old.so
 $cc -shared -fPIC -x c - -o libgone.so <<<'int gone(void) { return 1; }' &&
     $cc -shared -fPIC -x c - -o lacks.so -L. -lgone <<<'int gone(void); int (*uses)(void) = gone;' && rm libgone.so
 none "a library lacks another" 'lacks.so" does not load: libgone.so' NARROWCAST_FABRIC="$dir/lacks.so"
