@@ -414,7 +414,7 @@ NC_API int nc_wait(struct nc *nc, struct nc_report *report);
 /* ---- shards (options.shard) ---- */
 
 /* Set *at and *n (NULL if not wanted) to the first element and the number of elements of a rank's
- * range. Returns 0, or -EINVAL without shards or such a rank. */
+ * range. Returns 0, or -EINVAL, without a line, if there are no shards or no such rank. */
 NC_API int nc_shard(const struct nc *nc, int rank, size_t *at, size_t *n);
 
 /* Reduce-scatter: as nc_allreduce(), but give each rank only its range, and keep the gradients.

@@ -367,7 +367,7 @@ static int open_as(struct comm_members *members, const struct nc_transport *tran
     a.nc->by_mpi = members != NULL;
     a.nc->pid = getpid();
     a.nc->log = a.options;
-    a.nc->lines = nc_lines(&a.nc->log);
+    a.nc->lines = a.nc->thread_lines = nc_lines(&a.nc->log);
     *out = a.nc;
     return 0;
 }

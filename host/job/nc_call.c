@@ -52,12 +52,11 @@ struct err_lines nc_lines(struct nc_options *o)
     return (struct err_lines){.to = o->log ? to_log : NULL, .arg = o};
 }
 
-static void remember(const struct err_lines *lines, int rc, char *to, size_t size)
+/* Sets text [size] to the first error of `lines`, if there is one. */
+static void remember(const struct err_lines *lines, int rc, char *text, size_t size)
 {
-    if (lines->first[0])
-        snprintf(to, size, "%s", lines->first);
-    else
-        snprintf(to, size, "another rank printed the reason: %s", nc_strerror(rc));
+    if (!err_first(lines, text, size))
+        snprintf(text, size, "another rank printed the reason: %s", nc_strerror(rc));
 }
 
 void nc_thread_failed(const struct err_lines *lines, int rc)
@@ -80,12 +79,13 @@ const char *nc_last_error(const struct nc *nc)
     return nc ? nc->lines.first : open_error;
 }
 
-static int may_call(struct nc *nc)
+/* ends: nc_wait() collects the reason of a step that failed in the thread. */
+static int may_call(struct nc *nc, bool ends)
 {
     if (getpid() != nc->pid)
         return ERR(-EPERM, "cannot call after fork(): the communicator belongs to the parent");
     const int failed = nc_async_error(nc);
-    if (failed)
+    if (failed && !(ends && nc->under_way && !atomic_load(&nc->failed)))
         return ERR(failed, "cannot call after a failure (%s): only nc_close is allowed",
                    nc_strerror(failed));
     if (!nc->by_mpi)
@@ -97,18 +97,39 @@ static int may_call(struct nc *nc)
     return 0;
 }
 
-int nc_enter(struct nc *nc)
+/* Another thread is using nc->lines. */
+static int refuse_busy(struct nc *nc)
+{
+    struct err_lines own = nc_lines(&nc->log), *before = err_turn(&own);
+    const int rc = ERR(-EBUSY, "cannot call: another thread is in a call of the same communicator");
+    err_turn(before);
+    return rc;
+}
+
+static int enter(struct nc *nc, bool ends)
 {
     if (!nc)
         return ERR(-EINVAL, "cannot call: the communicator is NULL");
     if (atomic_exchange(&nc->busy, true))
-        return ERR(-EBUSY, "cannot call: another thread is in a call of the same communicator");
+        return refuse_busy(nc);
     nc->lines.first[0] = 0;
+    if (!nc->under_way && !nc_async_error(nc)) /* the thread is idle */
+        nc->thread_lines.first[0] = 0;
     nc->before = err_turn(&nc->lines);
     fp_env_enter(&nc->fp);
     nc->gpu = gpu_enter();
-    const int rc = may_call(nc);
+    const int rc = may_call(nc, ends);
     return rc < 0 ? nc_leave_refused(nc, rc) : 0;
+}
+
+int nc_enter(struct nc *nc)
+{
+    return enter(nc, false);
+}
+
+int nc_enter_wait(struct nc *nc)
+{
+    return enter(nc, true);
 }
 
 int nc_enter_between(struct nc *nc)
@@ -122,7 +143,7 @@ int nc_enter_between(struct nc *nc)
 int nc_leave_refused(struct nc *nc, int rc)
 {
     if (rc < 0 && !nc->lines.first[0])
-        remember(&nc->lines, rc, nc->lines.first, sizeof nc->lines.first);
+        remember(&nc->thread_lines, rc, nc->lines.first, sizeof nc->lines.first);
     if (nc->has_turn && !nc->under_way && getpid() == nc->pid) {
         nc->has_turn = false;
         comm_give_turn();

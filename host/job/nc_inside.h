@@ -52,8 +52,9 @@ struct nc {
     pid_t pid;
     struct nc_options log;
     struct err_lines lines, *before;
-    fenv_t fp; /* the caller's floating-point mode during a call */
-    int gpu;   /* the caller's current device during a call (gpu_enter()) */
+    struct err_lines thread_lines; /* of the thread that runs a step in parts */
+    fenv_t fp;                     /* the caller's floating-point mode during a call */
+    int gpu;                       /* the caller's current device during a call (gpu_enter()) */
 };
 
 /* ---- nc.c ---- */
@@ -69,6 +70,9 @@ int nc_options_refuse(int rc);
  * IEEE's default (round to nearest, subnormals, no traps), not the caller's. Reports -EBUSY, -EPERM
  * or an earlier failure if this thread may not call now; nc_leave() must then not follow. */
 int nc_enter(struct nc *nc);
+
+/* Like nc_enter(), but a failure of the step's thread is left to the end of the step. */
+int nc_enter_wait(struct nc *nc);
 
 /* Like nc_enter(), but reports -EBUSY during a step. */
 int nc_enter_between(struct nc *nc);

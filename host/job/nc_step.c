@@ -85,8 +85,11 @@ static int start_thread(struct nc *nc)
     if (nc->asked_thread || nc->virtual)
         return 0;
     nc->asked_thread = true;
+    struct err_lines *before = err_turn(&nc->thread_lines); /* the thread inherits them */
     err_hold();
-    return comm_agree(nc->comm, reducer_set_overlap(nc->blocks->job.reducer, true));
+    const int rc = comm_agree(nc->comm, reducer_set_overlap(nc->blocks->job.reducer, true));
+    err_turn(before);
+    return rc;
 }
 
 /* Weights need no nc_ready(). */
@@ -210,7 +213,7 @@ static int finish(struct nc *nc, struct nc_block *b)
 
 int nc_wait(struct nc *nc, struct nc_report *report)
 {
-    TRY(nc_enter(nc));
+    TRY(nc_enter_wait(nc));
     if (!nc->under_way)
         return refuse_no_step(nc);
     hand_in(nc, 0, nc->n_layers);

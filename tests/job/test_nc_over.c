@@ -399,6 +399,9 @@ static int fault(const struct nc_transport *t, void *ctx)
     if (t->rank == 2 && strcmp(f->how, "late") && strcmp(f->how, "closes"))
         pthread_create(&thread, NULL, strike, (void *)(uintptr_t)f->how);
     int rc = nc_iallreduce(nc, list), done;
+    if (!strcmp(f->how, "kill") && nc_ready(nc, 0, N_LAYERS) == 0) /* the thread fails first */
+        while (!nc_async_error(nc))
+            usleep(1000);
     rc = rc < 0 ? rc : nc_wait(nc, NULL);
     CHECK(rc == f->code, "%s: rank %d: %d, not %d", f->how, t->rank, rc, f->code);
     CHECK(n_lines == (t->rank == 0 && f->line[0]), "%s: rank %d says %d lines", f->how, t->rank,
