@@ -9,6 +9,7 @@
 #include "comm/gpu/gpu_peers_choose.h"
 #include "base/opt/opt.h"
 #include "codec/codec_kind.h"
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ static int read_spec(const struct job_spec *w, int near, struct job *j, struct c
 {
     const int n_ranks = comm_n_ranks(j->comm);
     const char *algo = w->algo ? w->algo : "auto";
+    int rc;
     if (w->shard.on && (w->codec.rescale || node_sum_wanted(w->node_sum)))
         return ERR(-EINVAL, "%s does not work with shards: leave one of them out",
                    w->codec.rescale ? "rescale" : "node_sum");
@@ -48,29 +50,63 @@ static int read_spec(const struct job_spec *w, int near, struct job *j, struct c
     TRY(choice_cards(algo, cards, codec, offload_n_masters(codec_sum(codec), n_ranks, &j->cards),
                      &j->cards.where, j->no_cards, sizeof j->no_cards));
     j->cards.needed = !strcmp(algo, "offload");
-    if (j->cards.where)
-        TRY(offload_check_names(j->cards.where));
+    if (j->cards.where && (rc = offload_check_names(j->cards.where)) < 0) {
+        if (!strcmp(cards, "auto"))
+            err_add(" (NARROWCAST_OFFLOAD names it; offload off ignores that)");
+        return rc;
+    }
     if (w->emulated)
         j->cards.where = NULL, j->no_cards[0] = 0;
     return 0;
 }
 
+enum { LINES_MAX = CODEC_TEXT_BYTES + 384 };
+
+/* Returns the checksum of the values of lines "name=value\n", joined by blanks. States hold it. */
+static uint32_t tag_of(const char *lines)
+{
+    char text[LINES_MAX];
+    struct text to = text_in(text, sizeof text);
+    for (const char *at = lines; *at; at += strcspn(at, "\n") + 1) {
+        const char *value = strchr(at, '=') + 1;
+        text_add(&to, "%s%.*s", to.n ? " " : "", (int)strcspn(value, "\n"), value);
+    }
+    return crc_of(text, to.n);
+}
+
+/* lines: as opt_lines_differ() compares them */
+static int same_as_rank_0(struct comm *c, const char lines[LINES_MAX])
+{
+    char first[LINES_MAX];
+    struct opt_difference differ;
+    memcpy(first, lines, LINES_MAX);
+    TRY(comm_bcast(c, first, LINES_MAX, 0));
+    err_hold();
+    const int rc =
+        opt_lines_differ(lines, first, &differ)
+            ? ERR(-EPROTO, "an option differs between ranks: %s is '%s' on rank %d, '%s' on rank 0",
+                  differ.name, differ.mine, comm_rank(c), differ.theirs)
+            : 0;
+    return comm_agree(c, rc);
+}
+
 /* Checks specs, because ranks with different ones would enter different collectives. */
 static int check_same_spec(struct job *j, const struct codec *c, const struct job_spec *w)
 {
-    char text[CODEC_TEXT_BYTES + 192], codec[CODEC_TEXT_BYTES];
-    struct text to = text_in(text, sizeof text);
-    text_add(&to, "%s %d %d %llu %s:%d %zu %d %d %d", codec_describe(c, codec), w->sums,
-             j->leaves_small, (unsigned long long)c->seed, j->algo->name, j->group, j->bucket_bytes,
-             (int)w->gpu, (int)w->overlap, node_sum_wanted(w->node_sum));
+    char lines[LINES_MAX] = "", codec[CODEC_TEXT_BYTES];
+    struct text to = text_in(lines, sizeof lines);
+    text_add(&to,
+             "codec=%s\nsum instead of mean=%d\nquantise large=%d\nseed=%llu\nalgo=%s:%d\n"
+             "bucket_bytes=%zu\ndevice cuda=%d\noverlap=%d\nnode_sum=%d\n",
+             codec_describe(c, codec), w->sums, j->leaves_small, (unsigned long long)c->seed,
+             j->algo->name, j->group, j->bucket_bytes, (int)w->gpu, (int)w->overlap,
+             node_sum_wanted(w->node_sum));
     shard_describe(&j->shard, comm_n_ranks(j->comm), &to);
-    j->tag = crc_of(text, strlen(text));
+    j->tag = tag_of(lines);
     /* the choice changes messages, not bits */
-    if (j->chooses)
-        text_add(&to, " auto");
-    if (comm_message_bytes(j->comm))
-        text_add(&to, " %zu", comm_message_bytes(j->comm));
-    TRY(comm_check_equal(j->comm, text, strlen(text), "an option"));
+    text_add(&to, "algo auto=%d\nmessage_bytes=%zu\n", j->chooses, comm_message_bytes(j->comm));
+    assert(!to.full);
+    TRY(same_as_rank_0(j->comm, lines));
     return choice_agree(j->comm, j->cards.where);
 }
 
@@ -197,10 +233,12 @@ static int copy_layers(const struct job *j, const struct reducer_layer *layers, 
     if (!own)
         return -ENOMEM;
     memcpy(own, layers, bytes);
-    if (j->leaves_small)
-        quantise_leave_small(own, n_layers);
-    *out = own;
-    return 0;
+    const int rc = j->leaves_small ? quantise_leave_small(own, n_layers) : 0;
+    if (rc < 0)
+        free(own);
+    else
+        *out = own;
+    return rc;
 }
 
 /* Sets *pays if one message with codes and exponents (algo_gather_sum) is fastest; never with
@@ -377,24 +415,31 @@ int quantise_parse(const char *word, const struct codec *codec, bool *leaves_sma
     return 0;
 }
 
-static int smallest(const struct reducer_layer *layers, int n_layers)
+/* Equal layers keep their order. */
+static int by_size(const void *a, const void *b)
 {
-    int found = -1;
-    for (int i = 0; i < n_layers; i++)
-        if (!layers[i].fp32 && (found < 0 || layers[i].n < layers[found].n))
-            found = i;
-    return found;
+    const struct reducer_layer *x = *(struct reducer_layer *const *)a,
+                               *y = *(struct reducer_layer *const *)b;
+    return x->n != y->n ? (x->n > y->n) - (x->n < y->n) : (x > y) - (x < y);
 }
 
-void quantise_leave_small(struct reducer_layer *layers, int n_layers)
+int quantise_leave_small(struct reducer_layer *layers, int n_layers)
 {
     size_t all = 0, left = 0;
-    for (int i = 0; i < n_layers; i++)
+    struct reducer_layer **sorted = buf_alloc((size_t)n_layers * sizeof *sorted);
+    if (!sorted)
+        return -ENOMEM;
+    for (int i = 0; i < n_layers; i++) {
+        sorted[i] = &layers[i];
         all += layers[i].n;
-    for (int i; (i = smallest(layers, n_layers)) >= 0;) {
-        left += layers[i].n;
+    }
+    qsort(sorted, (size_t)n_layers, sizeof *sorted, by_size);
+    for (int i = 0; i < n_layers; i++) {
+        left += sorted[i]->fp32 ? 0 : sorted[i]->n;
         if (left >= (all + SHARE - 1) / SHARE)
             break;
-        layers[i].fp32 = true;
+        sorted[i]->fp32 = true;
     }
+    free(sorted);
+    return 0;
 }

@@ -103,7 +103,7 @@ int shard_parse(const char *word, const char *gather, struct job_shard *out);
  * options without effect. */
 int shard_settle(const struct job_spec *spec, const struct algo **algo, const char **cards);
 
-/* Append what ranks must have in common; nothing for all-reduces. */
+/* Append a line "name=value\n" of what ranks must have in common; nothing for all-reduces. */
 void shard_describe(const struct job_shard *shard, int n_ranks, struct text *to);
 
 /* Return the elements of a rank's equal range of n: ceil(n/P) for the first ranks, then the rest,
@@ -125,7 +125,8 @@ int job_gpu(struct job *job, enum job_if wanted, bool layers);
 /* word: all, large or auto; NULL or auto: the codec's default. Reports -EINVAL. */
 int quantise_parse(const char *word, const struct codec *codec, bool *leaves_small);
 
-/* Let the smallest layers, together less than 1 % of all elements, travel in fp32. */
-void quantise_leave_small(struct reducer_layer *layers, int n_layers);
+/* Let the smallest layers, together less than 1 % of all elements, travel in fp32. Reports
+ * -ENOMEM. */
+int quantise_leave_small(struct reducer_layer *layers, int n_layers);
 
 #endif

@@ -48,7 +48,7 @@ void shard_describe(const struct job_shard *s, int n_ranks, struct text *to)
     if (!s->on)
         return;
     const struct mf_fmt fmt = s->gather.fmt;
-    text_add(to, " shard %s %08x gather e%dm%d:%d:%zu", s->rounded ? "rounded" : "fp32",
+    text_add(to, "shard=shard %s %08x gather e%dm%d:%d:%zu\n", s->rounded ? "rounded" : "fp32",
              s->range ? (unsigned)crc_of(s->range, (size_t)n_ranks * sizeof *s->range) : 0,
              (int)fmt.e, (int)fmt.m, (int)fmt.flavour, s->gather.group);
 }

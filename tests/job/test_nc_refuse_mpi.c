@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 static int rank, n_ranks;
+static char said[1024]; /* by the last refused() on this rank */
 static const struct nc_layer fine[] = {{.name = "a", .n = 10}, {.name = "b", .n = 20}};
 
 static int lines_of_all(const char *text)
@@ -31,6 +32,7 @@ static void refused(const struct nc_options *o, const struct nc_layer *layers, i
     CHECK(lines_of_all(cap.text) == (want < 0), "%s: said \"%s\"", what, cap.text);
     if (rc == 0)
         nc_close(nc);
+    snprintf(said, sizeof said, "%s", cap.text);
 }
 
 static struct nc_options with(struct nc_options o)
@@ -66,6 +68,12 @@ static void test_ranks_differ(void)
     o = nc_options_default();
     o.bucket_bytes += odd ? 1 : 0;
     refused(&o, fine, 2, want, "bucket sizes differ");
+    CHECK(!odd || strstr(said, "bucket_bytes is '1' on rank 3, '0' on rank 0"),
+          "bucket sizes: \"%s\"", said);
+    o = nc_options_default();
+    o.shard = odd ? "rounded" : "fp32";
+    refused(&o, fine, 2, want, "shards differ");
+    CHECK(!odd || strstr(said, "shard is "), "shards: \"%s\"", said);
     o = nc_options_default();
     o.offload = "auto";
     if (odd)

@@ -28,11 +28,24 @@ static void check_cases(void)
         int n = 0;
         for (; n < N_MAX && cases[k].n[n]; n++)
             layers[n] = (struct reducer_layer){.n = cases[k].n[n], .fp32 = cases[k].fp32[n]};
-        quantise_leave_small(layers, n);
+        CHECK(quantise_leave_small(layers, n) == 0, "case %zu", k);
         for (int i = 0; i < n; i++)
             CHECK(layers[i].fp32 == cases[k].want[i] && layers[i].n == cases[k].n[i],
                   "case %zu, layer %d of %zu: fp32 %d", k, i, layers[i].n, layers[i].fp32);
     }
+}
+
+/* A search of all layers for each small one would take a minute. */
+static void check_many(void)
+{
+    enum { N = 100000 };
+    static struct reducer_layer layers[N];
+    for (int i = 0; i < N; i++)
+        layers[i].n = i ? 1 : (size_t)1 << 40;
+    CHECK(quantise_leave_small(layers, N) == 0, "many layers");
+    for (int i = 0; i < N; i++)
+        if (layers[i].fp32 != (i > 0))
+            CHECK(false, "layer %d of %d", i, N);
 }
 
 static void check_words(void)
@@ -63,6 +76,7 @@ static void check_words(void)
 int main(void)
 {
     check_cases();
+    check_many();
     check_words();
     DONE();
 }
