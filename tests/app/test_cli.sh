@@ -249,9 +249,10 @@ for option in data model epochs steps batch lr momentum weight-decay schedule wa
 done
 models=$("$n" train --model nosuch 2>&1 | sed -n "s/^narrowcast: unknown model 'nosuch': need one of //p")
 "$n" train --help | tr -s ' \n' ' ' | grep -qF -- "--model NAME One of $models. [" || fail "train --help has not the models '$models'"
-for algo in $("$n" train --algo nosuch 2>&1 | sed -n 's/^narrowcast: no algorithm "nosuch": need one of auto//p'); do
+for algo in $("$n" train --algo nosuch 2>&1 | sed -n 's/^narrowcast: no algorithm "nosuch": need one of auto offload//p'); do
     grep -q "^  $algo  *[a-zA-Z]" help.train || fail "train --help lacks algorithm $algo"
 done
+"$n" train --algo ofload 2>&1 | grep -qF "did you mean 'offload'?" || fail "--algo ofload: no suggestion"
 grep -q "^  native  *MPI's own" help.train || fail "train --help does not say what native is"
 "$n" --version | grep -q '^narrowcast [0-9]' || fail "--version"
 if "$n" 2>stderr; then fail "no command at all was taken"; fi
@@ -259,6 +260,7 @@ if "$n" 2>stderr; then fail "no command at all was taken"; fi
 for key in commit compiler "vec backend" MPI CBLAS zlib CUDA CPU cores memory; do
     grep -q "^$key " about || fail "info lacks $key"
 done
+grep -q '^and with CUDA .*means with --reduce-in fp32$' about || fail "cut: $(grep '^and with' about)"
 for isa in scalar avx2 avx512 avx512vbmi avx512fp16 neon; do
     if NARROWCAST_ISA=$isa "$n" info >about 2>/dev/null; then
         grep -q "^vec backend *$isa\$" about || fail "info does not show that NARROWCAST_ISA=$isa is used"

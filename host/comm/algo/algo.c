@@ -20,13 +20,15 @@ const struct algo *algo_at(int i)
     return i >= 0 && i < N_ALGOS ? table[i] : NULL;
 }
 
+/* Callers resolve `offload` before. */
 static int refuse_unknown(const char *word)
 {
     char list[256], guess[OPT_GUESS];
     struct text names = text_in(list, sizeof list);
+    text_add(&names, "auto offload");
     for (int i = 0; i < N_ALGOS; i++)
         text_add(&names, " %s%s", table[i]->name, table[i]->grouped ? ":K" : "");
-    return ERR(-EINVAL, "no algorithm \"%s\": need one of auto%s%s", word, list,
+    return ERR(-EINVAL, "no algorithm \"%s\": need one of %s%s", word, list,
                opt_guess(word, list, guess));
 }
 

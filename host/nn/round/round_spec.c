@@ -71,10 +71,9 @@ const char round_pure_wide[] =
     "loss, LARS's norms, AdamW's means; up to the backward pass batch norm's mean and 1/std, "
     "LSTM's gates, cells";
 const char round_pure_wide_cuda[] =
-    "of products only those of an LSTM's gates, of attention's scores and their gradients, and of "
-    "convolutions that cuDNN has no sums in half for; sums of biases' gradients, what an LSTM "
-    "hands "
-    "from step to step backward, means by --reduce-in fp32";
+    "an LSTM's gates; attention's scores and their gradients; convolutions that cuDNN cannot add "
+    "in half; sums of biases' gradients; an LSTM's gradients between steps; means with "
+    "--reduce-in fp32";
 
 void round_pure(struct round_setup *out)
 {
