@@ -53,7 +53,9 @@ pics many 3 "$n" train --data imagefolder:pics,32 --steps 4 --save half.ck
 pics many 3 "$n" train --data imagefolder:pics,32 --resume half.ck
 [ "$sum" = "$want" ] || fail "pictures, resumed: $sum, not $want"
 refused "--augment cutout is impossible for pictures" "$n" train --data imagefolder:pics,32 --model resnet8 --batch 6 --augment cutout
-refused "cannot scale pictures" "$n" train --data imagefolder:pics,32 --model resnet8 --batch 6 --image 64
+long=$(printf '%0200d' 0)
+ln -s pics "$long"
+refused "cannot scale pictures of 'imagefolder:$long,32'" "$n" train --data "imagefolder:$long,32" --model resnet8 --batch 6 --image 64
 refused "cannot read folder 'nowhere/train'" "$n" train --data imagefolder:nowhere --batch 6
 # files that are damaged later end the run with their name, before anything is saved
 # names FILE: the only line names it

@@ -1,4 +1,4 @@
-/* chars.c : splits a text into windows of characters, each predicted from those before it. Classes
+/* chars.c : splits a text into windows of bytes, each predicted from those before it. Classes
  * are the byte values that occur, in order, one-hot encoded. The last tenth is the test set.
  *
  *   text    F i r s t _ C i t i z e n ...      consecutive windows of CHARS_WINDOW

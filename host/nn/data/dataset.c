@@ -109,8 +109,8 @@ int dataset_open(const char *spec, size_t subset, struct dataset **out)
     struct dataset *d = calloc(1, sizeof *d);
     if (!d)
         return ERR(-ENOMEM, "cannot allocate the data set");
-    snprintf(d->name, sizeof d->name, "%s", spec);
-    int rc = load(spec, d);
+    d->name = strdup(spec);
+    int rc = d->name ? load(spec, d) : ERR(-ENOMEM, "cannot allocate the data set's name");
     if (rc == 0)
         rc = d->samples->settle(d, subset);
     if (rc < 0) {
@@ -179,6 +179,7 @@ void dataset_close(struct dataset *d)
     free(d->test_map);
     if (d->samples && d->samples->close)
         d->samples->close(d);
+    free(d->name);
     free(d);
 }
 

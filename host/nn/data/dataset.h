@@ -62,7 +62,7 @@ struct sample_ops {
 };
 /* Images with one label: (pixel / 255 - mean) * inv_std. */
 extern const struct sample_ops sample_images;
-/* Pictures in files, with one label, decoded by to_real() (imagefolder.c). */
+/* Pictures in files, with one label, decoded by to_real() (sample_files.c). */
 extern const struct sample_ops sample_files;
 /* Images with a label per pixel; the black border of a crop does not count. */
 extern const struct sample_ops sample_maps;
@@ -83,7 +83,7 @@ struct dataset {
     /* per channel of the training images (or the subset), pixels / 255 */
     float mean[DATASET_CHANNELS_MAX];
     float inv_std[DATASET_CHANNELS_MAX];
-    char name[64]; /* the spec, truncated */
+    char *name; /* the spec, for messages */
 };
 
 /* Return the kind of a sample's labels and their number. */

@@ -24,8 +24,10 @@ int source_spec(const char *name, const char *arg, unsigned multiple, uint64_t *
     else
         s = NULL;
     if (!s || *s)
-        return ERR(-EINVAL, "data set '%s:%s' is malformed, expected %s:n,seed (two whole numbers)",
-                   name, arg, name);
+        return ERR(
+            -EINVAL,
+            "data set '%s:%s' is malformed, expected %s:n,seed (two whole numbers below 2^64)",
+            name, arg, name);
     if (*n < SOURCE_N_MIN || *n > SOURCE_N_MAX || *n % multiple)
         return ERR(-EINVAL,
                    "data set '%s:%s' has %llu images, expected a multiple of %u from %d to %d",
@@ -53,6 +55,8 @@ int source_folder(const char *arg, char *dir, size_t room, long *first, long *se
         *first = other >= 0 ? other : last;
     if (other >= 0)
         *second = last;
+    if (!*dir)
+        return ERR(-EINVAL, "data set ':%s' lacks its DIR before the comma", arg);
     return 0;
 }
 

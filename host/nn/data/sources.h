@@ -19,7 +19,7 @@ enum { SOURCE_N_MIN = 40, SOURCE_N_MAX = 1000000 };
 int source_spec(const char *name, const char *arg, unsigned multiple, uint64_t *n, uint64_t *seed);
 
 /* Split "DIR[,FIRST[,SECOND]]" into dir [room], *first and *second. A missing number leaves its
- * variable unchanged. Returns 0 or -ENAMETOOLONG (reported). */
+ * variable unchanged. Reports -ENAMETOOLONG, or -EINVAL without DIR. */
 int source_folder(const char *arg, char *dir, size_t room, long *first, long *second);
 
 /* List the entries of a folder that `keep` accepts (NULL: all but hidden ones), by name. The caller
