@@ -161,10 +161,7 @@ int cost_held(const struct cost_job *job, size_t *elements)
     return 0;
 }
 
-enum {
-    UDP_HEADERS = 28, /* IP and UDP */
-    ETHERNET = 38     /* header, checksum, preamble, gap */
-};
+enum { UDP_HEADERS = 28 }; /* IP and UDP */
 
 static int frame_beats(int mtu)
 {
@@ -224,7 +221,7 @@ static double card_wire_s(const struct cost_cluster *cluster, const struct card_
 {
     const double port = cluster->card_link_bps > 0 ? cluster->card_link_bps : cluster->link_bps;
     const double bps = fmin(cluster->link_bps, port * l->here / l->members);
-    const double carried = l->here * (fmax(l->up, l->down) + l->frames * ETHERNET);
+    const double carried = l->here * (fmax(l->up, l->down) + l->frames * COST_ETHERNET);
     return fmax(l->near_s, cost_wire_s(cluster, sum, carried, bps / 8));
 }
 

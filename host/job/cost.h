@@ -17,8 +17,9 @@
  *                         first, P counts machines, and n bytes of their sums
  *     exponents           a log2 P
  *
- * K near ranks of a machine share its port. The port passes K (n-h)/(n-1) times the bytes that a
- * rank sends in a step to all of n ranks, h of them near; in a ring's step, once these bytes.
+ * K near ranks share their machine's port. In a step among n ranks, h of them on this machine, the
+ * port carries the bytes of K ranks to the other n - h: K (n-h)/(n-1) times the bytes that one rank
+ * sends. In a ring only one rank of a machine sends to another machine: the factor is 1.
  *
  * A rate-limited port (token bucket) sends burst_bytes without delay, and regains these tokens
  * while idle. A link is full duplex. Wire and CPU together need the longer of both times plus
@@ -102,6 +103,8 @@ int cost_step(const struct cost_job *job, const struct cost_cluster *cluster, st
 int cost_held(const struct cost_job *job, size_t *elements);
 
 /* ---- parts, for cost_*.c and tests ---- */
+
+enum { COST_ETHERNET = 38 }; /* bytes around a frame's payload: header, checksum, preamble, gap */
 
 /* Return TCP's payload on a link, bytes per second. */
 double cost_payload_s(double bps, int mtu);

@@ -2,14 +2,11 @@
 #include "job/cost.h"
 #include <math.h>
 
-enum {
-    TCP_HEADERS = 52, /* IP, TCP and time stamps */
-    ETHERNET = 38     /* header, checksum, preamble, gap */
-};
+enum { TCP_HEADERS = 52 }; /* IP, TCP and time stamps */
 
 double cost_payload_s(double bps, int mtu)
 {
-    return bps / 8 * (mtu - TCP_HEADERS) / (mtu + ETHERNET);
+    return bps / 8 * (mtu - TCP_HEADERS) / (mtu + COST_ETHERNET);
 }
 
 double cost_at(const struct cost_curve *c, double bytes)

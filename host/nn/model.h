@@ -133,7 +133,8 @@ struct nn_batch {
     const int32_t *lengths;     /* [n] time steps, 1 to h; NULL: h for all */
 };
 
-/* Run forward and backward. Gradients are those of the mean loss over the labels that count. key:
+/* Run forward and backward. Gradients are those of the mean loss over the labels that count (ctc:
+ * over the samples). key:
  * random key of the step's dropout (philox_key). ready may be NULL. On a backend failure (reported;
  * never on a CPU) the loss is nan and nn_model_failed returns the code. */
 struct nn_result nn_model_train(struct nn_model *m, const struct nn_batch *b, uint64_t key,
