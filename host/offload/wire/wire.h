@@ -55,8 +55,8 @@ int wire_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_
 /* Returns 0 if the provider exists. NULL is legal. */
 int wire_check(const char *provider, char why[WIRE_WHY_BYTES]);
 
-/* libnarrowcast_fabric.so and libnarrowcast_xdp.so: the first call that needs a library loads it
- * from NARROWCAST_FABRIC=PATH or NARROWCAST_XDP=PATH, the program's folder, or the loader's path. */
+/* libnarrowcast_fabric.so and libnarrowcast_xdp.so: the first call that needs one loads it from
+ * NARROWCAST_FABRIC=PATH or NARROWCAST_XDP=PATH, the program's folder, or the loader's path. */
 
 /* Describes the provider's library in text[n]: "by PATH" or "none: REASON". Loads the library to
  * check it, unless it lies in the program's folder. */
