@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -269,7 +270,12 @@ static bool write_soon(const char *text, int wait_ms)
     if (again < 0 && S_ISFIFO(is.st_mode) && errno == ENXIO)
         return false; /* the reading end is closed */
     struct pollfd p = {.fd = again < 0 ? 2 : again, .events = POLLOUT};
-    if (poll(&p, 1, wait_ms) > 0 && p.revents == POLLOUT)
+    const double until = clock_s() + wait_ms * 1e-3;
+    int found;
+    do /* a signal ends poll() */
+        found = poll(&p, 1, (int)fmax(ceil((until - clock_s()) * 1e3), 0));
+    while (found < 0 && errno == EINTR);
+    if (found > 0 && p.revents == POLLOUT)
         wrote = S_ISSOCK(is.st_mode) ? send(p.fd, text, n, MSG_DONTWAIT | MSG_NOSIGNAL)
                                      : write(p.fd, text, n);
     if (again >= 0)

@@ -161,8 +161,11 @@ static int open_out(struct file_out *out, const char *path)
     char real[PATH_MAX];
     const int rc = place_of(path, real) ? open_folder(out, real) : -errno;
     const int fd = rc ? rc : open_temp(out);
-    if (fd >= 0 && exists)
-        (void)fchmod(fd, st.st_mode & 07777);
+    if (fd >= 0 && exists) {
+        const int given = fchown(fd, st.st_uid, st.st_gid);
+        (void)given; /* only root may give a file away */
+        (void)fchmod(fd, st.st_mode & 0777);
+    }
     return fd;
 }
 
@@ -172,7 +175,11 @@ int file_out_open(struct file_out *out, const char *path)
     const int fd = open_out(&o, path);
     o.f = fd >= 0 ? fdopen(fd, "wb") : NULL;
     if (!o.f) {
-        const int rc = out_failed(&o, fd >= 0 ? errno : -fd);
+        const int code = fd >= 0 ? errno : -fd;
+        const int rc = o.folder < 0
+                           ? out_failed(&o, code)
+                           : ERR(-code, "cannot write '%s': cannot create a file in its folder: %s",
+                                 path, file_why(code));
         if (fd >= 0)
             close(fd);
         file_out_discard(&o);

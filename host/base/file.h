@@ -18,8 +18,9 @@ int file_in_read(struct file_in *in, void *buf, size_t bytes, size_t *got);
 int file_in_rewind(struct file_in *in);
 void file_in_close(struct file_in *in); /* legal if zeroed */
 
-/* A file to be replaced. Until file_out_commit() begins, path has its old contents. The file is
- * renamed in its folder, which must be writable. A device or a pipe (/dev/stdout) is written
+/* A file to be replaced. Until file_out_commit() begins, path has its old contents. The new file is
+ * made in the same folder, which must be writable. It has the old one's permissions, except set-uid
+ * and set-gid, and if root makes it also its owner. A device or a pipe (/dev/stdout) is written
  * directly. */
 struct file_out {
     FILE *f;          /* written only by the functions below, which record errors */

@@ -49,10 +49,14 @@ static int find_table(const struct plugin *p, const char *path, void *handle, co
         *table = version;
         return 0;
     }
-    snprintf(
-        why, PLUGIN_WHY_BYTES,
-        "\"%s\" belongs to another build (version %d, this program needs %d): build both together",
-        path, version ? *version : 0, p->version);
+    if (version)
+        snprintf(why, PLUGIN_WHY_BYTES,
+                 "\"%s\" belongs to another build (version %d, this program needs %d): build both "
+                 "together",
+                 path, *version, p->version);
+    else
+        snprintf(why, PLUGIN_WHY_BYTES, "\"%s\" is not %s: it lacks the symbol %s", path,
+                 p->library, p->symbol);
     dlclose(handle);
     return -ELIBBAD;
 }

@@ -12,11 +12,13 @@
 #include <netinet/in.h>
 #include <iconv.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -175,8 +177,16 @@ static void test_long(void)
           "'%s'", text);
 }
 
+static bool never_waits;
+
+static void nothing(int signal)
+{
+    (void)signal;
+}
+
 /* Prints three lines to a full fd, then one after room is made. Returns the text that a reader of
- * `from` gets after the filling bytes. */
+ * `from` gets after the filling bytes. The first line waits for a second, whatever signal comes,
+ * before err_never_wait(). */
 static const char *unread(int fd, int from, void (*shut)(int fd, bool shut))
 {
     static char got[1 << 16];
@@ -184,8 +194,14 @@ static const char *unread(int fd, int from, void (*shut)(int fd, bool shut))
     size_t n = 0;
     dup2(fd, 2);
     shut(fd, true);
-    for (int i = 0; i < 3; i++)
-        err_warn("unread %d", i);
+    const double start = clock_s();
+    signal(SIGALRM, nothing);
+    setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {.tv_usec = 100000}}, NULL);
+    err_warn("unread 0");
+    const double waited_s = clock_s() - start;
+    signal(SIGALRM, SIG_DFL);
+    err_warn("unread 1");
+    err_warn("unread 2");
     shut(from, false);
     err_warn("read");
     dup2(saved, 2);
@@ -194,6 +210,7 @@ static const char *unread(int fd, int from, void (*shut)(int fd, bool shut))
     for (ssize_t more; (more = read(from, got + n, sizeof got - 1 - n)) > 0;)
         n += (size_t)more;
     got[n] = 0;
+    CHECK(never_waits || waited_s > 0.9, "the first line waits for %.2f s", waited_s);
     return got;
 }
 
@@ -479,6 +496,7 @@ int main(void)
     test_strangers();
     test_unread();
     err_never_wait();
+    never_waits = true;
     test_unread();
     DONE();
 }

@@ -144,6 +144,32 @@ static void kept(void)
     CHECK(has(temp + 1, "new") && !unlink(temp + 1) && !rmdir("late"), "the contents are lost");
 }
 
+/* A replaced file keeps its permissions without set-uid, and what root replaces its owner. */
+static void owned(void)
+{
+    struct stat is;
+    make("of_another", "old");
+    const bool given = getuid() == 0 && !chown("of_another", 1, 1);
+    CHECK(!chmod("of_another", 04751), "no file");
+    struct file_out out;
+    CHECK(!file_out_open(&out, "of_another") && !file_out_commit(&out), "it is not replaced");
+    CHECK(!stat("of_another", &is) && (is.st_mode & 07777) == 0751 &&
+              is.st_uid == (given ? 1 : getuid()),
+          "mode %o of user %u", is.st_mode & 07777, is.st_uid);
+    unlink("of_another");
+}
+
+/* A writable file in a folder that takes no others. */
+static void alone(void)
+{
+    struct file_out out;
+    struct err_lines lines = {.held = true}, *before = err_turn(&lines);
+    const int rc = file_out_open(&out, "/proc/self/comm");
+    err_turn(before);
+    CHECK(rc < 0 && strstr(lines.first, "cannot create a file in its folder"), "%d: %s", rc,
+          lines.first);
+}
+
 static void mounted_write(void)
 {
     struct file_out out;
@@ -221,6 +247,8 @@ int main(void)
     names();
     two_names();
     kept();
+    owned();
+    alone();
     mounted();
     groups();
     err_release(false);

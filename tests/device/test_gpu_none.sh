@@ -27,7 +27,7 @@ none "no such file" 'NARROWCAST_CUDA names "/no/where.so"' NARROWCAST_CUDA=/no/w
 echo text >text.so
 none "no library" 'text.so" does not load: .*' NARROWCAST_CUDA="$dir/text.so"
 cc -shared -fPIC -x c - -o other.so <<<'const int other = 1;' 2>/dev/null &&
-    none "another library" 'other.so" belongs to another build (version 0' NARROWCAST_CUDA="$dir/other.so"
+    none "another library" 'other.so" is not libnarrowcast_cuda.so: it lacks the symbol' NARROWCAST_CUDA="$dir/other.so"
 cc -shared -fPIC -x c - -o old.so <<<'const struct { int version; void *tables[5]; } narrowcast_cuda = {999, {0}};' &&
     none "another version" 'old.so" belongs to another build (version 999' NARROWCAST_CUDA="$dir/old.so"
 if cc -shared -fPIC -x c - -o libgone.so -Wl,-soname,libgone.so <<<'int gone(void) { return 1; }' &&
@@ -39,13 +39,13 @@ if cc -shared -fPIC -x c - -o libgone.so -Wl,-soname,libgone.so <<<'int gone(voi
     mkdir -p "$site/needs/lib" "$site/gone/lib" && mv libneeds.so "$site/needs/lib" && mv libgone.so libalso.so "$site/gone/lib"
     none "a library lacks another" 'lacks.so" does not load: libneeds.so' NARROWCAST_CUDA="$dir/lacks.so" HOME=/none
     # the loaded file is Python's, not ours
-    none "the user's packages" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$dir/lacks.so" HOME="$dir/home"
-    none "PYTHONPATH" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$dir/lacks.so" HOME=/none PYTHONPATH="/none::${site%/nvidia}"
-    none "an environment" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$dir/lacks.so" HOME=/none VIRTUAL_ENV="$dir/home/.local"
+    none "the user's packages" 'lacks.so" is not libnarrowcast_cuda.so: it lacks the symbol' NARROWCAST_CUDA="$dir/lacks.so" HOME="$dir/home"
+    none "PYTHONPATH" 'lacks.so" is not libnarrowcast_cuda.so: it lacks the symbol' NARROWCAST_CUDA="$dir/lacks.so" HOME=/none PYTHONPATH="/none::${site%/nvidia}"
+    none "an environment" 'lacks.so" is not libnarrowcast_cuda.so: it lacks the symbol' NARROWCAST_CUDA="$dir/lacks.so" HOME=/none VIRTUAL_ENV="$dir/home/.local"
     mkdir -p 'own [1]/lib/python3.9/site-packages/nvidia/needs/lib' 'own [1]/lib/python3.12/site-packages/nvidia/needs/lib'
     cp -r home/.local/lib/python3.11 'own [1]/lib' && cp libold.so 'own [1]/lib/python3.9/site-packages/nvidia/needs/lib/libneeds.so'
     mkfifo 'own [1]/lib/python3.12/site-packages/nvidia/needs/lib/libneeds.so'
-    none "several Pythons" 'lacks.so" belongs to another build (version 0' NARROWCAST_CUDA="$dir/lacks.so" HOME=/none VIRTUAL_ENV="$dir/own [1]"
+    none "several Pythons" 'lacks.so" is not libnarrowcast_cuda.so: it lacks the symbol' NARROWCAST_CUDA="$dir/lacks.so" HOME=/none VIRTUAL_ENV="$dir/own [1]"
     mv "$site/gone" "$dir"
     none "half of them" 'lacks.so" does not load: libneeds.so' NARROWCAST_CUDA="$dir/lacks.so" HOME="$dir/home"
     mkdir -p "$site/gone/lib" && echo damaged >"$site/gone/lib/libgone.so"

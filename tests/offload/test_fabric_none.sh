@@ -44,7 +44,7 @@ mkfifo pipe.so
 none "a pipe" 'pipe.so", which cannot be read (it is not a regular file)' NARROWCAST_FABRIC="$dir/pipe.so"
 cc=${CC:-cc}
 $cc -shared -fPIC -x c - -o other.so <<<'const int other = 1;' || fail "no other.so"
-none "another library" 'other.so" belongs to another build (version 0' NARROWCAST_FABRIC="$dir/other.so"
+none "another library" 'other.so" is not libnarrowcast_fabric.so: it lacks the symbol' NARROWCAST_FABRIC="$dir/other.so"
 $cc -shared -fPIC -x c - -o old.so <<<'const struct { int version; void *calls[2]; } narrowcast_fabric = {999, {0}};' || fail "no old.so"
 none "another version" 'old.so" belongs to another build (version 999' NARROWCAST_FABRIC="$dir/old.so"
 none "a name without a folder" 'old.so" belongs to another build (version 999' NARROWCAST_FABRIC=old.so
