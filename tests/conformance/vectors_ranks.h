@@ -90,10 +90,9 @@ static void place_line(void)
         w->base = done[k].n;
         window_start_sum(w, &work, 1);
         window_send_new(w, 1);
-        while (card < w->n_ends - 1 && w->ends[card].n_out == 0)
-            card++;
-        while (i < job.slots - 1 && !w->ends[card].slots[i].out)
-            i++;
+        while (!w->ends[card].slots[i].out) /* the only packet is in one of them */
+            if (++i == job.slots)
+                card++, i = 0;
         const struct pkt_header sent = pkt_get(w->ends[card].slots[i].frame);
         window_close(w);
         snprintf(id, sizeof id, "rank/place-%zu", k);
