@@ -134,9 +134,9 @@ struct nn_batch {
 };
 
 /* Run forward and backward. Gradients are those of the mean loss over the labels that count (ctc:
- * over the samples). key:
- * random key of the step's dropout (philox_key). ready may be NULL. On a backend failure (reported;
- * never on a CPU) the loss is nan and nn_model_failed returns the code. */
+ * over the samples). key: random key of the step's dropout (philox_key). ready may be NULL. On a
+ * backend failure (reported; never on a CPU) the loss is nan, and nn_model_failed returns the
+ * code. */
 struct nn_result nn_model_train(struct nn_model *m, const struct nn_batch *b, uint64_t key,
                                 nn_grad_ready *ready, void *ctx);
 
