@@ -8,7 +8,7 @@
 #ifndef PROTOCOL_H
 #define PROTOCOL_H
 
-#define PROTOCOL     7
-#define PROTOCOL_CRC 0x9ce8dda9u
+#define PROTOCOL     8
+#define PROTOCOL_CRC 0x47eb9729u
 
 #endif
