@@ -9,6 +9,6 @@
 #define PROTOCOL_H
 
 #define PROTOCOL     8
-#define PROTOCOL_CRC 0x47eb9729u
+#define PROTOCOL_CRC 0x3d59a8afu
 
 #endif

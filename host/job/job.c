@@ -74,20 +74,26 @@ static uint32_t tag_of(const char *lines)
     return crc_of(text, to.n);
 }
 
-/* lines: as opt_lines_differ() compares them */
+/* lines: as opt_lines_differ() compares them. Rank 0 reports the first rank that differs. */
 static int same_as_rank_0(struct comm *c, const char lines[LINES_MAX])
 {
-    char first[LINES_MAX];
+    char other[LINES_MAX];
     struct opt_difference differ;
-    memcpy(first, lines, LINES_MAX);
-    TRY(comm_bcast(c, first, LINES_MAX, 0));
-    err_hold();
-    const int rc =
-        opt_lines_differ(lines, first, &differ)
-            ? ERR(-EPROTO, "an option differs between ranks: %s is '%s' on rank %d, '%s' on rank 0",
-                  differ.name, differ.mine, comm_rank(c), differ.theirs)
-            : 0;
-    return comm_agree(c, rc);
+    const int n_ranks = comm_n_ranks(c), rank = comm_rank(c);
+    memcpy(other, lines, LINES_MAX);
+    TRY(comm_bcast(c, other, LINES_MAX, 0));
+    float left = opt_lines_differ(lines, other, &differ) ? (float)(n_ranks - rank) : 0;
+    TRY(comm_max_f32(c, &left, 1));
+    if (left == 0)
+        return 0;
+    const int first = n_ranks - (int)left;
+    memcpy(other, lines, LINES_MAX);
+    TRY(comm_bcast(c, other, LINES_MAX, first));
+    if (rank > 0)
+        return -EPROTO;
+    (void)opt_lines_differ(other, lines, &differ);
+    return ERR(-EPROTO, "an option differs between ranks: %s is '%s' on rank %d, '%s' on rank 0",
+               differ.name, differ.mine, first, differ.theirs);
 }
 
 /* Checks specs, because ranks with different ones would enter different collectives. */

@@ -68,12 +68,12 @@ static void test_ranks_differ(void)
     o = nc_options_default();
     o.bucket_bytes += odd ? 1 : 0;
     refused(&o, fine, 2, want, "bucket sizes differ");
-    CHECK(!odd || strstr(said, "bucket_bytes is '1' on rank 3, '0' on rank 0"),
+    CHECK(rank > 0 || n_ranks == 1 || strstr(said, "bucket_bytes is '1' on rank 3, '0' on rank 0"),
           "bucket sizes: \"%s\"", said);
     o = nc_options_default();
     o.shard = odd ? "rounded" : "fp32";
     refused(&o, fine, 2, want, "shards differ");
-    CHECK(!odd || strstr(said, "shard is "), "shards: \"%s\"", said);
+    CHECK(rank > 0 || n_ranks == 1 || strstr(said, "shard is "), "shards: \"%s\"", said);
     o = nc_options_default();
     o.offload = "auto";
     if (odd)
