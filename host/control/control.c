@@ -281,7 +281,7 @@ int control_open(const struct control_ops *ops, void *card, bool shared, control
         return -ENOMEM;
     c->report = report;
     c->arg = arg;
-    int rc = control_jobs_init(&c->jobs, ops, card, shared);
+    int rc = report_stuck(control_jobs_init(&c->jobs, ops, card, shared));
     if (rc) {
         control_close(c);
         return rc;

@@ -287,6 +287,11 @@ static void stuck(void)
     text = capture_end(&lines);
     CHECK(left == -EIO && strstr(text, CONTROL_JOBS_STUCK), "%d: %s", left, text);
     control_close(control);
+    capture_begin(&lines);
+    const int opened = control_open(&ops, NULL, false, NULL, NULL, &control);
+    text = capture_end(&lines);
+    CHECK(opened == -EIO && strstr(text, CONTROL_JOBS_STUCK), "%d: %s", opened, text);
+    is_stuck = false;
 }
 
 /* Jobs of a process that was killed are stopped by the next process that opens the card. */
