@@ -2,7 +2,9 @@
  * the clearing of pages to the system. */
 #include "base/memory.h"
 #include "base/buf.h"
+#include "base/groups.h"
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,70 +30,44 @@ static uint64_t read_number(const char *path, const char *words)
     return n;
 }
 
-static const struct hierarchy {
-    const char *mark; /* before the path in /proc/self/cgroup */
-    const char *folder, *limit, *used, *cached;
-} hierarchies[] = {{"0::", "", "memory.max", "memory.current", "inactive_file "}, /* version 2 */
-                   {":memory:", "/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-                    "total_inactive_file "}};
-
-/* Sets path to the process's group, or "" if the file does not name it. */
-static void find_group(const char *groups, const char *mark, char path[PATH_MAX])
+/* Returns INFINITY if a number is missing; a "max" is none. Cached files count as free. */
+static double available(const char *path, const char *limit, const char *used, const char *cached)
 {
-    char line[PATH_MAX];
-    FILE *f = fopen(groups, "r");
-    path[0] = 0;
-    while (f && !path[0] && fgets(line, sizeof line, f)) {
-        const char *at = strstr(line, mark);
-        line[strcspn(line, "\n")] = 0;
-        if (at)
-            strcpy(path, at + strlen(mark));
+    char file[PATH_MAX];
+    const char *const names[] = {limit, used, "memory.stat"}, *const words[] = {"", "", cached};
+    uint64_t n[3];
+    for (int i = 0; i < 3; i++) {
+        snprintf(file, sizeof file, "%s/%s", path, names[i]);
+        n[i] = read_number(file, words[i]);
     }
-    if (f)
-        fclose(f);
+    if (n[0] == UINT64_MAX || n[1] == UINT64_MAX)
+        return INFINITY;
+    const uint64_t held = n[2] < n[1] ? n[1] - n[2] : n[1];
+    return n[0] > held ? (double)(n[0] - held) : 0;
 }
 
-static uint64_t group_number(const struct hierarchy *h, const char *root, const char *path,
-                             const char *name, const char *words)
+static double available_2(const char *path)
 {
-    char file[2 * PATH_MAX];
-    snprintf(file, sizeof file, "%s%s%s/%s", root, h->folder, path, name);
-    return read_number(file, words);
+    return available(path, "memory.max", "memory.current", "inactive_file ");
 }
 
-/* Cached files count as free. */
-static uint64_t group_available(const struct hierarchy *h, const char *root, const char *path)
+static double available_1(const char *path)
 {
-    const uint64_t limit = group_number(h, root, path, h->limit, ""),
-                   used = group_number(h, root, path, h->used, "");
-    const uint64_t cached = group_number(h, root, path, "memory.stat", h->cached);
-    if (limit == UINT64_MAX || used == UINT64_MAX)
-        return UINT64_MAX;
-    const uint64_t held = cached < used ? used - cached : used;
-    return limit > held ? limit - held : 0;
+    return available(path, "memory.limit_in_bytes", "memory.usage_in_bytes",
+                     "total_inactive_file ");
 }
 
-uint64_t memory_of_groups(const char *groups, const char *root)
+uint64_t memory_of_groups(const struct groups *g)
 {
-    uint64_t least = UINT64_MAX;
-    for (size_t i = 0; i < sizeof hierarchies / sizeof *hierarchies; i++) {
-        char path[PATH_MAX], *end;
-        find_group(groups, hierarchies[i].mark, path);
-        do {
-            const uint64_t n = group_available(&hierarchies[i], root, path);
-            least = n < least ? n : least;
-            end = strrchr(path, '/');
-            if (end)
-                *end = 0;
-        } while (end);
-    }
-    return least;
+    const double bytes = fmin(groups_least(g, "0::", "", available_2),
+                              groups_least(g, ":memory:", "/memory", available_1));
+    return bytes < 0x1p63 ? (uint64_t)bytes : UINT64_MAX;
 }
 
 uint64_t memory_available(void)
 {
     const uint64_t kib = read_number("/proc/meminfo", "MemAvailable:"),
-                   group = memory_of_groups("/proc/self/cgroup", "/sys/fs/cgroup");
+                   group = memory_of_groups(&groups_own);
     const uint64_t machine = kib == UINT64_MAX ? kib : kib << 10;
     return machine < group ? machine : group;
 }

@@ -10,9 +10,9 @@
  * least. UINT64_MAX if unknown. */
 uint64_t memory_available(void);
 
-/* The part of the groups, for tests. groups, root: instead of /proc/self/cgroup and
- * /sys/fs/cgroup. */
-uint64_t memory_of_groups(const char *groups, const char *root);
+/* The part of the groups, for tests. */
+struct groups;
+uint64_t memory_of_groups(const struct groups *g);
 
 /* Return the peak resident memory, in bytes. */
 uint64_t memory_peak(void);

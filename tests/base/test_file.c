@@ -1,6 +1,7 @@
 /* test_file.c : tests output files, and files about memory. */
 #include "base/err.h"
 #include "base/file.h"
+#include "base/groups.h"
 #include "base/memory.h"
 #include "check.h"
 #include <sched.h>
@@ -218,17 +219,17 @@ static void groups(void)
                                  {"memory/old/memory.stat",
                                   "inactive_file 1\ntotal_inactive_file 100\n"}};
     enum { N_FILES = sizeof files / sizeof *files, N_FOLDERS = sizeof folders / sizeof *folders };
-    CHECK(memory_of_groups("groups", ".") == UINT64_MAX, "no groups");
+    const struct groups here = {"groups", "."};
+    CHECK(memory_of_groups(&here) == UINT64_MAX, "no groups");
     for (int i = 0; i < N_FOLDERS; i++)
         CHECK(!mkdir(folders[i], 0777), "%s", folders[i]);
     for (int i = 0; i < N_FILES; i++) {
         make(files[i][0], files[i][1]);
         if (i == 5)
-            CHECK(memory_of_groups("groups", ".") == 650, "%d free in version 2",
-                  (int)memory_of_groups("groups", "."));
+            CHECK(memory_of_groups(&here) == 650, "%d free in version 2",
+                  (int)memory_of_groups(&here));
     }
-    CHECK(memory_of_groups("groups", ".") == 500, "%d free in version 1",
-          (int)memory_of_groups("groups", "."));
+    CHECK(memory_of_groups(&here) == 500, "%d free in version 1", (int)memory_of_groups(&here));
     for (int i = 0; i < N_FILES; i++)
         unlink(files[i][0]);
     for (int i = N_FOLDERS - 1; i >= 0; i--)

@@ -1,10 +1,13 @@
 /* doctor_facts.c : collects the facts of info, and others of a process and its machine. */
 #include "app/doctor/doctor.h"
 #include "base/crc.h"
+#include "base/groups.h"
 #include "base/text.h"
 #include "comm/mpi/comm_library.h"
 #include "offload/wire/wire_socket.h"
 #include "vec/vec_isa.h"
+#include <limits.h>
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,15 +73,25 @@ static void cpus(struct info *info)
     info_add(info, "n CPUs", "%d", CPU_COUNT(&set));
 }
 
-/* cpu.max "200000 100000" means 2 CPUs */
-static void quota(struct info *info)
+/* cpu.max "200000 100000" means 2 CPUs, "max 100000" no limit */
+static double group_cpus(const char *path)
 {
-    double limit, period;
-    FILE *f = fopen("/sys/fs/cgroup/cpu.max", "r");
+    char file[PATH_MAX];
+    double limit, period, cpus = INFINITY;
+    snprintf(file, sizeof file, "%s/cpu.max", path);
+    FILE *f = fopen(file, "r");
     if (f && fscanf(f, "%lf %lf", &limit, &period) == 2 && period > 0)
-        info_add(info, "CPU quota", "%.2f", limit / period);
+        cpus = limit / period;
     if (f)
         fclose(f);
+    return cpus;
+}
+
+static void quota(struct info *info)
+{
+    const double cpus = groups_least(&groups_own, "0::", "", group_cpus);
+    if (isfinite(cpus))
+        info_add(info, "CPU quota", "%.2f", cpus);
 }
 
 static void limits(struct info *info)
