@@ -44,11 +44,11 @@ static int end(struct connections *c, int peer)
 static int send_said(struct connections *c, int peer)
 {
     size_t n;
-    const uint8_t *said = control_said(c->control, peer, &n);
+    const uint8_t *said = control_to_send(c->control, peer, &n);
     const ssize_t sent = n ? send(c->fd[peer], said, n, MSG_NOSIGNAL | MSG_DONTWAIT) : 0;
     if (sent < 0)
         return errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR;
-    control_heard(c->control, peer, (size_t)sent);
+    control_sent(c->control, peer, (size_t)sent);
     return 0;
 }
 
@@ -128,7 +128,7 @@ static int listen_to(struct connections *c, int peer, double now)
     size_t before, after, want;
     ssize_t n;
     int rc;
-    (void)control_said(c->control, peer, &before);
+    (void)control_to_send(c->control, peer, &before);
     do {
         want = control_wants(c->control, peer);
         n = recv(c->fd[peer], bytes, want, MSG_DONTWAIT);
@@ -137,7 +137,7 @@ static int listen_to(struct connections *c, int peer, double now)
         rc = n > 0 ? control_take(c->control, peer, bytes, (size_t)n) : 1;
         if (rc < 0)
             return rc;
-        (void)control_said(c->control, peer, &after);
+        (void)control_to_send(c->control, peer, &after);
     } while (!rc && after == before && n == (ssize_t)want);
     if (after > before)
         c->heard_at[peer] = now;
@@ -171,7 +171,7 @@ int connections_polls(struct connections *c, double now, struct pollfd *polls)
         size_t said = 0;
         if (c->fd[i] < 0 || (rests && i != c->owner))
             continue;
-        (void)control_said(c->control, i, &said);
+        (void)control_to_send(c->control, i, &said);
         polls[n++] =
             (struct pollfd){.fd = c->fd[i], .events = (short)(POLLIN | (said ? POLLOUT : 0))};
     }

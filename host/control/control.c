@@ -195,13 +195,13 @@ int control_take(struct control *c, int peer, const uint8_t *bytes, size_t n)
     return 0;
 }
 
-const uint8_t *control_said(const struct control *c, int peer, size_t *n)
+const uint8_t *control_to_send(const struct control *c, int peer, size_t *n)
 {
     *n = c->peer[peer].out_n;
     return c->peer[peer].out;
 }
 
-void control_heard(struct control *c, int peer, size_t n)
+void control_sent(struct control *c, int peer, size_t n)
 {
     struct peer *p = &c->peer[peer];
     memmove(p->out, p->out + n, p->out_n - n);

@@ -3,7 +3,7 @@
  *
  *     peer = control_join()       a new connection; a HELLO is queued for it
  *     control_take(peer, ...)     bytes received from it
- *     control_said(peer), control_heard(peer)    bytes to send to it
+ *     control_to_send(peer), control_sent(peer)    bytes to send to it
  *     control_leave(peer)         the connection is closed: its jobs are stopped
  *
  * No sockets here. A stop is complete before its answer, so a batch may stop a job and start
@@ -54,8 +54,8 @@ size_t control_wants(const struct control *control, int peer);
 int control_take(struct control *control, int peer, const uint8_t *bytes, size_t n);
 
 /* Return the *n bytes to send to a peer; remove the first n of them, which have been sent. */
-const uint8_t *control_said(const struct control *control, int peer, size_t *n);
-void control_heard(struct control *control, int peer, size_t n);
+const uint8_t *control_to_send(const struct control *control, int peer, size_t *n);
+void control_sent(struct control *control, int peer, size_t n);
 
 /* Remove a peer whose connection is closed. */
 int control_leave(struct control *control, int peer);

@@ -360,12 +360,12 @@ static void stream_event(struct control *control, int peer, struct simlink m, co
 {
     static uint8_t bytes[SIMLINK_BYTES + SIMLINK_MAX];
     size_t n;
-    const uint8_t *said = control_said(control, peer, &n);
+    const uint8_t *said = control_to_send(control, peer, &n);
     if (n) {
         fputs("{\"card\":", line_to);
         line_bare_bytes(said, n);
         fputs("},", line_to);
-        control_heard(control, peer, n);
+        control_sent(control, peer, n);
     }
     simlink_put(m, bytes);
     if (m.bytes)
@@ -405,7 +405,7 @@ static void stream_lines(void)
     stream_batch(control, peer, lease_reads, 3);
     stream_event(control, peer,
                  (struct simlink){.kind = SIMLINK_WRITE, .a = REG_JOB_COMMIT, .b = 0}, NULL);
-    const uint8_t *said = control_said(control, peer, &n);
+    const uint8_t *said = control_to_send(control, peer, &n);
     fputs("{\"card\":", line_to);
     line_bare_bytes(said, n);
     fputs("}]", line_to);

@@ -41,10 +41,10 @@ static void fuzz_write(void *arg, uint32_t at, uint32_t value)
     size_t n;
     simlink_put((struct simlink){.kind = SIMLINK_WRITE, .a = at, .b = value}, bytes);
     MUST(control_take(fuzz.control, fuzz.victim, bytes, sizeof bytes) == 0);
-    const uint8_t *said = control_said(fuzz.control, fuzz.victim, &n);
+    const uint8_t *said = control_to_send(fuzz.control, fuzz.victim, &n);
     MUST(n == SIMLINK_BYTES && simlink_get(said).kind == SIMLINK_DONE &&
          simlink_get(said).status == 0);
-    control_heard(fuzz.control, fuzz.victim, n);
+    control_sent(fuzz.control, fuzz.victim, n);
 }
 
 static uint32_t fuzz_read(uint32_t at)
@@ -59,9 +59,9 @@ static void fuzz_join(int *peer, const char *name)
     size_t n;
     *peer = control_join(fuzz.control, name, 0x7f000001, 4711);
     MUST(*peer >= 0);
-    (void)control_said(fuzz.control, *peer, &n);
+    (void)control_to_send(fuzz.control, *peer, &n);
     MUST(n == SIMLINK_BYTES);
-    control_heard(fuzz.control, *peer, n);
+    control_sent(fuzz.control, *peer, n);
 }
 
 static void fuzz_open(void)
@@ -123,11 +123,11 @@ static void fuzz_take(int i, const uint8_t *bytes, size_t n)
         fuzz_join(&fuzz.peer[i], "a fuzzer");
     int rc = control_take(fuzz.control, fuzz.peer[i], bytes, n);
     MUST(rc == 0 || rc == 1);
-    const uint8_t *answers = control_said(fuzz.control, fuzz.peer[i], &said);
+    const uint8_t *answers = control_to_send(fuzz.control, fuzz.peer[i], &said);
     for (size_t at = 0; at < said; at += SIMLINK_BYTES + simlink_get(answers + at).bytes)
         MUST(at + SIMLINK_BYTES <= said && simlink_get(answers + at).kind == SIMLINK_DONE);
-    control_heard(fuzz.control, fuzz.peer[i], said / 2);
-    control_heard(fuzz.control, fuzz.peer[i], said - said / 2);
+    control_sent(fuzz.control, fuzz.peer[i], said / 2);
+    control_sent(fuzz.control, fuzz.peer[i], said - said / 2);
     fuzz.told_off += rc == 1;
     if (rc)
         fuzz_leave(i);

@@ -23,13 +23,13 @@ static struct simlink ask(int peer, struct simlink m, const uint8_t *body)
     int rc = control_take(fuzz.control, peer, bytes, first);
     rc = rc ? rc : control_take(fuzz.control, peer, bytes + first, all - first);
     CHECK(rc == 0, "message %u: %d", m.kind, rc);
-    const uint8_t *said = control_said(fuzz.control, peer, &n);
+    const uint8_t *said = control_to_send(fuzz.control, peer, &n);
     if (n >= SIMLINK_BYTES) {
         answer = simlink_get(said);
         CHECK(n == SIMLINK_BYTES + answer.bytes, "%zu bytes, %u said", n, answer.bytes);
         memcpy(answer_body, said + SIMLINK_BYTES, answer.bytes);
     }
-    control_heard(fuzz.control, peer, n);
+    control_sent(fuzz.control, peer, n);
     return answer;
 }
 
