@@ -29,9 +29,8 @@ int node_sum_check(const char *word, const struct algo *algo, int group, int n_r
         return ERR(-EINVAL, "unknown --node-sum '%s': need cpu, xrt or xrt:65:00.1", word);
     if (algo != &algo_group_scatter)
         return ERR(-EINVAL,
-                   "--node-sum %s is impossible with --algo %s: need group-scatter:%d, one node of "
-                   "all ranks",
-                   word, algo->name, n_ranks);
+                   "--node-sum %s needs --algo group-scatter:%d, one node of all ranks, not %s",
+                   word, n_ranks, algo->name);
     if (group != n_ranks)
         return ERR(-EINVAL,
                    "--node-sum %s cannot serve %d nodes: unrounded sums travel between nodes, and "

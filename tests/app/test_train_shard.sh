@@ -62,7 +62,7 @@ for with in '' '--shard optimizer'; do
     on 3 --model mlp --codec onebit >whole 2>&1
     [ "$(sum_of whole)" = "$(sum_of rest)" ] || fail "onebit $with: other weights when resumed"
 done
-refused "it was made with shard 'optimizer', this run has 'no'" mpirun -np 3 "$n" train $common --model mlp --codec onebit --resume half.ck
+refused "it was made with shard 'optimizer or all', this run has 'no'" mpirun -np 3 "$n" train $common --model mlp --codec onebit --resume half.ck
 
 # narrow weights: the same when resumed, others than in fp32, and fewer bytes
 bytes_of() { sed -n 's/^bytes  *\([0-9]*\) .*/\1/p' "$1"; }

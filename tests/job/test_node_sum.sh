@@ -96,8 +96,8 @@ by_card() {
     on "$ranks" --steps 4 --node-sum xrt "$@"
 }
 refused 'cannot serve 2 nodes' by_card 4 --algo group-scatter:2
-refused 'is impossible with --algo direct: need group-scatter:2' by_card 2
-refused 'is impossible with --algo ring' by_card 2 --algo ring --sum nearest --scale aps
+refused 'needs --algo group-scatter:2, one node of all ranks, not direct' by_card 2
+refused 'needs --algo group-scatter:2, one node of all ranks, not ring' by_card 2 --algo ring --sum nearest --scale aps
 refused '--sum nearest' by_card 2 --algo group-scatter:2 --sum nearest --scale aps
 refused 'cannot add e3m2' by_card 2 --algo group-scatter:2 --format e3m2
 refused "unknown --node-sum 'card'" by_card 2 --algo group-scatter:2 --node-sum card

@@ -33,7 +33,7 @@ void checkpoint_text(const struct train *t, struct text *to)
     text_add(to, "device in use=%s\n", t->on_gpu ? "cuda" : "cpu");
     text_add(to, "checksum of the data=%08x\n", train_data_crc(t));
     if (t->shard && reducer_state_bytes(t->job.reducer))
-        text_add(to, "shard=optimizer\n"); /* sums' residuals are of a rank's range */
+        text_add(to, "shard=optimizer or all\n"); /* sums' residuals are of a rank's range */
     if (schedule_by_length(&t->schedule))
         text_add(to, CHECKPOINT_STEPS "=%llu\n", (unsigned long long)t->n_steps);
 }

@@ -66,8 +66,8 @@ static int check_format(struct mf_fmt f, const char *what, char *why, size_t siz
 {
     char name[CODEC_NAME_BYTES];
     if (!beat_format(beat_format_byte(f)).width)
-        REFUSE("a card cannot %s %s: it takes 4, 8 or 16 bits, at most 5 of exponent (without inf "
-               "and nan 3) and 10 of mantissa",
+        REFUSE("a card cannot %s %s: it takes 4, 8 or 16 bits, at most 5 of exponent (eXmYf: 3) "
+               "and 10 of mantissa; of eXmYfn only e4m3fn",
                what, codec_format_name(f, name));
     return 0;
 }
