@@ -170,12 +170,12 @@ skips:
 	$(Q)$(if $(FABRIC_LIB),:,echo 'skip  --fabric udp, verbs, efa: no libfabric')
 	$(Q)$(if $(XDP_LIB),:,echo 'skip  --fabric xdp: no libxdp-dev')
 	$(Q)$(if $(DNNL_LIB),:,echo 'skip  --precision bf16 on CPUs: no oneDNN (libdnnl-dev)')
-run: $(B)/narrowcast $(B)/narrowcast-sim  ## train on 4 ranks; a simulated card adds the gradients (NP=, ARGS=)
-	$(Q)NARROWCAST_OFFLOAD=sim$(if $(VERILATOR),,:c) host/ranks.sh $(NP) $< train $(ARGS)
-check: $(HERE) skips                    ## before every commit: all C tests, the command line, a card; 5 minutes on 2 cores
+run: $(B)/narrowcast $(B)/narrowcast-sim  ## train on 4 ranks; a simulated card in C adds the gradients (NP=, ARGS=)
+	$(Q)NARROWCAST_OFFLOAD=sim:c host/ranks.sh $(NP) $< train $(ARGS)
+check: $(HERE) skips                    ## before every commit: all C tests, the command line, a card; about 5 minutes on 2 cores
 	$(Q)B=$(B) CC=$(CC) tests/run.sh --check $(CHECKS) $(TEST_BIN)
 # Downloads nextpnr (40 MB) if possible. test_bitstream.sh decides what a failure means.
-test: $(HERE) skips                     ## all tests except the long ones; half an hour on 2 cores
+test: $(HERE) skips                     ## all tests except the long ones; about half an hour on 2 cores
 	$(Q)$(MAKE) --no-print-directory bitstream BOARD=lane || :
 	$(Q)B=$(B) CC=$(CC) tests/run.sh $(SCRIPTS) $(TEST_BIN)
 test-long: $(HERE) skips                ## also the exhaustive tests: 2^32 floats, all sanitizers; one to two hours
@@ -242,7 +242,7 @@ hooks:                                  ## install a git hook that refuses commi
 map:                                    ## print every folder and file with its purpose (IN=FOLDER: one folder)
 	@tests/map.sh $(IN)
 help:                                   ## print this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | sed 's|[$$](B)|$(B)|g' | expand -t 12
 	@echo 'VERILATOR=  FABRIC=  XDP=  DNNL=  XRT=  CXX=  NVCC=  CUDNN=  CUBLAS=  NCCL=  (empty): build without it; the last three also take a folder. GPU_ARCHS=all: for a release'
 
 comma    := ,

@@ -209,8 +209,11 @@ def main(args):
     args = [a for a in args if a != '--path']
     if len(args) != 2:
         raise SystemExit(__doc__)
-    with open(args[0], encoding='utf-8') as f:
-        modules = json.load(f)['modules']
+    try:
+        with open(args[0], encoding='utf-8') as f:
+            modules = json.load(f)['modules']
+    except OSError as e:
+        raise SystemExit(f"sta.py: cannot open '{args[0]}': {e.strerror}; `make synth MODULE=NAME` writes it") from None
     # Yosys may add parameters to the name of a top: $paramod, name, parameters.
     derived = [m for m in modules if m.split('\\')[:2] == ['$paramod', args[1]]]
     netlist = Netlist(modules[args[1] if args[1] in modules else derived[0]])

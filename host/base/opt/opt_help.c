@@ -63,7 +63,8 @@ static void help_option(const struct opt *o, FILE *to)
              o->fallback           ? o->fallback
              : o->type == OPT_FLAG ? "no"
                                    : "none");
-    wrap(to, fallback, at, COLUMN);
+    if (o->fallback || o->type == OPT_FLAG || !strcasestr(o->help, "default"))
+        wrap(to, fallback, at, COLUMN);
     fputc('\n', to);
 }
 
@@ -84,9 +85,9 @@ static void write_help(const struct opt_command *cmd, bool shared, FILE *to)
         cmd->more(to);
     if (cmd->shared)
         fprintf(to, "\nOptions of %s: see `narrowcast %s --help`.\n", cmd->shared, cmd->shared);
-    fprintf(to, "\nDefaults are in brackets. `--name value` and `--name=value` are equivalent.\n"
-                "The last of a repeated option counts.\n"
-                "`--help WORD` prints only one option, section or row.\n");
+    fprintf(to, "\nDefaults are in brackets, or in the text of the option.\n"
+                "`--name value` and `--name=value` are equivalent. The last of a repeated option\n"
+                "counts. `--help WORD` prints only one option, section or row.\n");
     if (cmd->examples)
         fprintf(to, "\nexamples\n%s", cmd->examples);
 }
