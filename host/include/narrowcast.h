@@ -101,8 +101,8 @@ struct nc_options {
     const char *overflow;   /* saturate, inf */
     const char *round;      /* nearest, stochastic, zero */
     /* auto (by the length of a step), offload, or an algorithm of `narrowcast train --help`, such
-     * as direct, ring or group-master:4. It adds gradients that cards do not. With offload, nc_open
-     * fails unless every card answers. */
+     * as direct, ring or group-master:4. Cards add first; the algorithm adds what they do not. With
+     * offload, nc_open fails unless every card answers. */
     const char *algo;
     /* Cards that add packets: udp://host:port,... or eth://host:port,..., sim, xrt, off, or auto
      * (from NARROWCAST_OFFLOAD). nc_open fails if one cannot exist. */
@@ -117,7 +117,7 @@ struct nc_options {
     const char *xclbin; /* container file of xrt cards; NULL: NARROWCAST_XCLBIN */
     /* cpu, or xrt: a card in rank 0's machine adds. xrt needs algo group-scatter:K with K ranks. */
     const char *node_sum;
-    /* large: the smallest layers travel in fp32. all: none does. auto: the codec's default. */
+    /* Layers to quantise. large: all except the smallest. all: all. auto: the codec's default. */
     const char *quantise;
     /* Format of partial sums with sum nearest or kahan (such as e6m9 for e5m2), or auto. */
     const char *acc_format;
@@ -163,7 +163,7 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
  *
  * libnarrowcast_cuda.so is loaded at run time from NARROWCAST_CUDA=PATH, the program's folder or
  * the loader's path. Results are bit-identical to those on the CPU. NARROWCAST_GPU_TRANSPORT=nccl,
- * ipc, mpi or pinned selects the transport of codes between GPUs; auto the first possible one. */
+ * ipc, mpi or pinned selects the transport of codes between GPUs; auto: the first possible one. */
 
 /* Blocks: the same bits on any number of processes.
  *
@@ -414,7 +414,7 @@ NC_API int nc_wait(struct nc *nc, struct nc_report *report);
 /* ---- shards (options.shard) ---- */
 
 /* Set *at and *n (NULL if not wanted) to the first element and the number of elements of a rank's
- * range. Returns 0, or -EINVAL, without a line, if there are no shards or no such rank. */
+ * range. Returns 0, or -EINVAL without printing, if there are no shards or no such rank. */
 NC_API int nc_shard(const struct nc *nc, int rank, size_t *at, size_t *n);
 
 /* Reduce-scatter: as nc_allreduce(), but give each rank only its range, and keep the gradients.
@@ -439,7 +439,7 @@ NC_API int nc_ireduce_scatter(struct nc *nc, const void *grads, float *shard);
  *   report    NULL if not wanted; code_bytes counts this rank's message
  *
  * With gather delta:F the first all-gather sends fp32, as do the first after nc_state_load() and
- * those in forced fp32. In others `weights` must still hold the last result: the owner sends shard
+ * all in forced fp32. In others `weights` must still hold the last result: the owner sends shard
  * - weights, and every rank adds what arrives. The owner's next difference contains this one's
  * error. inf or nan in a shard makes its group of G weights nan, until an all-gather of finite
  * shards. options.type must be fp32, device cpu.
