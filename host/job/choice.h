@@ -1,4 +1,4 @@
-/* choice.h : resolves --algo and --offload together: an algorithm over MPI, and cards. */
+/* choice.h : chooses the algorithm over MPI and the cards of a job from --algo and --offload. */
 #ifndef CHOICE_H
 #define CHOICE_H
 #include "comm/comm.h"

@@ -1,4 +1,5 @@
-/* predict_settle.c : settles an all-reduce on any number of ranks, like a job. */
+/* predict_settle.c : resolves the options of an all-reduce for any number of ranks, like
+ * a job. */
 #include "app/predict/predict.h"
 #include "base/err.h"
 #include "offload/offload.h"

@@ -1,4 +1,4 @@
-/* gpu_peers_choose.h : chooses the transport of gradients on GPUs, the first possible one of:
+/* gpu_peers_choose.h : chooses how GPUs exchange gradients: by the first possible one of
  *
  *     nccl    direct, shards, group-*, native   every rank has its own GPU
  *     ipc     direct, shards, group-*           all ranks, or those of each group, on one machine

@@ -1,4 +1,5 @@
-/* comm_library.c : finds MPI: linked into the program, or in libnarrowcast_mpi.so. */
+/* comm_library.c : loads the table of MPI's functions: linked into the program, or from
+ * libnarrowcast_mpi.so. */
 #include "comm/mpi/comm_library.h"
 #include "base/err.h"
 #include "base/plugin.h"

@@ -1,5 +1,5 @@
-/* layer_attention.c : lets each time step read itself and earlier ones (layers.def has the
- * equations; order of sums: hls/nn/layer.h).
+/* layer_attention.c : computes causal self-attention (layers.def has the equations; order
+ * of sums: hls/nn/layer.h).
  *
  *     dp = dy v^T      ds = p (dp - sum of p dp) / sqrt(d)
  *     dq = ds k        dk = ds^T q        dv = p^T dy
