@@ -50,7 +50,8 @@ static void usage(FILE *to)
                 "narrowcast COMMAND --help WORD   only one option, section or row of a list\n"
                 "narrowcast help COMMAND [WORD]   the same\n"
                 "narrowcast --version\n\n"
-                "Start here (trains a small network on generated images for a minute):\n");
+                "Start here (trains a small network on generated images; half a minute on two "
+                "cores):\n");
     opt_print(to, "  host/ranks.sh 4 build/narrowcast train\n");
 }
 

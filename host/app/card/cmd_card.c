@@ -38,8 +38,8 @@ static const struct opt_command command = {
     .name = "card",
     .args = "",
     .about =
-        "Owns a card of this machine, which XRT gives to only one process, and serves it to all "
-        "jobs until it is interrupted. Jobs may run on any host that reaches the card's Ethernet "
+        "Owns a card of this machine and serves it to all jobs until it is interrupted. XRT gives "
+        "a card to only one process. Jobs may run on any host that reaches the card's Ethernet "
         "port. Their frames go directly to the card; this process only registers who takes part.",
     .examples = "  build/narrowcast card --xrt 65:00.1@10.0.0.9 \\\n"
                 "      --xclbin narrowcast.xclbin --listen 10.0.0.1:4711\n"

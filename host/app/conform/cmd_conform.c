@@ -34,8 +34,8 @@ static const struct opt opts[] = {
     {"only", "ID", NULL, "Only vectors whose id begins so, such as card/drop, card/sum or sum/.",
      TEXT_AT(only)},
     {"deadline", "S", NULL,
-     "Seconds to wait for a card's answer, and for a frame to be counted: default 1; a simulated "
-     "RTL may need more. Or seconds that a library may take for a vector: default 60.",
+     "With --card: seconds to wait for an answer, and for a frame to be counted; default 1, a "
+     "simulated RTL may need more. With --library: seconds for a vector; default 60.",
      REAL_AT(deadline_s, 0.001, 3600)},
     {"json", NULL, NULL, "Print JSON lines: one for each vector, then the counts.", FLAG_AT(json)},
 };

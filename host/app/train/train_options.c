@@ -48,8 +48,9 @@ static const struct opt opts[] = {
      "Stop after the first epoch that reaches test accuracy X (0.8 is 80 %), and report the steps, "
      "time and bytes until then. 0: do not stop early.",
      REAL_AT(until, 0, 1)},
-    {"batch", "N", "120", "Images in a step over all ranks, a multiple of the number of ranks.",
-     OPT_SIZE, AT(batch), 1, 1 << 20, TRAIN_BITS},
+    {"batch", "N", "120",
+     "Images in a step, of all ranks together; a multiple of the number of ranks.", OPT_SIZE,
+     AT(batch), 1, 1 << 20, TRAIN_BITS},
     {"blocks", "V", "0",
      "Cut each batch into V equal blocks, and treat each block as a rank of its own: it has its "
      "own cast, batch-norm moments and random draws. Weights and logs (except for times and bytes "
@@ -90,8 +91,8 @@ static const struct opt opts[] = {
     {TEXT("codec", "C", "minifloat", codec, TRAIN_BITS,
           "Codec with its parameters after a colon; see the list below.")},
     {CHOICE("quantise", "auto|large|all|conv", "auto", quantise, TRAIN_BITS,
-            "Layers to quantise. large: send the smallest layers, which hold less than 1 % of all "
-            "weights together, in fp32. conv: send all but the kernels of convolutions in fp32. "
+            "Layers to quantise; others are sent in fp32. large: all except the smallest, which "
+            "together hold less than 1 % of all weights. conv: only the kernels of convolutions. "
             "auto: all for minifloat, else large.")},
     {TEXT("format", "F", "e4m3", format, TRAIN_BITS,
           "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23), packed to "
@@ -143,14 +144,13 @@ static const struct opt opts[] = {
           "Always send the classifier's gradients in fp32.")},
 
     {GROUP("all-reduce")},
-    {TEXT(
-        "algo", "A", "auto", algo, TRAIN_BITS,
-        "An algorithm from the list below, or offload: cards in the network, which must all "
-        "answer at the start. Any other algorithm adds what cards do not. auto: self for one "
-        "rank, gather-sum for short steps, direct otherwise; with several machines or --blocks "
-        "also group-scatter:K, where a machine first adds its K ranks, or a process its K blocks; "
-        "auto and offload let them add before cards do, too, where that saves time. "
-        "Exact sums have the same bits with every algorithm.")},
+    {TEXT("algo", "A", "auto", algo, TRAIN_BITS,
+          "An algorithm from the list below, or offload: cards in the network, which must all "
+          "answer at the start. Any other algorithm adds what cards do not. auto: self for one "
+          "rank, gather-sum for short steps, group-scatter:K if the K ranks of a machine (or the K "
+          "blocks of a process) should add first, else direct. With auto and offload they also add "
+          "before cards do, if that saves time. "
+          "Exact sums have the same bits with every algorithm.")},
     {"bucket-bytes", "N", "0",
      "Fuse layers until their codes fill this many bytes. 0: 1M, or 8M if gradients are on a GPU.",
      OPT_SIZE, AT(bucket_bytes), 0, 1e12, TRAIN_BITS},
@@ -166,9 +166,9 @@ static const struct opt opts[] = {
             "gradients bucket by bucket during the backward pass, which waits so that about two "
             "buckets are in memory. On the CPU.")},
     {TEXT("gather", "fp32|bf16|fp16|delta:F[:G]", "fp32", gather, TRAIN_LATER,
-          "With --shard: how new weights travel. delta:F[:G]: as differences in F from the last "
-          "ones, with an exponent for each G elements (a power of two from 8 to 8192; default "
-          "1024). Rounding errors are added to the next difference. On the CPU.")},
+          "With --shard: how new weights travel. delta:F[:G]: as differences from the weights "
+          "sent last, in format F with an exponent for each G elements (a power of two from 8 to "
+          "8192; default 1024). Rounding errors are added to the next difference. On the CPU.")},
     {"deadline", "S", "60", "Seconds to wait for the other ranks before the run fails.",
      REAL_AT(deadline, 0.1, 1e6)},
 
@@ -338,8 +338,8 @@ const struct opt_command train_command = {
     .args = "",
     .about = "Trains a network on the ranks of an MPI job. Each rank computes the gradients of its "
              "share of a batch. The ranks exchange them as narrow floats, add them, and all take "
-             "the same step. Without options: a small residual network on generated images, one or "
-             "two minutes on two cores.",
+             "the same step. Without options: a small residual network on generated images, "
+             "about half a minute on two cores.",
     .examples = "  host/ranks.sh 4 build/narrowcast train\n"
                 "  host/ranks.sh 4 build/narrowcast train --format e5m2 --scale none \\\n"
                 "      --algo ring --sum nearest\n"
