@@ -1,5 +1,5 @@
-/* minifloat_settle.c : replaces `auto` in the options of a minifloat codec, and refuses what P ranks
- * or the algorithm cannot do. */
+/* minifloat_settle.c : replaces `auto` in a minifloat codec's options, and refuses what P ranks or
+ * the algorithm cannot do. */
 #include "base/bits.h"
 #include "base/err.h"
 #include "codec/codec_minifloat.h"
