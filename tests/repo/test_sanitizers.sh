@@ -18,7 +18,7 @@ for cc in clang "${CC:-cc}"; do
     if has_sanitizers "$cc" && { [ "${1-}" = long ] || [ ${#compilers[@]} = 0 ]; }; then compilers+=("$cc"); fi
 done
 [ ${#compilers[@]} -gt 0 ] || { echo "skip: this compiler has no sanitizers" && exit 77; }
-quick="test_base test_codec test_dataset_fuzz test_opt test_file test_fuzz_files test_comm_virtual"
+quick="test_base test_codec_scale test_dataset_fuzz test_opt test_file test_fuzz_files test_comm_virtual"
 # Without long, the build takes most of the time.
 opt=-O0
 if [ "${1-}" = long ]; then opt=-O1 quick=$(basename -s .c tests/*/test_*.c); fi

@@ -1,4 +1,4 @@
-/* test_codec.c : tests automatic scaling. */
+/* test_codec_scale.c : tests exponents and shifts of casts by scale. */
 #include "base/bits.h"
 #include "check.h"
 #include "codec/codec.h"
