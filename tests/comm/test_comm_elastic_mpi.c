@@ -1,9 +1,9 @@
 /* test_comm_elastic_mpi.c : comm_grow() takes in a process, and leaves the job as it was if that
  * process has another version. The job goes on after a process died or gave up while messages to it
- * were in flight. The memory of seats is reserved. Starts itself by mpirun; needs an MPI with fault
- * tolerance (Open MPI 5), except for the seats. */
+ * were in flight. The memory of heartbeats is reserved. Starts itself by mpirun; needs an MPI with
+ * fault tolerance (Open MPI 5), except for the heartbeats. */
 #include "comm/comm_inside.h"
-#include "comm/mpi/comm_mpi_seats.h"
+#include "comm/mpi/comm_mpi_heartbeat.h"
 #include "comm/protocol.h"
 #include "check.h"
 #include <errno.h>
@@ -199,21 +199,21 @@ static int run_all(const char *program)
     DONE();
 }
 
-/* A full /dev/shm must refuse the seats, not kill who writes to them. */
-static void test_seats_reserve(void)
+/* A full /dev/shm must refuse heartbeats, not kill a rank that writes one. */
+static void test_heartbeat_reserve(void)
 {
     enum { N = 4096 };
     char name[64];
     struct stat st = {.st_blocks = 0};
     snprintf(name, sizeof name, "/narrowcast-test-%d", (int)getpid());
-    struct elastic_seats *s = seats_join(name, 0, N);
+    struct heartbeat *s = heartbeat_join(name, 0, N);
     const int fd = shm_open(name, O_RDONLY, 0);
     CHECK(s && fd >= 0 && fstat(fd, &st) == 0 && st.st_size >= N &&
               st.st_blocks * 512 >= st.st_size,
           "%lld bytes of %lld", (long long)st.st_blocks * 512, (long long)st.st_size);
     close(fd);
     (void)shm_unlink(name);
-    seats_close(s);
+    heartbeat_close(s);
 }
 
 int main(int argc, char **argv)
@@ -222,7 +222,7 @@ int main(int argc, char **argv)
         return run_new(argv[2]);
     if (argc > 2 && !strcmp(argv[1], "old"))
         return run_old(argv[2]);
-    test_seats_reserve();
+    test_heartbeat_reserve();
     if (check_bad)
         return 1;
     if (system("mpirun --with-ft ulfm -np 1 true >/dev/null 2>&1") != 0) {

@@ -17,7 +17,7 @@ struct comm_mpi {
     double *all;        /* [n_ranks * COMM_BLOCK / 8] for collectives in rank order */
     /* comm_open_elastic() */
     int failed;                  /* error of all calls since a rank was lost, or 0 */
-    struct elastic_seats *seats; /* in memory that this machine's ranks share; or NULL */
+    struct heartbeat *heartbeat; /* in memory that this machine's ranks share; or NULL */
     double said_s;               /* when this rank last spoke of a long wait */
 };
 static inline struct comm_mpi *comm_mpi(struct comm *c)

@@ -5,14 +5,14 @@
  *     --comm_renew()--> a communicator of the living --> the callers go on from a common state
  *
  * MPI sees only deaths. A rank that waited for deadline_s therefore kills those that are silent as
- * long (comm_mpi_seats.h). */
+ * long (comm_mpi_heartbeat.h). */
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/err.h"
 #include "comm/mpi/comm_library.h"
 #include "comm/mpi/comm_mpi.h"
-#include "comm/mpi/comm_mpi_seats.h"
+#include "comm/mpi/comm_mpi_heartbeat.h"
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -26,12 +26,12 @@
 
 static void beat(struct comm_mpi *m)
 {
-    seats_beat(m->seats, m->comm.rank);
+    heartbeat_note(m->heartbeat, m->comm.rank);
 }
 
 static int kill_silent(struct comm_mpi *m)
 {
-    return seats_kill_silent(m->seats, m->comm.rank, m->comm.deadline_s);
+    return heartbeat_kill_silent(m->heartbeat, m->comm.rank, m->comm.deadline_s);
 }
 
 static bool poll(struct comm *c)
@@ -72,9 +72,9 @@ static int failed(const struct comm *c)
 /* Silent ranks are killed until all have come. */
 static void leave(struct comm *c)
 {
-    struct elastic_seats *seats = comm_mpi(c)->seats;
+    struct heartbeat *heartbeat = comm_mpi(c)->heartbeat;
     comm_mpi_ops.leave(c);
-    seats_close(seats);
+    heartbeat_close(heartbeat);
 }
 
 /* After a failure Open MPI 5.0 frees messages that failed, and ends the job if one of them was
@@ -111,10 +111,10 @@ static const struct comm_ops *elastic_ops(void)
     return &ops;
 }
 
-/* ---- seats ---- */
+/* ---- heartbeats ---- */
 
 /* Without shared memory, silent ranks are waited for. */
-static int seats_open(struct comm_mpi *m)
+static int heartbeat_open(struct comm_mpi *m)
 {
     uint64_t id = 0;
     char name[64];
@@ -122,7 +122,7 @@ static int seats_open(struct comm_mpi *m)
         id = (uint64_t)getpid();
     TRY(comm_bcast(&m->comm, &id, sizeof id, 0));
     snprintf(name, sizeof name, "/narrowcast-%016llx", (unsigned long long)id);
-    m->seats = seats_join(name, m->comm.rank, m->comm.n_ranks);
+    m->heartbeat = heartbeat_join(name, m->comm.rank, m->comm.n_ranks);
     const int rc = comm_barrier(&m->comm);
     (void)shm_unlink(name);
     return rc;
@@ -191,12 +191,12 @@ static int meet(struct comm_mpi *m)
         comm_abort(&m->comm, -ENOMEM);
     m->comm.chunk_bytes = MESSAGE_BYTES;
     TRY(comm_check_version(&m->comm));
-    return seats_open(m);
+    return heartbeat_open(m);
 }
 
 /* Replace m's communicator by `mpi`, which m then owns. If no rank was lost but `mpi` cannot be
- * used, m keeps the old one, and the error is returned. While the ranks meet, the old seats show
- * which ones are silent. */
+ * used, m keeps the old one, and the error is returned. While the ranks meet, the old heartbeats
+ * show which ones are silent. */
 static int move(struct comm_mpi *m, MPI_Comm mpi)
 {
     struct guard g = {.m = m, .deadline_s = m->comm.deadline_s};
@@ -213,7 +213,7 @@ static int move(struct comm_mpi *m, MPI_Comm mpi)
         mpilib->Comm_free(&left->mpi);
     if (stays)
         return rc;
-    seats_close(m->seats);
+    heartbeat_close(m->heartbeat);
     *m = next;
     return rc;
 }
@@ -322,7 +322,7 @@ static int open_job(double deadline_s, bool joins, struct comm **out)
  * ended meanwhile. */
 int comm_open_elastic(double deadline_s, bool joins, struct comm **out)
 {
-    struct comm_mpi none = {.seats = NULL};
+    struct comm_mpi none = {.heartbeat = NULL};
     struct guard g = {
         .m = &none, .deadline_s = deadline_s + (joins ? SPAWN_S : START_S), .exits = true};
     guard_begin(&g);

@@ -1,5 +1,5 @@
-/* comm_mpi_seats.c : finds ranks of this machine that do not call any more, and kills them. */
-#include "comm/mpi/comm_mpi_seats.h"
+/* comm_mpi_heartbeat.c : finds ranks of this machine that do not call any more, and kills them. */
+#include "comm/mpi/comm_mpi_heartbeat.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -14,15 +14,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct seat {
+struct entry {
     pid_t pid;      /* 0: rank of another machine, or killed */
     ino_t space;    /* PID namespace */
     uint64_t start; /* time of the process's start, since pids are reused */
     double beat_s;
 };
 
-struct elastic_seats {
-    struct seat *seat; /* [n] shared */
+struct heartbeat {
+    struct entry *entry; /* [n] shared */
     int n;
 };
 
@@ -52,21 +52,21 @@ static ino_t pid_space(void)
     return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
 }
 
-static bool is_there(const struct seat *s)
+static bool is_there(const struct entry *s)
 {
     return s->pid && s->start && s->space == pid_space() && start_of(s->pid) == s->start;
 }
 
-void seats_beat(struct elastic_seats *s, int rank)
+void heartbeat_note(struct heartbeat *s, int rank)
 {
     if (s)
-        __atomic_store(&s->seat[rank].beat_s, (double[]){clock_s()}, __ATOMIC_RELAXED);
+        __atomic_store(&s->entry[rank].beat_s, (double[]){clock_s()}, __ATOMIC_RELAXED);
 }
 
-static struct elastic_seats *map(const char *name, int n)
+static struct heartbeat *map(const char *name, int n)
 {
-    struct elastic_seats *s = buf_alloc(sizeof *s);
-    const size_t bytes = (size_t)n * sizeof *s->seat;
+    struct heartbeat *s = buf_alloc(sizeof *s);
+    const size_t bytes = (size_t)n * sizeof *s->entry;
     const int fd = shm_open(name, O_CREAT | O_RDWR, 0600);
     void *p = MAP_FAILED;
     /* ftruncate() reserves nothing: writing to a full /dev/shm would be a SIGBUS */
@@ -76,46 +76,46 @@ static struct elastic_seats *map(const char *name, int n)
         close(fd);
     if (p == MAP_FAILED)
         return free(s), NULL;
-    *s = (struct elastic_seats){p, n};
+    *s = (struct heartbeat){p, n};
     return s;
 }
 
-struct elastic_seats *seats_join(const char *name, int rank, int n_ranks)
+struct heartbeat *heartbeat_join(const char *name, int rank, int n_ranks)
 {
-    struct elastic_seats *s = map(name, n_ranks);
+    struct heartbeat *s = map(name, n_ranks);
     if (!s)
         return NULL;
-    struct seat *mine = &s->seat[rank];
+    struct entry *mine = &s->entry[rank];
     mine->space = pid_space();
     mine->start = start_of(getpid());
-    seats_beat(s, rank);
+    heartbeat_note(s, rank);
     mine->pid = getpid();
     return s;
 }
 
-void seats_close(struct elastic_seats *s)
+void heartbeat_close(struct heartbeat *s)
 {
     if (!s)
         return;
-    munmap(s->seat, (size_t)s->n * sizeof *s->seat);
+    munmap(s->entry, (size_t)s->n * sizeof *s->entry);
     free(s);
 }
 
-int seats_kill_silent(struct elastic_seats *s, int rank, double deadline_s)
+int heartbeat_kill_silent(struct heartbeat *s, int rank, double deadline_s)
 {
     int n = 0;
     for (int r = 0; s && r < s->n; r++) {
-        struct seat *seat = &s->seat[r];
+        struct entry *entry = &s->entry[r];
         double last;
-        __atomic_load(&seat->beat_s, &last, __ATOMIC_RELAXED);
+        __atomic_load(&entry->beat_s, &last, __ATOMIC_RELAXED);
         const double silent_s = clock_s() - last;
-        if (r == rank || silent_s < deadline_s || !is_there(seat))
+        if (r == rank || silent_s < deadline_s || !is_there(entry))
             continue;
-        const bool killed = kill(seat->pid, SIGKILL) == 0;
-        err_news("rank %d (process %d) did not answer for %.0f s: %s", r, (int)seat->pid, silent_s,
+        const bool killed = kill(entry->pid, SIGKILL) == 0;
+        err_news("rank %d (process %d) did not answer for %.0f s: %s", r, (int)entry->pid, silent_s,
                  killed ? "it is killed, the others go on" : strerror(errno));
         n += killed;
-        seat->pid = 0;
+        entry->pid = 0;
     }
     return n;
 }
