@@ -300,25 +300,25 @@ static void card_fills_up(void)
 static void wheel_turns(void)
 {
     enum { TIMERS = 2000 };
-    static struct wheel_timer timers[TIMERS];
-    static struct wheel wheel;
+    static struct timer_wheel_entry timers[TIMERS];
+    static struct timer_wheel wheel;
     double due[TIMERS];
     int left = 0;
-    wheel_init(&wheel, 100);
+    timer_wheel_init(&wheel, 100);
     for (int i = 0; i < TIMERS; i++) {
         due[i] = 100 + philox_u32(3, (unsigned)i) * 0x1p-32 * 0.7;
-        wheel_add(&wheel, &timers[i], due[i]);
+        timer_wheel_add(&wheel, &timers[i], due[i]);
         if (i % 3 == 0)
-            wheel_remove(&timers[i]);
+            timer_wheel_remove(&timers[i]);
         left += i % 3 != 0;
     }
     double now = 100, before = 100;
     for (uint32_t k = 0; left && now < 102; before = now) {
         now += philox_u32(4, k++) % 16 ? 0.0011 : 0.2;
-        wheel_turn(&wheel, now);
-        for (struct wheel_timer *t; (t = wheel_pop(&wheel)); left--) {
+        timer_wheel_turn(&wheel, now);
+        for (struct timer_wheel_entry *t; (t = timer_wheel_pop(&wheel)); left--) {
             const int i = (int)(t - timers);
-            CHECK(i % 3 && !t->next && due[i] <= now && due[i] > before - 2 * wheel_tick_s,
+            CHECK(i % 3 && !t->next && due[i] <= now && due[i] > before - 2 * timer_wheel_tick_s,
                   "timer %d of %g at %g", i, due[i], now);
         }
     }

@@ -48,7 +48,7 @@ int window_open(const struct window_config *config, const struct window_card *ca
     w->n_ends = n_cards;
     w->state = WINDOW_DONE;
     w->last_echo = (uint64_t)(now * 1e6);
-    wheel_init(&w->wheel, now);
+    timer_wheel_init(&w->wheel, now);
     int rc = make_ends(w, cards);
     if (rc) {
         window_close(w);
@@ -103,8 +103,8 @@ static void run_timers(struct window *w, double now)
     void (*const due)(struct window *, struct window_slot *, double) =
         w->work.kind == WINDOW_PING ? window_path_due : window_time_due;
     w->timed_at = now;
-    wheel_turn(&w->wheel, now);
-    for (struct wheel_timer *t; (t = wheel_pop(&w->wheel));)
+    timer_wheel_turn(&w->wheel, now);
+    for (struct timer_wheel_entry *t; (t = timer_wheel_pop(&w->wheel));)
         if (w->state == WINDOW_BUSY)
             due(w, (struct window_slot *)t, now);
 }

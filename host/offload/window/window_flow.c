@@ -203,7 +203,7 @@ void window_take_first_pong(struct window *w, struct window_slot *s, const struc
         return;
     }
     window_time_measured(w, s, h->echo, now);
-    wheel_remove(&s->timer);
+    timer_wheel_remove(&s->timer);
     s->out = false;
     w->n_asked--;
     window_limit(w, beats);

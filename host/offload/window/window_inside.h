@@ -2,7 +2,7 @@
 #ifndef WINDOW_INSIDE_H
 #define WINDOW_INSIDE_H
 #include "hls/card/packet.h"
-#include "offload/window/wheel.h"
+#include "offload/window/timer_wheel.h"
 #include "offload/window/window.h"
 
 enum {
@@ -13,7 +13,7 @@ enum {
 /* A slot of the job on one card, for this rank. Each card has one more, for the pings at the
  * start. */
 struct window_slot {
-    struct wheel_timer timer; /* must be first: a timer is cast to its slot */
+    struct timer_wheel_entry timer; /* must be first: a timer is cast to its slot */
     struct window_end *end;
     struct window_slot *next_ready; /* in the card's list */
     uint64_t next_m;                /* next packet for this slot */
@@ -60,7 +60,7 @@ struct window {
     int n_ends;
     uint64_t base; /* packets before this work */
     struct window_work work;
-    struct wheel wheel;
+    struct timer_wheel wheel;
     uint64_t last_echo;
     double progress_at, timed_at; /* last result, last run of timers */
     /* last turn, last continuation of this process after a stop */

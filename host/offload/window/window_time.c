@@ -45,7 +45,7 @@ static void set_timer(struct window *w, struct window_slot *s, double now)
     double t = once;
     for (int i = 0; i < s->tries && t < most; i++)
         t = smaller(2 * t, most);
-    wheel_add(&w->wheel, &s->timer, now + t);
+    timer_wheel_add(&w->wheel, &s->timer, now + t);
 }
 
 static void send_again(struct window *w, struct window_slot *s, double now)
@@ -85,7 +85,7 @@ void window_time_sent(struct window *w, struct window_slot *s, double now)
 void window_time_answered(struct window *w, struct window_slot *s, double now)
 {
     struct window_end *end = s->end;
-    wheel_remove(&s->timer);
+    timer_wheel_remove(&s->timer);
     end->answered_at = now;
     if (s->m > end->answered)
         end->answered = s->m;
@@ -174,7 +174,7 @@ void window_time_due(struct window *w, struct window_slot *s, double now)
         window_lose(w, end, "has been silent for %.1f s", now - end->silent_since);
     else if (end->n_questions >= MAX_QUESTIONS && !s->echo)
         /* enough pings are unanswered: only slots that have pinged already ping again */
-        wheel_add(&w->wheel, &s->timer, now + later_s);
+        timer_wheel_add(&w->wheel, &s->timer, now + later_s);
     else if (w->missing && waited_s > w->config.deadline_s)
         w->state = WINDOW_STRAGGLER;
     else if (!w->missing && waited_s > TAKES_NONE * w->config.card_deadline_s)
