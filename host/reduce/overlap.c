@@ -3,7 +3,7 @@
  * their means. The lock protects all data that both threads use. */
 #include "base/buf.h"
 #include "base/err.h"
-#include "reduce/reducer_meet.h"
+#include "reduce/overlap_sync.h"
 #include <fenv.h>
 #include <stdlib.h>
 #include <string.h>

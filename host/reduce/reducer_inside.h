@@ -271,7 +271,7 @@ bool overlap_is_done(struct overlap *o);
 /* Returns the result of reducer_step_all(). */
 int overlap_finish(struct overlap *o);
 
-/* ---- reducer_meet.c: for the communication thread in mid-step; o may be NULL ---- */
+/* ---- overlap_sync.c: for the communication thread in mid-step; o may be NULL ---- */
 
 /* The time between these two is neither hidden nor exposed. */
 void overlap_rest(struct overlap *o);

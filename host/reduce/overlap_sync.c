@@ -1,6 +1,6 @@
-/* reducer_meet.c : synchronises the communication thread with the main thread in mid-step. */
+/* overlap_sync.c : synchronises the communication thread with the main thread in mid-step. */
 #include "base/clock.h"
-#include "reduce/reducer_meet.h"
+#include "reduce/overlap_sync.h"
 
 /* Call it with the lock held, before `works` or `waits` changes. */
 static void count_work(struct overlap *o)

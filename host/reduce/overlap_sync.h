@@ -1,6 +1,6 @@
-/* reducer_meet.h : declares the state shared by the main thread and the communication thread. */
-#ifndef REDUCER_MEET_H
-#define REDUCER_MEET_H
+/* overlap_sync.h : declares the state shared by the main thread and the communication thread. */
+#ifndef OVERLAP_SYNC_H
+#define OVERLAP_SYNC_H
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
 #include <pthread.h>
