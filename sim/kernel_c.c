@@ -10,13 +10,13 @@ struct c_kernel {
     bool runs, done, gie, ier, isr;
 };
 
-static int c_open(enum kernel which, const struct bank *bank, void **kernel)
+static int c_open(enum kernel which, const struct card_memory *memory, void **kernel)
 {
     struct c_kernel *k = calloc(1, sizeof *k);
     if (!k)
         return ERR(-ENOMEM, "cannot make a kernel: no memory");
     k->run.which = which;
-    k->run.bank = bank;
+    k->run.memory = memory;
     *kernel = k;
     return 0;
 }

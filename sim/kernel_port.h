@@ -6,7 +6,7 @@
 #ifndef KERNEL_PORT_H
 #define KERNEL_PORT_H
 #include "hls/card/kernels.h"
-#include "sim/bank.h"
+#include "sim/card_memory.h"
 #include <stdbool.h>
 
 #define KERNEL_NO_MEMORY (1u << 31)
@@ -21,9 +21,9 @@ enum {
 };
 
 struct kernel_ops {
-    /* Makes a kernel as after reset. The bank remains the caller's. Returns 0, or a negative errno
+    /* Makes a kernel as after reset. The caller keeps the memory. Returns 0, or a negative errno
      * after reporting. */
-    int (*open)(enum kernel which, const struct bank *bank, void **kernel);
+    int (*open)(enum kernel which, const struct card_memory *memory, void **kernel);
     void (*close)(void *kernel);
 
     /* Access a register in the first 4 KiB, where all multiples of 4 exist. Return 0, or -EIO after

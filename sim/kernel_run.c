@@ -25,12 +25,12 @@ static uint64_t address(const struct kernel_run *r, int arg)
 /* NULL: outside card memory. */
 static struct beat *beats_at(const struct kernel_run *r, int arg, uint64_t beats)
 {
-    return bank_at(r->bank, address(r, arg), beats * BEAT_SIZE);
+    return card_memory_at(r->memory, address(r, arg), beats * BEAT_SIZE);
 }
 
 static uint32_t *word_at(const struct kernel_run *r, int arg)
 {
-    return address(r, arg) % 4 ? NULL : bank_at(r->bank, address(r, arg), 4);
+    return address(r, arg) % 4 ? NULL : card_memory_at(r->memory, address(r, arg), 4);
 }
 
 static bool is_aligned(const struct kernel_run *r, int arg)

@@ -8,7 +8,7 @@ enum { KERNEL_RUN_WORDS = 0x80 / 4 }; /* up to the last argument and STATUS */
 
 struct kernel_run {
     enum kernel which; /* except NIC_CORE */
-    const struct bank *bank;
+    const struct card_memory *memory;
     uint32_t reg[KERNEL_RUN_WORDS]; /* values at the start */
     uint32_t at, absmax;            /* at: beats or values done; absmax: largest so far */
     uint32_t status;                /* only REDUCE_MM */

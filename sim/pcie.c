@@ -26,7 +26,7 @@ void pcie_fini(struct pcie *p)
     for (int i = 0; i < N_KERNELS; i++)
         if (p->kernel[i])
             p->ops[i]->close(p->kernel[i]);
-    bank_close(&p->bank);
+    card_memory_close(&p->memory);
     *p = (struct pcie){0};
 }
 
@@ -35,11 +35,11 @@ static int show(struct pcie *p)
 {
     if (p->shown)
         return 0;
-    TRY(bank_open(&p->bank));
+    TRY(card_memory_open(&p->memory));
     for (int i = 0; i < N_KERNELS; i++) {
         p->ops[i] = i == KERNEL_NIC_CORE ? NULL : p->mm;
         if (p->ops[i])
-            TRY(p->ops[i]->open((enum kernel)i, &p->bank, &p->kernel[i]));
+            TRY(p->ops[i]->open((enum kernel)i, &p->memory, &p->kernel[i]));
     }
     p->shown = true;
     return 0;
@@ -115,13 +115,13 @@ int pcie_obey(void *pcie, struct simlink m, const uint8_t *body, struct simlink 
         answer->b = value;
         break;
     case SIMLINK_MEM_WRITE:
-        at = bank_at(&p->bank, m.a, m.bytes);
+        at = card_memory_at(&p->memory, m.a, m.bytes);
         rc = !at;
         if (at && m.bytes)
             memcpy(at, body, m.bytes);
         break;
     default:
-        at = m.b > SIMLINK_MAX ? NULL : bank_at(&p->bank, m.a, m.b);
+        at = m.b > SIMLINK_MAX ? NULL : card_memory_at(&p->memory, m.a, m.b);
         rc = !at;
         answer->bytes = at ? (uint32_t)m.b : 0;
         if (at)

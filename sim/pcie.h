@@ -8,11 +8,11 @@
 struct pcie {
     struct control *control; /* of nic_core; the caller's */
     int peer;                /* peer that accesses nic_core's registers */
-    bool shown;              /* `ops`, `kernel` and `bank` are open */
+    bool shown;              /* `ops`, `kernel` and `memory` are open */
     const struct kernel_ops *mm;
     const struct kernel_ops *ops[N_KERNELS]; /* NULL for nic_core */
     void *kernel[N_KERNELS];
-    struct bank bank;
+    struct card_memory memory;
     uint32_t ip, port; /* of hls/card/shell.def */
     bool listens;
 };

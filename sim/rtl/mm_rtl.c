@@ -99,7 +99,7 @@ static bool next(struct bursts *q)
 
 static void read_beat(struct mm *s, uint64_t address)
 {
-    const uint8_t *at = bank_at(s->run.bank, address, BEAT_SIZE);
+    const uint8_t *at = card_memory_at(s->run.memory, address, BEAT_SIZE);
     const struct beat b = at ? beat_load(at) : beat_zero();
     memcpy(s->m_rdata, b.w, sizeof b.w);
     *s->m_rresp = at ? 0 : DECERR;
@@ -107,7 +107,7 @@ static void read_beat(struct mm *s, uint64_t address)
 
 static void write_beat(struct mm *s, uint64_t address)
 {
-    uint8_t *at = bank_at(s->run.bank, address, BEAT_SIZE), bytes[BEAT_SIZE];
+    uint8_t *at = card_memory_at(s->run.memory, address, BEAT_SIZE), bytes[BEAT_SIZE];
     struct beat b;
     memcpy(b.w, s->m_wdata, sizeof b.w);
     beat_store(b, bytes);
@@ -162,7 +162,7 @@ static void mm_close(void *kernel)
     free(s);
 }
 
-static int mm_open(enum kernel which, const struct bank *bank, void **kernel)
+static int mm_open(enum kernel which, const struct card_memory *memory, void **kernel)
 {
     static const struct model_ops *const modules[N_KERNELS] = {
         [KERNEL_REDUCE_MM] = &mm_model_ops,
@@ -177,7 +177,7 @@ static int mm_open(enum kernel which, const struct bank *bank, void **kernel)
         return ERR(-ENOMEM, "cannot make a kernel: no memory");
     s->ops = modules[which];
     s->model = s->ops->open(1, argv);
-    s->run = (struct kernel_run){.which = which, .bank = bank};
+    s->run = (struct kernel_run){.which = which, .memory = memory};
     bind(s);
     s->regs.arg = s;
     s->regs.eval = eval;

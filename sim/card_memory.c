@@ -1,5 +1,5 @@
-/* bank.c : provides card memory. */
-#include "sim/bank.h"
+/* card_memory.c : provides card memory. */
+#include "sim/card_memory.h"
 #include "base/err.h"
 #include <string.h>
 #include <sys/mman.h>
@@ -11,37 +11,37 @@ static const struct extent {
 #include "hls/card/kernels.def"
 };
 
-int bank_open(struct bank *bank)
+int card_memory_open(struct card_memory *memory)
 {
-    *bank = (struct bank){0};
+    *memory = (struct card_memory){0};
     for (int i = 0; i < N_BANKS; i++) {
         void *at = mmap(NULL, extents[i].bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (at == MAP_FAILED) {
-            bank_close(bank);
+            card_memory_close(memory);
             return ERR(-ENOMEM, "cannot allocate card memory of %llu MiB: %s",
                        (unsigned long long)extents[i].bytes >> 20, strerror(errno));
         }
-        bank->bytes[i] = at;
+        memory->bytes[i] = at;
     }
     return 0;
 }
 
-void bank_close(struct bank *bank)
+void card_memory_close(struct card_memory *memory)
 {
     for (int i = 0; i < N_BANKS; i++)
-        if (bank->bytes[i])
-            munmap(bank->bytes[i], extents[i].bytes);
-    *bank = (struct bank){0};
+        if (memory->bytes[i])
+            munmap(memory->bytes[i], extents[i].bytes);
+    *memory = (struct card_memory){0};
 }
 
-void *bank_at(const struct bank *bank, uint64_t address, uint64_t bytes)
+void *card_memory_at(const struct card_memory *memory, uint64_t address, uint64_t bytes)
 {
     for (int i = 0; i < N_BANKS; i++) {
         const struct extent e = extents[i];
         if (address >= e.base && address - e.base <= e.bytes &&
             bytes <= e.bytes - (address - e.base))
-            return bank->bytes[i] + (address - e.base);
+            return memory->bytes[i] + (address - e.base);
     }
     return NULL;
 }
