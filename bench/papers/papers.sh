@@ -20,10 +20,10 @@ set -eu
 table=''
 [ "${1-}" != --table ] || { table=--table && shift; }
 case ${1-} in
-4 | 5 | 6 | 7 | 8 | resnet18 | cpd | fig6 | fig9 | fig10 | oyama11) part=trained ;;
+4 | 5 | 6 | 7 | 8 | resnet18 | cpd | fig6 | fig9 | fig10 | oyama11) part=accuracy_tables ;;
 9) part=round_off ;;
-fig1 | fig2) part=seen ;;
-fig11) part=phases ;;
+fig1 | fig2) part=gradient_ranges ;;
+fig11) part=fused_layers ;;
 oyama3 | oyama4 | oyama5 | oyama13) part=by_nodes ;;
 *) refuse "'${1-}': must be 4 5 6 7 8 resnet18 cpd 9 fig1 fig2 fig6 fig9 fig10 fig11 oyama3 oyama4 oyama5 oyama11 or oyama13" ;;
 esac

@@ -47,7 +47,7 @@ resnet20)
     common="--model resnet20 $usual $common"
     look_every=24
     ;;
-batches) # LARS's rate is 8 at 4096, as in papers/trained.sh
+batches) # LARS's rate is 8 at 4096, as in papers/accuracy_tables.sh
     rows=''
     for batch in 256 512 1024 2048 4096 8192; do
         for how in "sgd --lr $((batch / 1280)).$((batch / 128 % 10))" "lars --optimizer lars --lr $((batch / 512)).$((batch % 512 * 5 / 256))"; do

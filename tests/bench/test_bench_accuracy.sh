@@ -96,8 +96,8 @@ refused "seed '--tabel': must be" bench/segmentation/segmentation.sh --tabel
 refused "seed 'x': must be" bench/pure_fp16/pure_fp16.sh resnet8 '1 x'
 refused "seed '1,2': must be" bench/codec_accuracy/accuracy.sh 1,2
 refused "seed '': must be" bench/pure_fp16/pure_fp16.sh resnet8 ' '
-refused "'--tabel': must be --table or nothing" bench/codec_accuracy/relgrad_seen.sh --tabel
-refused "STEPS '3 2': must rise" STEPS='3 2' bench/codec_accuracy/relgrad_seen.sh
+refused "'--tabel': must be --table or nothing" bench/codec_accuracy/relgrad_quantiles.sh --tabel
+refused "STEPS '3 2': must rise" STEPS='3 2' bench/codec_accuracy/relgrad_quantiles.sh
 refused "ROWS 'pure': there is no" ROWS='fp32 pure' bench/pure_fp16/pure_fp16.sh resnet8 1
 refused "there is no row 'fp16'" ROWS='fp32 fp16' bench/codec_accuracy/codec_accuracy.sh full 1
 refused 'only full has them' RATE=0.2 bench/codec_accuracy/codec_accuracy.sh resnet8 1
@@ -233,7 +233,7 @@ bench/papers/papers.sh 9 0 >"$dir/out" 2>&1 || fail "papers.sh 9: $(cat "$dir/ou
 bench/papers/papers.sh 9 0 >"$dir/out" 2>&1 || fail "papers.sh 9: $(cat "$dir/out")"
 [ "$(wc -l <"$B/ran")" -eq 3 ] || fail "papers.sh 9 made gradients $(wc -l <"$B/ran") times, not 3"
 
-# relgrad_seen.sh: three steps; after a failure it goes on with the step that failed
+# relgrad_quantiles.sh: three steps; after a failure it goes on with the step that failed
 cat >"$B/narrowcast" <<'END'
 #!/bin/sh
 here=$(dirname "$0")
@@ -257,20 +257,20 @@ END
 : >"$B/ran"
 export STEPS='1 3 5'
 touch "$B/crash"
-if bench/codec_accuracy/relgrad_seen.sh >"$dir/out" 2>&1; then fail 'relgrad_seen.sh: a crash did not end it'; fi
-grep -q 'step 3 failed' "$dir/out" || fail "relgrad_seen.sh does not say what failed: $(cat "$dir/out")"
+if bench/codec_accuracy/relgrad_quantiles.sh >"$dir/out" 2>&1; then fail 'relgrad_quantiles.sh: a crash did not end it'; fi
+grep -q 'step 3 failed' "$dir/out" || fail "relgrad_quantiles.sh does not say what failed: $(cat "$dir/out")"
 rm "$B/crash"
-bench/codec_accuracy/relgrad_seen.sh >"$dir/out" 2>&1 || fail "relgrad_seen.sh: $(cat "$dir/out")"
-bench/codec_accuracy/relgrad_seen.sh >"$dir/out" 2>&1 || fail "relgrad_seen.sh again: $(cat "$dir/out")"
-[ "$(sed 's/.*--steps \([0-9]*\) .*/\1/' "$B/ran" | tr '\n' ' ')" = '1 3 3 5 ' ] || fail "relgrad_seen.sh ran $(cat "$B/ran")"
-[ "$(grep -c -- --resume "$B/ran")" = 3 ] || fail "relgrad_seen.sh does not go on: $(cat "$B/ran")"
+bench/codec_accuracy/relgrad_quantiles.sh >"$dir/out" 2>&1 || fail "relgrad_quantiles.sh: $(cat "$dir/out")"
+bench/codec_accuracy/relgrad_quantiles.sh >"$dir/out" 2>&1 || fail "relgrad_quantiles.sh again: $(cat "$dir/out")"
+[ "$(sed 's/.*--steps \([0-9]*\) .*/\1/' "$B/ran" | tr '\n' ' ')" = '1 3 3 5 ' ] || fail "relgrad_quantiles.sh ran $(cat "$B/ran")"
+[ "$(grep -c -- --resume "$B/ran")" = 3 ] || fail "relgrad_quantiles.sh does not go on: $(cat "$B/ran")"
 for row in '| quantile in step | 1 | 3 | 5 |' '| conv1.bias | 0.5 | 0.5 | 0.5 |' '| largest / smallest | 1 | 1 | 1 |'; do
-    grep -qxF "$row" "$dir/out" || fail "relgrad_seen.sh: no row '$row': $(cat "$dir/out")"
+    grep -qxF "$row" "$dir/out" || fail "relgrad_quantiles.sh: no row '$row': $(cat "$dir/out")"
 done
 # stopped between the table and the checkpoint: the older checkpoint goes on
 sed -i '/^5/d' "$TABLES/caffenet-quantiles.tsv"
-bench/codec_accuracy/relgrad_seen.sh >"$dir/out" 2>&1 || fail "relgrad_seen.sh with a shorter table: $(cat "$dir/out")"
-[ "$(cut -f 1 "$TABLES/caffenet-quantiles.tsv" | tr '\n' ' ')" = '1 1 3 3 5 5 ' ] || fail "relgrad_seen.sh, steps: $(cat "$TABLES/caffenet-quantiles.tsv")"
+bench/codec_accuracy/relgrad_quantiles.sh >"$dir/out" 2>&1 || fail "relgrad_quantiles.sh with a shorter table: $(cat "$dir/out")"
+[ "$(cut -f 1 "$TABLES/caffenet-quantiles.tsv" | tr '\n' ' ')" = '1 1 3 3 5 5 ' ] || fail "relgrad_quantiles.sh, steps: $(cat "$TABLES/caffenet-quantiles.tsv")"
 # 3 of 4 numbers are up to the 99 % quantile, and 4 of the ratios, all about 1
 [ "$(cut -f 1,2 "$TABLES/caffenet-conv2.tsv" | tr '\t\n' '  ')" = 'weight 0.6236 gradient 0.6236 ratio 0.8660 ' ] || fail "conv2: $(cut -f 1,2 "$TABLES/caffenet-conv2.tsv")"
 exit $bad

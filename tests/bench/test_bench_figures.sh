@@ -1,17 +1,17 @@
 #!/bin/bash
-# test_bench_figures.sh : tests bench/papers/seen.sh, phases.sh and by_nodes.sh with fakes. With a real
-# training, seen.sh must find the program's own losses.
+# test_bench_figures.sh : tests bench/papers/gradient_ranges.sh, fused_layers.sh and by_nodes.sh with
+# fakes. With a real training, gradient_ranges.sh must find the program's own losses.
 set -u
 . "$(dirname "$0")/../lib/in_folder.sh"
 real=$B tree=$here/..
 export B=$dir/build TABLES=$dir/tables PATH="$dir/bin:$PATH"
 mkdir build bin
-seen() { "$tree/bench/papers/seen.sh" "$@" >out 2>said; }
-phases() { "$tree/bench/papers/phases.sh" "$@" >out 2>said; }
+gradient_ranges() { "$tree/bench/papers/gradient_ranges.sh" "$@" >out 2>said; }
+fused_layers() { "$tree/bench/papers/fused_layers.sh" "$@" >out 2>said; }
 has() { grep -qxF -- "$1" out || fail "no line '$1': $(cat out)"; }
 runs() { [ "$(grep -c . build/ran 2>/dev/null)" = "$1" ] || fail "$2: not $1 runs: $(cat build/ran)"; }
 
-# --- seen.sh: a network of two layers ---
+# --- gradient_ranges.sh: a network of two layers ---
 # A file "crash" makes lenet5 crash, a file "nan" gives it a nan.
 mkdir cifar10
 for i in 1 2 3 4 5; do head -c 4000 /dev/zero >cifar10/data_batch_$i.bin; done
@@ -48,24 +48,24 @@ END
 printf '#!/bin/sh\n' >bin/gnuplot
 chmod +x build/narrowcast bin/gnuplot
 export NETWORKS='mlp lenet5' DEEP=mlp LAYERS='b.weight'
-NARROWCAST_DATA=$dir seen fig3 && fail 'fig3 was taken'
-grep -q "^seen.sh: 'fig3': must be a figure: fig1 or fig2" said || fail "fig3: $(cat said)"
-seen --table fig1 || fail "--table of nothing: $(cat said)"
+NARROWCAST_DATA=$dir gradient_ranges fig3 && fail 'fig3 was taken'
+grep -q "^gradient_ranges.sh: 'fig3': must be a figure: fig1 or fig2" said || fail "fig3: $(cat said)"
+gradient_ranges --table fig1 || fail "--table of nothing: $(cat said)"
 [ ! -s out ] || fail "--table of nothing prints something"
-(unset NARROWCAST_DATA && seen fig1) && fail 'without data'
+(unset NARROWCAST_DATA && gradient_ranges fig1) && fail 'without data'
 grep -q 'NARROWCAST_DATA is not set: must be' said || fail "without data: $(cat said)"
-NARROWCAST_DATA=nowhere seen fig2 && fail 'data that is not there'
-[ "$(tail -n +2 said)" = "seen.sh: no cifar10/test_batch.bin in 'nowhere': NARROWCAST_DATA must be the folder that holds it" ] || fail "nowhere: $(cat said)"
+NARROWCAST_DATA=nowhere gradient_ranges fig2 && fail 'data that is not there'
+[ "$(tail -n +2 said)" = "gradient_ranges.sh: no cifar10/test_batch.bin in 'nowhere': NARROWCAST_DATA must be the folder that holds it" ] || fail "nowhere: $(cat said)"
 export NARROWCAST_DATA=$dir
 touch build/crash
-seen fig1 && fail 'a crash did not end it'
-grep -q '^seen.sh: lenet5 failed' said || fail "does not say what failed: $(cat said)"
+gradient_ranges fig1 && fail 'a crash did not end it'
+grep -q '^gradient_ranges.sh: lenet5 failed' said || fail "does not say what failed: $(cat said)"
 rm build/crash && touch build/nan
-seen fig1 && fail 'gradients that are not finite are no figure'
-grep -q 'seen.sh: gradients of a.weight are not finite in lenet5.jsonl' said || fail "nan: $(cat said)"
+gradient_ranges fig1 && fail 'gradients that are not finite are no figure'
+grep -q 'gradient_ranges.sh: gradients of a.weight are not finite in lenet5.jsonl' said || fail "nan: $(cat said)"
 [ ! -e tables/fig1.tsv ] || fail 'a figure of half the networks'
 rm build/nan tables/seen/lenet5.jsonl
-seen fig1 || fail "fig1: $(cat said)"
+gradient_ranges fig1 || fail "fig1: $(cat said)"
 runs 4 fig1
 # of 4300 that are not 0: 380 at 2^-20, too small for both; 20 at 2^-17, which e5m2 holds; 300 at
 # 2^8; 100 zeros
@@ -75,16 +75,16 @@ has '| one for all 2 | -30 .. 8 | 8 | | up to 80.00 | up to 80.00 | up to 6.98 |
 has '| one for steps 1 and 11 | -30 .. 8 | 8 | | up to 80.00 | up to 80.00 | up to 6.98 | none | none |'
 [ "$(tr -cd '|\n' <out | sort -u | wc -l)" = 1 ] || fail "a row of another width: $(cat out)"
 cp out first
-if ! seen fig1 || ! cmp -s out first; then fail 'fig1 again is something else'; fi
+if ! gradient_ranges fig1 || ! cmp -s out first; then fail 'fig1 again is something else'; fi
 runs 4 'fig1 again'
-if ! seen --table fig1 || ! cmp -s out first; then fail '--table prints something else'; fi
+if ! gradient_ranges --table fig1 || ! cmp -s out first; then fail '--table prints something else'; fi
 [ -s tables/fig1.svg ] || fail 'no chart'
 mkdir tools
 for tool in awk bash cat dirname head ln mkdir mv readlink rm tail wc; do ln -s "$(command -v $tool)" tools; done
 rm tables/fig1.*
-PATH=$dir/tools seen fig1 || fail "without gnuplot: $(cat said)"
+PATH=$dir/tools gradient_ranges fig1 || fail "without gnuplot: $(cat said)"
 if ! cmp -s out first || [ -e tables/fig1.svg ]; then fail "a table alone without gnuplot: $(cat out)"; fi
-seen fig2 || fail "fig2: $(cat said)"
+gradient_ranges fig2 || fail "fig2: $(cat said)"
 runs 4 'fig2, of statistics that are there'
 has '| b.weight | -2 .. -2 | -2 | 0.00 | 0.00 | 0.00 | 0.00 | 2^-15 .. 2^17 | 2^-8 .. 2^9 |'
 has '| one for all 2 | -30 .. -2 | -2 | | up to 100.00 | up to 100.00 | up to 0.00 | 2^13 .. 2^17 | none |'
@@ -92,7 +92,7 @@ has '| one for steps 1 and 11 | -30 .. 3 | 3 | | up to 100.00 | up to 100.00 | u
 [ "$(wc -l <out)" = 5 ] || fail "layers that were not asked for: $(cat out)"
 [ ! -e tables/seen/cifar10 ] || fail 'images were left behind'
 
-# --- phases.sh: run i takes i ms more ---
+# --- fused_layers.sh: run i takes i ms more ---
 # With a file "crash" it crashes; with "wrong" sums are wrong; with "short" rows are missing.
 cat >bin/mpirun <<'END'
 #!/bin/sh
@@ -124,20 +124,20 @@ END
 chmod +x bin/mpirun build/bench_allreduce
 export NETLAB_MPI=--lab RUNS=3
 rm build/ran
-phases fig1 && fail 'fig1 was taken'
+fused_layers fig1 && fail 'fig1 was taken'
 touch build/crash
-phases fig11 && fail 'a crash did not end it'
+fused_layers fig11 && fail 'a crash did not end it'
 rm build/crash && touch build/wrong
-phases fig11 && fail 'wrong sums are no figure'
-grep -q '^phases.sh: wrong sums' said || fail "wrong sums: $(cat said)"
+fused_layers fig11 && fail 'wrong sums are no figure'
+grep -q '^fused_layers.sh: wrong sums' said || fail "wrong sums: $(cat said)"
 rm build/wrong && touch build/short
-phases fig11 && fail 'one row is no figure'
-grep -q '^phases.sh: 1 rows, not 15' said || fail "one row: $(cat said)"
+fused_layers fig11 && fail 'one row is no figure'
+grep -q '^fused_layers.sh: 1 rows, not 15' said || fail "one row: $(cat said)"
 rm build/short
 [ ! -s tables/fig11.tsv ] || fail "what failed was kept: $(cat tables/fig11.tsv)"
 : >build/ran
-RUNS=1 phases fig11 || fail "$(cat said)"
-phases fig11 || fail "$(cat said)"
+RUNS=1 fused_layers fig11 || fail "$(cat said)"
+fused_layers fig11 || fail "$(cat said)"
 runs 3 fig11
 [ "$(wc -l <tables/fig11.tsv)" = 45 ] || fail "not 45 rows: $(cat tables/fig11.tsv)"
 has '| res5c_2a | native | fp16 | 0.1 | 1.0 | 0.5 | 11.0 (10.0 .. 12.0) | 1 | |'
@@ -146,7 +146,7 @@ has '| res5c_2c | ring | e5m2 | 0.3 | 1.0 | 0.5 | 5.5 (5.0 .. 6.0) | 5 | 2.00 (2
 has '| fused | direct | e5m2 | 1.4 | 1.0 | 0.5 | 11.0 (10.0 .. 12.0) | 12 | 2.00 (2.00 .. 2.00) |'
 has '| ring e5m2 | 2.00 (2.00 .. 2.00) |'
 cp out first
-if ! phases --table fig11 || ! cmp -s out first; then fail '--table prints something else'; fi
+if ! fused_layers --table fig11 || ! cmp -s out first; then fail '--table prints something else'; fi
 runs 3 'a table'
 
 rm bin/gnuplot
@@ -160,7 +160,7 @@ for i in 1 2 3 4 5 6 7 8 9 10; do cat cifar10/data_batch_1.bin; done >cifar10/te
 rm -r tables
 mkdir real && ln -s "$real/narrowcast" real/narrowcast
 export B=$dir/real NETWORKS=lenet5
-seen fig1 || fail "a real training: $(cat said)"
+gradient_ranges fig1 || fail "a real training: $(cat said)"
 for format in e5m2 e4m3; do
     "$real/narrowcast" emulate --ranks 4 --batch 32 --model lenet5 --data cifar10:cifar10 --format $format --scale none --overflow inf --first-steps-fp32 10 \
         --lr 0.01 --schedule const --warmup 0 --steps 11 --stats $format.jsonl --stats-every 10 >/dev/null 2>said || fail "$format: $(cat said)"

@@ -71,7 +71,7 @@ refused "MIB '1k': must be" MIB='16 1k' bench/gpu/gpu_all.sh 1
 refused "RUNS 'x': must be" bench/median.sh x true
 refused "RUNS '1000000000': must be a number of runs, from 1 to 999999999" bench/median.sh 1000000000 true
 refused "RUNS '0': must be" RUNS=0 bench/papers/by_nodes.sh oyama3
-refused "STEPS '1.5': must be" STEPS=1.5 bench/codec_accuracy/relgrad_seen.sh
+refused "STEPS '1.5': must be" STEPS=1.5 bench/codec_accuracy/relgrad_quantiles.sh
 refused "ROUNDS '0x2': must be" ROUNDS=0x2 bench/allreduce/bench_native.sh 2
 refused "RANKS '-h2': must be" bench/allreduce/bench_overlap.sh -h2
 refused "NODES '1 2': must be" NODES='1 2' bench/allreduce/predict_check.sh

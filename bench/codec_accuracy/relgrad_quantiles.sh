@@ -1,7 +1,7 @@
 #!/bin/bash
-# relgrad_seen.sh : shows relgrad's quantiles over a training of CaffeNet, and histograms and
+# relgrad_quantiles.sh : shows relgrad's quantiles over a training of CaffeNet, and histograms and
 # matrices of conv2's weights, gradients and their ratio, like the fp8 paper's Fig. 9, 10 and 12.
-# usage: NARROWCAST_DATA=DIR bench/codec_accuracy/relgrad_seen.sh [--table]
+# usage: NARROWCAST_DATA=DIR bench/codec_accuracy/relgrad_quantiles.sh [--table]
 # DIR/cifar10 holds the binary batches. Appends to $TABLES/caffenet-quantiles.tsv (bench/data):
 # step, layer, quantile. caffenet-conv2.tsv describes the last step. Columns: tensor; standard
 # deviation of its values within the 99 % quantile, divided by that quantile; shares of 40 bins from
@@ -105,7 +105,7 @@ draw() {
     for chart in quantiles:svg histogram:svg matrices:png; do
         case $chart in histogram*) [ -s "$bins" ] || continue ;; matrices*) [ -s "$matrices" ] || continue ;; esac
         file=$B/relgrad-${chart%:*}.${chart#*:}
-        CHART=${chart%:*} QUANTILES=$quantiles BINS=$bins MATRICES=$matrices gnuplot -d bench/codec_accuracy/relgrad_seen.gp >"$file.new"
+        CHART=${chart%:*} QUANTILES=$quantiles BINS=$bins MATRICES=$matrices gnuplot -d bench/codec_accuracy/relgrad_quantiles.gp >"$file.new"
         mv "$file.new" "$file"
         echo "chart $file" >&2
     done
@@ -123,7 +123,7 @@ touch "$quantiles"
 [ -s "$quantiles" ] || rm -f "$ckpt"
 for step in $steps; do
     ! grep -q "^$step	" "$quantiles" || continue
-    echo "relgrad_seen.sh: step $step" >&2
+    echo "relgrad_quantiles.sh: step $step" >&2
     train_to "$step"
     quantiles_of "$step" >"$quantiles.new"
     [ -s "$quantiles.new" ] || refuse "step $step: bench_shares names no quantile"

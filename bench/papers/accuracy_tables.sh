@@ -1,5 +1,6 @@
 #!/bin/bash
-# trained.sh : trains for the papers' tables of accuracies at a smaller size (README.md), 3 seeds.
+# accuracy_tables.sh : trains for the papers' tables of accuracies at a smaller size (README.md),
+# 3 seeds.
 # usage: [TABLES=DIR] bench/papers/papers.sh [--table] 4|5|6|7|8|resnet18|cpd|fig6|fig9|fig10|oyama11 [SEEDS]
 # Appends to $TABLES/trained.tsv; curves/ has seed 1's accuracy by epoch, for the figures.
 # trained-steps.tsv compares seed 2's applied mean gradient with the true one: name, L2 error,
@@ -85,7 +86,7 @@ fig9) rows=$under_lars curve=1 ;;
 oyama11) rows=$stages ;;
 fig6) rows=$small curve=1 ;;
 fig10) rows=$large curve=1 ;;
-*) echo "trained.sh: '${1-}': must be 4 5 6 7 8 resnet18 cpd fig6 fig9 fig10 or oyama11" >&2 && exit 2 ;;
+*) echo "accuracy_tables.sh: '${1-}': must be 4 5 6 7 8 resnet18 cpd fig6 fig9 fig10 or oyama11" >&2 && exit 2 ;;
 esac
 
 table() {

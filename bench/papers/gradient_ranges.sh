@@ -1,7 +1,7 @@
 #!/bin/bash
-# seen.sh : measures the APS paper's Fig. 1 and 2: gradients' exponents, and the losses of 8 bits
-# without a scale.
-# usage: NARROWCAST_DATA=DIR bench/papers/seen.sh [--table] fig1|fig2
+# gradient_ranges.sh : measures the APS paper's Fig. 1 and 2: gradients' exponents, and the losses of
+# 8 bits without a scale.
+# usage: NARROWCAST_DATA=DIR bench/papers/gradient_ranges.sh [--table] fig1|fig2
 # DIR/cifar10 holds the binary batches. fig1 is by network, fig2 by layer of resnet50 (weights of
 # convolutions and of the last layer), at steps 1 and 11. $TABLES/FIGURE.tsv (bench/data) has name,
 # step, number of zeros on all ranks, first exponent that occurs, and numbers of values with this
@@ -18,13 +18,13 @@ seen=$B/papers/seen
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 figure=${1-}
-case $figure in fig1 | fig2) ;; *) echo "seen.sh: '$figure': must be a figure: fig1 or fig2" >&2 && exit 2 ;; esac
+case $figure in fig1 | fig2) ;; *) echo "gradient_ranges.sh: '$figure': must be a figure: fig1 or fig2" >&2 && exit 2 ;; esac
 tsv=$TABLES/$figure.tsv svg=$TABLES/$figure.svg
 
 # Link the training images, and few test images.
 images() {
     [ -f "$NARROWCAST_DATA/cifar10/test_batch.bin" ] ||
-        { echo "seen.sh: no cifar10/test_batch.bin in '$NARROWCAST_DATA': NARROWCAST_DATA must be the folder that holds it" >&2 && exit 1; }
+        { echo "gradient_ranges.sh: no cifar10/test_batch.bin in '$NARROWCAST_DATA': NARROWCAST_DATA must be the folder that holds it" >&2 && exit 1; }
     rm -rf "$seen/cifar10" && mkdir -p "$seen/cifar10"
     local file
     for file in "$NARROWCAST_DATA"/cifar10/data_batch_*.bin; do ln -s "$(readlink -f "$file")" "$seen/cifar10/"; done
@@ -37,11 +37,11 @@ statistics() {
     [ ! -s "$to" ] || return 0
     need_data 'cifar10/'
     [ "$1" != caffenet ] || image=64 # minimum: 39
-    echo "seen.sh: $1" >&2
+    echo "gradient_ranges.sh: $1" >&2
     mkdir -p "$seen" && images
     "$B/narrowcast" emulate --ranks 4 --batch 32 --model "$1" --image $image --data "cifar10:$seen/cifar10" --format fp32 --scale none \
         --lr 0.01 --schedule const --warmup 0 --steps 11 --stats "$to.new" --stats-every 10 >"$seen/$1.out" 2>&1 ||
-        { tail -n 5 "$seen/$1.out" >&2; echo "seen.sh: $1 failed, see $seen/$1.out" >&2; exit 1; }
+        { tail -n 5 "$seen/$1.out" >&2; echo "gradient_ranges.sh: $1 failed, see $seen/$1.out" >&2; exit 1; }
     rm -r "$seen/cifar10"
     mv "$to.new" "$to"
 }
@@ -57,7 +57,7 @@ counts() {
             if (at ~ /^\[/) { sub(/^\[/, "", at); sub(/\].*/, "", at) } else { gsub(/^"/, "", at); sub(/[",}].*/, "", at) }
             return at
         }
-        function fail(why) { print "seen.sh: " why " in " file >"/dev/stderr"; bad = 1; exit 1 }
+        function fail(why) { print "gradient_ranges.sh: " why " in " file >"/dev/stderr"; bad = 1; exit 1 }
         index($0, "{\"kind\":\"run\"") == 1 { ranks = of("ranks") }
         index($0, "{\"kind\":\"stats\"") == 1 {
             to = (name != "" ? name : of("layer")) "\t" of("step")

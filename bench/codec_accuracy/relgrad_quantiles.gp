@@ -1,4 +1,4 @@
-# relgrad_seen.gp : draws relgrad_seen.sh's quantiles by step, histogram or matrices: $CHART.
+# relgrad_quantiles.gp : draws relgrad_quantiles.sh's quantiles by step, histogram or matrices: $CHART.
 # The shell reads the files' names: no name runs as a command.
 chart = system("printf %s \"$CHART\"")
 title_of(row) = word("weight gradient gradient/weight", row)

@@ -1,7 +1,7 @@
 #!/bin/bash
-# phases.sh : measures the APS paper's Fig. 11 (README.md): three layers of ResNet-50, one by one
-# and fused, on 4 nodes with 1 Gbit/s (netlab.sh).
-# usage: bench/papers/phases.sh [--table] fig11
+# fused_layers.sh : measures the APS paper's Fig. 11 (README.md): three layers of ResNet-50, one by
+# one and fused, on 4 nodes with 1 Gbit/s (netlab.sh).
+# usage: bench/papers/fused_layers.sh [--table] fig11
 # Environment: RUNS [9]; REPS [5] per run, whose median counts; NODES [4]; LINK [1gbit]. A finished
 # run is 15 rows of $TABLES/fig11.tsv (bench/data): run, layers, algorithm, format, us of exponents,
 # codes and casts (means over ranks) and in total (slowest rank). fig11.svg shows the medians;
@@ -30,20 +30,20 @@ rows() {
     awk -v run="$1" '
         function of(key, at) {
             at = index($0, "\"" key "\":")
-            if (!at) { print "phases.sh: bench_allreduce says no " key >"/dev/stderr"; bad = 1; exit 1 }
+            if (!at) { print "fused_layers.sh: bench_allreduce says no " key >"/dev/stderr"; bad = 1; exit 1 }
             at = substr($0, at + length(key) + 3)
             gsub(/^"/, "", at); sub(/[",}].*/, "", at)
             return at
         }
         index($0, "{\"kind\":\"phase\"") == 1 {
-            if (of("wrong") + 0) { print "phases.sh: wrong sums: " $0 >"/dev/stderr"; bad = 1; exit 1 }
+            if (of("wrong") + 0) { print "fused_layers.sh: wrong sums: " $0 >"/dev/stderr"; bad = 1; exit 1 }
             who = of("algo") " " of("type")
             what = of("layer")
             if (what ~ /^[0-9]+$/) what = substr("abc", ++n[who], 1)
             print run "\t" what "\t" of("algo") "\t" of("type") "\t" of("exponents_us") "\t" of("codes_us") "\t" of("casts_us") "\t" of("time_us")
             n_rows++
         }
-        END { if (!bad && n_rows != 15) print "phases.sh: " n_rows + 0 " rows, not 15" >"/dev/stderr"; exit bad || n_rows != 15 }' "$said"
+        END { if (!bad && n_rows != 15) print "fused_layers.sh: " n_rows + 0 " rows, not 15" >"/dev/stderr"; exit bad || n_rows != 15 }' "$said"
 }
 
 measure() {
@@ -51,8 +51,8 @@ measure() {
     mkdir -p "$B/papers" && touch "$tsv"
     for run in $(seq "$RUNS"); do
         ! grep -q "^$run	" "$tsv" || continue
-        [ -n "${NETLAB_MPI-}" ] || exec bench/netlab.sh -n "$NODES" -r "$LINK" -- bash bench/papers/phases.sh fig11
-        echo "phases.sh: run $run of $RUNS" >&2
+        [ -n "${NETLAB_MPI-}" ] || exec bench/netlab.sh -n "$NODES" -r "$LINK" -- bash bench/papers/fused_layers.sh fig11
+        echo "fused_layers.sh: run $run of $RUNS" >&2
         bench >"$said"
         rows "$run" >"$said.rows"
         cat "$tsv" "$said.rows" >"$tsv.new" && mv "$tsv.new" "$tsv" # all rows or none
