@@ -1,5 +1,5 @@
 #!/bin/bash
-# imagenet.sh : trains ResNet-50 on ImageNet by the recipe of Goyal et al. 2017 (arXiv:1706.02677):
+# imagenet.sh : trains ResNet-50 on ImageNet by the recipe of Goyal and others (arXiv:1706.02677):
 # a rate of 0.1 for 256 images in proportion to the batch, 5 epochs of warm-up from 0.1, a tenth after
 # 30, 60 and 80 of 90 epochs, Nesterov momentum 0.9, decay 1e-4, gamma 0 at the ends of blocks, random
 # parts and flips of pictures.
