@@ -204,7 +204,7 @@ static void test_pace(int line, uint32_t chunks)
     printf("wire of %d bytes in 10 clocks: %.0f frames in and out, %.0f clocks a frame, at 50 MHz "
            "%.0f frames/s, "
            "%.2f Gbit/s on the wire each way; clocks waited: for the core %llu, by the core %llu, "
-           "by the wire %llu; longest hole in a frame out: %llu\n",
+           "by the wire %llu; longest gap in a frame out: %llu\n",
            line, frames, c / frames, 50e6 * frames / c,
            (double)(b.bytes_in - a.bytes_in) * 8 * 50e6 / c * 1e-9,
            (unsigned long long)(b.core_waits - a.core_waits),
