@@ -1,4 +1,4 @@
-/* card_model.c : processes a frame: checks in their order, slot machine, answers. */
+/* card_model.c : models a card: checks a frame, updates its slot, and answers. */
 #include "sim/card_state.h"
 #include <string.h>
 

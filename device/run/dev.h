@@ -1,4 +1,4 @@
-/* dev.h : interface of the device library, libnarrowcast_cuda.so: tables of functions for C.
+/* dev.h : declares the tables of functions of the device library, libnarrowcast_cuda.so, for C.
  *
  *     host/vec/gpu/gpu.c loads the library if a GPU is asked for
  *       -> run->open() -> launchers -> run->close()

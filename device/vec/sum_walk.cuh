@@ -1,5 +1,5 @@
-/* sum_walk.cuh : two loops over packed parts, for rules that add code after code. A rule is a
- * kernel argument with two functions:
+/* sum_walk.cuh : provides two loops over packed parts, for rules that add code after code. A rule
+ * is a kernel argument with two functions:
  *
  *     rule_add(job, rule, code, &acc)     adds one code; acc begins as zeros
  *     rule_end(job, rule, acc)            returns the sum's code */

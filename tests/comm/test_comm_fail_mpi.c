@@ -1,5 +1,5 @@
-/* test_comm_fail_mpi.c : ranks with different data, failing ranks and MPI errors: all ranks
- * agree on them and print one line. */
+/* test_comm_fail_mpi.c : tests that all ranks agree on an error and print one line:
+ * different data, failing ranks, MPI errors. */
 /* RANKS: 1 2 3 4 6 8 */
 /* For test_deadline.sh: with `silent HOW` the last rank never answers; with `stopped HOW` the
  * others are stopped. */

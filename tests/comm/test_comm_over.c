@@ -1,5 +1,5 @@
-/* test_comm_over.c : ranks over the caller's transport, and errors when ranks die, stay silent
- * or fail. */
+/* test_comm_over.c : tests ranks over the caller's transport, also when ranks die, stay
+ * silent or fail. */
 #include "base/clock.h"
 #include "capture.h"
 #include "comm/over/comm_over.h"

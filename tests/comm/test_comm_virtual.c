@@ -1,5 +1,5 @@
-/* test_comm_virtual.c : virtual ranks; errors when they fail, deadlock or differ, and the next
- * run. */
+/* test_comm_virtual.c : tests jobs of virtual ranks, also when ranks fail, deadlock or
+ * differ, and the next run. */
 #include "base/err.h"
 #include "base/fiber.h"
 #include "capture.h"

@@ -1,4 +1,4 @@
-/* test_gpu_conv.c : conv2d and linear on the GPU against nn_cpu, in all maths.
+/* test_gpu_conv.c : compares conv2d and linear on the GPU with nn_cpu, in all maths.
  *
  * Bounds for a sum of n products; S: the sum of their magnitudes:
  *       fp32        each side rounds n times: 2 n 2^-24 S

@@ -1,6 +1,7 @@
-/* test_gpu_layers_attention.c : self-attention on the GPU. p has nn_cpu's bits, rounded to the
- * type: dot products of these inputs are exact. Other results are sums of products of tensors that
- * the GPU wrote; they may differ from sums in double by the rounding of each addition. */
+/* test_gpu_layers_attention.c : compares self-attention on the GPU with nn_cpu. p has nn_cpu's
+ * bits, rounded to the type: dot products of these inputs are exact. Other results are sums of
+ * products of tensors that the GPU wrote; they may differ from sums in double by the rounding of
+ * each addition. */
 #include "gpu_layers.h"
 
 struct attention {

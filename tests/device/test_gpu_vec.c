@@ -1,5 +1,5 @@
-/* test_gpu_vec.c : vec.h's two tables on the GPU against vec_plain, also by many threads and
- * after opening again. */
+/* test_gpu_vec.c : compares vec.h's two tables on the GPU with vec_plain, also by many
+ * threads and after opening again. */
 #include "base/buf.h"
 #include "check.h"
 #include "gpu_fixture.h"

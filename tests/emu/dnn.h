@@ -1,5 +1,5 @@
-/* dnn.h : internals of the emulated cuDNN: descriptors as maps of attributes, and convolutions read
- * from them.
+/* dnn.h : declares internals of the emulated cuDNN: descriptors as maps of attributes, and
+ * convolutions read from them.
  *
  * Its engines, in the order of its heuristics. A caller must skip 4, 1, 2, and also 0 unless it
  * allows TF32; otherwise the errors of 0 and 2 exceed any tolerance:

@@ -1,4 +1,4 @@
-/* dnn_graph.cpp : functions of the emulated cuDNN: descriptors, heuristics, execution. */
+/* dnn_graph.cpp : implements the emulated cuDNN's functions: descriptors, heuristics, execution. */
 #include "dnn_rules.h"
 
 const char *cudnnGetErrorString(cudnnStatus_t status)

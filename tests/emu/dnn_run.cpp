@@ -1,5 +1,5 @@
-/* dnn_run.cpp : convolutions of the emulated cuDNN: plain loops, sums in double, one rounding at
- * the end. */
+/* dnn_run.cpp : runs convolutions of the emulated cuDNN: plain loops, sums in double, one rounding
+ * at the end. */
 #include "dnn.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

@@ -1,4 +1,4 @@
-/* emu_block.h : a running block. Each thread has its own fiber after its first barrier. */
+/* emu_block.h : declares a running block. Each thread has its own fiber after its first barrier. */
 #ifndef EMU_BLOCK_H
 #define EMU_BLOCK_H
 #include "emu.h"

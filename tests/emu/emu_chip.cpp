@@ -1,4 +1,4 @@
-/* emu_chip.cpp : the emulated device: properties and names of errors. */
+/* emu_chip.cpp : provides the emulated device's properties and names of errors. */
 #include "emu_block.h"
 #include <signal.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* emu_memory.cpp : device memory: begins as garbage, is guarded at its end, and can be shared with
- * other processes by a handle. */
+/* emu_memory.cpp : emulates device memory: it begins as garbage, is guarded at its end, and can be
+ * shared with other processes by a handle. */
 #include "emu.h"
 #include "emu_threads.h"
 #include <algorithm>

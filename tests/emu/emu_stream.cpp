@@ -1,5 +1,5 @@
-/* emu_stream.cpp : streams, events and copies. Work runs at once, or (EMU_ASYNC=1) in its
- * stream's thread. */
+/* emu_stream.cpp : emulates streams, events and copies. Work runs at once, or (EMU_ASYNC=1) in
+ * its stream's thread. */
 #include "emu_stream.h"
 #include "emu_threads.h"
 #include <atomic>

@@ -1,5 +1,5 @@
-/* test_nc_cast.c : nc_cast() and nc_uncast() of narrowcast.h: codes are those of the plain backend
- * at the power of two that a scale chooses, and codecs bring back their values. */
+/* test_nc_cast.c : tests nc_cast() and nc_uncast(): codes are those of the plain backend at the
+ * power of two that a scale chooses, and codecs bring back their values. */
 #include "check.h"
 #include "codec/codec.h"
 #include <errno.h>

@@ -1,5 +1,6 @@
-/* test_nc_shard_over.c : shards over the caller's transport, on 1 to 9 ranks: every codec and kind
- * of range; a rank that fails, also while codes travel between emulated GPUs. */
+/* test_nc_shard_over.c : tests reduce-scatters and all-gathers over the caller's transport,
+ * on 1 to 9 ranks: every codec and kind of range; a rank that fails, also while codes travel
+ * between emulated GPUs. */
 #include "gpu_fixture.h"
 #include "nc_shards.h"
 #include "over_ranks.h"

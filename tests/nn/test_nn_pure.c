@@ -1,4 +1,4 @@
-/* test_nn_pure.c : pure fp16 on the CPU: all numbers are e5m10 after every slot
+/* test_nn_pure.c : tests pure fp16 on the CPU: all numbers are e5m10 after every slot
  * (nn/round/round_ops.h); gradients equal those of a network that only rounds tensors. */
 #include "base/bits.h"
 #include "check.h"

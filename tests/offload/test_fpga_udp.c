@@ -1,4 +1,4 @@
-/* test_fpga_udp.c : cards with a control connection that answer late or never. */
+/* test_fpga_udp.c : tests cards whose control connection answers late or never. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/inet.h"

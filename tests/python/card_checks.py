@@ -1,4 +1,4 @@
-"""card_checks.py : a part of test_card.sh: narrowcast.card against a card, and against the Python of tests/conformance.
+"""card_checks.py : compares narrowcast.card with a card and with the Python of tests/conformance, for test_card.sh.
 
 usage: card_checks.py PART [ADDRESS]     PART: rules (needs no card), sums, narrow, errors, losses, lease, renewal"""
 

@@ -1,4 +1,4 @@
-/* test_bucket.c : fusion of layers into buckets. */
+/* test_bucket.c : tests how layers are fused into buckets. */
 #include "check.h"
 #include "reduce/bucket.h"
 

@@ -1,4 +1,4 @@
-/* test_reducer_mpi.c : a step's gradients through the reducer. */
+/* test_reducer_mpi.c : tests a reducer's means of a step's gradients. */
 /* RANKS: 1 2 4 6 */
 #include "base/err.h"
 #include "reduce/bucket.h"

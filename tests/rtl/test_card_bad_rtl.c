@@ -1,6 +1,6 @@
-/* test_card_bad_rtl.c : 30,000 bad frames (`long`: a million) must change nothing in the
- * Verilated card or the C model. Slots are in mid-chunk; each batch is followed by the chunk's
- * rest. In half of the batches frames come back to back: the card may drop some or not answer, but
+/* test_card_bad_rtl.c : checks that 30,000 bad frames (`long`: a million) change nothing in
+ * the Verilated card and the C model. Slots are in mid-chunk; the chunk's rest follows each batch.
+ * In half of the batches frames come back to back: the card may drop some or not answer, but
  * counts each once. */
 #include "card_pair.h"
 

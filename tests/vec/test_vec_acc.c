@@ -1,5 +1,5 @@
-/* test_vec_acc.c : sums with a separate format for partial sums: vec_plain against long doubles,
- * every instruction set against vec_plain. */
+/* test_vec_acc.c : tests sums whose partial sums have a format of their own: vec_plain against
+ * long doubles, every instruction set against vec_plain. */
 #include "mf_slow.h"
 #include "sum_tables.h"
 #include "vec_inputs.h"
