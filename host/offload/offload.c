@@ -105,8 +105,12 @@ static int read_options(struct offload *o, const struct offload_options *options
     if (options->provider)
         memcpy(o->provider, options->provider, strlen(options->provider));
     o->slots = options->slots;
-    o->card_deadline_s = options->card_deadline_s > 0 ? options->card_deadline_s : 5;
-    o->deadline_s = options->deadline_s > 0 ? options->deadline_s : 60;
+    /* Other ranks wait meanwhile, in the vote. So all waits for cards must end before deadline_s: a
+     * card that takes no packets is abandoned after two card deadlines (window_time.c). */
+    const double deadline_s = options->deadline_s > 0 ? options->deadline_s : 60;
+    o->card_deadline_s =
+        fmin(options->card_deadline_s > 0 ? options->card_deadline_s : 5, deadline_s / 4);
+    o->others_s = deadline_s * 3 / 4;
     for (int i = 0; i < o->n_cards; i++)
         o->retry[i].wait_s = 1;
     return 0;

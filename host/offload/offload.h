@@ -37,8 +37,11 @@ struct offload_options {
     /* Multicast group, "239.1.1.1" or "239.1.1.1:port" (default PKT_GROUP_PORT), the same on all
      * ranks: cards send each sum once to it. NULL: they send it to every rank. */
     const char *group;
-    double card_deadline_s; /* silence after which a card is abandoned; 0: 5 s */
-    double deadline_s;      /* a rank that is later than this ends the job; 0: 60 s */
+    /* Silence after which a card is abandoned, at most a quarter of deadline_s. 0: 5 s. */
+    double card_deadline_s;
+    /* The ranks' deadline (comm_open()). A card that waits for another rank is abandoned after
+     * three quarters of it. 0: 60 s. */
+    double deadline_s;
     /* Slots to reserve on each card, also the limit of packets in flight: a power of two from 8 to
      * 1024. 0: 64, but at most half of the card's free slots. */
     int slots;

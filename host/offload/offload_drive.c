@@ -26,22 +26,18 @@ static void pause_between_polls(struct comm *c, unsigned n_idle)
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
 }
 
-/* The lowest rank that is not late prints the late ones. */
-static int end_with_stragglers(struct offload *o)
+/* Only the vote can tell whether the ranks are late or the card's report is wrong. */
+static void blame_for_stragglers(struct offload *o)
 {
     const uint64_t missing = window_missing(o->window);
     char list[160];
     struct text late = text_in(list, sizeof list);
-    int speaker = 0;
-    for (int r = 0; r < o->n_masters; r++) {
+    for (int r = 0; r < o->n_masters; r++)
         if (missing >> r & 1)
             text_add(&late, "%s%d", late.n ? ", " : "", r * o->near);
-        speaker += speaker == r && missing >> r & 1;
-    }
-    if (comm_rank(o->comm) == speaker * o->near)
-        err_news("the cards wait for %s %s, by now for more than %g s", comm_rank_word(o->comm),
-                 list, o->deadline_s);
-    return comm_missing(o->comm);
+    o->abandon_card = o->members[window_lost(o->window)];
+    snprintf(o->abandon_why, sizeof o->abandon_why, "card %s has waited %g s for packets of %s %s",
+             o->names[o->abandon_card], o->others_s, comm_rank_word(o->comm), list);
 }
 
 /* True if a control connection is lost or another rank has abandoned the path. */
@@ -71,7 +67,9 @@ int offload_drive(struct offload *o, bool in_step)
             end = true;
             break;
         case WINDOW_STRAGGLER:
-            return end_with_stragglers(o);
+            blame_for_stragglers(o);
+            end = true;
+            break;
         case WINDOW_BUSY:
             break;
         }

@@ -36,7 +36,8 @@ struct offload {
     char xclbin[PATH_MAX]; /* "": none named */
     int n_cards, slots;
     struct fpga_rank group; /* ip 0: no group, or abandoned; same on all ranks */
-    double card_deadline_s, deadline_s;
+    /* others_s: longest wait for packets of other ranks that a card lacks */
+    double card_deadline_s, others_s;
 
     bool open;      /* same on all ranks */
     bool failed;    /* rank 0 has reported the closed path */

@@ -10,6 +10,7 @@
 #include "hls/card/regs.h"
 #include "offload/card/fpga_process.h"
 #include "offload/offload_inside.h"
+#include "offload/window/window_inside.h"
 #include <signal.h>
 #include <libgen.h>
 #include <stdlib.h>
@@ -172,8 +173,8 @@ static void try_one_of_two(int signal_number)
     struct offload *o;
     const struct codec_spec spec = {.format = "e4m3", .out_format = "e4m3", .sum = "exact"};
     const struct offload_options options = {.where = "sim:c,sim:c",
-                                            .card_deadline_s = signal_number == SIGSTOP ? 1.5 : 3,
-                                            .deadline_s = 20};
+                                            .card_deadline_s = 3,
+                                            .deadline_s = signal_number == SIGSTOP ? 6 : 20};
     CHECK(codec_parse(&spec, &t.codec) == 0 &&
               codec_settle(&t.codec, t.n_ranks,
                            &(struct codec_adder){.name = "offload", .needs = REDUCE_WIDE}) == 0,
@@ -182,6 +183,8 @@ static void try_one_of_two(int signal_number)
         CHECK(0, "cannot open two cards");
         return;
     }
+    CHECK(o->card_deadline_s == (signal_number == SIGSTOP ? 1.5 : 3), "a card may be silent %g s",
+          o->card_deadline_s);
     CHECK(step(o, 0, -1, 0) == 0 && o->n_members == 2, "%d cards: %s", o->n_members,
           offload_why(o));
     CHECK(step(o, 1, 1, signal_number) >= 1 && !offload_is_open(o), "nothing was lost");
@@ -194,6 +197,31 @@ static void try_one_of_two(int signal_number)
         (void)step(o, s, -1, 0);
     }
     CHECK(left, "the card is not back: %s", offload_why(o));
+    offload_close(o);
+}
+
+/* All ranks answer, but the card waits for one of them: the others abandon the card. */
+static void try_late_rank(void)
+{
+    struct offload *o;
+    char want[80];
+    const struct codec_spec spec = {.format = "e4m3", .out_format = "e4m3", .sum = "exact"};
+    const struct offload_options options = {.where = "sim:c", .deadline_s = 20};
+    CHECK(codec_parse(&spec, &t.codec) == 0 &&
+              codec_settle(&t.codec, t.n_ranks,
+                           &(struct codec_adder){.name = "offload", .needs = REDUCE_WIDE}) == 0,
+          "codec");
+    if (offload_open(t.c, codec_sum(&t.codec), &options, &o) || !offload_is_open(o)) {
+        CHECK(0, "cannot open a card");
+        return;
+    }
+    CHECK(o->window->config.deadline_s == 15, "waits %g s for ranks", o->others_s);
+    o->window->config.deadline_s = o->others_s = 0.4;
+    if (t.rank == t.n_ranks - 1)
+        nanosleep(&(struct timespec){.tv_nsec = 700000000}, NULL);
+    CHECK(step(o, 0, -1, 0) >= 1 && !offload_is_open(o), "the card waits on");
+    snprintf(want, sizeof want, "has waited 0.4 s for packets of rank %d", t.n_ranks - 1);
+    CHECK(t.rank || strstr(offload_why(o), want), "%s", offload_why(o));
     offload_close(o);
 }
 
@@ -283,6 +311,8 @@ int main(void)
     /* A delayed rank may be the first to abandon the card. */
     if (t.n_ranks == 1)
         try_nat();
+    else
+        try_late_rank();
     try_nowhere();
     comm_close(t.c);
     DONE();

@@ -195,8 +195,9 @@ static const struct opt opts[] = {
           "receive the group's packets, all ranks leave the group with one warning. Default: send "
           "to each rank.")},
     {"card-deadline", "S", "5",
-     "Seconds of silence after which a card's step is repeated over MPI. At the start the limit is "
-     "at least 2 seconds; then the run begins without the card.",
+     "Seconds of silence after which a card's step is repeated over MPI, at most a quarter of "
+     "--deadline. At the start the limit is at least 2 seconds; then the run begins without the "
+     "card.",
      REAL_AT(card_deadline, 0.05, 1e4)},
     {TEXT(
         "fabric", "NAME", "socket", fabric, 0,

@@ -46,7 +46,7 @@ enum window_state {
     WINDOW_BUSY, /* turn again */
     WINDOW_DONE,
     WINDOW_LOST, /* abandon card window_lost() */
-    /* ranks window_missing() are late; the cards answer */
+    /* card window_lost() still lacks packets of ranks window_missing(), it says */
     WINDOW_STRAGGLER
 };
 

@@ -175,9 +175,10 @@ void window_time_due(struct window *w, struct window_slot *s, double now)
     else if (end->n_questions >= MAX_QUESTIONS && !s->echo)
         /* enough pings are unanswered: only slots that have pinged already ping again */
         timer_wheel_add(&w->wheel, &s->timer, now + later_s);
-    else if (w->missing && waited_s > w->config.deadline_s)
+    else if (w->missing && waited_s > w->config.deadline_s) {
         w->state = WINDOW_STRAGGLER;
-    else if (!w->missing && waited_s > TAKES_NONE * w->config.card_deadline_s)
+        w->lost = (int)(end - w->ends);
+    } else if (!w->missing && waited_s > TAKES_NONE * w->config.card_deadline_s)
         window_lose(w, end, "answers pings of %d bytes but not packets of %zu", PKT_HEADER_BYTES,
                     s->n_frame);
     else
