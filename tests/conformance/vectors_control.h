@@ -250,6 +250,9 @@ static void lease_sharing(uint64_t a, uint64_t b)
                                        {REG_JOB_KEY_LO, 9},         {REG_JOB_SLOT_BASE, 88},
                                        {REG_JOB_SLOTS, 40},         {REG_JOB_COMMIT, 1},
                                        {REG_STATUS | LEASE_READ, 0}};
+    static const uint32_t none_free[][2] = {{REG_JOB_INDEX, 9},      {REG_JOB_RANKS, 2},
+                                            {REG_JOB_SLOT_BASE, 77}, {REG_JOB_SLOTS, 11},
+                                            {REG_JOB_COMMIT, 1},     {REG_STATUS | LEASE_READ, 0}};
     static const uint32_t seen[][2] = {{REG_SEEN_RANK | LEASE_READ, 0},
                                        {REG_SEEN_IP | LEASE_READ, 0},
                                        {REG_SEEN_PORT | LEASE_READ, 0}};
@@ -271,7 +274,31 @@ static void lease_sharing(uint64_t a, uint64_t b)
     fputc('}', line_to);
     lease_give(LEASE_DO, 4, a, seen, 3);
     lease_give(LEASE_DO, 6, b, seen, 3);
+    lease_give(LEASE_DO, 7, b, none_free, 6); /* refused like any other, not as an operation */
     lease_script_close();
+}
+
+/* Nothing of a request remains in the next one, not even an accepted commit's STATUS. */
+static void lease_clean(uint64_t a)
+{
+    static const uint32_t reads[][2] = {{REG_JOB_INDEX | LEASE_READ, 0},
+                                        {REG_STATUS | LEASE_READ, 0}};
+    lease_script_open("lease/clean", "R125");
+    lease_give(LEASE_OPEN, 1, a, NULL, 0);
+    lease_give(LEASE_DO, 2, a, reads, 2);
+    lease_give(LEASE_DO, 3, a, lease_job + 1, 6); /* without JOB_INDEX: no job */
+    lease_give(LEASE_DO, 4, a, lease_job, 7);
+    lease_give(LEASE_DO, 5, a, reads, 2);
+    lease_script_close();
+}
+
+/* Of another version, with n bytes. */
+static void lease_other(uint8_t *bytes, size_t n)
+{
+    const struct lease_message m = {.version = 2, .kind = LEASE_KEEP, .sequence = 3, .secret = 5};
+    memset(bytes + lease_put(&m, bytes) - 4, 0, n - 20);
+    lease_put_word(crc32c(bytes, n - 4), bytes + n - 4);
+    lease_bytes(bytes, n);
 }
 
 static void lease_lines(void)
@@ -303,6 +330,7 @@ static void lease_lines(void)
     lease_give(LEASE_DO, 1, a, lease_job + 5, 2);
     lease_script_close();
     lease_sharing(a, b);
+    lease_clean(a);
     lease_script_open("lease/silence", "R119 R126");
     lease_give(LEASE_OPEN, 1, a, NULL, 0);
     lease_give(LEASE_DO, 2, a, lease_job, 7);
@@ -325,6 +353,8 @@ static void lease_lines(void)
     lease_script_open("lease/malformed", "R122");
     struct lease_message m = {.version = 2, .kind = LEASE_KEEP, .sequence = 3, .secret = a};
     lease_bytes(bytes, lease_put(&m, bytes)); /* another version is answered */
+    lease_other(bytes, LEASE_BYTES);
+    lease_other(bytes, LEASE_BYTES + 4);
     m.version = LEASE_VERSION;
     m.kind = 5;
     lease_bytes(bytes, lease_put(&m, bytes));

@@ -263,7 +263,8 @@ static void exact_lines(void)
                 {"e3m23", "e3m23", 4, 0, MF_SATURATE}, {"e3m23", "fp32", 3, 2, MF_SATURATE},
                 {"fp16", "e5m2", 4, 2, MF_SATURATE},   {"e2m1", "e2m5", 16, 4, MF_SATURATE},
                 {"e4m3", "fp32", 4, 0, MF_SATURATE},   {"e4m3", "e4m3", 1, 0, MF_SATURATE},
-                {"e2m5", "e3m0", 4, 0, MF_SATURATE}};
+                {"e2m5", "e3m0", 4, 0, MF_SATURATE},   {"e2m5f", "e2m5f", 4, 0, MF_SATURATE},
+                {"e2m1f", "e2m1f", 4, 0, MF_INF}};
     static struct addends a;
     char id[80];
     for (size_t i = 0; i < sizeof done / sizeof *done; i++) {

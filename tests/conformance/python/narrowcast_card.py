@@ -205,7 +205,7 @@ class Card:
 
     def clear_staged(self):
         """R125."""
-        self.staged, self.staged_rank, self.job_index = {}, {}, 0
+        self.staged, self.staged_rank, self.job_index, self.refused = {}, {}, M32, True
 
     def read(self, offset, host=None):
         """R113: the value, None if the operation is refused."""
@@ -292,7 +292,7 @@ class Card:
     def _takes_too_much(self, value, host):
         """R119: whether a start takes more than half of the free slots, and may not."""
         free = len(self.slots) - len(self._taken_slots())
-        last_job = sum(job is None for job in self.jobs) == 1
+        last_job = sum(job is None for job in self.jobs) <= 1
         too_much = 2 * self.staged.get("slots", 0) > free
         return host is not None and bool(value & 1) and too_much and not value & 2 and not last_job
 
@@ -380,6 +380,7 @@ def operate(words, read, write):
 LEASE_MAGIC = 0x6E637401
 OPEN, DO, KEEP, CLOSE = 1, 2, 3, 4
 MOST_LEASES, MOST_OPERATIONS, TICKS = 7, 28, 20
+MOST_WORDS = 64
 
 
 class Lease:
@@ -403,7 +404,7 @@ class Leases:
             return self._drop()
         kind, operations, secret = words[1] & 255, words[1] >> 16 & 255, words[3] | words[4] << 32
         if words[0] != LEASE_MAGIC:
-            return self._answer(words, kind, 4)
+            return self._answer(words, kind, 4) if len(words) <= MOST_WORDS else self._drop()
         body = words[5:-1]
         if words[1] >> 24 or not OPEN <= kind <= CLOSE or len(body) != 2 * operations \
                 or operations > MOST_OPERATIONS or (kind != DO and operations):

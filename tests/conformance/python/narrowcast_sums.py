@@ -73,7 +73,7 @@ def sum_exact(fmt, out, codes, c=0, policy="saturate"):
         status |= 1
     if MINUS_INF in values or NAN in values:
         status |= 2
-    if status == 0 and round_magnitude(out, abs(total) * fmt.unit / 2**c) > out.largest:
+    if status == 0 and out.flavour != "f" and round_magnitude(out, abs(total) * fmt.unit / 2**c) > out.largest:
         status |= 4
     return finish(out, total, fmt.unit, c, policy), status
 
