@@ -111,6 +111,11 @@ static void refusals(struct wire_options o, const char *provider)
     CHECK(most == (provider ? FRAME : UINT16_MAX - 28), "%s: %zu bytes",
           provider ? provider : "socket", most);
     none.ops->close(none.own);
+    o.card_ip = INADDR_BROADCAST;
+    o.card_port = 9;
+    CHECK(wire_open(&o, &none, why) == -EACCES && strstr(why, "cannot reach") &&
+              strstr(why, " 255.255.255.255:9: "),
+          "%s", why);
     CHECK(wire_local("127.0.0.1", 0, 0, &ip) == 0 && ip == LOOPBACK, "%08x", ip);
     CHECK(wire_local("0.0.0.0", 0, 0, &ip) < 0, "an address that is none");
 }

@@ -298,7 +298,7 @@ static int fabric_open(const struct wire_options *o, struct wire *out, char *why
     uint32_t ip;
     int rc = wire_local(o->local, o->card_ip, o->card_port, &ip);
     if (rc)
-        return wire_unbound(o->local, rc, why);
+        return wire_unbound(o, rc, why);
     const struct in_addr address = {htonl(ip)};
     struct fabric *f = calloc(1, sizeof *f);
     if (!f || !inet_ntop(AF_INET, &address, local, sizeof local)) {

@@ -22,11 +22,16 @@ struct wire wire_at(const struct wire_ops *ops, void *own, const struct sockaddr
     return (struct wire){ops, own, ntohl(name->sin_addr.s_addr), ntohs(name->sin_port)};
 }
 
-int wire_unbound(const char *local, int rc, char why[WIRE_WHY_BYTES])
+int wire_unbound(const struct wire_options *o, int rc, char why[WIRE_WHY_BYTES])
 {
-    snprintf(why, WIRE_WHY_BYTES, "cannot bind to '%s': %s",
-             local ? local : "the route to the card", strerror(-rc));
-    return local ? -EINVAL : rc;
+    const struct in_addr card = {htonl(o->card_ip)};
+    char text[INET_ADDRSTRLEN] = "";
+    if (o->local)
+        snprintf(why, WIRE_WHY_BYTES, "cannot bind to '%s': %s", o->local, strerror(-rc));
+    else
+        snprintf(why, WIRE_WHY_BYTES, "cannot reach the card's address for frames, %s:%u: %s",
+                 inet_ntop(AF_INET, &card, text, sizeof text), o->card_port, strerror(-rc));
+    return o->local ? -EINVAL : rc;
 }
 
 /* Connecting a UDP socket sends nothing. */

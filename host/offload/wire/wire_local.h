@@ -14,8 +14,9 @@ struct wire wire_at(const struct wire_ops *ops, void *own, const struct sockaddr
  * nothing. */
 int wire_local(const char *local, uint32_t ip, uint16_t port, uint32_t *out);
 
-/* Writes why a socket cannot be bound to `local`: rc. Returns -EINVAL, or rc if local is NULL. */
-int wire_unbound(const char *local, int rc, char why[WIRE_WHY_BYTES]);
+/* Writes why a socket cannot be bound to o->local, or without it connected to the card: rc. Returns
+ * -EINVAL, or rc without o->local. */
+int wire_unbound(const struct wire_options *o, int rc, char why[WIRE_WHY_BYTES]);
 
 /* Return the payload bytes of the longest datagram that, as far as this host knows, reaches the
  * peer of the connected UDP socket fd, or ip:port, unfragmented. */

@@ -259,7 +259,7 @@ int wire_socket_open(const struct wire_options *o, struct wire *out, char why[WI
     const int rc = open_wire(o, (struct sockaddr_in){0}, open_socket, &ops, out);
     if (!rc)
         return 0;
-    return wire_unbound(o->local, rc, why);
+    return wire_unbound(o, rc, why);
 }
 
 static int join_send(void *wire, const uint8_t *bytes, size_t n)

@@ -220,7 +220,7 @@ static int reserve(struct xdp *w, const struct wire_options *o, char *why)
             getsockname(w->fd, (struct sockaddr *)&w->name, &size))
             rc = -errno;
     }
-    return rc ? wire_unbound(o->local, rc, why) : 0;
+    return rc ? wire_unbound(o, rc, why) : 0;
 }
 
 /* The card's frames must all arrive at queue 0. */
