@@ -48,9 +48,12 @@ void comm_give_turn(void);
 /* The processes of a job. Exactly one of the first three fields is set. */
 struct comm_members {
     bool world;         /* MPI_COMM_WORLD */
-    const void *mpi;    /* an MPI_Comm, which is duplicated */
+    const void *mpi;    /* an MPI_Comm, which is duplicated unless it is lent */
     const int *fortran; /* an MPI_Fint */
     double deadline_s;  /* as in comm_open() */
+    /* The job uses `mpi` itself, which the caller frees after the job. Jobs on one communicator
+     * take turns, in the same order on all ranks. */
+    bool is_lent;
     /* Called on every rank before the job opens. Returns 0 or reports a negative errno. If it fails
      * on one rank, opening fails on all. May be NULL. */
     int (*ready)(void *arg);

@@ -3,6 +3,7 @@
 #include "base/crc.h"
 #include "comm/over/comm_over.h"
 #include "job/nc_inside.h"
+#include "job/nc_lent.h"
 #include "vec/gpu/gpu.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -383,6 +384,13 @@ int nc_open_on(const void *mpi_comm, const struct nc_options *options,
                const struct nc_layer *layers, int n_layers, struct nc **out)
 {
     struct comm_members members = {.mpi = mpi_comm};
+    return open_as(&members, NULL, options, layers, n_layers, out);
+}
+
+int nc_open_lent(const void *mpi_comm, const struct nc_options *options,
+                 const struct nc_layer *layers, int n_layers, struct nc **out)
+{
+    struct comm_members members = {.mpi = mpi_comm, .is_lent = true};
     return open_as(&members, NULL, options, layers, n_layers, out);
 }
 

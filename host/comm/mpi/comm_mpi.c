@@ -59,7 +59,8 @@ static void leave(struct comm *c)
 {
     /* After this barrier MPI's own waits, which have no deadline, find all ranks ready. */
     (void)comm_barrier(c);
-    mpilib->Comm_free(&comm_mpi(c)->mpi);
+    if (!comm_mpi(c)->is_lent)
+        mpilib->Comm_free(&comm_mpi(c)->mpi);
     give_back(comm_mpi(c));
     comm_mpi_count_open(-1);
 }
@@ -86,7 +87,7 @@ const struct comm_ops comm_mpi_ops = {
     .end = end,
 };
 
-static int duplicate(const struct comm_members *o, MPI_Comm *out)
+static int find(const struct comm_members *o, MPI_Comm *out)
 {
     MPI_Comm from = mpilib->world;
     int is_inter = 0;
@@ -101,7 +102,10 @@ static int duplicate(const struct comm_members *o, MPI_Comm *out)
     if (is_inter)
         return ERR(-EINVAL, "cannot join the job: its communicator connects two groups of ranks "
                             "(an intercommunicator)");
-    TRY(comm_mpi_check(mpilib->Comm_dup(from, out), "join the job"));
+    if (o->is_lent)
+        *out = from;
+    else
+        TRY(comm_mpi_check(mpilib->Comm_dup(from, out), "join the job"));
     mpilib->Comm_set_errhandler(*out, mpilib->errors_return);
     return 0;
 }
@@ -143,14 +147,16 @@ static int open_held(const struct comm_members *o, struct comm_mpi *m)
 {
     MPI_Comm mpi;
     int rank;
-    TRY(duplicate(o, &mpi));
+    TRY(find(o, &mpi));
     mpilib->Comm_rank(mpi, &rank);
-    if (m)
+    if (m) {
         comm_mpi_set(m, &comm_mpi_ops, mpi, o->deadline_s);
+        m->is_lent = o->is_lent;
+    }
     int rc = agree(mpi, rank, fill(m, o));
     if (rc == 0)
         rc = comm_check_version(&m->comm);
-    if (rc < 0)
+    if (rc < 0 && !o->is_lent)
         mpilib->Comm_free(&mpi);
     return rc;
 }

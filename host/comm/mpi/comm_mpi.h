@@ -7,6 +7,7 @@
 struct comm_mpi {
     struct comm comm; /* must be first, see comm_mpi() */
     MPI_Comm mpi;
+    bool is_lent;       /* mpi is the caller's */
     MPI_Request *req;   /* [comm.room] per place; MPI_REQUEST_NULL if empty */
     MPI_Status *status; /* [comm.room] */
     int *ended;         /* [comm.room] places whose messages have ended */
