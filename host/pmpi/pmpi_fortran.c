@@ -225,13 +225,18 @@ BOTH(mpi_start, start, (MPI_Fint * request, MPI_Fint *ierr), (request, ierr))
 
 static bool start_all(const MPI_Fint *count, MPI_Fint *requests, MPI_Fint *ierr)
 {
-    int rc = MPI_SUCCESS;
-    for (int i = 0; i < *count && rc == MPI_SUCCESS; i++) {
-        MPI_Request r = MPI_Request_f2c(requests[i]);
-        rc = MPI_Start(&r);
-        requests[i] = MPI_Request_c2f(r);
+    const int n = *count > 0 ? *count : 0;
+    MPI_Request *list = calloc((size_t)n + 1, sizeof *list);
+    if (!list) {
+        tell(ierr, pmpi_result(MPI_COMM_WORLD, MPI_ERR_NO_MEM));
+        return true;
     }
-    tell(ierr, rc);
+    for (int i = 0; i < n; i++)
+        list[i] = MPI_Request_f2c(requests[i]);
+    tell(ierr, MPI_Startall(*count, list));
+    for (int i = 0; i < n; i++)
+        requests[i] = MPI_Request_c2f(list[i]);
+    free(list);
     return true;
 }
 BOTH(mpi_startall, start_all, (const MPI_Fint *count, MPI_Fint *requests, MPI_Fint *ierr),

@@ -5,7 +5,7 @@ program pmpi_plain
     implicit none
     integer, parameter :: n = 20000
     real :: x(n), y(n), true(n)
-    integer :: rank, n_ranks, ierr, comm, request, r, i, provided
+    integer :: rank, n_ranks, ierr, comm, request, requests(2), r, i, provided
     character(8) :: word
     call MPI_Init_thread(MPI_THREAD_SINGLE, provided, ierr)
     call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
@@ -39,6 +39,7 @@ program pmpi_plain
     if (any(y < x)) error stop "the largest is less"
     call MPI_Allreduce(x, y, 100, MPI_REAL, MPI_SUM, comm, ierr)
     if (any(y(:100) /= true(:100))) error stop "a short sum is narrow"
+    call start_all()
     call get_command_argument(1, word)
     if (word == 'refuse') call refuse()
     call MPI_Comm_free(comm, ierr)
@@ -56,6 +57,22 @@ contains
         character(*), intent(in) :: what
         real, intent(in) :: sums(n)
         if (rank == 0) call tell(what, sums)
+    end subroutine
+    subroutine start_all()
+        real :: sent, got
+        got = 0
+        sent = 7
+        call MPI_Recv_init(got, 1, MPI_REAL, 0, 1, MPI_COMM_SELF, requests(1), ierr)
+        call MPI_Send_init(sent, 1, MPI_REAL, 0, 1, MPI_COMM_SELF, requests(2), ierr)
+        call MPI_Startall(2, requests, ierr)
+        call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierr)
+        if (got /= 7) error stop "a list of requests is not started"
+        call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN, ierr)
+        call MPI_Startall(-1, requests, ierr)
+        if (ierr == MPI_SUCCESS) error stop "a negative number of requests is started"
+        call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL, ierr)
+        call MPI_Request_free(requests(1), ierr)
+        call MPI_Request_free(requests(2), ierr)
     end subroutine
     ! MPI_IN_PLACE as a receive buffer. Open MPI's own Fortran calls crash there.
     subroutine refuse()

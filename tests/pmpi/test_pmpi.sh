@@ -58,7 +58,7 @@ for word in SCALE=none DEADLINE=x; do # the latter is refused only there
 done
 
 if command -v mpifort >/dev/null && command -v gfortran >/dev/null; then
-    sed 's/use mpi$/use mpi_f08/; s/integer :: rank, n_ranks, ierr, comm, request,/type(MPI_Comm) :: comm; type(MPI_Request) :: request; integer :: rank, n_ranks, ierr,/' \
+    sed 's/use mpi$/use mpi_f08/; s/integer :: rank, n_ranks, ierr, comm, request, requests(2),/type(MPI_Comm) :: comm; type(MPI_Request) :: request, requests(2); integer :: rank, n_ranks, ierr,/' \
         "$here/pmpi/pmpi_plain.f90" >f08.f90
     cp "$here/pmpi/pmpi_plain.f90" f90.f90
     for kind in f90 f08; do
