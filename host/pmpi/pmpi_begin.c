@@ -108,9 +108,10 @@ static void say_none(void)
     if (strcmp(w->comms, "all"))
         PMPI_Allreduce(&found, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (!any)
-        pmpi_say("no sum was narrowed: none of %zu bytes or more is of a communicator in "
-                 "NARROWCAST_COMMS \"%s\"",
-                 w->least_bytes, w->comms);
+        pmpi_say(
+            "no sum was narrowed: no communicator had a name of NARROWCAST_COMMS \"%s\" at its "
+            "first sum of %zu bytes or more",
+            w->comms, w->least_bytes);
 }
 
 void pmpi_end(void)
