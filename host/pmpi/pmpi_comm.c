@@ -66,6 +66,21 @@ static bool lists(const char *names, const char *name)
     return false;
 }
 
+/* Ranks of other worlds (MPI_Comm_spawn, MPI_Comm_accept) may have other variables or no library */
+static bool is_in_world(MPI_Comm comm, int n_ranks)
+{
+    MPI_Group group, world, both;
+    int n_both = 0;
+    PMPI_Comm_group(comm, &group);
+    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    PMPI_Group_intersection(group, world, &both);
+    PMPI_Group_size(both, &n_both);
+    PMPI_Group_free(&both);
+    PMPI_Group_free(&world);
+    PMPI_Group_free(&group);
+    return n_both == n_ranks;
+}
+
 static bool is_wanted(MPI_Comm comm)
 {
     char name[MPI_MAX_OBJECT_NAME] = "";
@@ -73,7 +88,7 @@ static bool is_wanted(MPI_Comm comm)
     const char *comms = pmpi_spec()->comms;
     PMPI_Comm_test_inter(comm, &is_inter);
     PMPI_Comm_size(comm, &n_ranks);
-    if (is_inter || n_ranks < 2)
+    if (is_inter || n_ranks < 2 || !is_in_world(comm, n_ranks))
         return false;
     if (!strcmp(comms, "all"))
         return true;

@@ -120,6 +120,36 @@ END
 runs 2 ./crossed - "${narrow[@]}"
 [ "$said" = '2 2' ] || fail "communicators in another order on each rank: '$said'"
 
+# Sums with ranks of another MPI_COMM_WORLD, here without the library, are MPI's.
+cat >spawn.c <<'END'
+#include <mpi.h>
+#include <stdio.h>
+static float x[20000], y[20000];
+int main(int argc, char **argv)
+{
+    MPI_Comm parent, both, all;
+    (void)argc;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_get_parent(&parent);
+    if (parent == MPI_COMM_NULL)
+        MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &both, MPI_ERRCODES_IGNORE);
+    else
+        both = parent;
+    MPI_Intercomm_merge(both, parent != MPI_COMM_NULL, &all);
+    for (int i = 0; i < 20000; i++)
+        x[i] = 1.03f;
+    MPI_Allreduce(x, y, 20000, MPI_FLOAT, MPI_SUM, all);
+    if (parent == MPI_COMM_NULL)
+        printf("%g\n", y[19999]);
+    MPI_Comm_free(&all);
+    MPI_Comm_disconnect(&both);
+    return MPI_Finalize();
+}
+END
+"$mpicc" -O2 -Wall -Wextra -Werror spawn.c -o spawn || fail "spawn is not built"
+runs 1 ./spawn - "${narrow[@]}"
+[ "$said" = 2.06 ] || fail "a sum with ranks of another world: '$said'"
+
 # A wrong NARROWCAST_ALGO refuses also the reduce before the first all-reduce.
 cat >reduces.c <<'END'
 #include <mpi.h>
