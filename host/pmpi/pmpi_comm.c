@@ -98,6 +98,31 @@ static bool is_wanted(MPI_Comm comm)
     return lists(comms, name);
 }
 
+/* Begin to duplicate the communicator. Returns false if it cannot be: MPI also copies the program's
+ * attributes, by functions of the program. */
+static bool duplicate(struct pmpi_comm *c, MPI_Comm comm)
+{
+    MPI_Errhandler programs;
+    char why[MPI_MAX_ERROR_STRING] = "", line[MPI_MAX_ERROR_STRING + 80];
+    int length = 0, rank = 0;
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Comm_get_errhandler(comm, &programs);
+    PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    const int rc = PMPI_Comm_idup(comm, &c->ours, &c->duplicating);
+    PMPI_Comm_set_errhandler(comm, programs);
+    PMPI_Errhandler_free(&programs);
+    if (rc == MPI_SUCCESS)
+        return true;
+    c->ours = MPI_COMM_NULL;
+    c->duplicating = MPI_REQUEST_NULL;
+    PMPI_Error_string(rc, why, &length);
+    snprintf(line, sizeof line,
+             "sums of a communicator are not narrowed: MPI cannot duplicate it: %s", why);
+    if (rank == 0)
+        pmpi_say_once(NULL, NC_LOG_WARNING, line);
+    return false;
+}
+
 /* All ranks call a communicator in the same order, so all create its state in the same call. */
 static struct pmpi_comm *make(MPI_Comm comm)
 {
@@ -110,11 +135,9 @@ static struct pmpi_comm *make(MPI_Comm comm)
     }
     c->ours = MPI_COMM_NULL;
     c->duplicating = MPI_REQUEST_NULL;
-    c->narrows = is_wanted(comm);
-    if (c->narrows) {
+    c->narrows = is_wanted(comm) && duplicate(c, comm);
+    if (c->narrows)
         any_narrows = true;
-        PMPI_Comm_idup(comm, &c->ours, &c->duplicating);
-    }
     pthread_mutex_lock(&all.lock);
     PMPI_Comm_set_attr(comm, all.key, c);
     for (last = &all.first; *last; last = &(*last)->next)

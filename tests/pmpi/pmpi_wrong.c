@@ -94,6 +94,25 @@ static void wrong_rest(MPI_Comm comm)
     check_sum(comm);
 }
 
+static int no_copy(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag)
+{
+    (void)comm, (void)key, (void)extra, (void)in, (void)out;
+    *flag = 0;
+    return MPI_ERR_OTHER;
+}
+
+static void no_duplicate(void)
+{
+    MPI_Comm twin;
+    int key;
+    MPI_Comm_create_keyval(no_copy, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &twin);
+    MPI_Comm_set_attr(twin, key, &key);
+    check_sum(twin); /* its error handler ends the program */
+    MPI_Comm_free(&twin);
+    MPI_Comm_free_keyval(&key);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Errhandler handler;
@@ -106,6 +125,7 @@ int main(int argc, char **argv)
     wrong_buffers(MPI_COMM_WORLD);
     wrong_buffers(twin);
     wrong_rest(MPI_COMM_WORLD);
+    no_duplicate();
     MPI_Comm_free(&twin);
     MPI_Errhandler_free(&handler);
     return MPI_Finalize();
