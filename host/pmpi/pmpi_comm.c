@@ -1,7 +1,9 @@
-/* pmpi_comm.c : keeps the state of the program's communicators. A narrowed one has a duplicate, and
- * an `nc` for each length and root of sums. All ranks open and close these in the same calls. */
+/* pmpi_comm.c : keeps the state of the program's communicators. A narrowed one has one duplicate,
+ * and an `nc` for each length and root of sums. These use the duplicate in turn. All ranks open and
+ * close them in the same sums. */
 #include "pmpi/pmpi.h"
-#include <narrowcast.h>
+#include "job/nc_lent.h"
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -223,7 +225,7 @@ static struct nc *open_length(struct pmpi_comm *c, int count, int root)
         owned[root] = (size_t)count;
         o.algo = NULL, o.shard = "rounded", o.shard_n = owned;
     }
-    const int rc = nc_open_on(&c->ours, &o, &layer, 1, &nc);
+    const int rc = nc_open_lent(&c->ours, &o, &layer, 1, &nc);
     free(owned);
     if (rc == 0)
         return nc;

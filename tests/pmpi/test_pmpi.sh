@@ -91,10 +91,12 @@ else
     echo 'not run: mpi4py (not installed)'
 fi
 
-# Ranks may open communicators in any order, and leave some to MPI_Finalize.
+# Ranks may open communicators in any order, sum new lengths on them in any order, and leave some
+# to MPI_Finalize.
 cat >crossed.c <<'END'
 #include <mpi.h>
 #include <stdio.h>
+#include <unistd.h>
 static float x[2][100000], y[2][100000];
 int main(void)
 {
@@ -111,6 +113,15 @@ int main(void)
         MPI_Iallreduce(x[k], y[k], 100000, MPI_FLOAT, MPI_SUM, comm[k], &request[i]);
     }
     MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < 2; i++) {
+        if (rank == 0)
+            MPI_Allreduce(x[i], y[i], 99998 + i, MPI_FLOAT, MPI_SUM, comm[i]);
+        MPI_Iallreduce(x[!i], y[!i], 99998 + i, MPI_FLOAT, MPI_SUM, comm[!i], &request[0]);
+        usleep(100000);
+        if (rank == 1)
+            MPI_Allreduce(x[i], y[i], 99998 + i, MPI_FLOAT, MPI_SUM, comm[i]);
+        MPI_Wait(&request[0], MPI_STATUS_IGNORE);
+    }
     if (rank == 0)
         printf("%g %g\n", y[0][99999], y[1][0]);
     return MPI_Finalize();
