@@ -77,6 +77,12 @@ int pmpi_sum(struct pmpi_comm *c, const struct pmpi_call *call);
 void pmpi_counts(unsigned long long *n, unsigned long long *bytes, unsigned long long *code_bytes);
 /* True if this process has met a communicator whose sums are narrowed. */
 bool pmpi_any_comm(void);
+/* Return a number for the next sum of the communicator: the same on all ranks, and 0 before its
+ * first persistent sum, which is numbered by the call that makes its request. */
+long long pmpi_comm_number(struct pmpi_comm *c, bool is_persistent);
+/* Compare a number with those of the other ranks, which must call it, too. Returns true if all are
+ * the same. *largest: the largest one. */
+bool pmpi_compare(struct pmpi_comm *c, long long mine, long long *largest);
 /* Return the communicator's thread, or NULL. If `begin`, start it first, if possible. It remains
  * until the communicator is freed. */
 struct pmpi_queue *pmpi_comm_queue(struct pmpi_comm *c, bool begin);
@@ -87,11 +93,14 @@ struct pmpi_queue;
 /* NULL: no memory or thread. */
 struct pmpi_queue *pmpi_queue_open(struct pmpi_comm *c);
 void pmpi_queue_close(struct pmpi_queue *q); /* waits for the last sum; NULL is legal */
-/* Run a sum after the queued ones, and wait for it. */
-int pmpi_queue_run(struct pmpi_queue *q, const struct pmpi_call *call);
+/* Sums without a number run in the order of these calls. Then the other ones run, each after all
+ * ranks have queued it. */
+/* Queue a sum, and wait for it. */
+int pmpi_queue_run(struct pmpi_queue *q, long long number, const struct pmpi_call *call);
 /* Queue a sum. When it is done, the thread sends a message with this tag to pmpi_self(), and gives
  * the tag back unless the request keeps it. Returns false if there is no memory. */
-bool pmpi_queue_later(struct pmpi_queue *q, const struct pmpi_call *call, int tag, bool keeps_tag);
+bool pmpi_queue_later(struct pmpi_queue *q, long long number, const struct pmpi_call *call, int tag,
+                      bool keeps_tag);
 
 /* ---- pmpi_call.c ---- */
 

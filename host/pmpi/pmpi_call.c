@@ -8,6 +8,7 @@ struct persistent {
     MPI_Request request;
     struct pmpi_comm *comm;
     struct pmpi_call call;
+    long long number;
     int tag;
     struct persistent *next;
 };
@@ -24,12 +25,14 @@ int pmpi_result(MPI_Comm comm, int rc)
 
 int pmpi_blocking(struct pmpi_comm *c, const struct pmpi_call *call)
 {
+    const long long number = pmpi_comm_number(c, false);
     struct pmpi_queue *q = pmpi_comm_queue(c, false);
-    return q ? pmpi_queue_run(q, call) : pmpi_sum(c, call);
+    return q ? pmpi_queue_run(q, number, call) : pmpi_sum(c, call);
 }
 
 int pmpi_nonblocking(struct pmpi_comm *c, const struct pmpi_call *call, MPI_Request *request)
 {
+    const long long number = pmpi_comm_number(c, false);
     struct pmpi_queue *q = pmpi_comm_queue(c, true);
     const int tag = q ? pmpi_take_tag() : -1;
     if (tag < 0)
@@ -39,18 +42,19 @@ int pmpi_nonblocking(struct pmpi_comm *c, const struct pmpi_call *call, MPI_Requ
         pmpi_give_tag(tag);
         return rc;
     }
-    return pmpi_queue_later(q, call, tag, false) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    return pmpi_queue_later(q, number, call, tag, false) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
 int pmpi_persistent(struct pmpi_comm *c, const struct pmpi_call *call, MPI_Request *request)
 {
+    const long long number = pmpi_comm_number(c, true);
     struct persistent *p = calloc(1, sizeof *p);
     const int tag = p && pmpi_comm_queue(c, true) ? pmpi_take_tag() : -1;
     if (tag < 0) {
         free(p);
         return MPI_ERR_NO_MEM;
     }
-    *p = (struct persistent){.comm = c, .call = *call, .tag = tag};
+    *p = (struct persistent){.comm = c, .call = *call, .number = number, .tag = tag};
     const int rc = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, tag, pmpi_self(), &p->request);
     if (rc != MPI_SUCCESS) {
         pmpi_give_tag(tag);
@@ -77,8 +81,8 @@ void pmpi_started(MPI_Request request)
     if (p)
         found = *p;
     pthread_mutex_unlock(&lock);
-    if (found.comm &&
-        !pmpi_queue_later(pmpi_comm_queue(found.comm, true), &found.call, found.tag, true))
+    if (found.comm && !pmpi_queue_later(pmpi_comm_queue(found.comm, true), found.number,
+                                        &found.call, found.tag, true))
         PMPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { LENGTHS = 32 }; /* per communicator; the least recently used one is replaced */
 
@@ -24,7 +25,9 @@ struct pmpi_comm {
     struct length lengths[LENGTHS];
     int n_lengths;
     unsigned long long n_calls;
-    bool refused; /* nc_open() failed: MPI makes the sums */
+    bool refused; /* nc_open_lent() failed: MPI makes the sums */
+    bool has_persistent;
+    long long n_numbers; /* of persistent sums, and of those after the first one */
     struct pmpi_queue *queue;
     struct pmpi_comm *next;
 };
@@ -291,14 +294,21 @@ static int reduce(struct nc *nc, const struct pmpi_call *call, struct nc_report 
     return nc_reduce_scatter(nc, list, nc_rank(nc) == call->root ? call->recv : NULL, report);
 }
 
+static void finish_duplicating(struct pmpi_comm *c)
+{
+    inside++;
+    if (c->duplicating != MPI_REQUEST_NULL)
+        PMPI_Wait(&c->duplicating, MPI_STATUS_IGNORE);
+    inside--;
+}
+
 int pmpi_sum(struct pmpi_comm *c, const struct pmpi_call *call)
 {
     const bool to_all = call->root == PMPI_ALL;
     struct nc_report report;
     int rc = 1;
     inside++;
-    if (c->duplicating != MPI_REQUEST_NULL)
-        PMPI_Wait(&c->duplicating, MPI_STATUS_IGNORE);
+    finish_duplicating(c);
     if (to_all && call->send != MPI_IN_PLACE) /* the buffers may overlap */
         memmove(call->recv, call->send, (size_t)call->count * sizeof *call->recv);
     struct nc *nc = c->refused ? NULL : of_length(c, call->count, call->root);
@@ -319,10 +329,7 @@ int pmpi_sum(struct pmpi_comm *c, const struct pmpi_call *call)
 static void finish_calls(struct pmpi_comm *c)
 {
     pmpi_queue_close(c->queue);
-    inside++;
-    if (c->duplicating != MPI_REQUEST_NULL)
-        PMPI_Wait(&c->duplicating, MPI_STATUS_IGNORE);
-    inside--;
+    finish_duplicating(c);
 }
 
 static void close_one(struct pmpi_comm *c)
@@ -360,6 +367,34 @@ void pmpi_leave_all(void)
 {
     for (struct pmpi_comm *c = all.first; c; c = c->next)
         finish_calls(c);
+}
+
+long long pmpi_comm_number(struct pmpi_comm *c, bool is_persistent)
+{
+    c->has_persistent = c->has_persistent || is_persistent;
+    return c->has_persistent ? ++c->n_numbers : 0;
+}
+
+/* The other ranks may start a sum much later, so sleep soon. */
+bool pmpi_compare(struct pmpi_comm *c, long long mine, long long *largest)
+{
+    const long long both[] = {mine, -mine};
+    long long most[2];
+    MPI_Request r;
+    int is_done = 0;
+    finish_duplicating(c);
+    int rc = PMPI_Iallreduce(both, most, 2, MPI_LONG_LONG, MPI_MAX, c->ours, &r);
+    for (int n = 0; rc == MPI_SUCCESS && !is_done; n++) {
+        if (n < 100)
+            sched_yield();
+        else
+            nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+        rc = PMPI_Test(&r, &is_done, MPI_STATUS_IGNORE);
+    }
+    if (rc != MPI_SUCCESS)
+        PMPI_Abort(c->ours, 1);
+    *largest = most[0];
+    return most[0] == -most[1];
 }
 
 struct pmpi_queue *pmpi_comm_queue(struct pmpi_comm *c, bool begin)

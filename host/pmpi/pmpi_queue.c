@@ -1,9 +1,14 @@
-/* pmpi_queue.c : runs a communicator's sums in a thread, in the order of the calls. */
+/* pmpi_queue.c : runs a communicator's sums in a thread. Ranks may start persistent sums in
+ * different orders, and then wait for some of them before they start others. So after the first
+ * persistent sum the ranks agree on each sum before they run it. */
 #include "pmpi/pmpi.h"
+#include <limits.h>
 #include <stdlib.h>
+#include <time.h>
 
 struct item {
     struct pmpi_call call;
+    long long number;
     int tag; /* of the message at the end; -1: a caller waits for `done` */
     bool keeps_tag, done;
     int rc;
@@ -31,6 +36,42 @@ static void run(struct pmpi_queue *q, struct item *i)
         pmpi_give_tag(i->tag);
 }
 
+/* The caller must hold the lock. Returns NULL if there is none with this number or a larger one. */
+static struct item *least(const struct pmpi_queue *q, long long from)
+{
+    struct item *found = NULL;
+    for (struct item *i = q->first; i; i = i->next)
+        if (i->number >= from && (!found || i->number < found->number))
+            found = i;
+    return found;
+}
+
+/* Return a sum that all ranks have queued. Each rank offers its least one from `from` on. Until all
+ * offers are the same, the largest is the next `from`: the rank that offers it has not queued a
+ * smaller one. The caller must hold the lock, and have queued a sum. */
+static struct item *agreed(struct pmpi_queue *q)
+{
+    for (long long from = 0, largest;; from = largest < LLONG_MAX ? largest : 0) {
+        struct item *i = least(q, from);
+        pthread_mutex_unlock(&q->lock);
+        const bool is_same = pmpi_compare(q->comm, i ? i->number : LLONG_MAX, &largest);
+        if (largest == LLONG_MAX) /* ranks wait for others to start a sum */
+            nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+        pthread_mutex_lock(&q->lock);
+        if (is_same && i)
+            return i;
+    }
+}
+
+/* The caller must hold the lock. */
+static void take_out(struct pmpi_queue *q, const struct item *i)
+{
+    struct item **at = &q->first;
+    while (*at != i)
+        at = &(*at)->next;
+    *at = i->next;
+}
+
 static void *work(void *arg)
 {
     struct pmpi_queue *q = arg;
@@ -41,10 +82,12 @@ static void *work(void *arg)
         struct item *i = q->first;
         if (!i)
             break;
+        if (i->number > 0)
+            i = agreed(q);
         pthread_mutex_unlock(&q->lock);
         run(q, i);
         pthread_mutex_lock(&q->lock);
-        q->first = i->next;
+        take_out(q, i);
         if (i->tag < 0) {
             i->done = true;
             pthread_cond_broadcast(&q->done);
@@ -96,9 +139,9 @@ static void append(struct pmpi_queue *q, struct item *i)
     pthread_cond_signal(&q->more);
 }
 
-int pmpi_queue_run(struct pmpi_queue *q, const struct pmpi_call *call)
+int pmpi_queue_run(struct pmpi_queue *q, long long number, const struct pmpi_call *call)
 {
-    struct item i = {.call = *call, .tag = -1};
+    struct item i = {.call = *call, .number = number, .tag = -1};
     pthread_mutex_lock(&q->lock);
     append(q, &i);
     while (!i.done)
@@ -107,12 +150,13 @@ int pmpi_queue_run(struct pmpi_queue *q, const struct pmpi_call *call)
     return i.rc;
 }
 
-bool pmpi_queue_later(struct pmpi_queue *q, const struct pmpi_call *call, int tag, bool keeps_tag)
+bool pmpi_queue_later(struct pmpi_queue *q, long long number, const struct pmpi_call *call, int tag,
+                      bool keeps_tag)
 {
     struct item *i = calloc(1, sizeof *i);
     if (!i)
         return false;
-    *i = (struct item){.call = *call, .tag = tag, .keeps_tag = keeps_tag};
+    *i = (struct item){.call = *call, .number = number, .tag = tag, .keeps_tag = keeps_tag};
     pthread_mutex_lock(&q->lock);
     append(q, i);
     pthread_mutex_unlock(&q->lock);
