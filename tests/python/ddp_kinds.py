@@ -13,6 +13,7 @@ import torch.multiprocessing as mp
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "host", "python"))
 import narrowcast.ddp as nd  # noqa: E402
+from narrowcast import cast  # noqa: E402
 from ddp_runs import check  # noqa: E402
 
 RANKS = 2
@@ -173,6 +174,22 @@ def refused():
     nd.State(Bad(frozen), format="e4m3").close()
 
 
+def casts():
+    """encode() refuses tensors without memory, and keeps a lazy minus."""
+    others = [tensor for words, tensor in bad_tensors() if "float8" not in words]
+    for bad in (*others, torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])):
+        try:
+            cast.encode(bad, format="fp32")
+            check(False, f"a tensor of {bad.layout} on {bad.device} is cast")
+        except TypeError as e:
+            check("narrowcast: cannot encode a " in str(e) and "\n" not in str(e), f"{bad.layout}: {e}")
+    for n in (1, 3):
+        x = torch.tensor([1 + 2j] * n).conj().imag
+        for x in (x, torch._neg_view(torch.arange(n) + 1.0), torch.arange(9.0)[9 - n:], torch.zeros(0)):
+            y = cast.decode(cast.encode(x, format="fp32"))
+            check(torch.equal(x, y), f"{x} is cast to {y}")
+
+
 def refused_late(rank):
     """The backward pass stops at what the state could not see when it was made."""
     late, frozen, other = torch.nn.Embedding(4, 2), torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
@@ -236,6 +253,7 @@ def kinds(rank, folder):
     without_gradients(rank)
     largest()
     refused()
+    casts()
     states(rank)
     refused_late(rank)
     print("kinds are averaged or refused\n", end="", flush=True)

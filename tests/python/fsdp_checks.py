@@ -14,7 +14,9 @@ import torch.multiprocessing as mp
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "host", "python"))
+import narrowcast.ddp as nd  # noqa: E402
 import narrowcast.fsdp as nf  # noqa: E402
+from narrowcast import cast  # noqa: E402
 from ddp_runs import check, use_emulator  # noqa: E402
 
 RANKS = 3
@@ -215,6 +217,26 @@ def weights(_):
     state.close()
 
 
+def shards(rank):
+    """A shard can be cast. The DTensor, whose address is none, is refused."""
+    model = sharded()
+    step(model, rank)
+    for p in model.parameters():
+        for x in (p, p.grad):
+            own = x.to_local()
+            check(torch.equal(cast.decode(cast.encode(own, format="fp32")), own), "a shard is cast to other numbers")
+            try:
+                cast.encode(x)
+                check(False, "a DTensor is cast")
+            except TypeError as e:
+                check("cannot encode a DTensor of " in str(e), f"a DTensor: {e}")
+    try:
+        nd.State(model)
+        check(False, "DTensors are taken for DDP's parameters")
+    except ValueError as e:
+        check("a DTensor has no memory of its own" in str(e), f"DDP of DTensors: {e}")
+
+
 def refused(rank, model, error, words, **options):
     try:
         nf.State(model, **options)
@@ -273,7 +295,7 @@ def run(rank, folder, where):
     if where == "cuda":
         torch.cuda.set_device(rank % torch.cuda.device_count())
     dist.init_process_group("gloo", init_method=f"file://{folder}/fsdp", rank=rank, world_size=RANKS)
-    for part in (means, special, weights) if where else (means, kinds, special, weights, faults):
+    for part in (means, special, weights) if where else (means, kinds, special, weights, shards, faults):
         part(rank)
     print("fsdp is checked\n", end="", flush=True)
     os._exit(0)  # gloo's threads still wait for messages of failed states

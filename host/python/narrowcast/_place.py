@@ -30,6 +30,15 @@ def fp32(tensor: torch.Tensor, place: torch.device) -> torch.Tensor:
     return tensor.detach().to(place, torch.float32).contiguous()
 
 
+def has_memory(tensor: torch.Tensor) -> bool:
+    """Return True if data_ptr() is the address of a tensor's numbers. False for DTensors,
+    FakeTensors, sparse and nested tensors, and device meta."""
+    if tensor.layout != torch.strided or tensor.is_nested or tensor.device.type == "meta":
+        return False
+    # without memory, an address is the offset alone
+    return tensor.numel() == 0 or tensor.data_ptr() != tensor.storage_offset() * tensor.element_size()
+
+
 def stream(place: torch.device) -> int:
     """Return PyTorch's current stream on a GPU, a cudaStream_t."""
     return torch.cuda.current_stream(place).cuda_stream

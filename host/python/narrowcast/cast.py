@@ -55,9 +55,16 @@ def _floats(x: Any) -> Any:
     if _is_torch(x):
         import torch
 
+        from . import _place
+
         if not x.is_floating_point():
             raise TypeError(f"narrowcast: cannot encode a tensor of {x.dtype}: need floats")
-        return x.detach().to("cpu", torch.float32).contiguous()
+        here = x.detach() if x.device.type == "meta" else x.detach().to("cpu", torch.float32)
+        if not _place.has_memory(here):
+            raise TypeError(f"narrowcast: cannot encode a {type(x).__name__} of layout {x.layout} on "
+                            f"device '{x.device}': need a strided tensor with memory, such as "
+                            "to_local() or full_tensor() of a DTensor")
+        return here.contiguous().resolve_neg()  # a lazy minus is not in memory
     if _is_numpy(x):
         import numpy
 
@@ -73,7 +80,9 @@ def _floats(x: Any) -> Any:
 def _address(x: Any) -> Tuple[int, int]:
     """Return address and bytes of memory. Raises ValueError if it has gaps or is not the CPU's."""
     if _is_torch(x):
-        if x.device.type != "cpu" or not x.is_contiguous():
+        from . import _place
+
+        if x.device.type != "cpu" or not _place.has_memory(x) or not x.is_contiguous():
             raise ValueError("narrowcast: codes must be in CPU memory, without gaps: "
                              "use .cpu().contiguous()")
         return x.data_ptr(), x.numel() * x.element_size()

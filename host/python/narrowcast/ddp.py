@@ -61,6 +61,9 @@ def _cannot(tensor):
         return f"they are of type {tensor.dtype}, need float32, float64, float16 or bfloat16"
     if tensor.device.type not in ("cpu", "cuda"):
         return f"they are on device '{tensor.device}', need cpu or cuda"
+    if not _place.has_memory(tensor):
+        return (f"a {type(tensor).__name__} has no memory of its own, need plain tensors "
+                "(narrowcast.fsdp is for FSDP2)")
     return None
 
 
