@@ -3,7 +3,9 @@
 # change.
 #
 #     ddp_kinds.py FOLDER
+import copy
 import os
+import pickle
 import sys
 import warnings
 
@@ -161,7 +163,26 @@ def bad_modules():
         yield words, module
 
 
-def refused():
+def raises(words, error, function, *args):
+    try:
+        function(*args)
+        check(False, f"{words}: taken")
+    except error as e:
+        check("narrowcast: " in str(e) and words in str(e) and "\n" not in str(e), f"{words}: {e}")
+
+
+def copied(rank):
+    """A state is not copied. The attempt does not close it."""
+    model = wrapped(torch.nn.Linear(3, 2))
+    state = hooked(model)
+    for of in (state, model):
+        for way in (copy.copy, copy.deepcopy, pickle.dumps) if of is state else (copy.deepcopy,):
+            raises("cannot be copied or pickled", TypeError, way, of)
+    model(torch.ones(3)).sum().backward()
+    state.close()
+
+
+def refused(rank):
     for words, bad in bad_modules():
         try:
             nd.State(Bad(bad), format="e4m3")
@@ -169,6 +190,15 @@ def refused():
         except ValueError as e:
             named = "parameter 'bad.weight': " in str(e) and "\n" not in str(e)
             check(named and words in str(e), f"{words}: {e}")
+    none, alone = torch.nn.Linear(0, 0, bias=False), dist.new_group([0], backend="gloo")
+    for words, error, args in (
+            ("a torch.nn.Module, not NoneType", TypeError, (None,)),
+            ("a torch.nn.Module, not Linear", TypeError, (torch.nn.Linear,)),
+            ("no parameter of the model needs gradients", ValueError, (none,)),
+            ("this rank is not in process_group", ValueError, (wrapped(Bad(None)), alone))):
+        if args[-1] is not alone or rank > 0:
+            raises(words, error, nd.State, *args)
+    raises("the hook's state is a NoneType", TypeError, nd.hook, None, None)
     frozen = torch.nn.Embedding(4, 2, sparse=True)
     frozen.weight.requires_grad = False
     nd.State(Bad(frozen), format="e4m3").close()
@@ -182,10 +212,12 @@ def casts():
             cast.encode(bad, format="fp32")
             check(False, f"a tensor of {bad.layout} on {bad.device} is cast")
         except TypeError as e:
-            check("narrowcast: cannot encode a " in str(e) and "\n" not in str(e), f"{bad.layout}: {e}")
+            named = "narrowcast: cannot encode a " in str(e) and "\n" not in str(e)
+            check(named, f"{bad.layout}: {e}")
     for n in (1, 3):
         x = torch.tensor([1 + 2j] * n).conj().imag
-        for x in (x, torch._neg_view(torch.arange(n) + 1.0), torch.arange(9.0)[9 - n:], torch.zeros(0)):
+        view = torch._neg_view(torch.arange(n) + 1.0)
+        for x in (x, view, torch.arange(9.0)[9 - n:], torch.zeros(0)):
             y = cast.decode(cast.encode(x, format="fp32"))
             check(torch.equal(x, y), f"{x} is cast to {y}")
 
@@ -252,7 +284,8 @@ def kinds(rank, folder):
     averaged(rank)
     without_gradients(rank)
     largest()
-    refused()
+    refused(rank)
+    copied(rank)
     casts()
     states(rank)
     refused_late(rank)

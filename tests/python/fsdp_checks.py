@@ -224,7 +224,8 @@ def shards(rank):
     for p in model.parameters():
         for x in (p, p.grad):
             own = x.to_local()
-            check(torch.equal(cast.decode(cast.encode(own, format="fp32")), own), "a shard is cast to other numbers")
+            same = torch.equal(cast.decode(cast.encode(own, format="fp32")), own)
+            check(same, "a shard is cast to other numbers")
             try:
                 cast.encode(x)
                 check(False, "a DTensor is cast")
@@ -250,6 +251,10 @@ def faults(rank):
     refused(rank, sharded(), RuntimeError, "e9m9", gather="delta:e9m9")
     refused(rank, sharded(), RuntimeError, "narrowcast: ", format="e4m3" if rank else "e5m2")
     refused(rank, sharded(), TypeError, "colour", colour="red")
+    refused(rank, sharded(), TypeError, "option gather=5: must be a word", gather=5)
+    refused(rank, sharded(), TypeError, "no option 'op'", op="sum")
+    refused(rank, sharded(), ValueError, "must be fp32 or rounded", shard="no")
+    refused(rank, [], TypeError, "a torch.nn.Module, not list")
     refused(rank, sharded(), ValueError, "needs all gradients on one GPU: they are on cpu", device="cuda")
     refused(rank, Units(), ValueError, "call fully_shard() first")
     model = sharded()
@@ -295,7 +300,8 @@ def run(rank, folder, where):
     if where == "cuda":
         torch.cuda.set_device(rank % torch.cuda.device_count())
     dist.init_process_group("gloo", init_method=f"file://{folder}/fsdp", rank=rank, world_size=RANKS)
-    for part in (means, special, weights) if where else (means, kinds, special, weights, shards, faults):
+    on_cpu = (means, kinds, special, weights, shards, faults)
+    for part in (means, special, weights) if where else on_cpu:
         part(rank)
     print("fsdp is checked\n", end="", flush=True)
     os._exit(0)  # gloo's threads still wait for messages of failed states

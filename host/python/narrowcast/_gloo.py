@@ -113,6 +113,22 @@ class Group:
             channel.thread.join(max(0, end - time.monotonic()))
 
 
+class Unique:
+    """A State of ddp.py or fsdp.py, which other ranks and the library's threads depend on."""
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError("narrowcast: a State cannot be copied or pickled: copy or save the module "
+                        "inside DDP (ddp.module), and state.state_dict()")
+
+
+def modules(model):
+    """Return the modules of a model. Raise TypeError for what is none."""
+    if not isinstance(model, torch.nn.Module):
+        what = model.__name__ if isinstance(model, type) else type(model).__name__
+        raise TypeError(f"narrowcast: need a model, a torch.nn.Module, not {what}")
+    return list(model.modules())
+
+
 class Communicator:
     """A communicator of these layers over a gloo group, in tags N_TAGS * number and up, with gradients on a place. All ranks of the
     group make it. One that is dropped without close(), or whose process exits, is abandoned, which the other ranks see at once."""

@@ -28,12 +28,14 @@ import torch
 import torch.distributed as dist
 
 from . import _library, _place
-from ._gloo import Communicator
+from ._gloo import Communicator, Unique, modules
 from ._library import Layer, Report
 
 
 def _gloo_group(model, group):
     """Return a gloo group of DDP's ranks, and whether it was made here."""
+    if group is not None and dist.get_rank(group) < 0:
+        raise ValueError("narrowcast: this rank is not in process_group: need one of DDP's ranks")
     theirs = model.process_group if isinstance(model, torch.nn.parallel.DistributedDataParallel) else None
     n_ranks = dist.get_world_size(theirs)
     if group is None and n_ranks < dist.get_world_size():
@@ -70,7 +72,7 @@ def _cannot(tensor):
 def _averaged(module):
     """Return (name, parameter) for all gradients to average. Raise ValueError for one that cannot be."""
     embeddings = (torch.nn.Embedding, torch.nn.EmbeddingBag)
-    sparse = {id(m.weight) for m in module.modules() if isinstance(m, embeddings) and m.sparse}
+    sparse = {id(m.weight) for m in modules(module) if isinstance(m, embeddings) and m.sparse}
     named = []
     for name, p in module.named_parameters():
         if not p.requires_grad:
@@ -83,10 +85,12 @@ def _averaged(module):
             raise ValueError(f"narrowcast: cannot average gradients of parameter '{name}': {why}")
         if p.numel() > 0:
             named.append((name, p))
+    if not named:
+        raise ValueError("narrowcast: no parameter of the model needs gradients: need at least one")
     return named
 
 
-class State:
+class State(Unique):
     """The communicator and its residuals, kept from step to step. Make one per model, on every rank.
 
     model          the DistributedDataParallel, or the module that it wraps; all ranks have the same
@@ -95,6 +99,8 @@ class State:
                    unless given. device is "cuda" if one GPU has all parameters, else "cpu"; device="cpu" copies gradients to the CPU
 
     blocks=V makes the result independent of the number of ranks: see next_block().
+
+    It cannot be copied or pickled, and neither can a DDP with this hook: use ddp.module.
 
     Raises ValueError with the name of a parameter whose gradients cannot be averaged. They must be
     strided, of float32, float64, float16 or bfloat16, on a CPU or GPU. Raises RuntimeError with the
@@ -298,6 +304,9 @@ class State:
 
 def hook(state: State, bucket: dist.GradBucket) -> torch.futures.Future:
     """The hook of DistributedDataParallel.register_comm_hook(state, hook)."""
+    if not isinstance(state, State):
+        raise TypeError(f"narrowcast: the hook's state is a {type(state).__name__}: need "
+                        "register_comm_hook(state, hook) with a narrowcast.ddp.State")
     return state._take(bucket)
 
 

@@ -27,7 +27,7 @@ import torch
 import torch.distributed as dist
 
 from . import _library, _place
-from ._gloo import Communicator
+from ._gloo import Communicator, Unique, modules
 from ._library import Layer, Report
 
 
@@ -161,15 +161,15 @@ class AllGather(Comm):
         output_tensor.copy_(weights)
 
 
-class State:
+class State(Unique):
     """The communicators of a model's FSDP modules. Make one after fully_shard() and before the first pass, on every rank.
 
     model     the module that fully_shard() was called for
     gather    how weights travel: None, as FSDP sends them; or nc_options.gather (narrowcast.h): fp32, bf16, fp16, delta:F[:G].
               With delta each rank keeps all weights in fp32; use reshard_after_forward=False, since a second all-gather
               in the same step sends once more
-    options   fields of struct nc_options: format, scale, codec, seed, deadline_s, ...; shard is "fp32" unless given, device as in
-              narrowcast.ddp.State
+    options   fields of struct nc_options: format, scale, codec, seed, deadline_s, ...; FSDP chooses
+              op. shard is "fp32" unless given, device as in narrowcast.ddp.State
 
     sent_bytes of gradients and gathered_bytes of weights (by `gather`) were sent by this rank; skipped counts reductions of modules
     with inf or nan.
@@ -180,19 +180,23 @@ class State:
     only close() may follow."""
 
     def __init__(self, model: torch.nn.Module, gather: Optional[str] = None, **options: Any):
-        units = [module for module in model.modules() if _is_unit(module)]
+        units = [module for module in modules(model) if _is_unit(module)]
         if not units:
             raise ValueError("narrowcast: no module of the model is an FSDPModule: call fully_shard() first, of PyTorch 2.9 or later")
-        names = (*_library.NAMES, "shard", "device")
+        # FSDP chooses the operation
+        names = (*(name for name in _library.NAMES if name != "op"), "shard", "device")
         self.place = _place.choose({_device(unit) for unit in units}, options.get("device", ""))
-        self.gather_place = torch.device("cpu") if (gather or "").startswith("delta") else self.place
         options = {"bucket_bytes": 16 << 20, "shard": "fp32", **options}
         options.setdefault("device", self.place.type)
         self.words = _library.settings("narrowcast.fsdp.State", options, names)
+        if options["shard"] == "no":
+            raise ValueError("option shard='no': must be fp32 or rounded, since FSDP needs shards")
         of_gather = {name: options[name] for name in ("bucket_bytes", "deadline_s") if name in options}
         self.gather = gather or ""
-        of_gather.update(shard="fp32", gather=gather or "fp32", device=self.gather_place.type)
+        of_gather.update(shard="fp32", gather=self.gather or "fp32")
         self.gather_words = _library.settings("narrowcast.fsdp.State", of_gather, of_gather)
+        self.gather_place = torch.device("cpu") if self.gather.startswith("delta") else self.place
+        self.gather_words.device = self.gather_place.type.encode()
         self.has_memory = (options.get("codec", "").startswith(("onebit", "relgrad"))
                            or options.get("scale", "").startswith("quantile"))
         self.saturates = options.get("overflow", "saturate") == "saturate"
