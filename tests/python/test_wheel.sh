@@ -38,8 +38,25 @@ alone venv/bin/python -m narrowcast.selftest && fail 'the self-test passes with 
 grep -qx 'FAIL  casts: cast/e4m3/nearest: other codes' said || fail "with a wrong vector: $(cat said)"
 
 cat >arrays.py <<'END'
-import importlib, sys
+import array, importlib, sys
 import narrowcast.cast as nc
+floats = array.array("f", [1.5])
+read_only = memoryview(floats).toreadonly()
+codes = nc.encode(floats)
+of_bytes, of_list = (nc.Codes(kind(codes.data), (1,), 1.0) for kind in (bytes, list))
+for words, call, x in (
+        ("a list: need a numpy array", nc.encode, [1.5]), ("a float: ", nc.encode, 1.5),
+        ("a NoneType: ", nc.encode, None), ("a list: ", nc.decode, of_list),
+        ("a memoryview that is read-only: ", nc.encode, read_only),
+        ("a memoryview that is read-only: ", nc.encode, read_only[:0]),
+        ("a memoryview that is read-only: ", nc.encode, read_only.cast("B").cast("f", [])),
+        ("a bytes that is read-only: ", nc.decode, of_bytes)):
+    try:
+        call(x)
+    except TypeError as e:
+        assert "narrowcast: cannot cast " + words in str(e) and "\n" not in str(e), e
+    else:
+        raise AssertionError(words)
 for name in sys.argv[1:]:
     lib = importlib.import_module(name)
     x = lib.arange(24).reshape(2, 3, 4) / 8 - 1

@@ -71,10 +71,24 @@ def _floats(x: Any) -> Any:
         if x.dtype.kind != "f":
             raise TypeError(f"narrowcast: cannot encode an array of {x.dtype}: need floats")
         return numpy.asarray(x, numpy.float32, order="C")
-    view = memoryview(x)
+    view = _buffer(x)
     if view.format != "f" or not view.c_contiguous:
         raise TypeError(f"narrowcast: cannot encode a buffer of format '{view.format}': need one of 'f' without gaps")
     return x
+
+
+def _buffer(x: Any) -> memoryview:
+    """Return the memory of a writable buffer. Raises TypeError for another x."""
+    kind = type(x).__name__
+    try:
+        view = memoryview(x)
+        if not view.readonly:
+            return view
+        kind += " that is read-only"
+    except TypeError:
+        pass
+    raise TypeError(f"narrowcast: cannot cast a {kind}: need a numpy array, a torch tensor or a "
+                    "writable buffer, such as array.array('f') or bytearray")
 
 
 def _address(x: Any) -> Tuple[int, int]:
@@ -91,7 +105,7 @@ def _address(x: Any) -> Tuple[int, int]:
             raise ValueError("narrowcast: codes must be without gaps: "
                              "use numpy.ascontiguousarray()")
         return x.ctypes.data, x.nbytes
-    view = memoryview(x)
+    view = _buffer(x)
     whole = (ctypes.c_char * view.nbytes).from_buffer(x) if view.nbytes else None
     return (ctypes.addressof(whole) if whole else 0), view.nbytes
 
