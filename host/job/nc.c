@@ -145,7 +145,7 @@ static int check_weights(const struct codec *codec, const struct nc_layer *layer
         if (!layers[i].fp32 && !layers[i].weights)
             return ERR(-EINVAL,
                        "cannot use codec \"%s\": it divides by weights, and layer \"%s\" has none; "
-                       "set nc_layer.weights, or use relgrad:of=gradient or another codec",
+                       "use relgrad:of=gradient or another codec, or set nc_layer.weights",
                        codec_describe(codec, text), name_of(&layers[i]));
     return 0;
 }

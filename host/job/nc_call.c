@@ -56,7 +56,8 @@ struct err_lines nc_lines(struct nc_options *o)
 static void remember(const struct err_lines *lines, int rc, char *text, size_t size)
 {
     if (!err_first(lines, text, size))
-        snprintf(text, size, "another rank printed the reason: %s", nc_strerror(rc));
+        snprintf(text, size, "another rank printed the reason, or left without closing: %s",
+                 nc_strerror(rc));
 }
 
 void nc_thread_failed(const struct err_lines *lines, int rc)

@@ -112,8 +112,8 @@ static void refused(const char *codec, struct nc_layer second, const char *want)
 
 static void test_refused(void)
 {
-    const char *none = "it divides by weights, and layer \"b\" has none; set nc_layer.weights, "
-                       "or use relgrad:of=gradient or another codec";
+    const char *none = "it divides by weights, and layer \"b\" has none; use "
+                       "relgrad:of=gradient or another codec, or set nc_layer.weights";
     refused("relgrad", (struct nc_layer){.name = "b", .n = 9}, none);
     refused("relgrad", (struct nc_layer){.name = "b", .n = 9, .fp32 = 1}, NULL);
     refused("relgrad:of=gradient", (struct nc_layer){.name = "b", .n = 9}, NULL);

@@ -349,6 +349,8 @@ static int heard_at_once(const struct nc_transport *t, void *ctx)
         nc_abort(nc, 5); /* not an errno */
     fails_now = t->rank == 0;
     CHECK(nc_allreduce(nc, list, NULL) == code, "rank %d: %d", t->rank, nc_async_error(nc));
+    CHECK(t->rank == 0 || !aborts || strstr(nc_last_error(nc), "or left without closing: the step"),
+          "rank %d: \"%s\"", t->rank, nc_last_error(nc));
     if (t->rank == 0 && aborts)
         usleep(500000); /* the other ranks need not wait for nc_close() */
     CHECK(time(NULL) - start < 10, "rank %d heard it after %d s", t->rank,
