@@ -292,7 +292,7 @@ static void lease_clean(uint64_t a)
     lease_script_close();
 }
 
-/* Of another version, with n bytes. */
+/* Another version, with n bytes. */
 static void lease_other(uint8_t *bytes, size_t n)
 {
     const struct lease_message m = {.version = 2, .kind = LEASE_KEEP, .sequence = 3, .secret = 5};
