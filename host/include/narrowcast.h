@@ -339,9 +339,9 @@ struct nc_transport {
 NC_API int nc_open_over(const struct nc_transport *transport, const struct nc_options *options,
                         const struct nc_layer *layers, int n_layers, struct nc **out);
 
-/* Leave the job. All ranks call it, after nc_wait() and before MPI_Finalize(). If nc_open called
- * MPI_Init, the process's last nc_close calls MPI_Finalize. Later calls of nc_open then fail, since
- * MPI starts only once. Does nothing for NULL or after fork(). */
+/* Leave the job. All ranks call it, after nc_wait() and before MPI_Finalize(), and close several
+ * communicators in the same order. If nc_open called MPI_Init, a process's last nc_close calls
+ * MPI_Finalize; nc_open then fails, as MPI starts only once. No effect for NULL or after fork(). */
 NC_API void nc_close(struct nc *nc);
 
 /* Abort after a failure in which the other ranks cannot be consulted. Any thread may call it.
@@ -489,8 +489,8 @@ NC_API int nc_uncast(const struct nc_options *options, const void *codes, size_t
 /* Describe a return code of this header. Never NULL. */
 NC_API const char *nc_strerror(int code);
 
-/* Return this rank's line about the last call's failure, or "", valid until the next call. If nc is
- * NULL: about this thread's last nc_open or cast. */
+/* Return this rank's line about the last call's failure, or "", valid until the next call. A
+ * call refused beside another thread's keeps it. NULL: of this thread's last nc_open or cast. */
 NC_API const char *nc_last_error(const struct nc *nc);
 
 #ifdef __cplusplus
