@@ -109,7 +109,9 @@ bool comm_mpi_abandoned(struct comm *c)
                      MPI_STATUS_IGNORE);
         m->abandoned[status.MPI_SOURCE] = true;
     }
-    if (rc != MPI_SUCCESS && comm_fail(c, -ECONNRESET))
+    /* Open MPI 5.0's MPI_Iprobe() does not report deaths. */
+    const bool lost = rc != MPI_SUCCESS || (c->ops->fail && mpilib->Comm_n_failed(m->mpi) > 0);
+    if (lost && comm_fail(c, -ECONNRESET))
         return true;
     for (int r = 0; r < c->n_ranks; r++)
         if (m->abandoned[r])

@@ -19,6 +19,19 @@ static int query_cuda_support(void)
 #endif
 }
 
+#ifdef MPIX_ERR_PROC_FAILED
+static int comm_n_failed(MPI_Comm comm)
+{
+    MPI_Group group;
+    int n = 0;
+    if (MPIX_Comm_get_failed(comm, &group) != MPI_SUCCESS)
+        return 0;
+    MPI_Group_size(group, &n);
+    MPI_Group_free(&group);
+    return n;
+}
+#endif
+
 extern __attribute__((visibility("default"))) const struct mpi_calls narrowcast_mpi;
 const struct mpi_calls narrowcast_mpi = {
     .version = MPI_CALLS_VERSION,
@@ -31,6 +44,7 @@ const struct mpi_calls narrowcast_mpi = {
     .Comm_revoke = MPIX_Comm_revoke,
     .Comm_shrink = MPIX_Comm_shrink,
     .Comm_agree = MPIX_Comm_agree,
+    .Comm_n_failed = comm_n_failed,
 #endif
     .world = MPI_COMM_WORLD,
     .self = MPI_COMM_SELF,

@@ -5,7 +5,7 @@
 #define MPI_CALLS_H
 #include <mpi.h>
 
-enum { MPI_CALLS_VERSION = 3 };
+enum { MPI_CALLS_VERSION = 4 };
 
 struct mpi_calls {
     int version; /* MPI_CALLS_VERSION */
@@ -18,6 +18,7 @@ struct mpi_calls {
     int (*Comm_revoke)(MPI_Comm comm);
     int (*Comm_shrink)(MPI_Comm comm, MPI_Comm *out);
     int (*Comm_agree)(MPI_Comm comm, int *flag);
+    int (*Comm_n_failed)(MPI_Comm comm);
     /* MPI_COMM_WORLD and so on: addresses in Open MPI, numbers in MPICH */
     MPI_Comm world, self, comm_null;
     MPI_Request request_null;
