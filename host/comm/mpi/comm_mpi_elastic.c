@@ -379,14 +379,14 @@ int comm_renew(struct comm *c, int *was)
 static int start_process(char **args, MPI_Comm *bridge)
 {
     MPI_Comm inter, parent;
-    char program[PATH_MAX] = "narrowcast";
-    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (length > 0)
-        program[length] = 0;
+    char program[PATH_MAX] = "";
     TRY(comm_mpi_check(mpilib->Comm_get_parent(&parent), "start one more process"));
     if (parent != mpilib->comm_null)
         return ERR(-ENOTSUP, "cannot start one more process: none is left of those that mpirun "
                              "started");
+    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0 || access(program, X_OK))
+        return ERR(-ENOENT, "cannot start one more process: the program file was replaced or "
+                            "removed since the start");
     TRY(comm_mpi_check(mpilib->Comm_spawn(program, args, 1, mpilib->info_null, 0, mpilib->self,
                                           &inter, MPI_ERRCODES_IGNORE),
                        "start one more process"));
