@@ -135,8 +135,9 @@ int elastic_keep(struct train *t)
     e->joins = false;
     e->good = 1 - e->good;
     if (e->lost_s > 0 && comm_rank(e->comm) == 0)
-        err_note("%d processes go on from step %llu, %.1f s after the change",
-                 comm_n_ranks(e->comm), (unsigned long long)t->state.step, clock_s() - e->lost_s);
+        err_note("%d %s on from step %llu, %.1f s after the change", comm_n_ranks(e->comm),
+                 comm_n_ranks(e->comm) > 1 ? "processes go" : "process goes",
+                 (unsigned long long)t->state.step, clock_s() - e->lost_s);
     e->lost_s = 0;
     elastic_drop_file(e);
     return 0;
