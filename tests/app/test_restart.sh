@@ -42,6 +42,14 @@ run=$!
 while kill -0 $run 2>/dev/null && [ "$(steps last.jsonl)" -lt 1 ]; do sleep 0.02; done
 kill_one last.jsonl || fail "no rank to kill: $(tail -n 3 last.out)"
 if wait $run; then fail 'no restarts: exit 0'; fi
+
+# a run that is started again goes on with inf in its batch norms, and writes its label maps again
+diverged=(--data "shapes:40,2" --model fcn --width 0.06 --device cpu --batch 8 --steps 4 --warmup 0 --schedule const --lr 1e6 --save inf.ck)
+for i in 1 2; do
+    NARROWCAST_RUN=0000000000000007 "$n" train "${diverged[@]}" --predict maps >"inf$i.out" 2>inf.err || fail "start $i of a run that diverges: $(cat inf.err)"
+done
+diff <(grep checksum inf1.out) <(grep checksum inf2.out) || fail 'a run that diverges: other weights after the second start'
+refused 'hold inf or nan' "$n" train "${diverged[@]}" --resume inf.ck
 for id in 12345 00000000000000AB 00000000000000abc; do
     refused "NARROWCAST_RUN '$id': need 16 of the digits" env NARROWCAST_RUN=$id "$n" train --steps 1
 done

@@ -61,12 +61,19 @@ static int weights_get(struct train *t, int piece, void *to)
     return nn_model_get(t->model, to, t->weights, t->n_weights);
 }
 
-/* Refuses inf and nan, which updates cannot repair. from: [n_weights], aligned. */
+/* Updates cannot repair inf and nan. A run's own state may hold them: it goes on as it would have
+ * undisturbed. */
+static bool may_resume(const struct train *t, const float *x, size_t n)
+{
+    return t->o->resumes_own || vec_best()->absmax(x, n) < 0x7f800000;
+}
+
+/* from: [n_weights], aligned */
 static int check_finite(const struct train *t, const void *from, const char *what)
 {
     const float *x = from;
     for (int i = 0; i < t->n_params; i++)
-        if (vec_best()->absmax(x + t->params[i].offset, t->params[i].n) >= 0x7f800000)
+        if (!may_resume(t, x + t->params[i].offset, t->params[i].n))
             return ERR(-EINVAL, "cannot resume '%s': the %s of layer \"%s\" hold inf or nan",
                        t->o->resume, what, t->params[i].name);
     return 0;
@@ -143,7 +150,7 @@ static int stats_get(struct train *t, int piece, void *to)
 static int stats_put(struct train *t, int piece, const void *from)
 {
     (void)piece;
-    if (t->n_stats && vec_best()->absmax(from, t->n_stats) >= 0x7f800000)
+    if (t->n_stats && !may_resume(t, from, t->n_stats))
         return ERR(-EINVAL,
                    "cannot resume '%s': the batch-norm statistics of rank %d hold inf or nan",
                    t->o->resume, t->rank);

@@ -73,7 +73,7 @@ int elastic_resume_own(struct comm *comm, const char *id, struct train_options *
     uint8_t has = comm_rank(comm) == 0 && id && o->save && checkpoint_is_of(o->save, id);
     TRY(comm_bcast(comm, &has, sizeof has, 0));
     if (has)
-        o->resume = o->save;
+        o->resume = o->save, o->resumes_own = true;
     return 0;
 }
 
@@ -148,7 +148,7 @@ int elastic_begin(struct elastic *e, struct train_options *run)
                  : ERR(-EIO, "%d attempts from step %llu failed although no process died", TRIES,
                        (unsigned long long)(e->from ? e->from - 1 : 0));
     if (rc == 0 && e->file.path[0])
-        run->resume = e->file.path;
+        run->resume = e->file.path, run->resumes_own = true;
     free(offers);
     free(all);
     return rc;
@@ -207,7 +207,7 @@ static int grow(struct elastic *e)
 static void leave_file(struct elastic *e)
 {
     if (e->file.path[0] && comm_rank(e->comm) == 0)
-        err_note("the state after step %llu is in '%s': --resume goes on from there",
+        err_note("the state after step %llu is in '%s': try it with --resume",
                  (unsigned long long)e->from - 1, e->file.path);
     e->file.path[0] = 0;
 }

@@ -148,7 +148,8 @@ int train_predict_check(const struct train *t)
                    dataset_targets[dataset_target(t->data).kind]);
     if (mkdir(folder, 0777) && errno != EEXIST)
         return ERR(-errno, "cannot make folder '%s': %s", folder, strerror(errno));
-    TRY(check_empty(folder));
+    if (!t->o->resumes_own) /* it may have written maps */
+        TRY(check_empty(folder));
     TRY(name_map(t, t->data->n_test, path));
     return file_out_check(path);
 }

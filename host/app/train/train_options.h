@@ -37,11 +37,13 @@ struct train_options {
     uint64_t save_every;
     const char *dump_dir;
     uint64_t dump_steps, dump_first;
-    int64_t blocks;                       /* of a batch; 0: as many as processes */
-    int64_t elastic;                      /* least number of processes; 0: all must live */
-    int64_t ranks;                        /* emulated ranks; 0: real ranks */
-    const char *memory;                   /* NULL: real ranks */
-    const struct receipts_wanted *wanted; /* of `narrowcast verify`, or NULL; no option */
+    int64_t blocks;     /* of a batch; 0: as many as processes */
+    int64_t elastic;    /* least number of processes; 0: all must live */
+    int64_t ranks;      /* emulated ranks; 0: real ranks */
+    const char *memory; /* NULL: real ranks */
+    /* no options */
+    bool resumes_own;                     /* `resume` is a state of this run, not the user's */
+    const struct receipts_wanted *wanted; /* of `narrowcast verify`, or NULL */
 };
 
 /* --quantise conv */
