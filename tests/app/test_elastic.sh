@@ -36,10 +36,19 @@ go_on_with() {
     local last n_then n_wait
     n_then=$(members | wc -l)
     for ((n_wait = 0; n_wait < 200; n_wait++)); do
-        last=$(grep -ao '[0-9]* processes go on' run.err | tail -n 1)
+        last=$(grep -aoE '[0-9]+ process(es go| goes) on' run.err | tail -n 1)
         last=${last%% *}
         [ "$1" != 0 ] || n_then=$(members | wc -l)
         [ "${last:-$processes}" != $((n_then + $1)) ] || return 0
+        sleep 0.1
+    done
+    return 1
+}
+# within S COMMAND...: repeats it until it succeeds
+within() {
+    local n_wait
+    for ((n_wait = 0; n_wait < $1 * 10; n_wait++)); do
+        ! "${@:2}" || return 0
         sleep 0.1
     done
     return 1
@@ -49,6 +58,12 @@ event() {
     who=$(one) n_now=$(members | wc -l)
     case $1 in
     card) kill -9 "$card" ;;
+    noticed) within 5 grep -aqE 'process(es go| goes) on' run.err || fail "a death was not noticed within 5 s: $(tail -n 3 run.err)" ;;
+    replaced)
+        rm "$n"
+        kill -USR2 "$who"
+        within 5 grep -aq 'cannot start one more process: the program file was replaced' run.err || fail "a program that was removed: $(tail -n 3 run.err)"
+        ;;
     link) ip link set p2 down && sleep "$2" && ip link set p2 up ;;
     kill) [ "$n_now" -gt 1 ] && kill -9 "$who" ;;
     stop) [ "$n_now" -gt 1 ] && kill -STOP "$who" && { sleep "$2"; kill -CONT "$who" 2>/dev/null || true; } ;;
@@ -57,6 +72,13 @@ event() {
             kill -USR2 "$who" && { go_on_with 1 || true; }
         ;;
     esac
+}
+
+start_card() {
+    [ -z "$card" ] || kill "$card" 2>/dev/null
+    "$n" sim --listen 127.0.0.1:0 --engine c "$@" >card.out 2>card.err &
+    card=$!
+    until grep -qs '^listening on ' card.out || ! kill -0 $card; do sleep 0.1; done
 }
 
 # true if all processes are in the job, which they are before the first step
@@ -105,11 +127,11 @@ disturbed() {
         diff <(grep -v '"kind":"run"' plain.receipts) <(grep -v '"kind":"run"' run.receipts) >differs ||
             fail "$processes processes,$done_ones: other receipts: $(cut -c 1-200 differs | head -n 4)"
     fi
-    if grep -a 'narrowcast: ' run.err | grep -aEv 'did not (answer|connect)|cannot connect a new|has waited|none is left|offload abandoned'; then fail "$processes processes,$done_ones: other lines"; fi
+    if grep -a 'narrowcast: ' run.err | grep -aEv 'did not (answer|connect)|file was replaced|cannot connect a new|has waited|none is left|offload abandoned'; then fail "$processes processes,$done_ones: other lines"; fi
     tr -d '\0' <run.err | awk '
         /did not answer/ { kind = "stop" }
         /process.* lost$/ && kind == "" { kind = "kill" }
-        / go on from step .* after the change/ { print kind == "" ? "join" : kind, $(NF - 4); kind = "" }' >went_on
+        / goe?s? on from step .* after the change/ { print kind == "" ? "join" : kind, $(NF - 4); kind = "" }' >went_on
     cat went_on >>all_went_on
     # shellcheck disable=SC2086  # words
     n_events=$((n_events + $(printf '%s\n' $done_ones | grep -c '[a-z]')))
@@ -164,13 +186,22 @@ else
     # shellcheck disable=SC2086  # words
     disturbed 3 'epoch 0.3 kill' $resnet8 --epochs 3 --until 0.12
     unset NARROWCAST_TEST_PAUSE
-    "$n" sim --listen 127.0.0.1:0 --engine c >card.out 2>card.err &
-    card=$!
-    until grep -qs '^listening on ' card.out || ! kill -0 $card; do sleep 0.1; done
+    start_card
     by_card="--offload udp://$(sed -n 's/^listening on //p' card.out) --card-deadline 3"
     # shellcheck disable=SC2086  # words
     disturbed 3 '0.4 kill 0.9 card kill' $resnet8 --epochs 5
-    by_card=''
+    # no connection to the card tells of a death; the program file is removed
+    by_card='--deadline 20'
+    if grep -q 'built without Verilator' "$B/narrowcast-sim"; then
+        echo 'not run: an eth:// card (no Verilator)'
+    else
+        start_card --control 0
+        by_card+=" --offload eth://$(sed -n 's/^listening on .*, controlled at //p' card.out) --card-deadline 2"
+    fi
+    cp "$n" narrowcast && n=$dir/narrowcast
+    # shellcheck disable=SC2086  # words
+    disturbed 3 '0.4 kill noticed replaced' $resnet8 --scale none --epochs 3
+    by_card='' n=$B/narrowcast
     # its status is that of the run
     launch=(env NARROWCAST_RESTARTS=1 "$(realpath "$here/../host/ranks.sh")")
     # shellcheck disable=SC2086  # words
