@@ -23,6 +23,20 @@ static void find_group(const char *list, const char *mark, char path[PATH_MAX])
         fclose(f);
 }
 
+/* cpu.max "200000 100000" means 2 CPUs, "max 100000" no limit */
+static double cpus(const char *path)
+{
+    char file[2 * PATH_MAX + 16];
+    double limit, period, n = INFINITY;
+    snprintf(file, sizeof file, "%s/cpu.max", path);
+    FILE *f = fopen(file, "r");
+    if (f && fscanf(f, "%lf %lf", &limit, &period) == 2 && period > 0)
+        n = limit / period;
+    if (f)
+        fclose(f);
+    return n;
+}
+
 double groups_least(const struct groups *g, const char *mark, const char *folder,
                     double (*value)(const char *path))
 {
@@ -37,4 +51,9 @@ double groups_least(const struct groups *g, const char *mark, const char *folder
             *end = 0;
     } while (end);
     return least;
+}
+
+double groups_cpus(const struct groups *g)
+{
+    return groups_least(g, "0::", "", cpus);
 }

@@ -17,4 +17,7 @@ extern const struct groups groups_own;
 double groups_least(const struct groups *g, const char *mark, const char *folder,
                     double (*value)(const char *path));
 
+/* Return the least CPU quota, in CPUs (version 2); INFINITY without one. */
+double groups_cpus(const struct groups *g);
+
 #endif

@@ -211,6 +211,8 @@ static void groups(void)
                                  {"groups", "7:cpu,cpuacct:/x\n4:memory:/old/job\n0::/slice/job\n"},
                                  {"slice/memory.max", "1000\n"},
                                  {"slice/memory.current", "600\n"},
+                                 {"slice/cpu.max", "150000 100000\n"},
+                                 {"slice/job/cpu.max", "max 100000\n"},
                                  {"slice/memory.stat", "anon 350\ninactive_file 250\n"},
                                  {"slice/job/memory.max", "max\n"},
                                  {"slice/job/memory.current", "500\n"},
@@ -225,11 +227,12 @@ static void groups(void)
         CHECK(!mkdir(folders[i], 0777), "%s", folders[i]);
     for (int i = 0; i < N_FILES; i++) {
         make(files[i][0], files[i][1]);
-        if (i == 5)
+        if (i == 7)
             CHECK(memory_of_groups(&here) == 650, "%d free in version 2",
                   (int)memory_of_groups(&here));
     }
     CHECK(memory_of_groups(&here) == 500, "%d free in version 1", (int)memory_of_groups(&here));
+    CHECK(groups_cpus(&here) == 1.5, "%g CPUs", groups_cpus(&here));
     for (int i = 0; i < N_FILES; i++)
         unlink(files[i][0]);
     for (int i = N_FOLDERS - 1; i >= 0; i--)

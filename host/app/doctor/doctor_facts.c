@@ -6,7 +6,6 @@
 #include "comm/mpi/comm_library.h"
 #include "offload/wire/wire_socket.h"
 #include "vec/vec_isa.h"
-#include <limits.h>
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -73,23 +72,9 @@ static void cpus(struct info *info)
     info_add(info, "n CPUs", "%d", CPU_COUNT(&set));
 }
 
-/* cpu.max "200000 100000" means 2 CPUs, "max 100000" no limit */
-static double group_cpus(const char *path)
-{
-    char file[PATH_MAX];
-    double limit, period, cpus = INFINITY;
-    snprintf(file, sizeof file, "%s/cpu.max", path);
-    FILE *f = fopen(file, "r");
-    if (f && fscanf(f, "%lf %lf", &limit, &period) == 2 && period > 0)
-        cpus = limit / period;
-    if (f)
-        fclose(f);
-    return cpus;
-}
-
 static void quota(struct info *info)
 {
-    const double cpus = groups_least(&groups_own, "0::", "", group_cpus);
+    const double cpus = groups_cpus(&groups_own);
     if (isfinite(cpus))
         info_add(info, "CPU quota", "%.2f", cpus);
 }
