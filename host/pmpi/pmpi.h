@@ -89,12 +89,12 @@ struct pmpi_queue *pmpi_comm_queue(struct pmpi_comm *c, bool begin);
 
 /* ---- pmpi_queue.c ---- */
 
+/* Sums without a number run in the order of their calls, then numbered ones, in an order on which
+ * the ranks agree, each after all ranks have queued it. */
 struct pmpi_queue;
 /* NULL: no memory or thread. */
 struct pmpi_queue *pmpi_queue_open(struct pmpi_comm *c);
 void pmpi_queue_close(struct pmpi_queue *q); /* waits for the last sum; NULL is legal */
-/* Sums without a number run in the order of these calls. Then the other ones run, each after all
- * ranks have queued it. */
 /* Queue a sum, and wait for it. */
 int pmpi_queue_run(struct pmpi_queue *q, long long number, const struct pmpi_call *call);
 /* Queue a sum. When it is done, the thread sends a message with this tag to pmpi_self(), and gives

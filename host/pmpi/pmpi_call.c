@@ -26,7 +26,9 @@ int pmpi_result(MPI_Comm comm, int rc)
 int pmpi_blocking(struct pmpi_comm *c, const struct pmpi_call *call)
 {
     const long long number = pmpi_comm_number(c, false);
-    struct pmpi_queue *q = pmpi_comm_queue(c, false);
+    struct pmpi_queue *q = pmpi_comm_queue(c, number > 0);
+    if (!q && number > 0)
+        return MPI_ERR_NO_MEM; /* other ranks agree on this sum first */
     return q ? pmpi_queue_run(q, number, call) : pmpi_sum(c, call);
 }
 
