@@ -64,10 +64,10 @@
  * After fork() the child may not call the library. Its calls return -EPERM.
  *
  * Deadline: if a rank makes another one wait longer than options.deadline_s, 10 minutes by default,
- * one line names the missing rank and the whole job ends. (Over a caller's transport, calls return
- * -ETIMEDOUT instead.) The deadline runs only while a rank waits inside a call, and pauses while
- * that rank itself is stopped. Work between calls (validation, a checkpoint) may take any time if
- * no other rank waits. Opening a communicator over MPI has no deadline. */
+ * with cards up to 1.75 times as long, one line names the missing rank and the job ends (over a
+ * caller's transport, calls return -ETIMEDOUT). The deadline runs only while a rank waits inside a
+ * call, and pauses while that rank itself is stopped. Work between calls may take any time if no
+ * other rank waits. Opening a communicator over MPI has no deadline. */
 #ifndef NARROWCAST_H
 #define NARROWCAST_H
 #include <stddef.h>

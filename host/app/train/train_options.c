@@ -169,7 +169,9 @@ static const struct opt opts[] = {
           "With --shard: how new weights travel. delta:F[:G]: as differences from the weights "
           "sent last, in format F with an exponent for each G elements (a power of two from 8 to "
           "8192; default 1024). Rounding errors are added to the next difference. On the CPU.")},
-    {"deadline", "S", "60", "Seconds to wait for the other ranks before the run fails.",
+    {"deadline", "S", "60",
+     "Seconds to wait for the other ranks before the run fails; with cards up to 1.75 times as "
+     "long.",
      REAL_AT(deadline, 0.1, 1e6)},
 
     {GROUP("cards in the network that add packets")},
