@@ -18,7 +18,7 @@ for command in $commands; do
         grep -q "^  --$option\b" part || fail "$command --help $topic lacks it"
         [ "$(grep -c '^  --' part)" = 1 ] || fail "$command --help $topic says more: $(cat part)"
         [ "$(grep -vxcFf all part)" = 0 ] || fail "$command --help $topic says what --help does not"
-        ! grep -qi default part || ! grep -qF '[none]' part || fail "$command --help $topic names two defaults: $(cat part)"
+        ! grep -qE 'Default:|; default' part || ! grep -qF '[none]' part || fail "$command --help $topic names two defaults: $(cat part)"
     done < <(sed -n 's/^  --\([a-z0-9-]*\).*/\1/p' all)
     awk '/^$/ { empty = 1; next } empty && /^[^ ]/ { headline = $0 } !empty && /^  / && headline != "" { print headline } { empty = 0; if (/^  /) headline = "" }' \
         all >headlines
