@@ -167,22 +167,30 @@ static void try_cards(const char *where, const char *format, const char *out_for
     offload_close(o);
 }
 
-/* One step is lost, the next uses the other card, later ones both. */
-static void try_one_of_two(int signal_number)
+/* Opens the cards of options for e4m3. Returns NULL after a failed check. */
+static struct offload *open_e4m3(const struct offload_options *options)
 {
     struct offload *o;
     const struct codec_spec spec = {.format = "e4m3", .out_format = "e4m3", .sum = "exact"};
-    const struct offload_options options = {.where = "sim:c,sim:c",
-                                            .card_deadline_s = 3,
-                                            .deadline_s = signal_number == SIGSTOP ? 6 : 20};
     CHECK(codec_parse(&spec, &t.codec) == 0 &&
               codec_settle(&t.codec, t.n_ranks,
                            &(struct codec_adder){.name = "offload", .needs = REDUCE_WIDE}) == 0,
           "codec");
-    if (offload_open(t.c, codec_sum(&t.codec), &options, &o)) {
-        CHECK(0, "cannot open two cards");
+    if (offload_open(t.c, codec_sum(&t.codec), options, &o) == 0 && offload_is_open(o))
+        return o;
+    CHECK(0, "cannot open %s", options->where);
+    return NULL;
+}
+
+/* One step is lost, the next uses the other card, later ones both. */
+static void try_one_of_two(int signal_number)
+{
+    const struct offload_options options = {.where = "sim:c,sim:c",
+                                            .card_deadline_s = 3,
+                                            .deadline_s = signal_number == SIGSTOP ? 6 : 20};
+    struct offload *o = open_e4m3(&options);
+    if (!o)
         return;
-    }
     CHECK(o->card_deadline_s == (signal_number == SIGSTOP ? 1.5 : 3), "a card may be silent %g s",
           o->card_deadline_s);
     CHECK(step(o, 0, -1, 0) == 0 && o->n_members == 2, "%d cards: %s", o->n_members,
@@ -203,18 +211,11 @@ static void try_one_of_two(int signal_number)
 /* All ranks answer, but the card waits for one of them: the others abandon the card. */
 static void try_late_rank(void)
 {
-    struct offload *o;
     char want[80];
-    const struct codec_spec spec = {.format = "e4m3", .out_format = "e4m3", .sum = "exact"};
     const struct offload_options options = {.where = "sim:c", .deadline_s = 20};
-    CHECK(codec_parse(&spec, &t.codec) == 0 &&
-              codec_settle(&t.codec, t.n_ranks,
-                           &(struct codec_adder){.name = "offload", .needs = REDUCE_WIDE}) == 0,
-          "codec");
-    if (offload_open(t.c, codec_sum(&t.codec), &options, &o) || !offload_is_open(o)) {
-        CHECK(0, "cannot open a card");
+    struct offload *o = open_e4m3(&options);
+    if (!o)
         return;
-    }
     CHECK(o->window->config.deadline_s == 15, "waits %g s for ranks", o->others_s);
     o->window->config.deadline_s = o->others_s = 0.4;
     if (t.rank == t.n_ranks - 1)
@@ -228,18 +229,11 @@ static void try_late_rank(void)
 /* The card accepts rank 0's packets from another address; the reason must name rank and address. */
 static void try_nat(void)
 {
-    struct offload *o;
-    const struct codec_spec spec = {.format = "e4m3", .out_format = "e4m3", .sum = "exact"};
     const struct offload_options options = {
         .where = "sim:c", .card_deadline_s = 1, .deadline_s = 20};
-    CHECK(codec_parse(&spec, &t.codec) == 0 &&
-              codec_settle(&t.codec, t.n_ranks,
-                           &(struct codec_adder){.name = "offload", .needs = REDUCE_WIDE}) == 0,
-          "codec");
-    if (offload_open(t.c, codec_sum(&t.codec), &options, &o) || !offload_is_open(o)) {
-        CHECK(0, "cannot open a card");
+    struct offload *o = open_e4m3(&options);
+    if (!o)
         return;
-    }
     if (t.rank == 0) {
         struct fpga_op ops[] = {{REG_JOB_INDEX, false, o->jobs[0].index},
                                 {REG_RANK_INDEX, false, 0},
