@@ -52,60 +52,60 @@ static ino_t pid_space(void)
     return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
 }
 
-static bool is_there(const struct entry *s)
+static bool is_there(const struct entry *e)
 {
-    return s->pid && s->start && s->space == pid_space() && start_of(s->pid) == s->start;
+    return e->pid && e->start && e->space == pid_space() && start_of(e->pid) == e->start;
 }
 
-void heartbeat_note(struct heartbeat *s, int rank)
+void heartbeat_note(struct heartbeat *h, int rank)
 {
-    if (s)
-        __atomic_store(&s->entry[rank].beat_s, (double[]){clock_s()}, __ATOMIC_RELAXED);
+    if (h)
+        __atomic_store(&h->entry[rank].beat_s, (double[]){clock_s()}, __ATOMIC_RELAXED);
 }
 
 static struct heartbeat *map(const char *name, int n)
 {
-    struct heartbeat *s = buf_alloc(sizeof *s);
-    const size_t bytes = (size_t)n * sizeof *s->entry;
+    struct heartbeat *h = buf_alloc(sizeof *h);
+    const size_t bytes = (size_t)n * sizeof *h->entry;
     const int fd = shm_open(name, O_CREAT | O_RDWR, 0600);
     void *p = MAP_FAILED;
     /* ftruncate() reserves nothing: writing to a full /dev/shm would be a SIGBUS */
-    if (s && fd >= 0 && posix_fallocate(fd, 0, (off_t)bytes) == 0)
+    if (h && fd >= 0 && posix_fallocate(fd, 0, (off_t)bytes) == 0)
         p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (fd >= 0)
         close(fd);
     if (p == MAP_FAILED)
-        return free(s), NULL;
-    *s = (struct heartbeat){p, n};
-    return s;
+        return free(h), NULL;
+    *h = (struct heartbeat){p, n};
+    return h;
 }
 
 struct heartbeat *heartbeat_join(const char *name, int rank, int n_ranks)
 {
-    struct heartbeat *s = map(name, n_ranks);
-    if (!s)
+    struct heartbeat *h = map(name, n_ranks);
+    if (!h)
         return NULL;
-    struct entry *mine = &s->entry[rank];
+    struct entry *mine = &h->entry[rank];
     mine->space = pid_space();
     mine->start = start_of(getpid());
-    heartbeat_note(s, rank);
+    heartbeat_note(h, rank);
     mine->pid = getpid();
-    return s;
+    return h;
 }
 
-void heartbeat_close(struct heartbeat *s)
+void heartbeat_close(struct heartbeat *h)
 {
-    if (!s)
+    if (!h)
         return;
-    munmap(s->entry, (size_t)s->n * sizeof *s->entry);
-    free(s);
+    munmap(h->entry, (size_t)h->n * sizeof *h->entry);
+    free(h);
 }
 
-int heartbeat_kill_silent(struct heartbeat *s, int rank, double deadline_s)
+int heartbeat_kill_silent(struct heartbeat *h, int rank, double deadline_s)
 {
     int n = 0;
-    for (int r = 0; s && r < s->n; r++) {
-        struct entry *entry = &s->entry[r];
+    for (int r = 0; h && r < h->n; r++) {
+        struct entry *entry = &h->entry[r];
         double last;
         __atomic_load(&entry->beat_s, &last, __ATOMIC_RELAXED);
         const double silent_s = clock_s() - last;

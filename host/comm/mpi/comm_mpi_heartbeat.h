@@ -9,13 +9,13 @@ struct heartbeat;
  * unlinks once all have called. Returns NULL if there is no shared memory: then silent ranks are
  * waited for. */
 struct heartbeat *heartbeat_join(const char *name, int rank, int n_ranks);
-void heartbeat_close(struct heartbeat *s);
+void heartbeat_close(struct heartbeat *h);
 
-/* Note that this rank is alive. s may be NULL. Any thread may call it. */
-void heartbeat_note(struct heartbeat *s, int rank);
+/* Note that this rank is alive. h may be NULL. Any thread may call it. */
+void heartbeat_note(struct heartbeat *h, int rank);
 
-/* Kill this machine's other ranks that have been silent for deadline_s. s may be NULL. Returns
+/* Kill this machine's other ranks that have been silent for deadline_s. h may be NULL. Returns
  * their number. */
-int heartbeat_kill_silent(struct heartbeat *s, int rank, double deadline_s);
+int heartbeat_kill_silent(struct heartbeat *h, int rank, double deadline_s);
 
 #endif
