@@ -1,6 +1,6 @@
 /* test_codec_onebit_mpi.c : compares 1bitSGD through the reducer with plain loops. Results
  * improve with the residuals kept. */
-/* RANKS: 1 2 3 4 */
+/* RANKS: 1 3 4 LONG: 2 */
 #include "codec_refused.h"
 #include "check.h"
 #include "codec/codec_kind.h"

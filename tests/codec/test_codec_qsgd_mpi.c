@@ -1,5 +1,5 @@
 /* test_codec_qsgd_mpi.c : compares QSGD through the reducer with plain loops. */
-/* RANKS: 1 2 3 5 8 */
+/* RANKS: 1 3 8 LONG: 2 5 */
 #include "codec_refused.h"
 #include "check.h"
 #include "codec/codec_kind.h"

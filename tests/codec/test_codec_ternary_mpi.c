@@ -1,5 +1,5 @@
 /* test_codec_ternary_mpi.c : compares TernGrad through the reducer with plain loops. */
-/* RANKS: 1 2 4 6 */
+/* RANKS: 1 4 6 LONG: 2 */
 #include "codec_refused.h"
 #include "check.h"
 #include "codec/codec_kind.h"

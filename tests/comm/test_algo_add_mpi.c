@@ -1,6 +1,6 @@
 /* test_algo_add_mpi.c : algorithms handle codes only through the reduce op. A fake one checks all
  * calls. */
-/* RANKS: 1 2 4 6 12 */
+/* RANKS: 1 2 6 LONG: 4 12 */
 /* An element is a 32-bit word, index * 256 + 1; a sum of k elements is k times that, which shows
  * k and the index. Partial sums in messages are longer: a word, and MARK. */
 #include "base/buf.h"

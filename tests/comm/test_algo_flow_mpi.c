@@ -1,6 +1,6 @@
 /* test_algo_flow_mpi.c : `direct` and `group-scatter` on long vectors request codes once, before
  * they read them, and announce sums once. */
-/* RANKS: 1 2 3 6 7 */
+/* RANKS: 1 2 3 7 LONG: 6 */
 #include "base/buf.h"
 #include "base/err.h"
 #include "check.h"

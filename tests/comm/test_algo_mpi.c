@@ -1,6 +1,6 @@
 /* test_algo_mpi.c : checks every algorithm with every rule and many formats; native against
  * MPI's operations. */
-/* RANKS: 1 2 3 4 6 8 */
+/* RANKS: 1 2 3 8 LONG: 4 6 */
 #include "algo_check.h"
 
 /* MPI's order of additions is unknown: random codes only for 2 ranks, else small whole numbers. */

@@ -1,6 +1,6 @@
 /* test_comm_fail_mpi.c : tests that all ranks agree on an error and print one line:
  * different data, failing ranks, MPI errors. */
-/* RANKS: 1 2 3 4 6 8 */
+/* RANKS: 1 2 4 6 LONG: 3 8 */
 /* For test_deadline.sh: with `silent HOW` the last rank never answers; with `stopped HOW` the
  * others are stopped. */
 #include "base/err.h"

@@ -1,5 +1,5 @@
 /* test_comm_mpi.c : collectives, messages and counters of comm/ over MPI, and opening a job. */
-/* RANKS: 1 2 3 4 6 8 */
+/* RANKS: 1 2 3 8 LONG: 4 6 */
 #include "base/clock.h"
 #include "capture.h"
 #include "comm/mpi/comm_mpi.h"

@@ -1,6 +1,6 @@
 /* test_nc_blocks_mpi.c : blocks (nc_options.blocks) over MPI give the same bits on any number of
  * processes. One block per process gives those of a job without blocks. */
-/* RANKS: 1 2 3 4 */
+/* RANKS: 1 3 4 LONG: 2 */
 #include "nc_blocks.h"
 #include "nc_fixture.h"
 #include <errno.h>

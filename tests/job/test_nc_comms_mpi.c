@@ -1,6 +1,6 @@
 /* test_nc_comms_mpi.c : two communicators of the caller in two threads give the bits of one after
  * the other. With 3 ranks MPI allows one thread at a time, with 2 only the main one. */
-/* RANKS: 2 3 4 5 */
+/* RANKS: 2 3 5 LONG: 4 */
 #include "nc_fixture.h"
 #include <errno.h>
 #include <mpi.h>

@@ -1,5 +1,5 @@
 /* test_nc_parts_mpi.c : a step in parts has the bits of a whole step and of `train`'s reducer. */
-/* RANKS: 1 2 3 4 */
+/* RANKS: 1 2 4 LONG: 3 */
 #include "base/bits.h"
 #include "base/err.h"
 #include "capture.h"

@@ -1,5 +1,5 @@
 /* test_card_path_mpi.c : a transport that fails in mid-step changes no bit. */
-/* RANKS: 1 2 3 5 */
+/* RANKS: 1 2 5 LONG: 3 */
 #include "capture.h"
 #include "check.h"
 #include "open_reducer.h"

@@ -1,5 +1,5 @@
 /* test_reducer_mean_mpi.c : the mean is within its bound of fp64's, in every format. */
-/* RANKS: 1 2 4 6 */
+/* RANKS: 1 2 6 LONG: 4 */
 #include "codec/codec_minifloat.h"
 #include "reducer_fixture.h"
 

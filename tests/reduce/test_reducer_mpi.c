@@ -1,5 +1,5 @@
 /* test_reducer_mpi.c : tests a reducer's means of a step's gradients. */
-/* RANKS: 1 2 4 6 */
+/* RANKS: 1 2 6 LONG: 4 */
 #include "base/err.h"
 #include "reduce/bucket.h"
 #include "reducer_fixture.h"
