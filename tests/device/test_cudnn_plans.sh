@@ -1,6 +1,7 @@
 #!/bin/bash
-# test_cudnn_plans.sh : runs cudnn_plans.cpp; needs cuDNN, but no GPU.
+# test_cudnn_plans.sh : runs cudnn_plans.cpp, only with `long`; needs cuDNN, but no GPU.
 set -u
+[ "${1-}" = long ] || { echo 'skip: cuDNN searches plans for 20 s (make test-long)' && exit 77; }
 cuda=${CUDA_HOME:-/usr/local/cuda}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -2,16 +2,14 @@
 # test_gpu_sanitizer.sh : runs GPU tests under compute-sanitizer's memcheck; `long` adds racecheck,
 # initcheck and synccheck. Needs a real GPU; the emulator traps most of these errors
 # itself (tests/emu/README.md).
-# environment: NVIDIA   a file that exists if there is a GPU (/dev/nvidiactl)
-#              TOOLS    of compute-sanitizer (memcheck, with `long` all four)
-#              LIMIT    seconds for one test (300)
+# environment: TOOLS    of compute-sanitizer (memcheck, with `long` all four)
 #              JOBS     tests at a time (4)
 #              ENDS_IN  seconds for all tests (no limit)
 # Exit 1: a finding; 124: no finding, but not all tests have run.
 set -u
 B=${B:-build}
 PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
-limit=${LIMIT:-300}
+limit=300
 
 if [ "${1-}" = --one ]; then
     log=$LOGS/$2-${3##*/} left=$((ENDS - $(date +%s))) rc=0
@@ -29,7 +27,7 @@ if [ "${1-}" = --one ]; then
     esac
     exit 0
 fi
-[ -e "${NVIDIA:-/dev/nvidiactl}" ] || { echo 'skip: no GPU'; exit 77; }
+[ -e /dev/nvidiactl ] || { echo 'skip: no GPU'; exit 77; }
 [ -f "$B/libnarrowcast_cuda.so" ] || { echo "skip: no $B/libnarrowcast_cuda.so"; exit 77; }
 command -v compute-sanitizer >/dev/null || { echo 'skip: no compute-sanitizer'; exit 77; }
 LOGS=$(mktemp -d)

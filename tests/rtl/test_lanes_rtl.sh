@@ -2,7 +2,7 @@
 # test_lanes_rtl.sh : with `long`, runs tests of the tile and the card on modules of 8, 16, 32 and 128
 # bytes a clock (LaneBytes), and of the card with LiteEth, if that is installed, on 32. Trainings
 # whose gradients such a card adds must end with the weights of `--algo direct`.
-# test_by8_*_rtl are quick tests. usage: test_lanes_rtl.sh long [BYTES...]
+# test_by8_card_rtl is a quick test. usage: test_lanes_rtl.sh long [BYTES...]
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
