@@ -9,11 +9,10 @@
 #          clocks
 #   cut    outputs of these submodules may have any value in every clock
 # Other modules come from rtl/, rtl/memory/ and rtl/shell/; FORMAL is defined only for the module
-# itself, which must have assertions. Needs $B/rtl/nc_pkg.sv. A proof has FORMAL_TIMEOUT
-# seconds (600).
+# itself, which must have assertions. Needs $B/rtl/nc_pkg.sv. A proof has 600 seconds.
 cd "$(dirname "$0")/.." || exit 1
 B=${B:-build}
-limit=${FORMAL_TIMEOUT:-600}
+limit=600
 if ! command -v yosys >/dev/null 2>&1; then
     echo "skip: no yosys"
     exit 77

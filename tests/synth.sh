@@ -3,8 +3,7 @@
 # UltraScale+ FPGA, by a delay model (rtl/README.md), and for some modules an ECP5. yosys makes a
 # flat netlist; rtl/check/sta.py counts its cells and finds the longest path. Exit 0: all within
 # their limits; 1: one exceeds them or was not built; 77: no yosys.
-# usage: synth.sh [--json] [MODULE...]   all lines of rtl/check/synth.list ($SYNTH_LIST), or those of
-#                                        the modules; --json: one JSON object per line, not a table
+# usage: synth.sh [MODULE...]   all lines of rtl/check/synth.list ($SYNTH_LIST), or those of the modules
 # A line of the list: MODULE [PARAM=VALUE...] lut=N ff=N ns=N [lut4=N]. The numbers are limits; lut4
 # is for an ECP5. Needs $B/rtl/nc_pkg.sv; netlists and logs stay in $B/synth.
 cd "$(dirname "$0")/.." || exit 1
@@ -16,8 +15,6 @@ for tool in yosys python3; do
         exit 77
     fi
 done
-json=''
-[ "${1-}" = --json ] && json=yes && shift
 mkdir -p "$B/synth" || exit 1
 
 # synth MODULE OPTIONS...: sets $cost (output of sta.py), the limits $lut, $ff, $ns and $lut4, and
@@ -50,7 +47,7 @@ synth() {
     n_lut4=${n_lut4%% *}
 }
 
-[ -n "$json" ] || printf '%-28s %6s %6s %6s %6s %5s %5s %5s %6s %5s %5s %6s %6s\n' \
+printf '%-28s %6s %6s %6s %6s %5s %5s %5s %6s %5s %5s %6s %6s\n' \
     module LUT most FF most CARRY URAM BRAM LUTRAM ns most LUT4 most
 within=0 bad=0
 lines=$(sed 's/ *#.*//; /^$/d' "$list") || exit 1
@@ -70,16 +67,10 @@ $cost
 END
     over=$(echo "$n_lut $lut $n_ff $ff $n_ns $ns ${n_lut4:-0} ${lut4:-0}" | awk '$1 > $2 || $3 > $4 || $5 > $6 || $7 > $8 { print " OVER" }')
     if [ -z "$over" ]; then within=$((within + 1)); else bad=$((bad + 1)); fi
-    if [ -n "$json" ]; then
-        printf '{"module": "%s", "lut": %s, "lut_most": %s, "ff": %s, "ff_most": %s, "carry": %s, "uram": %s, "bram": %s, "lutram": %s, "ns": %s, "ns_most": %s, "lut4": %s, "lut4_most": %s}\n' \
-            "$name" "$n_lut" "$lut" "$n_ff" "$ff" "$n_carry" "$n_uram" "$n_bram" "$n_lutram" "$n_ns" "$ns" \
-            "${n_lut4:-null}" "${lut4:-null}"
-    else
-        printf '%-28s %6s %6s %6s %6s %5s %5s %5s %6s %5s %5s %6s %6s%s\n' \
-            "$name" "$n_lut" "$lut" "$n_ff" "$ff" "$n_carry" "$n_uram" "$n_bram" "$n_lutram" "$n_ns" "$ns" "${n_lut4:--}" "${lut4:--}" "$over"
-    fi
+    printf '%-28s %6s %6s %6s %6s %5s %5s %5s %6s %5s %5s %6s %6s%s\n' \
+        "$name" "$n_lut" "$lut" "$n_ff" "$ff" "$n_carry" "$n_uram" "$n_bram" "$n_lutram" "$n_ns" "$ns" "${n_lut4:--}" "${lut4:--}" "$over"
 done <<LINES
 $lines
 LINES
-[ -n "$json" ] || echo "$within within their limits, $bad not"
+echo "$within within their limits, $bad not"
 [ "$bad" -eq 0 ] && [ "$within" -gt 0 ]
