@@ -161,7 +161,6 @@ struct cudaFuncAttributes {
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 cudaError_t emu_set_attribute(const void *kernel, cudaFuncAttribute a, int value);
 cudaError_t emu_get_attributes(cudaFuncAttributes *a, const void *kernel);
-cudaError_t emu_occupancy(int *blocks, const void *kernel, int threads, size_t shared);
 template <class K>
 static inline cudaError_t cudaFuncSetAttribute(K *kernel, cudaFuncAttribute a, int value)
 {
@@ -170,12 +169,6 @@ static inline cudaError_t cudaFuncSetAttribute(K *kernel, cudaFuncAttribute a, i
 template <class K> static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, K *kernel)
 {
     return emu_get_attributes(a, (const void *)kernel);
-}
-template <class K>
-static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, K *kernel,
-                                                                        int threads, size_t shared)
-{
-    return emu_occupancy(blocks, (const void *)kernel, threads, shared);
 }
 
 #endif

@@ -6,12 +6,7 @@
 #include <map>
 #include <mutex>
 
-enum {
-    EMU_SMS = 4,
-    EMU_BLOCKS_PER_SM = 2,
-    EMU_SHARED_MAX = 227 << 10,
-    EMU_SHARED_PLAIN = 48 << 10
-};
+enum { EMU_SMS = 4, EMU_SHARED_MAX = 227 << 10, EMU_SHARED_PLAIN = 48 << 10 };
 
 static std::mutex kernels_lock;
 static std::map<const void *, int> shared_allowed;
@@ -56,18 +51,6 @@ cudaError_t emu_get_attributes(cudaFuncAttributes *a, const void *kernel)
     a->numRegs = 32;
     a->ptxVersion = a->binaryVersion = (int)emu_env("EMU_CC", 90);
     a->maxDynamicSharedSizeBytes = emu_allowed(kernel);
-    return cudaSuccess;
-}
-
-cudaError_t emu_occupancy(int *blocks, const void *kernel, int threads, size_t shared)
-{
-    if (!emu_has_code())
-        return emu_error(cudaErrorNoKernelImageForDevice);
-    if (threads < 1 || threads > 1024)
-        return emu_error(cudaErrorInvalidValue);
-    *blocks = shared > (size_t)emu_allowed(kernel) ? 0
-              : shared > EMU_SHARED_MAX / 2        ? 1
-                                            : std::min((int)EMU_BLOCKS_PER_SM, 2048 / threads);
     return cudaSuccess;
 }
 

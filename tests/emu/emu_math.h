@@ -3,7 +3,6 @@
 #define EMU_MATH_H
 #include "emu.h"
 #include <cmath>
-#include <time.h>
 
 using std::isfinite;
 using std::isinf;
@@ -141,30 +140,12 @@ static inline double max(double a, double b)
     return fmax(a, b);
 }
 
-/* Ignores cache hints. 16-byte accesses must be aligned as on a GPU. */
-static inline void emu_aligned(const void *p, size_t bytes)
+/* A cache hint has no effect; the address must be aligned as on a GPU. */
+template <class T> static inline T __ldcs(const T *p)
 {
-    if ((uintptr_t)p % bytes)
-        emu_die("access to %p, which is not aligned to %zu bytes", p, bytes);
-}
-#define EMU_LOAD(name)                                  \
-    template <class T> static inline T name(const T *p) \
-    {                                                   \
-        emu_aligned((const void *)p, alignof(T));       \
-        return *p;                                      \
-    }
-#define EMU_STORE(name)                                   \
-    template <class T> static inline void name(T *p, T x) \
-    {                                                     \
-        emu_aligned((const void *)p, alignof(T));         \
-        *p = x;                                           \
-    }
-EMU_LOAD(__ldcs)
-
-static inline void __nanosleep(unsigned ns)
-{
-    const struct timespec t = {0, (long)ns};
-    nanosleep(&t, nullptr);
+    if ((uintptr_t)p % alignof(T))
+        emu_die("access to %p, which is not aligned to %zu bytes", (const void *)p, alignof(T));
+    return *p;
 }
 
 #endif
