@@ -168,20 +168,7 @@ static const struct reduce_op_kind ops = {.in_bytes = word_bytes,
                                           .spill = spill,
                                           .add_wide = add_wide};
 
-static int reduce(struct comm *c, const struct algo *a, const struct algo_call *call, bool halves)
-{
-    static const struct reduce_op_kind results = {.out_bytes = out_bytes};
-    const struct algo_call second = {.op = {.ops = &results, .ctx = call->op.ctx, .unit = UNIT},
-                                     .n = call->n,
-                                     .result = call->result,
-                                     .group = call->group};
-    if (!halves)
-        return a->run(c, call);
-    const int rc = a->reduce_scatter(c, call);
-    return rc < 0 ? rc : a->allgather(c, &second);
-}
-
-static void test_one(struct comm *c, const struct algo *a, int k, bool wide, bool halves, size_t n)
+static void test_one(struct comm *c, const struct algo *a, int k, bool wide, size_t n)
 {
     struct ctx ctx = {.wide = wide};
     const struct reduce_op f = {.ops = &ops, .ctx = &ctx, .unit = UNIT};
@@ -197,7 +184,7 @@ static void test_one(struct comm *c, const struct algo *a, int k, bool wide, boo
                                    .result = (uint8_t *)result,
                                    .scratch = scratch,
                                    .group = k};
-    CHECK(reduce(c, a, &call, halves) == 0, "%s:%d", a->name, k);
+    CHECK(a->run(c, &call) == 0, "%s:%d", a->name, k);
     CHECK(ctx.n_bad == 0, "%s:%d%s n %zu: %d bad calls", a->name, k, wide ? " wide" : "", n,
           ctx.n_bad);
     for (size_t i = 0; i < n; i++)
@@ -218,9 +205,9 @@ int main(void)
     const int p = comm_n_ranks(c);
     for (int i = 0; (a = algo_at(i)); i++)
         for (int k = a->grouped ? 1 : 0; k <= (a->grouped ? p : 0); k++)
-            for (int s = 0; s < (a->reduce_scatter ? 16 : 8); s++)
+            for (int s = 0; s < 8; s++)
                 if (a != &algo_native && (a != &algo_self || p == 1) && (!a->grouped || p % k == 0))
-                    test_one(c, a, k, s % 2 != 0, s >= 8, sizes[s / 2 % 4]);
+                    test_one(c, a, k, s % 2 != 0, sizes[s / 2]);
     comm_close(c);
     DONE();
 }

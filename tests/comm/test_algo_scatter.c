@@ -1,5 +1,5 @@
 /* test_algo_scatter.c : algo_scatter gives every rank the sums of its own range, also if ranges
- * share units; need() and have() name each unit once. */
+ * share units, and then all sums; need() and have() name each unit once. */
 #include "base/buf.h"
 #include "check.h"
 #include "comm/algo/algo.h"
@@ -57,6 +57,27 @@ static void cut_units(struct algo_range *cut, int n_ranks, size_t unit, size_t u
     }
 }
 
+/* call: of run(), which has left the sums of this rank's range `mine` at the result's start. */
+static void check_allgather(struct comm *c, const struct trial *t, struct algo_call call,
+                            const uint8_t *want, struct algo_range mine)
+{
+    const size_t units = t->n / t->op.unit, out = reduce_op_out_at(&t->op, t->n),
+                 from = reduce_op_out_at(&t->op, mine.at),
+                 to = reduce_op_out_at(&t->op, mine.at + mine.n);
+    memmove(call.result + from, call.result, to - from);
+    memset(call.result, 0x5a, from);
+    memset(call.result + to, 0x5a, out - to);
+    memset(t->needed, 0, units);
+    memset(t->had, 0, units);
+    CHECK(algo_scatter.allgather(c, &call) == 0, "allgather");
+    size_t wrong = call.result[out] != 0x5a || memcmp(call.result, want, out) != 0;
+    for (size_t i = 0; i < units; i++) {
+        const size_t at = i * t->op.unit;
+        wrong += t->had[i] != 1 || t->needed[i] != (at >= mine.at && at < mine.at + mine.n);
+    }
+    CHECK(wrong == 0, "allgather of %zu elements: %zu wrong", t->n, wrong);
+}
+
 static void try_one(struct comm *c, struct trial *t, const struct codec *codec, uint64_t key)
 {
     const size_t in = reduce_op_in_at(&t->op, t->n), out = reduce_op_out_at(&t->op, t->n);
@@ -98,6 +119,7 @@ static void try_one(struct comm *c, struct trial *t, const struct codec *codec, 
         wrong += t->needed[i] != 1 || t->had[i] != (at >= mine.at && at < mine.at + mine.n);
     }
     CHECK(wrong == 0, "rank %d of %d, %zu elements: %zu wrong", c->rank, c->n_ranks, t->n, wrong);
+    check_allgather(c, t, call, want, mine);
     free(given), free(want), free(result), free(scratch), free(all), free(t->codes),
         free(t->needed), free(t->had);
 }

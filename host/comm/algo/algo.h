@@ -64,7 +64,7 @@ struct algo_call {
     int group;     /* K of group-*:K, otherwise 0 */
     /* [P] ranks' ranges, for algo_scatter only: in ascending order, multiples of op.unit, together
      * all n. A unit may end one range and begin later ones: its sum is then made on each of these
-     * ranks. reduce_scatter()'s result begins with this rank's range. NULL otherwise */
+     * ranks. run()'s result begins with this rank's range. NULL otherwise */
     const struct algo_range *cut;
     const struct algo_flow *flow; /* or NULL */
     struct algo_buffers *buffers; /* may be NULL for algorithms without close() */
@@ -112,32 +112,13 @@ struct algo {
     size_t (*scratch_bytes)(const struct reduce_op *f, size_t n, int n_ranks, int group);
     /* Run the all-reduce. Returns 0 or a negative errno of comm.h; data never cause an error. */
     int (*run)(struct comm *c, const struct algo_call *call);
-    /* The two halves of run(). NULL if sums are made in one place (group-master, gather,
-     * gather-sum), by MPI or a card, by NCCL or IPC except in variants of algo_scatter, or in
-     * algo_group_scatter_exact.
-     *
-     *  codes of all ranks --reduce_scatter--> rank r has its range --allgather--> all have all
-     *
-     * Rank r's range, algo_owned(), is in `result` at its place in the whole vector, from byte
-     * reduce_op_out_at(range.at). Together the halves give the result of run(), in at most as many
-     * rounds. Other calls may come between them.
-     *
-     * All ranks make the same calls in the same order. Each half blocks until this rank's part is
-     * done and its messages have left; the caller then owns codes, result and scratch again. Both
-     * return like run(). After a failure `result` is undefined.
-     *
-     * reduce_scatter() takes the call of run() and writes only this rank's range of result.
-     *   flow    gets each element once: need() for all codes, have() for this rank's range
-     * Reduce ops that keep residuals of sums (reduce_op_kind.keeps) keep those of this rank's
-     * range. run() of `direct` divides a long vector into other ranges, so use either run() or the
-     * halves for all steps.
-     *
-     * allgather() reads only op (unit, out_bytes and spared), n, result, group, flow and buffers of
-     * the call. A caller may therefore pass a reduce op for other codes, for example to distribute
-     * weights in fp32. If its unit is that of the gradients, so are its ranges.
-     *   result  [out_bytes(n)] in: this rank's range; out: all ranges
-     *   flow    gets each element once: need() for this rank's range, have() for all ranges */
-    int (*reduce_scatter)(struct comm *c, const struct algo_call *call);
+    /* Give every rank's range call->cut[rank] to all ranks. NULL except in algo_self, algo_scatter
+     * and variants of it, whose run() leaves each rank with its own range. It reads only op (unit,
+     * out_bytes, spared and message_bytes), n, result, cut, flow and buffers of the call. A caller
+     * may therefore pass a reduce op for other codes, and other ranges.
+     *   result  [out_bytes(n)] in: this rank's range, at its place; out: all ranges
+     *   flow    gets each element once: need() for this rank's range, have() for all ranges
+     * Blocks and returns like run(). After a failure `result` is undefined. */
     int (*allgather)(struct comm *c, const struct algo_call *call);
     /* Store the phases of run() in phases [ALGO_PHASES] and return their number, 0 for one rank.
      * Sends nothing; n_ranks may exceed the job's. NULL: unknown (MPI's own algorithm). */
@@ -161,8 +142,9 @@ extern const struct algo algo_group_scatter_card;
 /* group-scatter for exact sums, else direct. The bits are those of direct, for which the codec is
  * settled. */
 extern const struct algo algo_group_scatter_exact;
-/* Variant of direct with its bits: run() sends no results, like reduce_scatter(), and both halves
- * use algo_call.cut. scratch_bytes() takes the elements of the longest range. */
+/* Variant of direct with its bits: run() sends no results, and leaves each rank with the sums of
+ * its range of algo_call.cut. Reduce ops that keep residuals of sums (reduce_op_kind.keeps) keep
+ * those of this range. scratch_bytes() takes the elements of the longest range. */
 extern const struct algo algo_scatter;
 /* Variant by_memory of gather. */
 extern const struct algo algo_gather_memory;
@@ -178,16 +160,6 @@ int algo_find(const char *word, int n_ranks, const struct algo **algo, int *grou
  * algo_find() and algo_settle(). Returns 0, or reports -EINVAL if these ranks cannot run the
  * algorithm: mpis_order needs MPI. */
 int algo_here(const struct comm *c, const struct algo **algo);
-
-/* Return the range of n elements that `rank` owns between reduce_scatter() and allgather(). Ranges
- * are multiples of unit, may be empty, and cover n once. Without groups they are in rank order and
- * differ by at most one unit. With groups of K, the vector has K parts. Member i of each group owns
- * a range of part i. Ranges of one part differ by at most one unit:
- *
- *     owners, P = 4:  0 1 2 3        P = 4, K = 2:  0 2 1 3, since ranks 0 and 2 are members 0
- *
- *   group   K, or 0 without groups */
-struct algo_range algo_owned(size_t n, size_t unit, int n_ranks, int group, int rank);
 
 /* Return the elements of the longest of n_ranks ranges. */
 size_t algo_cut_longest(const struct algo_range *cut, int n_ranks);

@@ -13,14 +13,6 @@ static int direct_run(struct comm *c, const struct algo_call *call)
 {
     return algo_pipe_run(c, call, c->n_ranks, ALGO_PIPE_BOTH);
 }
-static int direct_reduce_scatter(struct comm *c, const struct algo_call *call)
-{
-    return algo_pipe_run(c, call, c->n_ranks, ALGO_PIPE_REDUCE);
-}
-static int direct_allgather(struct comm *c, const struct algo_call *call)
-{
-    return algo_pipe_run(c, call, c->n_ranks, ALGO_PIPE_GATHER);
-}
 
 static int direct_phases(const struct reduce_op *f, size_t n, int n_ranks, int group,
                          struct algo_phase *phases)
@@ -38,8 +30,6 @@ const struct algo algo_direct = {
     .flows = true,
     .scratch_bytes = direct_scratch_bytes,
     .run = direct_run,
-    .reduce_scatter = direct_reduce_scatter,
-    .allgather = direct_allgather,
     .phases = direct_phases,
     .by_nccl = &algo_direct_nccl,
     .by_ipc = &algo_direct_ipc,

@@ -120,8 +120,6 @@ const struct algo algo_direct_ipc = {DIRECT, .scratch_bytes = ipc_scratch_bytes,
 const struct algo algo_direct_nccl = {DIRECT, .scratch_bytes = nccl_scratch_bytes,
                                       .run = direct_nccl};
 const struct algo algo_scatter_ipc = {DIRECT, .scratch_bytes = ipc_scratch_bytes,
-                                      .run = scatter_ipc, .reduce_scatter = scatter_ipc,
-                                      .allgather = allgather_ipc};
+                                      .run = scatter_ipc, .allgather = allgather_ipc};
 const struct algo algo_scatter_nccl = {DIRECT, .scratch_bytes = scatter_scratch_bytes,
-                                       .run = scatter_nccl, .reduce_scatter = scatter_nccl,
-                                       .allgather = allgather_nccl};
+                                       .run = scatter_nccl, .allgather = allgather_nccl};

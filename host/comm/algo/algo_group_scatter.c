@@ -48,9 +48,9 @@ static size_t lay_out(const struct reduce_op *f, size_t n, int n_ranks, int grou
 static size_t scatter_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks, int group)
 {
     struct layout l;
-    const size_t halves = lay_out(f, n, n_ranks, group, NULL, &l),
+    const size_t whole = lay_out(f, n, n_ranks, group, NULL, &l),
                  pipe = algo_pipe_scratch_bytes(f, n, n_ranks, group);
-    return halves > pipe ? halves : pipe;
+    return whole > pipe ? whole : pipe;
 }
 
 static int add_nodes(struct comm *c, const struct algo_call *call, const struct algo_cut *across,
@@ -65,50 +65,38 @@ static int add_nodes(struct comm *c, const struct algo_call *call, const struct 
     return 0;
 }
 
-static int scatter_reduce(struct comm *c, const struct algo_call *call)
+/* Leaves this rank with the sums of its range of its part. */
+static int reduce(struct comm *c, const struct algo_call *call)
 {
-    const struct algo_set node = algo_node(c, call->group);
+    const struct algo_set node = algo_node(c, call->group), nodes = algo_across(c, call->group);
     const int n_ranks = comm_n_ranks(c);
-    const bool one_node = node.n == n_ranks;
     const struct reduce_op op = algo_pipe_op(&call->op, call->group), *f = &op;
     const struct cuts in = cut_up(f, ALGO_IN, call->n, n_ranks, call->group, node.me);
-    const struct algo_range own = algo_owned(call->n, f->unit, n_ranks, call->group, comm_rank(c));
-    uint8_t *mine = call->result + reduce_op_out_at(f, own.at);
+    uint8_t *mine = call->result + reduce_op_out_at(f, algo_cut_range(&in.across, nodes.me).at);
     const uint8_t **parts = c->host_scratch;
     struct layout l;
     lay_out(f, call->n, n_ranks, call->group, call->scratch, &l);
-    algo_need(call->flow, 0, call->n);
     TRY(algo_alltoall(c, &node, &in.inside, call->codes, l.store, parts));
     algo_add_parts(f, in.across.whole, ALGO_IN, parts, node.n, l.acc,
-                   one_node ? ALGO_OUT : in.across.form, one_node ? mine : l.node);
-    if (!one_node)
-        TRY(add_nodes(c, call, &in.across, &l, mine));
-    algo_have(call->flow, own.at, own.n);
-    return 0;
+                   nodes.n == 1 ? ALGO_OUT : in.across.form, nodes.n == 1 ? mine : l.node);
+    return nodes.n == 1 ? 0 : add_nodes(c, call, &in.across, &l, mine);
 }
 
-static int scatter_allgather(struct comm *c, const struct algo_call *call)
+static int spread(struct comm *c, const struct algo_call *call)
 {
     const struct algo_set node = algo_node(c, call->group), nodes = algo_across(c, call->group);
     const struct cuts out =
         cut_up(&call->op, ALGO_OUT, call->n, comm_n_ranks(c), call->group, node.me);
-    const struct algo_range own =
-        algo_owned(call->n, call->op.unit, comm_n_ranks(c), call->group, comm_rank(c));
-    algo_need(call->flow, own.at, own.n);
     TRY(algo_allgather(c, &nodes, &out.across, call->result + algo_cut_at(&out.inside, node.me)));
-    TRY(algo_allgather(c, &node, &out.inside, call->result));
-    algo_have(call->flow, 0, call->n);
-    return 0;
+    return algo_allgather(c, &node, &out.inside, call->result);
 }
 
 /* Sums that are cast again need the largest of the whole vector first. */
 static int scatter_whole(struct comm *c, const struct algo_call *call)
 {
-    struct algo_call quiet = *call;
-    quiet.flow = NULL;
     algo_need(call->flow, 0, call->n);
-    TRY(scatter_reduce(c, &quiet));
-    TRY(scatter_allgather(c, &quiet));
+    TRY(reduce(c, call));
+    TRY(spread(c, call));
     algo_have(call->flow, 0, call->n);
     return 0;
 }
@@ -136,8 +124,6 @@ const struct algo algo_group_scatter = {
     .check = scatter_check,
     .scratch_bytes = scatter_scratch_bytes,
     .run = scatter_run,
-    .reduce_scatter = scatter_reduce,
-    .allgather = scatter_allgather,
     .phases = algo_pipe_phases,
     .by_nccl = &algo_group_scatter_nccl,
     .by_ipc = &algo_group_scatter_ipc,

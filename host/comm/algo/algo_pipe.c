@@ -69,10 +69,9 @@ static struct algo_range part_of(const struct pipe *p, size_t s, int k)
 {
     const struct algo_range whole = {.n = p->call->n};
     const int group = p->level[NODE].set.n;
-    if (p->halves == ALGO_PIPE_BOTH)
-        return algo_part(slice(whole, s, p->each), p->op.unit, group, k);
-    return slice(p->call->cut ? p->call->cut[k] : algo_part(whole, p->op.unit, group, k), s,
-                 p->each / (size_t)group);
+    if (p->call->cut)
+        return slice(p->call->cut[k], s, p->each / (size_t)group);
+    return algo_part(slice(whole, s, p->each), p->op.unit, group, k);
 }
 
 /* Elements of the longest part of a segment. */
@@ -167,8 +166,7 @@ static uint8_t *node_at(const struct pipe *p, size_t s, struct algo_range r)
 }
 static uint8_t *result_at(const struct pipe *p, struct algo_range r)
 {
-    const bool own = p->call->cut && p->halves == ALGO_PIPE_REDUCE;
-    const size_t first = own ? p->call->cut[p->comm->rank].at : 0;
+    const size_t first = p->halves == ALGO_PIPE_REDUCE ? p->call->cut[p->comm->rank].at : 0;
     return p->call->result + algo_place(&p->op, ALGO_OUT, r.at) -
            algo_place(&p->op, ALGO_OUT, first);
 }
@@ -460,8 +458,7 @@ int algo_pipe_run(struct comm *c, const struct algo_call *call, int group, unsig
     if (group < c->n_ranks)
         p.form = algo_pipe_form(&p.op);
     p.n = call->cut ? algo_cut_longest(call->cut, c->n_ranks) * (size_t)c->n_ranks : call->n;
-    p.each = algo_pipe_segment(&p.op, p.n, c->n_ranks, group,
-                               codes && !call->cut ? ALGO_PIPE_BOTH : halves);
+    p.each = algo_pipe_segment(&p.op, p.n, c->n_ranks, group, halves);
     p.n_segments = algo_pipe_segments(p.n, p.each);
     lay_out_host_scratch(&p);
     if (codes)

@@ -10,8 +10,8 @@
 #define ALGO_PIPE_H
 #include "comm/algo/algo_step.h"
 
-/* Halves of the pipeline, for algo.h's reduce_scatter() and allgather(). One half only for one
- * node. Its segments are pieces of each rank's range. */
+/* Halves of the pipeline: one half only with algo_call.cut, for run() and allgather() of
+ * algo_scatter. Its segments are pieces of each rank's range. */
 enum { ALGO_PIPE_REDUCE = 1, ALGO_PIPE_GATHER = 2, ALGO_PIPE_BOTH = 3 };
 
 /* Run `halves` of a call of algo.h. group: K, a divisor of P; P with a cut. Returns 0 or a negative

@@ -11,13 +11,6 @@ struct algo_range algo_part(struct algo_range whole, size_t unit, int n_parts, i
                                .n = unit * (each + (k < longer))};
 }
 
-struct algo_range algo_owned(size_t n, size_t unit, int n_ranks, int group, int rank)
-{
-    const int k = group ? group : 1;
-    const struct algo_range inside = algo_part((struct algo_range){.n = n}, unit, k, rank % k);
-    return algo_part(inside, unit, n_ranks / k, rank / k);
-}
-
 size_t algo_cut_longest(const struct algo_range *cut, int n_ranks)
 {
     size_t n = 0;

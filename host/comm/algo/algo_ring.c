@@ -26,28 +26,17 @@ static size_t ring_scratch_bytes(const struct reduce_op *f, size_t n, int n_rank
     return lay_out(f, n, n_ranks, NULL, &l);
 }
 
-static int ring_reduce_scatter(struct comm *c, const struct algo_call *call)
+static int ring_run(struct comm *c, const struct algo_call *call)
 {
     const struct algo_set all = algo_all(c);
     const struct algo_cut in = {
         .op = &call->op, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = all.n};
+    const struct algo_cut out = {
+        .op = &call->op, .form = ALGO_OUT, .whole = in.whole, .n_parts = all.n};
     struct layout l;
     lay_out(&call->op, call->n, all.n, call->scratch, &l);
-    return algo_ring_reduce(c, &all, &in, call->codes, l.acc, l.hop, ALGO_OUT, call->result);
-}
-
-static int ring_allgather(struct comm *c, const struct algo_call *call)
-{
-    const struct algo_set all = algo_all(c);
-    const struct algo_cut out = {
-        .op = &call->op, .form = ALGO_OUT, .whole = {.n = call->n}, .n_parts = all.n};
+    TRY(algo_ring_reduce(c, &all, &in, call->codes, l.acc, l.hop, ALGO_OUT, call->result));
     return algo_ring_allgather(c, &all, &out, call->result);
-}
-
-static int ring_run(struct comm *c, const struct algo_call *call)
-{
-    TRY(ring_reduce_scatter(c, call));
-    return ring_allgather(c, call);
 }
 
 static int ring_phases(const struct reduce_op *f, size_t n, int n_ranks, int group,
@@ -66,8 +55,6 @@ const struct algo algo_ring = {
     .needs = REDUCE_PARTS,
     .scratch_bytes = ring_scratch_bytes,
     .run = ring_run,
-    .reduce_scatter = ring_reduce_scatter,
-    .allgather = ring_allgather,
     .phases = ring_phases,
     .device_codes = true,
 };

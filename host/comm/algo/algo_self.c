@@ -44,7 +44,6 @@ const struct algo algo_self = {
     .check = self_check,
     .scratch_bytes = self_scratch_bytes,
     .run = self_run,
-    .reduce_scatter = self_run,
     .allgather = self_allgather,
     .phases = self_phases,
 };
