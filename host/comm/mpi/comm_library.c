@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "base/plugin.h"
 #include "comm/mpi/mpi_calls.h"
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +17,9 @@ int comm_library_load(void)
     static const struct plugin plugin = {
         "libnarrowcast_mpi.so", "NARROWCAST_MPI",  "where MPI is (Debian: libopenmpi-dev)",
         "narrowcast_mpi",       MPI_CALLS_VERSION, NULL};
-    char path[PATH_MAX], why[PLUGIN_WHY_BYTES];
-    bool is_beside;
+    char why[PLUGIN_WHY_BYTES];
     const void *table = mpilib;
-    int rc = table ? 0 : plugin_find(&plugin, path, &is_beside, why);
-    if (!table && !rc)
-        rc = plugin_open(&plugin, path, &table, why);
+    const int rc = table ? 0 : plugin_load(&plugin, &table, why);
     if (rc < 0)
         return ERR(rc, "cannot join a job of MPI: %s", why);
     mpilib = table;
