@@ -251,13 +251,13 @@ static int check_ulfm(void)
     return 0;
 }
 
-/* Joins the two sides: `local`, whose rank `leader` has the new process in `bridge`, and the new
- * process, whose `local` is itself. */
-static int connect_sides(MPI_Comm local, int leader, MPI_Comm bridge, bool is_new, MPI_Comm *out)
+/* Joins the two sides: `local`, whose rank 0 has the new process in `bridge`, and the new process,
+ * whose `local` is itself. */
+static int connect_sides(MPI_Comm local, MPI_Comm bridge, bool is_new, MPI_Comm *out)
 {
     MPI_Comm inter;
     comm_mpi_no_end();
-    TRY(comm_mpi_check(mpilib->Intercomm_create(local, leader, bridge, !is_new, 0, &inter),
+    TRY(comm_mpi_check(mpilib->Intercomm_create(local, 0, bridge, !is_new, 0, &inter),
                        "connect a new process"));
     const int rc = mpilib->Intercomm_merge(inter, is_new, out);
     mpilib->Comm_free(&inter);
@@ -269,7 +269,7 @@ static int join_parent(MPI_Comm *out)
     MPI_Comm parent, bridge;
     TRY(comm_mpi_check(mpilib->Comm_get_parent(&parent), "join the job"));
     TRY(comm_mpi_check(mpilib->Intercomm_merge(parent, 1, &bridge), "join the job"));
-    return connect_sides(mpilib->self, 0, bridge, true, out);
+    return connect_sides(mpilib->self, bridge, true, out);
 }
 
 /* Not MPI_Comm_dup(), which fails only on some ranks if one dies meanwhile. */
@@ -419,7 +419,7 @@ int comm_grow(struct comm *c, char **args)
     if (rc == 0) {
         guard_begin(&g);
         err_hold(); /* all go on without the new process if it dies */
-        rc = connect_sides(m->mpi, 0, bridge, false, &mpi);
+        rc = connect_sides(m->mpi, bridge, false, &mpi);
         err_release(false);
         guard_end(&g);
         if (comm_all_fine(c, rc == 0)) { /* else some may not have connected */
