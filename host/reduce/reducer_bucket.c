@@ -32,13 +32,13 @@ static bool are_coded(const struct reducer *r, const struct bucket *b, int i)
 
 static int number_of(const struct bucket_flow *f)
 {
-    const struct reducer *r = f->step->r;
+    const struct reducer *r = f->r;
     return (int)(f->bucket - r->plans[r->force_fp32].buckets);
 }
 
 static void cast_since(struct bucket_flow *f, const char *name, double start)
 {
-    const struct reducer *r = f->step->r;
+    const struct reducer *r = f->r;
     f->codec_s += clock_s() - start;
     trace_add(r->trace, reducer_row(r), name, number_of(f), start);
 }
@@ -46,8 +46,7 @@ static void cast_since(struct bucket_flow *f, const char *name, double start)
 /* Padding gets zero codes. */
 static void encode(struct bucket_flow *f, size_t at, size_t n)
 {
-    const struct reducing *s = f->step;
-    struct reducer *r = s->r;
+    struct reducer *r = f->r;
     const struct bucket *b = f->bucket;
     const struct codec *codec = &r->codecs[b->fp32];
     const double start = clock_s();
@@ -57,7 +56,7 @@ static void encode(struct bucket_flow *f, size_t at, size_t n)
         size_t from, to;
         if (!part_of(r, b, i, at, n, &from, &to) || are_coded(r, b, i))
             continue;
-        reducer_span(s, i, from, to, codec_shift(codec, reducer_exponent(r, i)), r->exponents,
+        reducer_span(r, i, from, to, codec_shift(codec, reducer_exponent(r, i)), r->exponents,
                      n_spans++);
     }
     if (!n_spans)
@@ -68,7 +67,7 @@ static void encode(struct bucket_flow *f, size_t at, size_t n)
 
 static void decode(struct bucket_flow *f, size_t at, size_t n)
 {
-    struct reducer *r = f->step->r;
+    struct reducer *r = f->r;
     const struct bucket *b = f->bucket;
     const struct codec *codec = &r->codecs[b->fp32];
     const double start = clock_s();
@@ -86,7 +85,7 @@ static void decode(struct bucket_flow *f, size_t at, size_t n)
             n_spans = shard_outs(f, i, from, end, n_spans);
         else
             bucket_out(f, i, from, end,
-                       r->means ? r->means[i] + from : codec_at(codec, f->step->grads[i], from),
+                       r->means ? r->means[i] + from : codec_at(codec, r->grads[i], from),
                        n_spans++);
     }
     codec_decode_all(codec, r->outs, r->parts, n_spans);
@@ -98,7 +97,7 @@ static void decode(struct bucket_flow *f, size_t at, size_t n)
 static void need(void *arg, size_t at, size_t n)
 {
     struct bucket_flow *f = arg;
-    if (!f->step->r->batches)
+    if (!f->r->batches)
         encode(f, at, n);
     else if (!f->made)
         encode(f, 0, f->bucket->n);
@@ -108,7 +107,7 @@ static void need(void *arg, size_t at, size_t n)
 static void have(void *arg, size_t at, size_t n)
 {
     struct bucket_flow *f = arg;
-    if (!f->step->r->batches)
+    if (!f->r->batches)
         decode(f, at, n);
 }
 
@@ -129,13 +128,13 @@ static void show(const struct reducer *r, const struct bucket *b, const uint8_t 
 
 void bucket_encoded(const struct bucket_flow *f, const uint8_t *codes)
 {
-    struct reducer *r = f->step->r;
+    struct reducer *r = f->r;
     struct bucket *b = &r->plans[r->force_fp32].buckets[number_of(f)];
     show(r, b, codes);
     const bool guesses = !r->force_fp32 && !codec_has_groups(&r->codecs[b->fp32]);
     for (int k = 0; k < b->n_layers && guesses; k++) {
         const int i = (int)b->call.layers[k].index;
-        f->step->report->n_guessed += !b->coded && are_coded(r, b, i);
+        r->done.n_guessed += !b->coded && are_coded(r, b, i);
         if (r->guesses[i] == CODEC_NO_GUESS || reducer_exponent(r, i) != CODEC_ALL_ZERO)
             r->guesses[i] = codec_shift(&r->codecs[b->fp32], reducer_exponent(r, i));
     }
@@ -144,7 +143,7 @@ void bucket_encoded(const struct bucket_flow *f, const uint8_t *codes)
 
 void bucket_summed(struct bucket_flow *f)
 {
-    if (f->step->r->batches)
+    if (f->r->batches)
         decode(f, 0, f->bucket->n);
 }
 
@@ -176,12 +175,11 @@ static void release_bucket(struct reducer *r, int number)
     overlap_released(r->overlap, number + 1);
 }
 
-int reducer_bucket_mpi(const struct reducing *s, int i)
+int reducer_bucket_mpi(struct reducer *r, int i)
 {
-    struct reducer *r = s->r;
     const struct bucket *b = &r->plans[r->force_fp32].buckets[i];
     const double start = clock_s();
-    struct bucket_flow casting = {.step = s, .bucket = b};
+    struct bucket_flow casting = {.r = r, .bucket = b};
     struct algo_flow flow = bucket_flow(&casting);
     const bool whole = !r->algo->flows || r->batches;
     if (whole)
@@ -208,8 +206,8 @@ int reducer_bucket_mpi(const struct reducing *s, int i)
     bucket_encoded(&casting, call.codes);
     if (r->releases)
         release_bucket(r, i);
-    s->report->codec_s += casting.codec_s;
-    s->report->comm_s += clock_s() - start - casting.codec_s;
+    r->done.codec_s += casting.codec_s;
+    r->done.comm_s += clock_s() - start - casting.codec_s;
     return 0;
 }
 
@@ -249,10 +247,9 @@ int reducer_make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes)
     return 0;
 }
 
-void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int shift,
-                  int8_t *exponents, int k)
+void reducer_span(struct reducer *r, int i, size_t from, size_t to, int shift, int8_t *exponents,
+                  int k)
 {
-    struct reducer *r = s->r;
     const struct plan *plan = &r->plans[r->force_fp32];
     const struct bucket *b = &plan->buckets[plan->bucket_of[i]];
     const struct codec_layer *layer = reducer_layer(r, i);
@@ -260,14 +257,14 @@ void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int s
     struct vec_scale scale;
     r->parts[k] = (struct codec_part){.layer = layer, .at = from};
     r->spans[k] = (struct vec_span){
-        .x = codec_at(&r->codecs[b->fp32], s->grads[i], from),
+        .x = codec_at(&r->codecs[b->fp32], r->grads[i], from),
         .type = r->codecs[b->fp32].type,
         .codes = r->codes + plan->places[i] + reduce_op_in_at(&b->op, layer->at + from) -
                  reduce_op_in_at(&b->op, layer->at),
         .n = end > from ? end - from : 0,
         .padded = to - from,
         .at = from,
-        .key = codec_key(&r->codecs[b->fp32], s->step, layer->index, (uint32_t)comm_rank(r->comm)),
+        .key = codec_key(&r->codecs[b->fp32], r->step, layer->index, (uint32_t)comm_rank(r->comm)),
         .shift = shift};
     if (codec_groups(&r->codecs[b->fp32], &scale)) {
         r->spans[k].shift = codec_shift(&r->codecs[b->fp32], 0);

@@ -53,23 +53,22 @@ static bool marked(const struct reducer *r, int bit)
 }
 
 /* Tag of all facts that ranks must agree on before their codes may be added. */
-static uint32_t tag_of(const struct reducing *s, uint32_t exponents, uint32_t bucket, uint64_t n)
+static uint32_t tag_of(const struct reducer *r, uint32_t exponents, uint32_t bucket, uint64_t n)
 {
-    return card_path_tag(exponents, (uint64_t[]){s->step, bucket, n, s->r->tag});
+    return card_path_tag(exponents, (uint64_t[]){r->step, bucket, n, r->tag});
 }
 
 /* message: 0 for exponents */
-static int max_of(const struct reducing *s, int k, uint32_t message, int8_t *x, size_t n)
+static int max_of(const struct reducer *r, int k, uint32_t message, int8_t *x, size_t n)
 {
-    return s->r->card_path->max(s->r->card_path_arg,
-                                tag_of(s, message, UINT32_MAX - (uint32_t)k, n), x, n);
+    return r->card_path->max(r->card_path_arg, tag_of(r, message, UINT32_MAX - (uint32_t)k, n), x,
+                             n);
 }
 
 /* Cards compare int8, so the 32 bits of a maximum travel as four bytes, the highest first. Ranks
  * whose higher bytes are below the maximum send -128. */
-static int maxima_by_card(const struct reducing *s, const struct group *g, int k)
+static int maxima_by_card(struct reducer *r, const struct group *g, int k)
 {
-    struct reducer *r = s->r;
     memset(r->maxima + g->first, 0, (size_t)g->n_layers * sizeof *r->maxima);
     for (int at = 24; at >= 0; at -= 8) {
         for (int i = g->first; i < g->first + g->n_layers; i++) {
@@ -77,7 +76,7 @@ static int maxima_by_card(const struct reducing *s, const struct group *g, int k
             const bool leads = own >> (at + 8) == so_far >> (at + 8);
             r->max_bytes[i] = (int8_t)((leads ? (int)(own >> at & 255) : 0) - 128);
         }
-        const int rc = max_of(s, k, (uint32_t)at + 1, r->max_bytes + g->first, (size_t)g->n_layers);
+        const int rc = max_of(r, k, (uint32_t)at + 1, r->max_bytes + g->first, (size_t)g->n_layers);
         if (rc)
             return rc;
         for (int i = g->first; i < g->first + g->n_layers; i++) {
@@ -89,27 +88,26 @@ static int maxima_by_card(const struct reducing *s, const struct group *g, int k
     return 0;
 }
 
-static int max_by_card(const struct reducing *s, const struct group *g, int k)
+static int max_by_card(struct reducer *r, const struct group *g, int k)
 {
-    const double start = reducer_max_begin(s, g);
-    int rc = max_of(s, k, 0, s->r->exponents + g->at, g->n_exponents);
-    if (!rc && reducer_maxima_follow(s->r, g))
-        rc = maxima_by_card(s, g, k);
-    reducer_max_end(s, g, start);
+    const double start = reducer_max_begin(r, g);
+    int rc = max_of(r, k, 0, r->exponents + g->at, g->n_exponents);
+    if (!rc && reducer_maxima_follow(r, g))
+        rc = maxima_by_card(r, g, k);
+    reducer_max_end(r, g, start);
     return rc;
 }
 
-static int bucket_by_card(const struct reducing *s, int i, uint32_t exponents)
+static int bucket_by_card(struct reducer *r, int i, uint32_t exponents)
 {
-    struct reducer *r = s->r;
     const struct bucket *b = &r->plans[NARROW].buckets[i];
     const double start = clock_s();
-    struct bucket_flow casting = {.step = s, .bucket = b};
+    struct bucket_flow casting = {.r = r, .bucket = b};
     const struct card_path_sum sum = {.codec = &r->codecs[NARROW],
                                       .n = b->n,
                                       .codes = r->codes + r->plans[NARROW].places[b->last],
                                       .result = r->result,
-                                      .tag = tag_of(s, exponents, (uint32_t)i, b->n),
+                                      .tag = tag_of(r, exponents, (uint32_t)i, b->n),
                                       .flow = bucket_flow(&casting)};
     int rc = r->card_path->sum(r->card_path_arg, &sum);
     if (rc < 0)
@@ -119,21 +117,20 @@ static int bucket_by_card(const struct reducing *s, int i, uint32_t exponents)
     if (rc == 0)
         bucket_summed(&casting);
     bucket_encoded(&casting, sum.codes);
-    s->report->codec_s += casting.codec_s;
-    s->report->comm_s += clock_s() - start - casting.codec_s;
+    r->done.codec_s += casting.codec_s;
+    r->done.comm_s += clock_s() - start - casting.codec_s;
     return rc;
 }
 
 /* rc and the result are the step's state: 0, CARD_PATH_ABANDONED or an error. */
-static int buckets_by_card(const struct reducing *s, const struct group *g, int rc)
+static int buckets_by_card(struct reducer *r, const struct group *g, int rc)
 {
-    struct reducer *r = s->r;
     const uint32_t exponents = crc_of(r->exponents + g->at, g->n_exponents);
     for (int i = g->bucket; i < g->bucket + g->n_buckets; i++) {
         if (r->plans[NARROW].buckets[i].fp32)
             continue;
         if (!rc)
-            TRY(rc = bucket_by_card(s, i, exponents));
+            TRY(rc = bucket_by_card(r, i, exponents));
         if (rc)
             mark(r, BIT_BUCKETS + i);
     }
@@ -142,48 +139,46 @@ static int buckets_by_card(const struct reducing *s, const struct group *g, int 
 
 /* Scans later groups even after CARD_PATH_ABANDONED, since the repetition needs their exponents.
  * *n_counted: groups whose losses are counted, before means replace their gradients. */
-static int go(const struct reducing *s, int *n_counted)
+static int go(struct reducer *r, int *n_counted)
 {
-    struct reducer *r = s->r;
     int rc = 0;
     for (int k = 0; k < reducer_n_groups(r); k++) {
         const struct group g = reducer_group(r, k);
-        TRY(reducer_scan(s, &g));
+        TRY(reducer_scan(r, &g));
         if (!rc)
-            TRY(rc = max_by_card(s, &g, k));
+            TRY(rc = max_by_card(r, &g, k));
         if (rc) {
             mark(r, bit_max(r, k));
         } else if (!reducer_all_finite(r, &g)) {
             return 0;
         } else {
-            reducer_lost(s, &g);
+            reducer_lost(r, &g);
             *n_counted = k + 1;
-            TRY(rc = buckets_by_card(s, &g, rc));
+            TRY(rc = buckets_by_card(r, &g, rc));
         }
     }
     return 0;
 }
 
-static int make_up(const struct reducing *s, int n_counted, bool *finite)
+static int make_up(struct reducer *r, int n_counted, bool *finite)
 {
-    struct reducer *r = s->r;
     const struct plan *plan = &r->plans[NARROW];
     *finite = true;
     for (int k = 0; k < reducer_n_groups(r); k++) {
         const struct group g = reducer_group(r, k);
         const bool lost_max = marked(r, bit_max(r, k));
         if (lost_max)
-            TRY(reducer_max_mpi(s, &g));
+            TRY(reducer_max_mpi(r, &g));
         *finite = reducer_all_finite(r, &g);
         if (!*finite)
             return 0;
         if (k >= n_counted)
-            reducer_lost(s, &g);
+            reducer_lost(r, &g);
         for (int i = g.bucket; i < g.bucket + g.n_buckets; i++) {
             const bool again = !plan->buckets[i].fp32 && (lost_max || marked(r, BIT_BUCKETS + i));
-            s->report->n_redone += again;
+            r->done.n_redone += again;
             if (again || plan->buckets[i].fp32)
-                TRY(reducer_bucket_mpi(s, i));
+                TRY(reducer_bucket_mpi(r, i));
         }
     }
     return 0;
@@ -209,24 +204,23 @@ static int vote(struct reducer *r, int rc, bool *any)
     return 0;
 }
 
-int reducer_step_card_path(const struct reducing *s, bool *finite)
+int reducer_step_card_path(struct reducer *r, bool *finite)
 {
-    struct reducer *r = s->r;
     const size_t words = reducer_vote_words(r->plans[NARROW].n_buckets);
     bool any = false;
     int n_counted = 0;
     memset(r->failed, 0, words * sizeof *r->failed);
-    int rc = go(s, &n_counted);
+    int rc = go(r, &n_counted);
     if (rc == -ECANCELED)
         /* the reducer is being closed; no rank waits for this step */
         return rc;
     const double start = clock_s();
     TRY(vote(r, rc, &any));
-    s->report->comm_s += clock_s() - start;
+    r->done.comm_s += clock_s() - start;
     trace_add(r->trace, reducer_row(r), "vote", -1, start);
     if (marked(r, BIT_FATAL))
         return comm_agree(r->comm, rc < 0 ? rc : 0);
     TRY(r->card_path->end(r->card_path_arg, any));
-    s->report->by_card_path = !any;
-    return make_up(s, n_counted, finite);
+    r->done.by_card_path = !any;
+    return make_up(r, n_counted, finite);
 }

@@ -100,13 +100,6 @@ struct reducer {
     double waited_s; /* the caller's wait in this step */
 };
 
-struct reducing {
-    struct reducer *r;
-    uint64_t step;
-    float *const *grads;
-    struct reducer_step *report;
-};
-
 /* ---- reducer_bucket.c ---- */
 
 /* Cut the layers into buckets, as configured or all in fp32, and place their codes. Returns 0 or
@@ -143,14 +136,14 @@ static inline int8_t reducer_exponent(const struct reducer *r, int i)
 
 /* Store elements [from, to) of layer i, including padding, as span k of the next call. Codecs
  * with groups ignore shift, and read or write exponents: r->exponents or r->own_exponents. */
-void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int shift,
-                  int8_t *exponents, int k);
+void reducer_span(struct reducer *r, int i, size_t from, size_t to, int shift, int8_t *exponents,
+                  int k);
 
 /* ---- reducer_state.c ---- */
 
 /* Count what the casts of a group lose, if reducer_count_lost() was called. Exponents must be known
  * and finite; means must not have replaced the gradients yet. */
-void reducer_lost(const struct reducing *s, const struct group *g);
+void reducer_lost(struct reducer *r, const struct group *g);
 
 /* ---- reducer_stream.c ---- */
 
@@ -178,14 +171,14 @@ void reducer_state_swap(struct reducer *r);
 
 /* Wait for the group's gradients, find this rank's exponents, and encode layers whose shift can be
  * guessed. Returns -ECANCELED if the reducer is closed in mid-step. */
-int reducer_scan(const struct reducing *s, const struct group *g);
+int reducer_scan(struct reducer *r, const struct group *g);
 
 /* Begin and end a group's message of exponents, in which ranks wait for the slowest one. start: of
  * reducer_max_begin(). */
-double reducer_max_begin(const struct reducing *s, const struct group *g);
-void reducer_max_end(const struct reducing *s, const struct group *g, double start);
+double reducer_max_begin(struct reducer *r, const struct group *g);
+void reducer_max_end(struct reducer *r, const struct group *g, double start);
 
-int reducer_max_mpi(const struct reducing *s, const struct group *g);
+int reducer_max_mpi(struct reducer *r, const struct group *g);
 
 /* Return true if fp32 maxima follow the group's exponents, which say so: equal on all ranks. */
 bool reducer_maxima_follow(const struct reducer *r, const struct group *g);
@@ -200,7 +193,7 @@ bool reducer_all_finite(const struct reducer *r, const struct group *g);
 
 /* Casts a bucket while it travels: encodes layers that were not guessed, decodes means in place. */
 struct bucket_flow {
-    const struct reducing *step;
+    struct reducer *r;
     const struct bucket *bucket;
     double codec_s;
     bool made; /* a batching backend has encoded the bucket */
@@ -219,13 +212,13 @@ void bucket_summed(struct bucket_flow *b);
 void bucket_decode(struct bucket_flow *b);
 
 /* Bucket i of the plan in use, with the reducer's algorithm. */
-int reducer_bucket_mpi(const struct reducing *s, int i);
+int reducer_bucket_mpi(struct reducer *r, int i);
 
 /* ---- reducer_card_path.c ---- */
 
 /* Run a whole step, and repeat missed buckets over MPI. *finite: set to false if some rank has inf
  * or nan in a group; this and later groups are then not summed. */
-int reducer_step_card_path(const struct reducing *s, bool *finite);
+int reducer_step_card_path(struct reducer *r, bool *finite);
 
 /* In 64-bit words. */
 size_t reducer_vote_words(int n_buckets);
@@ -242,7 +235,7 @@ bool reducer_is_short(const struct reducer *r);
 void reducer_short_note(struct reducer *r);
 
 /* *finite as in reducer_step_card_path(). */
-int reducer_step_short(const struct reducing *s, bool *finite);
+int reducer_step_short(struct reducer *r, bool *finite);
 
 /* ---- reducer_low.c ---- */
 
@@ -251,7 +244,7 @@ int reducer_low_check(const struct reducer *r);
 /* Return the bytes of the accumulators of all buckets, in scratch. */
 size_t reducer_low_bytes(const struct reducer *r);
 /* *finite as in reducer_step_card_path(). */
-int reducer_step_low(const struct reducing *s, bool *finite);
+int reducer_step_low(struct reducer *r, bool *finite);
 
 /* ---- reducer_step.c ---- */
 

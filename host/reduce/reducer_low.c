@@ -60,17 +60,16 @@ void reducer_share(struct reducer *r, struct reducer *owner, void (*again)(void 
     r->again_ctx = ctx;
 }
 
-static void add_codes(const struct reducing *s)
+static void add_codes(struct reducer *r)
 {
-    struct reducer *r = s->r;
     const struct plan *p = &r->plans[r->force_fp32];
     uint8_t *acc = r->scratch;
     for (int i = 0; i < p->n_buckets; i++) {
         const struct bucket *b = &p->buckets[i];
-        struct bucket_flow casting = {.step = s, .bucket = b};
+        struct bucket_flow casting = {.r = r, .bucket = b};
         struct algo_flow flow = bucket_flow(&casting);
         flow.need(flow.arg, 0, b->n);
-        s->report->codec_s += casting.codec_s;
+        r->done.codec_s += casting.codec_s;
         b->op.ops->add(&b->op, 0, acc, r->codes + p->places[b->last], b->n,
                        comm_rank(r->comm) == 0);
         acc += acc_room(b);
@@ -78,40 +77,38 @@ static void add_codes(const struct reducing *s)
 }
 
 /* All ranks share the gradients that this writes. */
-static void make_means(const struct reducing *s)
+static void make_means(struct reducer *r)
 {
-    struct reducer *r = s->r;
     const struct plan *p = &r->plans[r->force_fp32];
     uint8_t *acc = r->scratch;
     for (int i = 0; i < p->n_buckets; i++) {
         const struct bucket *b = &p->buckets[i];
-        struct bucket_flow casting = {.step = s, .bucket = b};
+        struct bucket_flow casting = {.r = r, .bucket = b};
         b->op.ops->done(&b->op, 0, acc, b->n, r->result);
         acc += acc_room(b);
         bucket_decode(&casting);
-        s->report->codec_s += casting.codec_s;
+        r->done.codec_s += casting.codec_s;
     }
 }
 
-int reducer_step_low(const struct reducing *s, bool *finite)
+int reducer_step_low(struct reducer *r, bool *finite)
 {
-    struct reducer *r = s->r;
     const struct group g = reducer_group(r, 0); /* all buckets: nothing overlaps */
     const int me = comm_rank(r->comm), n_ranks = comm_n_ranks(r->comm);
     uint8_t turn = 0;
-    TRY(reducer_scan(s, &g));
-    TRY(reducer_max_mpi(s, &g));
+    TRY(reducer_scan(r, &g));
+    TRY(reducer_max_mpi(r, &g));
     *finite = reducer_all_finite(r, &g);
     if (!*finite)
         return 0;
     if (me > 0)
         TRY(comm_pass(r->comm, me - 1, me, &turn, sizeof turn));
     r->again(r->again_ctx);
-    add_codes(s);
+    add_codes(r);
     if (me + 1 < n_ranks)
         TRY(comm_pass(r->comm, me, me + 1, &turn, sizeof turn));
     TRY(comm_barrier(r->comm));
     if (me == 0)
-        make_means(s);
+        make_means(r);
     return 0;
 }

@@ -243,39 +243,36 @@ static void replace(const struct reducer *r, const uint8_t *from, uint8_t *codes
     }
 }
 
-static void encode(const struct reducing *s, int i)
+static void encode(struct reducer *r, int i)
 {
-    struct reducer *r = s->r;
     const double start = clock_s();
-    reducer_span(s, i, 0, bucket_padded(&bucket_of(r, i)->op, r->layers[i].n), shift_of(r, i),
+    reducer_span(r, i, 0, bucket_padded(&bucket_of(r, i)->op, r->layers[i].n), shift_of(r, i),
                  r->exponents, 0);
     codec_encode_all(&r->codecs[r->layers[i].fp32], r->spans, r->parts, 1);
-    s->report->codec_s += clock_s() - start;
+    r->done.codec_s += clock_s() - start;
 }
 
-static int send_again(const struct reducing *s)
+static int send_again(struct reducer *r)
 {
-    struct reducer *r = s->r;
     struct packed *p = r->packed;
     uint8_t *to = p->mine;
     for (int k = 0; k < r->n_layers; k++)
         if (is_wrong(r, placed(r, k))) {
-            encode(s, placed(r, k));
+            encode(r, placed(r, k));
             to = add_codes(r, placed(r, k), to);
         }
     if (to == p->mine)
         return 0;
     const double start = clock_s();
     TRY(send(r, to));
-    s->report->comm_s += clock_s() - start;
+    r->done.comm_s += clock_s() - start;
     for (int rank = 0; rank < comm_n_ranks(r->comm); rank++)
         replace(r, p->of[rank], p->codes + (size_t)rank * p->code_bytes);
     return 0;
 }
 
-int packed_open(const struct reducing *s)
+int packed_open(struct reducer *r)
 {
-    struct reducer *r = s->r;
     struct packed *p = r->packed;
     p->are_sent = true;
     for (int i = 0; i < r->n_layers; i++)
@@ -286,8 +283,8 @@ int packed_open(const struct reducing *s)
     for (int rank = 0; rank < comm_n_ranks(r->comm); rank++)
         place(r, p->of[rank] + packed_lines((size_t)r->n_layers),
               p->codes + (size_t)rank * p->code_bytes);
-    s->report->codec_s += clock_s() - start;
-    return send_again(s);
+    r->done.codec_s += clock_s() - start;
+    return send_again(r);
 }
 
 const uint8_t **packed_parts(struct reducer *r, const struct bucket *b)

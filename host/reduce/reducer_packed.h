@@ -59,7 +59,7 @@ int packed_send(struct reducer *r);
 
 /* Make all ranks' codes; those of layers guessed wrong come in a second message. All ranks call it
  * once all exponents are known. Returns as packed_send(). */
-int packed_open(const struct reducing *s);
+int packed_open(struct reducer *r);
 
 /* [P] pointers to the ranks' codes of bucket b, after packed_open(). */
 const uint8_t **packed_parts(struct reducer *r, const struct bucket *b);

@@ -18,9 +18,8 @@ static void note_absmax(struct reducer *r, const struct codec *codec, int at)
 }
 
 /* Spans with a guessed shift fill r->spans from the front, others from the end. */
-static void scan_kind(const struct reducing *s, const struct group *g, int kind)
+static void scan_kind(struct reducer *r, const struct group *g, int kind)
 {
-    struct reducer *r = s->r;
     const struct codec *codec = &r->codecs[kind];
     const struct plan *plan = &r->plans[r->force_fp32];
     int n_guessed = 0, n_rest = 0;
@@ -35,7 +34,7 @@ static void scan_kind(const struct reducing *s, const struct group *g, int kind)
                            r->guesses[i] != CODEC_NO_GUESS;
         const int at = guess ? n_guessed++ : r->n_layers - ++n_rest;
         const struct reduce_op *op = &plan->buckets[plan->bucket_of[i]].op;
-        reducer_span(s, i, 0, bucket_padded(op, r->layers[i].n), guess ? r->guesses[i] : 0,
+        reducer_span(r, i, 0, bucket_padded(op, r->layers[i].n), guess ? r->guesses[i] : 0,
                      r->own_exponents, at);
     }
     const int first_rest = r->n_layers - n_rest;
@@ -50,33 +49,31 @@ static void scan_kind(const struct reducing *s, const struct group *g, int kind)
             note_absmax(r, codec, at);
 }
 
-int reducer_scan(const struct reducing *s, const struct group *g)
+int reducer_scan(struct reducer *r, const struct group *g)
 {
-    TRY(overlap_await(s->r->overlap, g->bucket));
-    TRY(reducer_await_streams(s->r, g));
+    TRY(overlap_await(r->overlap, g->bucket));
+    TRY(reducer_await_streams(r, g));
     const double start = clock_s();
-    scan_kind(s, g, NARROW);
-    scan_kind(s, g, FP32);
-    s->report->codec_s += clock_s() - start;
-    trace_add(s->r->trace, reducer_row(s->r), "scan", g->bucket, start);
+    scan_kind(r, g, NARROW);
+    scan_kind(r, g, FP32);
+    r->done.codec_s += clock_s() - start;
+    trace_add(r->trace, reducer_row(r), "scan", g->bucket, start);
     return 0;
 }
 
-double reducer_max_begin(const struct reducing *s, const struct group *g)
+double reducer_max_begin(struct reducer *r, const struct group *g)
 {
-    struct reducer *r = s->r;
     overlap_rest(r->overlap);
     memcpy(r->exponents + g->at, r->own_exponents + g->at, g->n_exponents);
     return clock_s();
 }
 
-void reducer_max_end(const struct reducing *s, const struct group *g, double start)
+void reducer_max_end(struct reducer *r, const struct group *g, double start)
 {
-    struct reducer *r = s->r;
     const double took = clock_s() - start;
     r->max_s += took;
-    s->report->comm_s += took;
-    s->report->exponents_s += took;
+    r->done.comm_s += took;
+    r->done.exponents_s += took;
     trace_add(r->trace, reducer_row(r), "exponents", g->bucket, start);
     overlap_work(r->overlap);
 }
@@ -107,13 +104,12 @@ static int share_maxima(struct reducer *r, const struct group *g)
     return 0;
 }
 
-int reducer_max_mpi(const struct reducing *s, const struct group *g)
+int reducer_max_mpi(struct reducer *r, const struct group *g)
 {
-    struct reducer *r = s->r;
-    const double start = reducer_max_begin(s, g);
+    const double start = reducer_max_begin(r, g);
     TRY(comm_max_i8(r->comm, r->exponents + g->at, g->n_exponents));
     TRY(share_maxima(r, g));
-    reducer_max_end(s, g, start);
+    reducer_max_end(r, g, start);
     return 0;
 }
 

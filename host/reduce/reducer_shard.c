@@ -171,7 +171,7 @@ void reducer_set_shard(struct reducer *r, float *shard)
 
 void bucket_out(const struct bucket_flow *f, int i, size_t from, size_t end, void *to, int k)
 {
-    struct reducer *r = f->step->r;
+    struct reducer *r = f->r;
     const struct bucket *b = f->bucket;
     const struct codec *codec = &r->codecs[b->fp32];
     const struct codec_layer *layer = reducer_layer(r, i);
@@ -197,7 +197,7 @@ void bucket_out(const struct bucket_flow *f, int i, size_t from, size_t end, voi
 static void add_edge(const struct bucket_flow *f, int i, size_t at, size_t from, size_t end,
                      float *to, int k)
 {
-    const struct reducer *r = f->step->r;
+    const struct reducer *r = f->r;
     struct shard *s = r->shard;
     const size_t unit_end = at + f->bucket->op.unit, n = r->layers[i].n;
     float *edge = s->edges + (size_t)s->n_edges * s->unit;
@@ -207,7 +207,7 @@ static void add_edge(const struct bucket_flow *f, int i, size_t at, size_t from,
 
 int shard_outs(const struct bucket_flow *f, int i, size_t from, size_t end, int k)
 {
-    const struct reducer *r = f->step->r;
+    const struct reducer *r = f->r;
     const struct shard *s = r->shard;
     const size_t unit = f->bucket->op.unit, n = r->layers[i].n;
     const int rank = comm_rank(r->comm);

@@ -67,46 +67,43 @@ void reducer_short_note(struct reducer *r)
     }
 }
 
-static int exchange(const struct reducing *s, const struct group *g)
+static int exchange(struct reducer *r, const struct group *g)
 {
-    struct reducer *r = s->r;
     const double start = clock_s();
     TRY(packed_send(r));
     memcpy(r->exponents, r->own_exponents, (size_t)r->n_layers);
     for (int p = 0; p < comm_n_ranks(r->comm); p++)
         comm_larger_i8((size_t)r->n_layers, r->exponents, r->packed->of[p]);
-    s->report->comm_s += clock_s() - start;
+    r->done.comm_s += clock_s() - start;
     trace_add_bytes(r->trace, reducer_row(r), "all-reduce", g->bucket,
                     (int64_t)r->packed->code_bytes, start);
     return 0;
 }
 
-static void sum(const struct reducing *s, const struct bucket *b)
+static void sum(struct reducer *r, const struct bucket *b)
 {
-    struct reducer *r = s->r;
-    struct bucket_flow casting = {.step = s, .bucket = b};
+    struct bucket_flow casting = {.r = r, .bucket = b};
     const double start = clock_s();
     b->op.ops->sum(&b->op, 0, packed_parts(r, b), comm_n_ranks(r->comm), b->n, true, r->result);
-    s->report->comm_s += clock_s() - start;
+    r->done.comm_s += clock_s() - start;
     bucket_decode(&casting);
     bucket_encoded(&casting, packed_parts(r, b)[comm_rank(r->comm)]);
-    s->report->codec_s += casting.codec_s;
+    r->done.codec_s += casting.codec_s;
 }
 
-int reducer_step_short(const struct reducing *s, bool *finite)
+int reducer_step_short(struct reducer *r, bool *finite)
 {
-    struct reducer *r = s->r;
     const struct plan *plan = &r->plans[NARROW];
     const struct group g = reducer_group(r, 0);
-    TRY(reducer_scan(s, &g));
-    TRY(exchange(s, &g));
+    TRY(reducer_scan(r, &g));
+    TRY(exchange(r, &g));
     *finite = reducer_all_finite(r, &g);
     if (!*finite)
         return 0;
-    reducer_lost(s, &g);
-    TRY(packed_open(s));
+    reducer_lost(r, &g);
+    TRY(packed_open(r));
     reducer_short_note(r);
     for (int i = 0; i < plan->n_buckets; i++)
-        sum(s, &plan->buckets[i]);
+        sum(r, &plan->buckets[i]);
     return 0;
 }

@@ -141,9 +141,8 @@ int reducer_count_lost(struct reducer *r)
     return 0;
 }
 
-void reducer_lost(const struct reducing *s, const struct group *g)
+void reducer_lost(struct reducer *r, const struct group *g)
 {
-    const struct reducer *r = s->r;
     const struct codec *codec = &r->codecs[NARROW];
     const double start = clock_s();
     struct vec_cast cast;
@@ -153,10 +152,9 @@ void reducer_lost(const struct reducing *s, const struct group *g)
         const uint32_t i = r->plans[NARROW].placed[k].index;
         if (r->layers[i].fp32)
             continue;
-        cast.key = codec_key(codec, s->step, i, (uint32_t)comm_rank(r->comm));
-        codec_lost_by(&s->report->lost, codec, &cast,
-                      r->exponents + r->plans[NARROW].exponent_at[k], s->grads[i], r->layers[i].n,
-                      0);
+        cast.key = codec_key(codec, r->step, i, (uint32_t)comm_rank(r->comm));
+        codec_lost_by(&r->done.lost, codec, &cast, r->exponents + r->plans[NARROW].exponent_at[k],
+                      r->grads[i], r->layers[i].n, 0);
     }
-    s->report->codec_s += clock_s() - start;
+    r->done.codec_s += clock_s() - start;
 }

@@ -12,24 +12,23 @@ static void hand_out_means(struct reducer *r, int n_buckets)
 }
 
 /* Once the last group is known to be finite, the step cannot be skipped. */
-static int step_mpi(const struct reducing *s, bool *finite)
+static int step_mpi(struct reducer *r, bool *finite)
 {
-    struct reducer *r = s->r;
     const int n_groups = reducer_n_groups(r);
     *finite = true;
     for (int k = 0; k < n_groups && *finite; k++) {
         const struct group g = reducer_group(r, k);
-        TRY(reducer_scan(s, &g));
-        TRY(reducer_max_mpi(s, &g));
+        TRY(reducer_scan(r, &g));
+        TRY(reducer_max_mpi(r, &g));
         *finite = reducer_all_finite(r, &g);
         if (*finite)
-            reducer_lost(s, &g);
+            reducer_lost(r, &g);
         if (*finite && r->packed && !r->overlap)
             reducer_short_note(r);
         for (int i = g.bucket; i < g.bucket + g.n_buckets && *finite; i++) {
             if (k == n_groups - 1)
                 hand_out_means(r, i);
-            TRY(reducer_bucket_mpi(s, i));
+            TRY(reducer_bucket_mpi(r, i));
         }
     }
     return 0;
@@ -53,7 +52,6 @@ static uint64_t sent(const struct reducer *r)
 int reducer_step_all(struct reducer *r)
 {
     struct reducer_step *done = &r->done;
-    const struct reducing s = {r, r->step, r->grads, done};
     const uint64_t sent_before = sent(r);
     const double start = clock_s();
     bool finite = false;
@@ -70,10 +68,10 @@ int reducer_step_all(struct reducer *r)
     int open = card_path_is_open(r);
     TRY(open);
     done->comm_s = clock_s() - start;
-    TRY(r->low                ? reducer_step_low(&s, &finite)
-        : open                ? reducer_step_card_path(&s, &finite)
-        : reducer_is_short(r) ? reducer_step_short(&s, &finite)
-                              : step_mpi(&s, &finite));
+    TRY(r->low                ? reducer_step_low(r, &finite)
+        : open                ? reducer_step_card_path(r, &finite)
+        : reducer_is_short(r) ? reducer_step_short(r, &finite)
+                              : step_mpi(r, &finite));
     if (r->batches)
         TRY(gpu_failed());
     if (finite && !r->force_fp32)
