@@ -120,7 +120,7 @@ int shard_reducer(struct job *job, const struct reducer_layer *layers, int n_lay
  * it after parsing equal specs. Returns as job_settle(). */
 int job_gpu(struct job *job, enum job_if wanted, bool layers);
 
-/* ---- --quantise: layers too small to benefit from the codec ---- */
+/* ---- quantise.c: layers too small to benefit from the codec ---- */
 
 /* word: all, large or auto; NULL or auto: the codec's default. Reports -EINVAL. */
 int quantise_parse(const char *word, const struct codec *codec, bool *leaves_small);
