@@ -246,36 +246,44 @@ static int copy_layers(const struct job *j, const struct reducer_layer *layers, 
     return rc;
 }
 
+static struct reducer_spec reducer_of(const struct job *j, const struct reducer_layer *own,
+                                      int n_layers)
+{
+    return (struct reducer_spec){.comm = j->comm,
+                                 .codec = &j->codec,
+                                 .algo = j->algo,
+                                 .group = j->group,
+                                 .bucket_bytes = j->bucket_bytes,
+                                 .layers = own,
+                                 .n_layers = n_layers,
+                                 .low = j->low_memory};
+}
+
 /* Sets *pays if one message with codes and exponents (algo_gather_sum) is fastest; never with
  * cards, which answer each packet, or with overlap, which sends buckets early. */
-static int short_pays(const struct job *j, const struct reducer_layer *own, int n_layers,
-                      bool *pays)
+static int short_pays(const struct job *j, const struct reducer_spec *spec, bool *pays)
 {
     const int n_ranks = comm_n_ranks(j->comm);
     struct reducer_bytes bytes;
     *pays = false;
     if (j->cards.where || j->overlap)
         return 0;
-    TRY(reducer_measure(j->comm, &j->codec, j->algo, j->group, j->bucket_bytes, own, n_layers,
-                        false, &bytes));
-    *pays = reducer_short_pays(
-        n_ranks, reducer_short_bytes(&j->codec, &algo_gather_sum, n_ranks, n_layers, bytes.sent));
+    TRY(reducer_measure(spec, &bytes));
+    *pays = reducer_short_pays(n_ranks, reducer_short_bytes(&j->codec, &algo_gather_sum, n_ranks,
+                                                            spec->n_layers, bytes.sent));
     return 0;
 }
 
-static int choose_algo(const struct job *j, const struct reducer_layer *own, int n_layers,
-                       const struct algo **out, int *group)
+static int choose_algo(const struct job *j, struct reducer_spec *spec)
 {
     bool pays;
-    *out = j->algo;
-    *group = j->group;
     if (!j->chooses || j->algo != &algo_direct || j->on_gpu || j->low_memory)
         return 0;
-    TRY(short_pays(j, own, n_layers, &pays));
+    TRY(short_pays(j, spec, &pays));
     if (pays)
-        *out = &algo_gather_sum;
+        spec->algo = &algo_gather_sum;
     else if (j->near)
-        *out = &algo_group_scatter_exact, *group = j->near;
+        spec->algo = &algo_group_scatter_exact, spec->group = j->near;
     return 0;
 }
 
@@ -284,12 +292,12 @@ static int open_reducer(struct job *j, const struct reducer_layer *layers, int n
 {
     struct reducer_layer *own;
     TRY(copy_layers(j, layers, n_layers, &own));
-    int rc = choose_algo(j, own, n_layers, &j->algo, &j->group);
-    if (rc == 0 && j->shard.on)
-        rc = shard_reducer(j, own, n_layers);
-    else if (rc == 0)
-        rc = (j->low_memory ? reducer_open_low : reducer_open)(
-            j->comm, &j->codec, j->algo, j->group, j->bucket_bytes, own, n_layers, &j->reducer);
+    struct reducer_spec spec = reducer_of(j, own, n_layers);
+    int rc = choose_algo(j, &spec);
+    j->algo = spec.algo;
+    j->group = spec.group;
+    if (rc == 0)
+        rc = j->shard.on ? shard_reducer(j, spec) : reducer_open(&spec, &j->reducer);
     free(own);
     return rc;
 }
@@ -298,13 +306,11 @@ int job_measure(const struct job *j, const struct reducer_layer *layers, int n_l
                 struct reducer_bytes *out)
 {
     struct reducer_layer *own;
-    const struct algo *algo;
-    int group;
     TRY(copy_layers(j, layers, n_layers, &own));
-    int rc = choose_algo(j, own, n_layers, &algo, &group);
+    struct reducer_spec spec = reducer_of(j, own, n_layers);
+    int rc = choose_algo(j, &spec);
     if (rc == 0)
-        rc = reducer_measure(j->comm, &j->codec, algo, group, j->bucket_bytes, own, n_layers,
-                             j->low_memory, out);
+        rc = reducer_measure(&spec, out);
     free(own);
     return rc;
 }

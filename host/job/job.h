@@ -14,7 +14,7 @@ enum job_if { JOB_NO, JOB_YES, JOB_AUTO };
 struct job_shard {
     bool on;
     bool rounded;        /* means in the result's format, not unrounded fp32 */
-    bool releases;       /* of reducer_open_shards() */
+    bool releases;       /* of reducer_spec */
     const size_t *range; /* [P] elements of each rank, used until job_open(); NULL: equal ones */
     struct gather_format gather;
 };
@@ -40,7 +40,7 @@ struct job_spec {
     const char *node_sum;
     /* Use no cards; exact sums have the cards' bits. */
     bool emulated;
-    /* Virtual ranks only: reducer_open_low(); the caller must call reducer_share(). */
+    /* Virtual ranks only: reducer_spec.low; the caller must call reducer_share(). */
     bool low_memory;
 };
 
@@ -110,8 +110,8 @@ void shard_describe(const struct job_shard *shard, int n_ranks, struct text *to)
  * then none. */
 size_t shard_equal(size_t n, int n_ranks, int rank);
 
-/* reducer_open_shards() by job->shard. */
-int shard_reducer(struct job *job, const struct reducer_layer *layers, int n_layers);
+/* Open job->reducer by job->shard, and prepare its all-gathers. */
+int shard_reducer(struct job *job, struct reducer_spec spec);
 
 /* ---- GPUs ---- */
 

@@ -59,12 +59,12 @@ size_t shard_equal(size_t n, int n_ranks, int rank)
     return at >= n ? 0 : n - at < each ? n - at : each;
 }
 
-int shard_reducer(struct job *j, const struct reducer_layer *layers, int n_layers)
+int shard_reducer(struct job *j, struct reducer_spec spec)
 {
     const int n_ranks = comm_n_ranks(j->comm);
     size_t all = 0, *equal = NULL;
-    for (int i = 0; i < n_layers; i++)
-        all += layers[i].n;
+    for (int i = 0; i < spec.n_layers; i++)
+        all += spec.layers[i].n;
     if (!j->shard.range) {
         equal = buf_alloc((size_t)n_ranks * sizeof *equal);
         if (!equal)
@@ -72,8 +72,9 @@ int shard_reducer(struct job *j, const struct reducer_layer *layers, int n_layer
         for (int k = 0; k < n_ranks; k++)
             equal[k] = shard_equal(all, n_ranks, k);
     }
-    int rc = reducer_open_shards(j->comm, &j->codec, j->algo, j->bucket_bytes, layers, n_layers,
-                                 equal ? equal : j->shard.range, j->shard.releases, &j->reducer);
+    spec.range = equal ? equal : j->shard.range;
+    spec.releases = j->shard.releases;
+    int rc = reducer_open(&spec, &j->reducer);
     if (rc == 0)
         rc = reducer_open_gather(j->reducer, &j->shard.gather);
     free(equal);

@@ -85,23 +85,22 @@ static int make_buffers(struct reducer *r)
     return r->codes && r->result && r->scratch ? 0 : -ENOMEM;
 }
 
-static int plan(struct reducer *r, size_t bucket_bytes, const struct reducer_layer *layers,
-                const size_t *range, bool owns)
+static int plan(struct reducer *r, const struct reducer_spec *spec, bool owns)
 {
     const int n_ranks = comm_n_ranks(r->comm);
-    if (r->n_layers < 1 || bucket_bytes == 0)
+    if (r->n_layers < 1 || spec->bucket_bytes == 0)
         return ERR(-EINVAL,
                    "cannot reduce %d layers in buckets of %zu bytes: need at least 1 of each",
-                   r->n_layers, bucket_bytes);
+                   r->n_layers, spec->bucket_bytes);
     if (r->codecs[NARROW].n_ranks != n_ranks)
         return ERR(-EINVAL, "cannot reduce over %d ranks: the codec was set up for %d", n_ranks,
                    r->codecs[NARROW].n_ranks);
     for (int i = 0; i < 2 && r->algo->check; i++)
         TRY(r->algo->check(&r->codecs[i], n_ranks, r->group));
-    TRY(copy_layers(r, layers));
-    TRY(range ? shard_open(r, range) : 0);
-    TRY(reducer_make_plan(r, false, bucket_bytes));
-    TRY(reducer_make_plan(r, true, bucket_bytes));
+    TRY(copy_layers(r, spec->layers));
+    TRY(spec->range ? shard_open(r, spec->range) : 0);
+    TRY(reducer_make_plan(r, false, spec->bucket_bytes));
+    TRY(reducer_make_plan(r, true, spec->bucket_bytes));
     TRY(r->shard ? shard_cut(r, owns) : 0);
     reducer_state_size(r);
     size_buffers(r);
@@ -109,32 +108,31 @@ static int plan(struct reducer *r, size_t bucket_bytes, const struct reducer_lay
 }
 
 /* Only computes sizes unless `owns`. */
-static int open(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
-                size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
-                const size_t *range, bool releases, bool low, bool owns, struct reducer **out)
+static int open(const struct reducer_spec *spec, bool owns, struct reducer **out)
 {
+    const struct codec *codec = spec->codec;
     struct reducer *r = buf_alloc(sizeof *r);
     if (!r)
         return -ENOMEM;
-    r->comm = c;
+    r->comm = spec->comm;
     r->codecs[NARROW] = *codec;
-    const struct codec_adder by = algo_adder(algo, group);
+    const struct codec_adder by = algo_adder(spec->algo, spec->group);
     r->codecs[FP32] = codec_fp32(codec, &by);
     r->tag = codec_tag(codec);
-    r->algo = algo;
-    r->group = group;
-    r->releases = releases;
-    r->low = low;
-    r->n_layers = n_layers;
+    r->algo = spec->algo;
+    r->group = spec->group;
+    r->releases = spec->releases;
+    r->low = spec->low;
+    r->n_layers = spec->n_layers;
     r->batches = codec->ops->encode_all != vec_encode_each;
-    int rc = plan(r, bucket_bytes, layers, range, owns);
+    int rc = plan(r, spec, owns);
     if (rc == 0 && r->low)
         rc = reducer_low_check(r);
     if (rc == 0 && owns)
         rc = reducer_state_open(r);
     if (rc == 0 && owns)
         rc = reducer_open_streams(r);
-    if (rc == 0 && owns && (!r->low || comm_rank(c) == 0))
+    if (rc == 0 && owns && (!r->low || comm_rank(r->comm) == 0))
         rc = make_buffers(r);
     if (rc == 0 && owns)
         rc = reducer_message_bytes(r) ? packed_all_open(r) : 0;
@@ -146,36 +144,15 @@ static int open(struct comm *c, const struct codec *codec, const struct algo *al
     return 0;
 }
 
-int reducer_open(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
-                 size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
-                 struct reducer **out)
+int reducer_open(const struct reducer_spec *spec, struct reducer **out)
 {
-    return open(c, codec, algo, group, bucket_bytes, layers, n_layers, NULL, false, false, true,
-                out);
+    return open(spec, true, out);
 }
 
-int reducer_open_shards(struct comm *c, const struct codec *codec, const struct algo *algo,
-                        size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
-                        const size_t *range, bool releases, struct reducer **out)
-{
-    return open(c, codec, algo, 0, bucket_bytes, layers, n_layers, range, releases, false, true,
-                out);
-}
-
-int reducer_open_low(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
-                     size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
-                     struct reducer **out)
-{
-    return open(c, codec, algo, group, bucket_bytes, layers, n_layers, NULL, false, true, true,
-                out);
-}
-
-int reducer_measure(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
-                    size_t bucket_bytes, const struct reducer_layer *layers, int n_layers, bool low,
-                    struct reducer_bytes *out)
+int reducer_measure(const struct reducer_spec *spec, struct reducer_bytes *out)
 {
     struct reducer *r;
-    TRY(open(c, codec, algo, group, bucket_bytes, layers, n_layers, NULL, false, low, false, &r));
+    TRY(open(spec, false, &r));
     const size_t codes = r->buffers.codes_bytes + r->buffers.result_bytes +
                          r->buffers.scratch_bytes +
                          (reducer_message_bytes(r) ? packed_all_bytes(r) : 0);

@@ -52,35 +52,33 @@ struct reducer_step {
     double hidden_s, exposed_s, waited_s;
 };
 
-/* Open a reducer on all ranks of c.
- *   codec          settled; copied
- *   group          K of group-*:K, otherwise 0
- *   bucket_bytes   a bucket closes when its codes reach this size; > 0
- *   layers         [n_layers] in forward order; copied. Buckets fill from the last layer on.
- * Returns 0, -EINVAL or -ENOMEM. */
-int reducer_open(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
-                 size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
-                 struct reducer **out);
+struct reducer_spec {
+    struct comm *comm;
+    const struct codec *codec; /* settled; copied */
+    const struct algo *algo;
+    int group;           /* K of group-*:K, otherwise 0 */
+    size_t bucket_bytes; /* a bucket closes when its codes reach this size; > 0 */
+    /* [n_layers] in forward order; copied. Buckets fill from the last layer on. */
+    const struct reducer_layer *layers;
+    int n_layers;
+    /* Not NULL: steps are reduce-scatters. Each rank gets the means of its own range of the layers'
+     * elements, laid end to end in forward order, and gradients stay unchanged.
+     *   algo    algo_scatter, or algo_self
+     *   range   [P] elements of each rank's range, copied; may be 0; all elements together
+     * The bits are those of `direct`, but fp32 after codec_set_unrounded(). Call
+     * reducer_set_shard() before the first step. */
+    const size_t *range;
+    /* With range: give the gradients of a bucket back to the system (memory_release()) when it is
+     * summed; with overlap, reducer_ready() waits while two whole buckets are left. One bucket of
+     * codes is in memory. Gradients: one array of buf_alloc(), undefined after the step. */
+    bool releases;
+    /* Virtual ranks make their gradients twice per step and share codes and sums (reducer_low.c).
+     * Sums must be in rank order or exact. Call reducer_share() before the first step. */
+    bool low;
+};
 
-/* As reducer_open(), for virtual ranks that make their gradients twice per step and share codes and
- * sums (reducer_low.c). Sums must be in rank order or exact. Call reducer_share() before the first
- * step. */
-int reducer_open_low(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
-                     size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
-                     struct reducer **out);
-/* As reducer_open(), but steps are reduce-scatters: each rank gets the means of its own range of
- * the layers' elements, laid end to end in forward order, and gradients stay unchanged.
- *   algo    algo_scatter, or algo_self
- *   range   [P] elements of each rank's range, copied; may be 0; all elements together
- *   releases   give the gradients of a bucket back to the system (memory_release()) when it is
- *              summed; with overlap, reducer_ready() waits while two whole buckets are left. One
- *              bucket of codes is in memory. Gradients: one array of buf_alloc(), undefined after
- *              the step.
- * The bits are those of `direct`, but fp32 after codec_set_unrounded(). Call reducer_set_shard()
- * before the first step. */
-int reducer_open_shards(struct comm *c, const struct codec *codec, const struct algo *algo,
-                        size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
-                        const size_t *range, bool releases, struct reducer **out);
+/* Open a reducer on all ranks. Returns 0, -EINVAL or -ENOMEM. */
+int reducer_open(const struct reducer_spec *spec, struct reducer **out);
 
 /* Return a rank's range of the layers' elements, laid end to end. */
 struct algo_range reducer_range(const struct reducer *r, int rank);
@@ -99,8 +97,8 @@ struct gather_format {
 /* Parse fp32 (NULL), bf16, fp16, delta:F or delta:F:G. Reports -EINVAL. */
 int gather_parse(const char *word, struct gather_format *out);
 
-/* Prepare all-gathers of a reducer from reducer_open_shards(). Returns 0, -ENOMEM, or reports
- * -EINVAL: differences need gradients in CPU memory. */
+/* Prepare all-gathers of a reducer with ranges. Returns 0, -ENOMEM, or reports -EINVAL: differences
+ * need gradients in CPU memory. */
 int reducer_open_gather(struct reducer *r, const struct gather_format *format);
 
 /* Begin and, with reducer_finish(), end an all-gather: every rank's range, from
@@ -123,11 +121,10 @@ struct reducer_bytes {
     uint64_t sent; /* not memory: codes sent per step */
 };
 
-/* Compute the memory that reducer_open() (low: reducer_open_low()) would allocate on a rank. A
- * single rank may call it. Arguments and errors as there. */
-int reducer_measure(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
-                    size_t bucket_bytes, const struct reducer_layer *layers, int n_layers, bool low,
-                    struct reducer_bytes *out);
+/* Compute the memory that reducer_open() would allocate on a rank. A single rank may call it.
+ * Errors as there. */
+int reducer_measure(const struct reducer_spec *spec, struct reducer_bytes *out);
+
 /* Return the bytes of a short step's message (reducer_short.c), for codes of all layers in CPU
  * memory, code_bytes in total. 0 if the exponents must be sent first, or if the algorithm does not
  * support n_ranks ranks. */
@@ -140,7 +137,7 @@ bool reducer_short_pays(int n_ranks, size_t bytes);
 /* All ranks call it between steps; after a failed step a single rank may. */
 void reducer_close(struct reducer *r);
 
-/* Connect r, from reducer_open_low(), to the memory of `owner`, the reducer of rank 0. Call it for
+/* Connect r, with low memory, to the memory of `owner`, the reducer of rank 0. Call it for
  * every rank's reducer, also rank 0's, once all are open. Close owner last. again(ctx) must make
  * the gradients of the current step a second time, in the same memory. */
 void reducer_share(struct reducer *r, struct reducer *owner, void (*again)(void *ctx), void *ctx);

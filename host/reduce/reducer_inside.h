@@ -45,7 +45,7 @@ struct reducer {
     struct shard *shard;          /* NULL: steps are all-reduces */
     struct gather *gather;        /* or NULL */
     bool gathers;                 /* this step is an all-gather, of grads */
-    bool releases;                /* of reducer_open_shards() */
+    bool releases;                /* of reducer_spec */
     struct reducer_layer *layers; /* [n_layers] */
     int n_layers;
     uint64_t fp32_bytes;

@@ -23,7 +23,7 @@ struct shard {
     float *values; /* for codec_call.values */
 };
 
-/* range: [P] of reducer_open_shards(). shard_open() is called before the layers are cut into
+/* range: [P] of reducer_spec. shard_open() is called before the layers are cut into
  * buckets. Returns 0, -ENOMEM, or reports -EINVAL. shard_close(NULL) is legal. */
 int shard_open(struct reducer *r, const size_t *range);
 void shard_close(struct reducer *r);

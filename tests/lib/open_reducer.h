@@ -48,8 +48,14 @@ static inline struct reducer *open_reducer_of(struct comm *c, const struct reduc
         algo_find(words->algo, comm_n_ranks(c), &algo, &k) < 0)
         exit(1);
     out->seed = words->seed ? words->seed : out->seed;
-    if (algo_settle(algo, k, comm_n_ranks(c), out) < 0 ||
-        reducer_open(c, out, algo, k, words->bucket_bytes, layers, n_layers, &r) < 0 ||
+    const struct reducer_spec spec = {.comm = c,
+                                      .codec = out,
+                                      .algo = algo,
+                                      .group = k,
+                                      .bucket_bytes = words->bucket_bytes,
+                                      .layers = layers,
+                                      .n_layers = n_layers};
+    if (algo_settle(algo, k, comm_n_ranks(c), out) < 0 || reducer_open(&spec, &r) < 0 ||
         reducer_set_overlap(r, words->overlap) < 0)
         exit(1);
     return r;

@@ -94,8 +94,14 @@ static inline struct reducer *open_reducer(const struct setting *s, const struct
     codec.seed = SEED;
     if (s->batches)
         codec.ops = &batch.ops;
-    if (algo_settle(algo, group, t.n_ranks, &codec) < 0 ||
-        reducer_open(t.c, &codec, algo, group, s->bucket_bytes, t.layers, N_LAYERS, &r) < 0)
+    const struct reducer_spec spec = {.comm = t.c,
+                                      .codec = &codec,
+                                      .algo = algo,
+                                      .group = group,
+                                      .bucket_bytes = s->bucket_bytes,
+                                      .layers = t.layers,
+                                      .n_layers = N_LAYERS};
+    if (algo_settle(algo, group, t.n_ranks, &codec) < 0 || reducer_open(&spec, &r) < 0)
         exit(1);
     return r;
 }

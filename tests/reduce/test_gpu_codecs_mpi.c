@@ -80,8 +80,14 @@ static struct reducer *open_reducer(const struct codec_spec *spec, const char *a
         algo_settle(algo, group, t.n_ranks, &codec) < 0)
         comm_abort(t.c, -EINVAL);
     codec.seed = SEED;
-    if (reducer_open(t.c, &codec, algo, group, 900, layers, N_LAYERS, &r) < 0 ||
-        reducer_set_overlap(r, overlap) < 0)
+    const struct reducer_spec opened = {.comm = t.c,
+                                        .codec = &codec,
+                                        .algo = algo,
+                                        .group = group,
+                                        .bucket_bytes = 900,
+                                        .layers = layers,
+                                        .n_layers = N_LAYERS};
+    if (reducer_open(&opened, &r) < 0 || reducer_set_overlap(r, overlap) < 0)
         comm_abort(t.c, -EINVAL);
     reducer_set_weights(r, (const float *const *)t.weights[on_gpu]);
     return r;

@@ -57,11 +57,16 @@ static struct reducer *open_reducer(const struct algo *algo, bool overlap)
     struct reducer_layer layers[N_LAYERS];
     struct codec codec;
     struct reducer *r = NULL;
+    const struct reducer_spec spec = {.comm = t.c,
+                                      .codec = &codec,
+                                      .algo = algo,
+                                      .bucket_bytes = 1,
+                                      .layers = layers,
+                                      .n_layers = N_LAYERS};
     for (int l = 0; l < N_LAYERS; l++)
         layers[l] = (struct reducer_layer){.name = "layer", .n = sizes[l], .fp32 = l == 2};
     if (codec_parse(&(struct codec_spec){.format = "e4m3", .scale = "aps"}, &codec) < 0 ||
-        algo_settle(algo, 0, t.n_ranks, &codec) < 0 ||
-        reducer_open(t.c, &codec, algo, 0, 1, layers, N_LAYERS, &r) < 0 ||
+        algo_settle(algo, 0, t.n_ranks, &codec) < 0 || reducer_open(&spec, &r) < 0 ||
         reducer_set_overlap(r, overlap) < 0)
         exit(1);
     CHECK(reducer_overlaps(r) == overlap, "overlap %d", overlap);

@@ -144,9 +144,15 @@ static void test_padding(void)
         .name = "spy", .scratch_bytes = direct_scratch, .run = look_and_run};
     struct codec codec;
     struct reducer *r;
+    const struct reducer_spec spec = {.comm = t.c,
+                                      .codec = &codec,
+                                      .algo = &spy,
+                                      .bucket_bytes = 1 << 20,
+                                      .layers = t.layers,
+                                      .n_layers = N_LAYERS};
     if (codec_parse(&(struct codec_spec){.format = "e5m2", .scale = "aps"}, &codec) < 0 ||
         codec_settle(&codec, t.n_ranks, &(struct codec_adder){.name = "spy"}) < 0 ||
-        reducer_open(t.c, &codec, &spy, 0, 1 << 20, t.layers, N_LAYERS, &r) < 0)
+        reducer_open(&spec, &r) < 0)
         exit(1);
     make_grads(40, false);
     for (int i = 0; i < 4; i++) { /* each step leaves its codes in the next one's gaps */
@@ -157,28 +163,39 @@ static void test_padding(void)
     reducer_close(r);
 }
 
+static void refuse(const struct reducer_spec *spec, const char *what)
+{
+    struct reducer *r = NULL;
+    CHECK(reducer_open(spec, &r) == -EINVAL && !r, "%s", what);
+}
+
 static void test_refusals(void)
 {
     struct codec codec, other;
-    struct reducer *r = NULL;
     struct reducer_layer empty = {.name = "empty", .n = 0};
     if (codec_parse(&(struct codec_spec){0}, &codec) < 0 ||
         codec_settle(&codec, t.n_ranks, &(struct codec_adder){.name = "test"}) < 0 ||
         codec_parse(&(struct codec_spec){0}, &other) < 0 ||
         codec_settle(&other, t.n_ranks + 1, &(struct codec_adder){.name = "test"}) < 0)
         exit(1);
-    const struct algo *a = &algo_direct;
+    const struct reducer_spec fine = {.comm = t.c,
+                                      .codec = &codec,
+                                      .algo = &algo_direct,
+                                      .bucket_bytes = 100,
+                                      .layers = t.layers,
+                                      .n_layers = N_LAYERS};
+    struct reducer_spec bad[5] = {fine, fine, fine, fine, fine};
+    bad[0].bucket_bytes = 0;
+    bad[1].n_layers = 0;
+    bad[2].layers = &empty, bad[2].n_layers = 1;
+    bad[3].codec = &other;
+    bad[4].algo = &algo_group_scatter, bad[4].group = t.n_ranks + 1;
     err_hold();
-    CHECK(reducer_open(t.c, &codec, a, 0, 0, t.layers, N_LAYERS, &r) == -EINVAL && !r,
-          "no bytes in a bucket");
-    CHECK(reducer_open(t.c, &codec, a, 0, 100, t.layers, 0, &r) == -EINVAL && !r, "no layers");
-    CHECK(reducer_open(t.c, &codec, a, 0, 100, &empty, 1, &r) == -EINVAL && !r, "an empty layer");
-    CHECK(reducer_open(t.c, &other, a, 0, 100, t.layers, N_LAYERS, &r) == -EINVAL && !r,
-          "a codec for other ranks");
-    CHECK(reducer_open(t.c, &codec, &algo_group_scatter, t.n_ranks + 1, 100, t.layers, N_LAYERS,
-                       &r) == -EINVAL &&
-              !r,
-          "groups");
+    refuse(&bad[0], "no bytes in a bucket");
+    refuse(&bad[1], "no layers");
+    refuse(&bad[2], "an empty layer");
+    refuse(&bad[3], "a codec for other ranks");
+    refuse(&bad[4], "groups");
     err_release(false);
     reducer_close(NULL);
 }
