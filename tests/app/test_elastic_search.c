@@ -362,14 +362,4 @@ static void search_one(const char *kind, const struct elastic_config *c, size_t 
     CHECK(r.verdict == c->want, "%s: %s", c->what, search_said(&r));
 }
 
-int main(int argc, char **argv)
-{
-    const bool longer = argc > 1 && !strcmp(argv[1], "long");
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        search_one("bad ", &bad[i], 1000000);
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
-        search_one("good", &good[i], 10000000);
-    for (size_t i = 0; longer && i < sizeof large / sizeof *large; i++)
-        search_one("good", &large[i], 20000000);
-    DONE();
-}
+SEARCH_MAIN(search_one)

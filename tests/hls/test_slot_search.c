@@ -387,8 +387,9 @@ static const struct world_config bad[] = {
     {"any source for any rank", SEARCH_UNSAFE, {2, 1}, .packets = 1, .any_source = true},
 };
 
-static void search_one(const char *kind, struct world_config c, size_t most)
+static void search_one(const char *kind, const struct world_config *given, size_t most)
 {
+    struct world_config c = *given;
     char about[160];
     c.slots = c.slots ? c.slots : 1;
     c.epochs = c.epochs ? c.epochs : 1;
@@ -411,14 +412,4 @@ static void search_one(const char *kind, struct world_config c, size_t most)
     CHECK(r.verdict == c.want, "%s (%s): %s", c.what, about, search_said(&r));
 }
 
-int main(int argc, char **argv)
-{
-    const bool longer = argc > 1 && !strcmp(argv[1], "long");
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        search_one("bad ", bad[i], 1000000);
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
-        search_one("good", good[i], 10000000);
-    for (size_t i = 0; longer && i < sizeof large / sizeof *large; i++)
-        search_one("good", large[i], 20000000);
-    DONE();
-}
+SEARCH_MAIN(search_one)

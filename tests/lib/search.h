@@ -247,4 +247,19 @@ static inline void search_print(const struct search_report *r)
     fflush(stdout);
 }
 
+/* main(): one(kind, config, most states) of each of bad[], good[] and, after the argument "long",
+ * large[]. The test includes check.h. */
+#define SEARCH_MAIN(one)                                                    \
+    int main(int argc, char **argv)                                         \
+    {                                                                       \
+        const bool longer = argc > 1 && !strcmp(argv[1], "long");           \
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)               \
+            one("bad ", &bad[i], 1000000);                                  \
+        for (size_t i = 0; i < sizeof good / sizeof *good; i++)             \
+            one("good", &good[i], 10000000);                                \
+        for (size_t i = 0; longer && i < sizeof large / sizeof *large; i++) \
+            one("good", &large[i], 20000000);                               \
+        DONE();                                                             \
+    }
+
 #endif
