@@ -215,6 +215,14 @@ void *gpu_lane_items(struct gpu_lane *lane, const void *items, int n, size_t ite
     return filled(&lane->items, items, n, item_bytes) ? sent(lane, &lane->items) : NULL;
 }
 
+size_t gpu_lane_sum(const size_t *member, int n, size_t item_bytes)
+{
+    size_t sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += *(const size_t *)((const char *)member + (size_t)i * item_bytes);
+    return sum;
+}
+
 bool gpu_lane_done(struct gpu_lane *lane, int rc)
 {
     if (rc == 0)
@@ -229,4 +237,12 @@ const void *gpu_lane_answer(struct gpu_lane *lane, const struct gpu_list *list, 
     if (rc == 0)
         rc = lanes.run->copy(list->pinned, list->device, list->bytes, lane->stream);
     return gpu_lane_done(lane, rc) ? list->pinned : NULL;
+}
+
+void gpu_lane_absmax(struct gpu_lane *lane, const struct vec_span *list, int rc,
+                     struct vec_span *spans, int n)
+{
+    const struct vec_span *now = list ? gpu_lane_answer(lane, &lane->spans, rc) : NULL;
+    for (int i = 0; i < n; i++)
+        spans[i].absmax = now ? now[i].absmax : GPU_NOT_FINITE;
 }

@@ -6,28 +6,16 @@
 #include "vec/gpu/gpu_lane.h"
 #include "vec/gpu/vec_cuda.h"
 
-enum { NOT_FINITE = 0x7fc00000 };
-
-/* list: NULL if nothing was launched */
-static void take_absmax(struct gpu_lane *lane, const struct vec_span *list, int rc,
-                        struct vec_span *spans, int n_spans)
-{
-    const struct vec_span *now = list ? gpu_lane_answer(lane, &lane->spans, rc) : NULL;
-    for (int i = 0; i < n_spans; i++)
-        spans[i].absmax = now ? now[i].absmax : NOT_FINITE;
-}
-
 static void levels_encode(const struct vec_ops *ops, const struct levels_rule *r,
                           struct vec_span *spans, int n_spans)
 {
     (void)ops;
     struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
     struct vec_span *list = lane ? gpu_lane_spans(lane, spans, n_spans) : NULL;
-    size_t n_elems = 0;
-    for (int i = 0; i < n_spans; i++)
-        n_elems += spans[i].n;
-    const int rc = list ? gpu()->vec->levels_encode(r, list, n_spans, n_elems, lane->stream) : 0;
-    take_absmax(lane, list, rc, spans, n_spans);
+    const int rc =
+        list ? gpu()->vec->levels_encode(r, list, n_spans, SUM_OF(spans, n_spans, n), lane->stream)
+             : 0;
+    gpu_lane_absmax(lane, list, rc, spans, n_spans);
 }
 
 static void levels_decode(const struct vec_ops *ops, const struct levels_rule *r,
@@ -36,12 +24,8 @@ static void levels_decode(const struct vec_ops *ops, const struct levels_rule *r
     (void)ops;
     struct gpu_lane *lane = n_outs > 0 ? gpu_lane() : NULL;
     const struct vec_out *list = lane ? gpu_lane_outs(lane, outs, n_outs) : NULL;
-    size_t n_elems = 0;
-    for (int i = 0; i < n_outs; i++)
-        n_elems += outs[i].n;
     if (list)
-        (void)gpu_lane_done(
-            lane, gpu()->vec->levels_decode(r, divisor, list, n_outs, n_elems, lane->stream));
+        GPU_LANE_DO(levels_decode, r, divisor, list, n_outs, SUM_OF(outs, n_outs, n));
 }
 
 static void levels_sum(const struct vec_ops *ops, const struct levels_rule *r,
@@ -52,12 +36,8 @@ static void levels_sum(const struct vec_ops *ops, const struct levels_rule *r,
     struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
     struct vec_span *list = lane ? gpu_lane_spans(lane, spans, n_spans) : NULL;
     const uint8_t **from = list ? gpu_lane_parts(lane, parts, n_parts) : NULL;
-    size_t n_elems = 0;
-    for (int i = 0; i < n_spans; i++)
-        n_elems += spans[i].n;
     if (from)
-        (void)gpu_lane_done(lane, gpu()->vec->levels_sum(r, from, n_parts, list, n_spans, n_elems,
-                                                         codes, lane->stream));
+        GPU_LANE_DO(levels_sum, r, from, n_parts, list, n_spans, SUM_OF(spans, n_spans, n), codes);
 }
 
 static void clipped(const struct vec_ops *ops, float times, struct vec_span *spans, int n_spans)
@@ -65,13 +45,10 @@ static void clipped(const struct vec_ops *ops, float times, struct vec_span *spa
     (void)ops;
     struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
     struct vec_span *list = lane ? gpu_lane_spans(lane, spans, n_spans) : NULL;
-    size_t n_elems = 0;
-    for (int i = 0; i < n_spans; i++)
-        n_elems += spans[i].n;
-    int rc = list ? gpu()->vec->absmax(list, n_spans, n_elems, lane->stream) : 0;
+    int rc = list ? gpu()->vec->absmax(list, n_spans, SUM_OF(spans, n_spans, n), lane->stream) : 0;
     if (list && rc == 0)
         rc = gpu()->vec->clip(times, list, n_spans, lane->stream);
-    take_absmax(lane, list, rc, spans, n_spans);
+    gpu_lane_absmax(lane, list, rc, spans, n_spans);
 }
 
 static void draw(const struct vec_ops *ops, const struct draw_span *spans, int n_spans)
@@ -80,11 +57,8 @@ static void draw(const struct vec_ops *ops, const struct draw_span *spans, int n
     struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
     const struct draw_span *list =
         lane ? gpu_lane_items(lane, spans, n_spans, sizeof *spans) : NULL;
-    size_t n_elems = 0;
-    for (int i = 0; i < n_spans; i++)
-        n_elems += spans[i].padded;
     if (list)
-        (void)gpu_lane_done(lane, gpu()->vec->draw(list, n_spans, n_elems, lane->stream));
+        GPU_LANE_DO(draw, list, n_spans, SUM_OF(spans, n_spans, padded));
 }
 
 static void signs_encode(const struct vec_ops *ops, struct signs_span *spans, int n_spans,
@@ -92,20 +66,19 @@ static void signs_encode(const struct vec_ops *ops, struct signs_span *spans, in
 {
     (void)ops;
     struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
-    size_t n_elems = 0;
-    for (int i = 0; i < n_spans; i++) {
-        n_elems += spans[i].padded;
-        spans[i].absmax = scan ? 0 : spans[i].absmax;
-    }
+    for (int i = 0; i < n_spans && scan; i++)
+        spans[i].absmax = 0;
     struct signs_span *list = lane ? gpu_lane_items(lane, spans, n_spans, sizeof *spans) : NULL;
-    const int rc = list ? gpu()->vec->signs_encode(list, n_spans, n_elems, lane->stream) : 0;
+    const int rc =
+        list ? gpu()->vec->signs_encode(list, n_spans, SUM_OF(spans, n_spans, padded), lane->stream)
+             : 0;
     const struct signs_span *now = NULL;
     if (list && scan)
         now = gpu_lane_answer(lane, &lane->items, rc);
     else if (list)
         (void)gpu_lane_done(lane, rc);
     for (int i = 0; i < n_spans && scan; i++)
-        spans[i].absmax = now ? now[i].absmax : NOT_FINITE;
+        spans[i].absmax = now ? now[i].absmax : GPU_NOT_FINITE;
 }
 
 static void signs_decode(const struct vec_ops *ops, const struct signs_out *outs, int n_outs,
@@ -114,12 +87,8 @@ static void signs_decode(const struct vec_ops *ops, const struct signs_out *outs
     (void)ops;
     struct gpu_lane *lane = n_outs > 0 ? gpu_lane() : NULL;
     const struct signs_out *list = lane ? gpu_lane_items(lane, outs, n_outs, sizeof *outs) : NULL;
-    size_t n_elems = 0;
-    for (int i = 0; i < n_outs; i++)
-        n_elems += outs[i].n;
     if (list)
-        (void)gpu_lane_done(lane,
-                            gpu()->vec->signs_decode(divisor, list, n_outs, n_elems, lane->stream));
+        GPU_LANE_DO(signs_decode, divisor, list, n_outs, SUM_OF(outs, n_outs, n));
 }
 
 static void signs_sum(const struct vec_ops *ops, const uint8_t *const *parts, int n_parts,
@@ -129,12 +98,8 @@ static void signs_sum(const struct vec_ops *ops, const uint8_t *const *parts, in
     struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
     struct signs_span *list = lane ? gpu_lane_items(lane, spans, n_spans, sizeof *spans) : NULL;
     const uint8_t **from = list ? gpu_lane_parts(lane, parts, n_parts) : NULL;
-    size_t n_elems = 0;
-    for (int i = 0; i < n_spans; i++)
-        n_elems += spans[i].padded;
     if (from)
-        (void)gpu_lane_done(lane, gpu()->vec->signs_sum(from, n_parts, list, n_spans, n_elems,
-                                                        codes, lane->stream));
+        GPU_LANE_DO(signs_sum, from, n_parts, list, n_spans, SUM_OF(spans, n_spans, padded), codes);
 }
 
 static void counts_sum(const struct counts_rule *r, const uint8_t *const *parts, int n_parts,
@@ -143,35 +108,26 @@ static void counts_sum(const struct counts_rule *r, const uint8_t *const *parts,
     struct gpu_lane *lane = gpu_lane();
     const uint8_t **from = lane ? gpu_lane_parts(lane, parts, n_parts) : NULL;
     if (from)
-        (void)gpu_lane_done(lane, gpu()->vec->counts_sum(r, from, n_parts, n, codes, lane->stream));
+        GPU_LANE_DO(counts_sum, r, from, n_parts, n, codes);
 }
 
 static void counts_add(const struct counts_rule *r, bool wide, int32_t *acc, const uint8_t *codes,
                        size_t n, bool first)
 {
-    struct gpu_lane *lane = gpu_lane();
-    if (lane)
-        (void)gpu_lane_done(lane,
-                            gpu()->vec->counts_add(r, wide, acc, codes, n, first, lane->stream));
+    GPU_LANE_DO(counts_add, r, wide, acc, codes, n, first);
 }
 
 static void counts_spill(const struct counts_rule *r, const int32_t *acc, size_t n, uint8_t *codes)
 {
-    struct gpu_lane *lane = gpu_lane();
-    if (lane)
-        (void)gpu_lane_done(lane, gpu()->vec->counts_spill(r, acc, n, codes, lane->stream));
+    GPU_LANE_DO(counts_spill, r, acc, n, codes);
 }
 
 static void counts_decode(const struct counts_rule *r, const struct counts_out *outs, int n_outs)
 {
     struct gpu_lane *lane = n_outs > 0 ? gpu_lane() : NULL;
     const struct counts_out *list = lane ? gpu_lane_items(lane, outs, n_outs, sizeof *outs) : NULL;
-    size_t n_elems = 0;
-    for (int i = 0; i < n_outs; i++)
-        n_elems += outs[i].n;
     if (list)
-        (void)gpu_lane_done(lane,
-                            gpu()->vec->counts_decode(r, list, n_outs, n_elems, lane->stream));
+        GPU_LANE_DO(counts_decode, r, list, n_outs, SUM_OF(outs, n_outs, n));
 }
 
 static void pinned_levels_sum(const struct vec_ops *ops, const struct levels_rule *r,

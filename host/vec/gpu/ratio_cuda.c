@@ -6,8 +6,6 @@
 #include "vec/gpu/lists_cuda.h"
 #include "vec/gpu/vec_cuda.h"
 
-enum { NOT_FINITE = 0x7fc00000 };
-
 /* spans: NULL if there is nothing to do, or after an error */
 struct lists {
     struct gpu_lane *lane;
@@ -25,28 +23,18 @@ static struct lists lists_of(const struct vec_span *spans, const struct relative
     return l;
 }
 
-static void take_absmax(const struct lists *l, int rc, struct vec_span *spans, int n)
-{
-    const struct vec_span *now = l->spans ? gpu_lane_answer(l->lane, &l->lane->spans, rc) : NULL;
-    for (int i = 0; i < n; i++)
-        spans[i].absmax = now ? now[i].absmax : NOT_FINITE;
-}
-
 static void quantile(const struct vec_ops *ops, const struct relative_rule *r,
                      struct vec_span *spans, const struct relative_part *with, int n)
 {
     (void)ops;
     const struct lists l = lists_of(spans, with, n);
     bool sought = false;
-    size_t n_elems = 0;
-    for (int i = 0; i < n; i++) {
-        n_elems += spans[i].n;
+    for (int i = 0; i < n; i++)
         sought = sought || with[i].rank;
-    }
-    int rc = l.spans ? gpu()->vec->absmax(l.spans, n, n_elems, l.lane->stream) : 0;
+    int rc = l.spans ? gpu()->vec->absmax(l.spans, n, SUM_OF(spans, n, n), l.lane->stream) : 0;
     if (l.spans && rc == 0 && sought)
         rc = gpu()->vec->quantile(r, l.spans, l.with, n, l.lane->stream);
-    take_absmax(&l, rc, spans, n);
+    gpu_lane_absmax(l.lane, l.spans, rc, spans, n);
 }
 
 static void encode(const struct vec_ops *ops, const struct relative_rule *r,
@@ -55,14 +43,12 @@ static void encode(const struct vec_ops *ops, const struct relative_rule *r,
 {
     (void)ops;
     const struct lists l = lists_of(spans, with, n);
-    size_t n_elems = 0;
-    for (int i = 0; i < n; i++)
-        n_elems += spans[i].padded;
-    const int rc = l.spans ? gpu()->vec->ratio_encode(r, cast, l.spans, l.with, n, n_elems, scan,
-                                                      l.lane->stream)
-                           : 0;
+    const int rc = l.spans
+                       ? gpu()->vec->ratio_encode(r, cast, l.spans, l.with, n,
+                                                  SUM_OF(spans, n, padded), scan, l.lane->stream)
+                       : 0;
     if (scan)
-        take_absmax(&l, rc, spans, n);
+        gpu_lane_absmax(l.lane, l.spans, rc, spans, n);
     else if (l.spans)
         (void)gpu_lane_done(l.lane, rc);
 }
@@ -75,21 +61,15 @@ static void decode(const struct vec_ops *ops, const struct relative_rule *r, str
     struct gpu_lane *lane = n > 0 ? gpu_lane() : NULL;
     const struct relative_part *beside = lane ? gpu_lane_items(lane, with, n, sizeof *with) : NULL;
     const struct vec_out *list = beside ? gpu_lane_outs(lane, outs, n) : NULL;
-    size_t n_elems = 0;
-    for (int i = 0; i < n; i++)
-        n_elems += outs[i].n;
     if (list)
-        (void)gpu_lane_done(lane, gpu()->vec->ratio_decode(r, fmt, divisor, list, beside, n,
-                                                           n_elems, lane->stream));
+        GPU_LANE_DO(ratio_decode, r, fmt, divisor, list, beside, n, SUM_OF(outs, n, n));
 }
 
 static void divide(const struct vec_ops *ops, const struct vec_cast *cast, uint8_t *codes, size_t n,
                    float divisor)
 {
     (void)ops;
-    struct gpu_lane *lane = gpu_lane();
-    if (lane)
-        (void)gpu_lane_done(lane, gpu()->vec->divide(cast, codes, n, divisor, lane->stream));
+    GPU_LANE_DO(divide, cast, codes, n, divisor);
 }
 
 static void pinned_divide(const struct vec_ops *ops, const struct vec_cast *cast, uint8_t *codes,

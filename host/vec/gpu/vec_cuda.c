@@ -6,19 +6,18 @@
 #include "vec/gpu/lists_cuda.h"
 #include <string.h>
 
-enum { NOT_FINITE = 0x7fc00000 };
-
 enum pass { ABSMAX, ENCODE, SCAN_ENCODE };
 
-static int launch(enum pass pass, bool grouped, const struct vec_cast *cast, struct vec_span *spans,
-                  int n_spans, size_t n_elems, struct dev_stream *s)
+/* list: the device's copy of spans */
+static int launch(enum pass pass, const struct vec_cast *cast, const struct vec_span *spans,
+                  struct vec_span *list, int n_spans, struct dev_stream *s)
 {
     const struct dev_vec_ops *vec = gpu()->vec;
     if (pass == ABSMAX)
-        return vec->absmax(spans, n_spans, n_elems, s);
+        return vec->absmax(list, n_spans, SUM_OF(spans, n_spans, n), s);
     return (pass == SCAN_ENCODE ? vec->scan_encode
-            : grouped           ? vec->encode_groups
-                                : vec->encode)(cast, spans, n_spans, n_elems, s);
+            : spans[0].group    ? vec->encode_groups
+                             : vec->encode)(cast, list, n_spans, SUM_OF(spans, n_spans, padded), s);
 }
 
 static void all_spans(enum pass pass, const struct vec_cast *cast, struct vec_span *spans,
@@ -26,19 +25,11 @@ static void all_spans(enum pass pass, const struct vec_cast *cast, struct vec_sp
 {
     struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
     struct vec_span *list = lane ? gpu_lane_spans(lane, spans, n_spans) : NULL;
-    size_t n_elems = 0;
-    for (int i = 0; i < n_spans; i++)
-        n_elems += pass == ABSMAX ? spans[i].n : spans[i].padded;
-    const int rc =
-        list ? launch(pass, spans[0].group, cast, list, n_spans, n_elems, lane->stream) : 0;
-    if (pass == ENCODE) {
-        if (list)
-            (void)gpu_lane_done(lane, rc);
-        return;
-    }
-    const struct vec_span *now = list ? gpu_lane_answer(lane, &lane->spans, rc) : NULL;
-    for (int i = 0; i < n_spans; i++)
-        spans[i].absmax = now ? now[i].absmax : NOT_FINITE;
+    const int rc = list ? launch(pass, cast, spans, list, n_spans, lane->stream) : 0;
+    if (pass != ENCODE)
+        gpu_lane_absmax(lane, list, rc, spans, n_spans);
+    else if (list)
+        (void)gpu_lane_done(lane, rc);
 }
 
 static void cuda_absmax_all(const struct vec_ops *ops, struct vec_span *spans, int n_spans)
@@ -91,10 +82,7 @@ static uint32_t cuda_scan_encode(const struct vec_cast *cast, const float *x, si
 static void cuda_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
                         float *x)
 {
-    struct gpu_lane *lane = gpu_lane();
-    if (lane)
-        (void)gpu_lane_done(
-            lane, gpu()->vec->decode(fmt, codes, n, shift, divisor, false, x, lane->stream));
+    GPU_LANE_DO(decode, fmt, codes, n, shift, divisor, false, x);
 }
 
 static void cuda_decode_all(const struct vec_ops *ops, struct mf_fmt fmt,
@@ -103,14 +91,12 @@ static void cuda_decode_all(const struct vec_ops *ops, struct mf_fmt fmt,
     (void)ops;
     struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
     const struct vec_out *list = lane ? gpu_lane_outs(lane, spans, n_spans) : NULL;
-    size_t n_elems = 0;
-    for (int i = 0; i < n_spans; i++)
-        n_elems += spans[i].n;
     if (list)
-        (void)gpu_lane_done(lane, (spans[0].block   ? gpu()->vec->decode_blocks
-                                   : spans[0].group ? gpu()->vec->decode_groups
-                                                    : gpu()->vec->decode_all)(
-                                      fmt, divisor, list, n_spans, n_elems, lane->stream));
+        (void)gpu_lane_done(
+            lane, (spans[0].block   ? gpu()->vec->decode_blocks
+                   : spans[0].group ? gpu()->vec->decode_groups
+                                    : gpu()->vec->decode_all)(
+                      fmt, divisor, list, n_spans, SUM_OF(spans, n_spans, n), lane->stream));
 }
 
 static void cuda_exponents_all(const struct vec_ops *ops, const struct vec_scale *scale,
@@ -119,10 +105,9 @@ static void cuda_exponents_all(const struct vec_ops *ops, const struct vec_scale
     (void)ops;
     struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
     const struct vec_span *list = lane ? gpu_lane_spans(lane, spans, n_spans) : NULL;
-    size_t n_elems = 0;
-    for (int i = 0; i < n_spans; i++)
-        n_elems += spans[i].n;
-    const int rc = list ? gpu()->vec->exponents(scale, list, n_spans, n_elems, lane->stream) : 0;
+    const int rc =
+        list ? gpu()->vec->exponents(scale, list, n_spans, SUM_OF(spans, n_spans, n), lane->stream)
+             : 0;
     const int8_t *found = list ? gpu_lane_answer(lane, &lane->exponents, rc) : NULL;
     for (int i = 0; i < n_spans; i++) {
         const size_t n = vec_n_groups(spans[i].n, scale->group);
@@ -138,24 +123,18 @@ static void cuda_exponents_all(const struct vec_ops *ops, const struct vec_scale
 static void cuda_accumulate(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
                             bool first)
 {
-    struct gpu_lane *lane = gpu_lane();
-    if (lane)
-        (void)gpu_lane_done(lane, gpu()->vec->accumulate(sum, acc, codes, n, first, lane->stream));
+    GPU_LANE_DO(accumulate, sum, acc, codes, n, first);
 }
 
 static void cuda_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
                         int shift, uint8_t *codes)
 {
-    struct gpu_lane *lane = gpu_lane();
-    if (lane)
-        (void)gpu_lane_done(lane, gpu()->vec->finish(sum, acc, n, out, shift, codes, lane->stream));
+    GPU_LANE_DO(finish, sum, acc, n, out, shift, codes);
 }
 
 static void cuda_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
 {
-    struct gpu_lane *lane = gpu_lane();
-    if (lane)
-        (void)gpu_lane_done(lane, gpu()->vec->add(sum, acc, codes, n, lane->stream));
+    GPU_LANE_DO(add, sum, acc, codes, n);
 }
 
 static void cuda_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
@@ -164,17 +143,14 @@ static void cuda_sum(const struct vec_sum *sum, const uint8_t *const *parts, int
     struct gpu_lane *lane = gpu_lane();
     const uint8_t **list = lane ? gpu_lane_parts(lane, parts, n_parts) : NULL;
     if (list)
-        (void)gpu_lane_done(
-            lane, gpu()->vec->sum(sum, list, n_parts, n, out, shift, codes, lane->stream));
+        GPU_LANE_DO(sum, sum, list, n_parts, n, out, shift, codes);
 }
 
 static void cuda_finish_blocks(const struct vec_ops *ops, const struct vec_sum *sum,
                                const uint64_t *acc, size_t n, uint8_t *blocks)
 {
     (void)ops;
-    struct gpu_lane *lane = gpu_lane();
-    if (lane)
-        (void)gpu_lane_done(lane, gpu()->vec->finish_blocks(sum, acc, n, blocks, lane->stream));
+    GPU_LANE_DO(finish_blocks, sum, acc, n, blocks);
 }
 
 static void cuda_sum_blocks(const struct vec_ops *ops, const struct vec_sum *sum,
@@ -184,17 +160,13 @@ static void cuda_sum_blocks(const struct vec_ops *ops, const struct vec_sum *sum
     struct gpu_lane *lane = gpu_lane();
     const uint8_t **list = lane ? gpu_lane_parts(lane, parts, n_parts) : NULL;
     if (list)
-        (void)gpu_lane_done(lane,
-                            gpu()->vec->sum_blocks(sum, list, n_parts, n, blocks, lane->stream));
+        GPU_LANE_DO(sum_blocks, sum, list, n_parts, n, blocks);
 }
 
 static void cuda_hop(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends,
                      size_t n, struct mf_fmt out, uint8_t *codes)
 {
-    struct gpu_lane *lane = gpu_lane();
-    if (lane)
-        (void)gpu_lane_done(lane,
-                            gpu()->vec->hop(sum, partial, addends, n, out, codes, lane->stream));
+    GPU_LANE_DO(hop, sum, partial, addends, n, out, codes);
 }
 
 static uint32_t cuda_peak(struct mf_fmt fmt, const uint8_t *codes, size_t n)
@@ -209,18 +181,13 @@ static uint32_t cuda_peak(struct mf_fmt fmt, const uint8_t *codes, size_t n)
 
 static void cuda_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)
 {
-    struct gpu_lane *lane = gpu_lane();
-    if (lane)
-        (void)gpu_lane_done(lane, gpu()->vec->spill(sum, acc, n, wide, lane->stream));
+    GPU_LANE_DO(spill, sum, acc, n, wide);
 }
 
 static void cuda_accumulate_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide,
                                  size_t n, bool first)
 {
-    struct gpu_lane *lane = gpu_lane();
-    if (lane)
-        (void)gpu_lane_done(lane,
-                            gpu()->vec->accumulate_wide(sum, acc, wide, n, first, lane->stream));
+    GPU_LANE_DO(accumulate_wide, sum, acc, wide, n, first);
 }
 
 /* ---- sums in pinned memory: small ones on the CPU ---- */
