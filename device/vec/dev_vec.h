@@ -22,9 +22,9 @@ struct dev_vec_ops {
     int (*scan_encode)(const struct vec_cast *cast, struct vec_span *spans, int n_spans,
                        size_t n_elems, struct dev_stream *s);
 
-    /* Set x = fp32(code) * 2^shift / divisor, or add that to x if `add`. */
+    /* Set x = fp32(code) * 2^shift / divisor. */
     int (*decode)(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
-                  bool add, float *x, struct dev_stream *s);
+                  float *x, struct dev_stream *s);
     /* Decode every span by its own shift in one launch. */
     int (*decode_all)(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans,
                       size_t n_elems, struct dev_stream *s);

@@ -1,4 +1,4 @@
-/* uncast.cu : decodes codes to scaled fp32 and stores or adds it. */
+/* uncast.cu : decodes codes to scaled fp32. */
 #include "device/vec/uncast_tile.cuh"
 #include "device/vec/vec.cuh"
 
@@ -10,47 +10,40 @@ struct as_it_is {
     __device__ span of(const struct vec_out *, int) const { return span(); }
 };
 
-template <int W, bool ADD>
+template <int W>
 static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? 4 : UNCAST_PER_SM)
     k_uncast(struct uncast u, struct uncast_shift by, const uint8_t *codes, size_t n, float *x)
 {
     __shared__ uint32_t words[UNCAST_THREADS / 32][129];
     for (size_t tile = blockIdx.x; tile * UNCAST_TILE < n; tile += gridDim.x)
-        uncast_tile<W, ADD>(&u, &by, words[threadIdx.x / 32], codes, n, x, VEC_FLOAT, tile,
-                            as_it_is::span());
-}
-
-template <bool ADD>
-static int launch(const struct uncast *u, const struct uncast_shift *by, const uint8_t *codes,
-                  size_t n, float *x, struct dev_stream *s)
-{
-    const size_t tiles = (n + UNCAST_TILE - 1) / UNCAST_TILE, most = 1u << 30;
-    const unsigned grid = (unsigned)(tiles < most ? tiles : most);
-    const cudaStream_t on = cu_stream(s);
-    switch (u->width) {
-    case 4:
-        k_uncast<4, ADD><<<grid, UNCAST_THREADS, 0, on>>>(*u, *by, codes, n, x);
-        break;
-    case 8:
-        k_uncast<8, ADD><<<grid, UNCAST_THREADS, 0, on>>>(*u, *by, codes, n, x);
-        break;
-    case 16:
-        k_uncast<16, ADD><<<grid, UNCAST_THREADS, 0, on>>>(*u, *by, codes, n, x);
-        break;
-    default:
-        k_uncast<0, ADD><<<grid, UNCAST_THREADS, 0, on>>>(*u, *by, codes, n, x);
-    }
-    return cu_check("uncast");
+        uncast_tile<W>(&u, &by, words[threadIdx.x / 32], codes, n, x, VEC_FLOAT, tile,
+                       as_it_is::span());
 }
 
 int vec_gpu_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
-                   bool add, float *x, struct dev_stream *s)
+                   float *x, struct dev_stream *s)
 {
     if (n == 0)
         return 0;
     const struct uncast u = uncast_make(fmt, divisor);
     const struct uncast_shift by = uncast_shift_make(&u, shift);
-    return add ? launch<true>(&u, &by, codes, n, x, s) : launch<false>(&u, &by, codes, n, x, s);
+    const size_t tiles = (n + UNCAST_TILE - 1) / UNCAST_TILE, most = 1u << 30;
+    const unsigned grid = (unsigned)(tiles < most ? tiles : most);
+    const cudaStream_t on = cu_stream(s);
+    switch (u.width) {
+    case 4:
+        k_uncast<4><<<grid, UNCAST_THREADS, 0, on>>>(u, by, codes, n, x);
+        break;
+    case 8:
+        k_uncast<8><<<grid, UNCAST_THREADS, 0, on>>>(u, by, codes, n, x);
+        break;
+    case 16:
+        k_uncast<16><<<grid, UNCAST_THREADS, 0, on>>>(u, by, codes, n, x);
+        break;
+    default:
+        k_uncast<0><<<grid, UNCAST_THREADS, 0, on>>>(u, by, codes, n, x);
+    }
+    return cu_check("uncast");
 }
 
 int vec_gpu_decode_all(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans,

@@ -209,20 +209,8 @@ UNCAST_FN uint32_t uncast_pick(const struct uncast *u, const uint32_t *words, ui
     return (uint32_t)(two >> bit % 32) << u->sign_left;
 }
 
-template <bool ADD>
-UNCAST_FN void uncast_store(void *x, enum vec_type type, size_t element, size_t n, bool whole,
-                            float4 v)
-{
-    if (ADD) {
-        const float4 old = elements_get(x, type, element, n, whole);
-        v = make_float4(__fadd_rn(old.x, v.x), __fadd_rn(old.y, v.y), __fadd_rn(old.z, v.z),
-                        __fadd_rn(old.w, v.w));
-    }
-    elements_put(x, type, element, n, whole, v);
-}
-
 /* W: 0 for any width. words: [129] of the warp. */
-template <int W, bool ADD, class SPAN>
+template <int W, class SPAN>
 UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by, uint32_t *words,
                            const uint8_t *codes, size_t n, void *x, enum vec_type type,
                            uint64_t tile, SPAN become)
@@ -250,8 +238,7 @@ UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by
         for (int j = 0; j < 4; j++)
             top[j] = W == 0 ? uncast_pick(u, words, 4 * lane + j)
                             : (uint32_t)(packed[i] >> W * j / 32 * 32) << (32 - W - W * j % 32);
-        uncast_store<ADD>(x, type, element, n, whole,
-                          become.made(element, uncast_four(u, by, top)));
+        elements_put(x, type, element, n, whole, become.made(element, uncast_four(u, by, top)));
     }
 }
 
@@ -277,8 +264,8 @@ static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY
                     become = to.of(span, now);
                 __syncthreads();
             }
-            uncast_tile<W, false>(&u, &by, words[threadIdx.x / 32], span->codes, span->n, span->x,
-                                  span->type, span_list_within(&list, i, tile), become);
+            uncast_tile<W>(&u, &by, words[threadIdx.x / 32], span->codes, span->n, span->x,
+                           span->type, span_list_within(&list, i, tile), become);
         }
         __syncthreads();
     }

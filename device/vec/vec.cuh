@@ -10,7 +10,7 @@ int vec_gpu_encode(const struct vec_cast *cast, struct vec_span *spans, int n_sp
 int vec_gpu_scan_encode(const struct vec_cast *cast, struct vec_span *spans, int n_spans,
                         size_t n_elems, struct dev_stream *s);
 int vec_gpu_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
-                   bool add, float *x, struct dev_stream *s);
+                   float *x, struct dev_stream *s);
 int vec_gpu_decode_all(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans,
                        size_t n_elems, struct dev_stream *s);
 

@@ -82,7 +82,7 @@ static uint32_t cuda_scan_encode(const struct vec_cast *cast, const float *x, si
 static void cuda_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
                         float *x)
 {
-    GPU_LANE_DO(decode, fmt, codes, n, shift, divisor, false, x);
+    GPU_LANE_DO(decode, fmt, codes, n, shift, divisor, x);
 }
 
 static void cuda_decode_all(const struct vec_ops *ops, struct mf_fmt fmt,
