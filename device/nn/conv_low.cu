@@ -11,7 +11,7 @@
  * Sums over pixels are cut at the CPU's blocks (hls/nn/conv_block.h). Rows are made for many
  * blocks, a chunk, at a time. */
 #include "device/nn/conv.cuh"
-#include "device/gemm/gemm_low.cuh"
+#include "device/nn/gemm_low.cuh"
 #include "hls/nn/conv_block.h"
 
 enum {
@@ -258,8 +258,8 @@ int low_conv_forward(struct dev_nn *d, const struct nn_window *g, int batch, con
         const size_t n = at_most(c.chunk, c.all - first);
         rc = make_rows(g, x, first, n, memory.rows, s);
         if (rc == 0)
-            rc = dev_gemm.gemm(&d->rule, false, true, (int)n, out, row, memory.rows, row, w, row,
-                               bias != NULL, y + first * (size_t)out, out, d->s);
+            rc = nn_gemm_low(&d->rule, false, true, (int)n, out, row, memory.rows, row, w, row,
+                             bias != NULL, y + first * (size_t)out, out, d->s);
     }
     return rc;
 }
@@ -279,8 +279,8 @@ static int backward_turned(struct dev_nn *d, const nn_window *g, int batch, cons
         const size_t n = at_most(c.chunk, c.all - first), at = first * (size_t)in;
         rc = make_rows(&back, dy, first, n, memory.rows, s);
         if (rc == 0)
-            rc = dev_gemm.gemm(&d->rule, false, false, (int)n, in, row, memory.rows, row,
-                               memory.weights, in, add, dx + at, in, d->s);
+            rc = nn_gemm_low(&d->rule, false, false, (int)n, in, row, memory.rows, row,
+                             memory.weights, in, add, dx + at, in, d->s);
         if (rc == 0)
             rc = gemm_low_runs(&d->rule, in, row, (int)n, (int)c.block, x + at, memory.rows,
                                first != 0, memory.dweights, memory.parts, c.parts, s);
@@ -320,8 +320,8 @@ static int backward_rows(struct dev_nn *d, const nn_window *g, int batch, const 
             rc = gemm_low_runs(&d->rule, out, row, (int)n, (int)c.block, from, memory.rows,
                                first != 0, dw, memory.parts, c.parts, s);
         if (rc == 0 && dx)
-            rc = dev_gemm.gemm(&d->rule, false, false, (int)n, row, out, from, out, w, row, false,
-                               memory.rows, row, d->s);
+            rc = nn_gemm_low(&d->rule, false, false, (int)n, row, out, from, out, w, row, false,
+                             memory.rows, row, d->s);
         if (rc == 0 && dx)
             rc = add_back(g, memory.rows, first, n, dx, s);
     }
@@ -346,21 +346,21 @@ int low_linear_forward(struct dev_nn *d, int batch, int in, int out, const float
 {
     const int rc = spread((size_t)batch, out, bias, y, cu_stream(d->s));
     return rc < 0 ? rc
-                  : dev_gemm.gemm(&d->rule, false, true, batch, out, in, x, in, w, in, bias != NULL,
-                                  y, out, d->s);
+                  : nn_gemm_low(&d->rule, false, true, batch, out, in, x, in, w, in, bias != NULL,
+                                y, out, d->s);
 }
 
 int low_linear_backward(struct dev_nn *d, int batch, int in, int out, const float *x,
                         const float *w, const float *dy, float *dx, float *dw, float *dbias)
 {
     int rc =
-        dev_gemm.gemm(&d->rule, true, false, out, in, batch, dy, out, x, in, false, dw, in, d->s);
+        nn_gemm_low(&d->rule, true, false, out, in, batch, dy, out, x, in, false, dw, in, d->s);
     if (rc == 0)
         rc = rows_unscale(d, (size_t)in * (size_t)out, dw);
     if (rc == 0)
         rc = sum_rows(d, (size_t)batch, out, dy, dbias);
     if (rc == 0 && dx)
-        rc = dev_gemm.gemm(&d->rule, false, false, batch, in, out, dy, out, w, in, false, dx, in,
-                           d->s);
+        rc = nn_gemm_low(&d->rule, false, false, batch, in, out, dy, out, w, in, false, dx, in,
+                         d->s);
     return rc;
 }

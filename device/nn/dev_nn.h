@@ -43,6 +43,12 @@ struct dev_nn_ops {
      * layers (host/nn/cpu/gemm_low.h). NULL: the machine's arithmetic. Call this before conv_plan.
      * Return 0, or report -EINVAL unless the math is NN_FP32. */
     int (*gemm)(struct dev_nn *d, const struct gemm_rule *rule);
+    /* Set c[m][n] = op(a)[m][k] * op(b)[k][n] with these products, for tests. add: add to c, with
+     * one more rounded addition. Matrices are row-major fp32. ta: a is stored as [k][m]. tb: b is
+     * [n][k]. lda, ldb, ldc: elements from row to row. Sums run over ascending k. */
+    int (*gemm_low)(const struct gemm_rule *rule, bool ta, bool tb, int m, int n, int k,
+                    const float *a, int lda, const float *b, int ldb, bool add, float *c, int ldc,
+                    struct dev_stream *s);
 
     /* The passes of layers and losses (hls/nn/layers.def). They access only device memory, so a
      * graph can be repeated with other keys, labels and scales. */

@@ -70,6 +70,7 @@ extern "C" const struct dev_nn_ops dev_nn = {
     .weights = nn_weights,
     .loss_scale = nn_loss_scale,
     .gemm = nn_gemm,
+    .gemm_low = nn_gemm_low,
 #define PASS(name, params, args, makes) .name = nn_##name,
 #include "hls/nn/layers.def"
     .conv_apart = nn_conv_apart,

@@ -64,6 +64,9 @@ int nn_weights_open(struct dev_nn *d, const void *w, size_t n);
 int nn_weights(struct dev_nn *d);
 void nn_loss_scale(struct dev_nn *d, const float *scale);
 int nn_gemm(struct dev_nn *d, const struct gemm_rule *rule);
+int nn_gemm_low(const struct gemm_rule *rule, bool ta, bool tb, int m, int n, int k, const float *a,
+                int lda, const float *b, int ldb, bool add, float *c, int ldc,
+                struct dev_stream *s);
 #define PASS(name, params, args, makes) int nn_##name(struct dev_nn *d, LIST params);
 #define ACT                             void
 #define PAR                             void

@@ -101,17 +101,15 @@ struct dev_run_ops {
 
 struct dev_vec_ops;  /* dev_vec.h */
 struct dev_nn_ops;   /* dev_nn.h */
-struct dev_gemm_ops; /* dev_gemm.h */
 struct dev_nccl_ops; /* dev_nccl.h */
 
 /* A checksum of the interface's text; tests/repo/test_facts.sh prints the value after a change. */
-enum { DEV_VERSION = 724833 };
+enum { DEV_VERSION = 156609 };
 struct dev_library {
     int version; /* DEV_VERSION; the host refuses any other */
     const struct dev_run_ops *run;
     const struct dev_vec_ops *vec;
     const struct dev_nn_ops *nn; /* NULL in a build without cuDNN or cuBLAS */
-    const struct dev_gemm_ops *gemm;
     const struct dev_nccl_ops *nccl;
 };
 extern

@@ -1,6 +1,5 @@
 /* library.cu : defines the library's one symbol. */
 #include "device/run/run.cuh"
-#include "device/gemm/dev_gemm.h"
 #include "device/run/dev_nccl.h"
 #include "device/nn/dev_nn.h"
 #include "device/vec/dev_vec.h"
@@ -16,6 +15,5 @@ extern "C" __attribute__((visibility("default"))) const struct dev_library narro
     .run = &dev_run,
     .vec = &dev_vec,
     .nn = LAYERS,
-    .gemm = &dev_gemm,
     .nccl = &dev_nccl,
 };

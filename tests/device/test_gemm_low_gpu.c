@@ -1,11 +1,11 @@
 /* test_gemm_low_gpu.c : products with a narrow accumulator have the CPU's bits. */
 #include "gemm_fixture.h"
-#include "device/gemm/dev_gemm.h"
+#include "device/nn/dev_nn.h"
 #include "gpu_fixture.h"
 
 static struct {
     const struct dev_run_ops *run;
-    const struct dev_gemm_ops *gemm;
+    const struct dev_nn_ops *nn;
     struct dev_stream *s;
     float *a, *b, *c;
 } g;
@@ -17,8 +17,8 @@ static void check_shape(const struct gemm_rule *r, const struct gemm_shape *s, i
     gemm_fill(r->fmt, kind, key);
     int bad = g.run->copy(g.a, gemm_a, bytes, g.s) | g.run->copy(g.b, gemm_b, bytes, g.s) |
               g.run->copy(g.c, gemm_c, bytes, g.s);
-    bad |= g.gemm->gemm(r, s->ta, s->tb, s->m, s->n, s->k, g.a, gemm_lda(s), g.b, gemm_ldb(s),
-                        s->add, g.c, s->n + s->more, g.s);
+    bad |= g.nn->gemm_low(r, s->ta, s->tb, s->m, s->n, s->k, g.a, gemm_lda(s), g.b, gemm_ldb(s),
+                          s->add, g.c, s->n + s->more, g.s);
     bad |= g.run->copy(gemm_c, g.c, bytes, g.s) | g.run->wait(g.s);
     CHECK(bad == 0, "the device");
     gemm_low(r, s->ta, s->tb, s->m, s->n, s->k, gemm_a, gemm_lda(s), gemm_b, gemm_ldb(s), s->add,
@@ -32,7 +32,7 @@ int main(void)
                                             {6, 9, 0},  {4, 3, 1}, {3, 0, 0},  {8, 23, 0},
                                             {5, 17, 0}, {8, 0, 0}, {2, 5, 2},  {5, 2, 1}};
     const struct dev_library *lib = gpu_fixture();
-    g.run = lib->run, g.gemm = lib->gemm;
+    g.run = lib->run, g.nn = lib->nn;
     g.a = g.run->alloc(sizeof gemm_a), g.b = g.run->alloc(sizeof gemm_b),
     g.c = g.run->alloc(sizeof gemm_c);
     if (!g.a || !g.b || !g.c || g.run->stream_open(false, &g.s) < 0)

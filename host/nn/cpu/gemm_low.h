@@ -10,7 +10,7 @@
  *
  * Operands are fp32 and not rounded first; results are values of the format in fp32. nan is
  * 0x7fffffff; a format of m = 0 has no nan and uses +inf, as in hls/arith/mf.h. Source: APS paper,
- * 5 and Fig. 12. The GPU's twin, device/gemm/dev_gemm.h, gives the same bits. */
+ * 5 and Fig. 12. The GPU's twin, device/nn/gemm_low.cu, gives the same bits. */
 #ifndef GEMM_LOW_H
 #define GEMM_LOW_H
 #include "hls/arith/rules.h"

@@ -1,4 +1,4 @@
-/* gemm_low.cu : matrix products that round every product and partial sum (dev_gemm.h).
+/* gemm_low.cu : matrix products that round every product and partial sum.
  *
  * A block computes 64 x 64 values of c, a thread 4 x 4, from panels of depth 16 in shared memory.
  * A thread's rows and columns are 16 apart, so that neighbouring threads read neighbouring
@@ -12,7 +12,7 @@
  *               harmless
  * Sources: S. A. Figueroa, When is double rounding innocuous?, 1995; S. Boldo and G. Melquiond on
  * rounding to odd, 2008. */
-#include "device/gemm/gemm_low.cuh"
+#include "device/nn/gemm_low.cuh"
 
 enum { TILE = 64, DEPTH = 16, SIDE = 16, EACH = TILE / SIDE };
 
@@ -275,14 +275,10 @@ int gemm_low_runs(const struct gemm_rule *rule, int m, int n, int k, int run, co
     return cu_check("sum of products");
 }
 
-static int gemm(const struct gemm_rule *rule, bool ta, bool tb, int m, int n, int k, const float *a,
+int nn_gemm_low(const struct gemm_rule *rule, bool ta, bool tb, int m, int n, int k, const float *a,
                 int lda, const float *b, int ldb, bool add, float *c, int ldc,
                 struct dev_stream *stream)
 {
     const struct gemm_job job = {ta, tb, add, m, n, k, lda, ldb, ldc, k, 0, a, b, c};
     return launch(rule, job, 1, cu_stream(stream));
 }
-
-extern "C" const struct dev_gemm_ops dev_gemm = {
-    .gemm = gemm,
-};

@@ -1,8 +1,8 @@
-/* gemm_low.cuh : declares rounded products whose sum over k is cut into runs. */
+/* gemm_low.cuh : declares rounded products whose sum over k is cut into runs. nn_gemm_low() of
+ * nn.cuh makes whole ones. */
 #ifndef GEMM_LOW_CUH
 #define GEMM_LOW_CUH
-#include "device/run/cu.cuh"
-#include "device/gemm/dev_gemm.h"
+#include "device/nn/nn.cuh"
 
 /* Set c[m][n] = a^T * b, with a[k][m] and b[k][n], added in order from one product per `run` values
  * of k. add: also add to the previous c.
