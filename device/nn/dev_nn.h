@@ -81,9 +81,8 @@ struct dev_nn_ops {
      * device memory. */
     int (*feed)(struct dev_nn *d, const struct dev_feed *f, const uint8_t *bytes,
                 const uint32_t *which, const uint64_t *keys, void *x);
-    /* Convert n floats to the type of activations, and back. */
+    /* Convert n floats to the type of activations. */
     int (*to_math)(struct dev_nn *d, size_t n, const float *x, void *y);
-    int (*from_math)(struct dev_nn *d, size_t n, const void *x, float *y);
 };
 extern
 #ifdef __cplusplus

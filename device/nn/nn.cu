@@ -82,5 +82,4 @@ extern "C" const struct dev_nn_ops dev_nn = {
         },
     .feed = nn_feed,
     .to_math = nn_to_math,
-    .from_math = nn_from_math,
 };

@@ -81,6 +81,5 @@ int nn_conv_apart(const struct dev_nn *d);
 int nn_feed(struct dev_nn *d, const struct dev_feed *f, const uint8_t *bytes, const uint32_t *which,
             const uint64_t *keys, void *x);
 int nn_to_math(struct dev_nn *d, size_t n, const float *x, void *y);
-int nn_from_math(struct dev_nn *d, size_t n, const void *x, float *y);
 
 #endif

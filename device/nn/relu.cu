@@ -1,4 +1,4 @@
-/* relu.cu : computes ReLU, sum and scale, and converts activations from and to floats. */
+/* relu.cu : computes ReLU, sum and scale, and converts floats to activations. */
 #include "device/nn/nn.cuh"
 #include "device/nn/map.cuh"
 
@@ -41,30 +41,29 @@ int nn_scale(struct dev_nn *d, size_t n, double k, const void *x, void *y)
     return NN_BY_TYPE(d, map, d->s, n, op, x, NULL, y, "scale");
 }
 
-template <typename FROM, typename TO, int V>
-static __global__ void __launch_bounds__(CU_THREADS) k_convert(size_t n, const FROM *x, TO *y)
+template <typename TO, int V>
+static __global__ void __launch_bounds__(CU_THREADS) k_convert(size_t n, const float *x, TO *y)
 {
     const size_t whole = n / V, first = (size_t)blockIdx.x * (MAP_EACH * CU_THREADS) + threadIdx.x;
     for (int u = 0; u < MAP_EACH; u++) {
         const size_t i = first + (size_t)u * CU_THREADS;
         if (i < whole) {
             float v[V];
-            act_read<FROM, V>(x + i * V, v);
+            act_read<float, V>(x + i * V, v);
             act_store<TO, V>(y + i * V, v);
         }
     }
     const size_t last = whole * V + threadIdx.x;
     if (blockIdx.x == 0 && last < n)
-        y[last] = act<TO>::of(act_float(x[last]));
+        y[last] = act<TO>::of(x[last]);
 }
 
-template <typename FROM, typename TO>
-static int convert(struct dev_nn *d, size_t n, const FROM *x, TO *y)
+template <typename TO> static int convert(struct dev_nn *d, size_t n, const float *x, TO *y)
 {
     if (act_wide<float>(0, x, y))
-        k_convert<FROM, TO, 8><<<map_blocks(n, 8), CU_THREADS, 0, cu_stream(d->s)>>>(n, x, y);
+        k_convert<TO, 8><<<map_blocks(n, 8), CU_THREADS, 0, cu_stream(d->s)>>>(n, x, y);
     else
-        k_convert<FROM, TO, 1><<<map_blocks(n, 1), CU_THREADS, 0, cu_stream(d->s)>>>(n, x, y);
+        k_convert<TO, 1><<<map_blocks(n, 1), CU_THREADS, 0, cu_stream(d->s)>>>(n, x, y);
     return cu_check("conversion of activations");
 }
 
@@ -84,16 +83,5 @@ int nn_to_math(struct dev_nn *d, size_t n, const float *x, void *y)
         return convert(d, n, x, (__half *)y);
     if (d->math == NN_BF16)
         return convert(d, n, x, (__nv_bfloat16 *)y);
-    return copy(d, n, x, y);
-}
-
-int nn_from_math(struct dev_nn *d, size_t n, const void *x, float *y)
-{
-    if (n == 0)
-        return 0;
-    if (nn_half(d))
-        return convert(d, n, (const __half *)x, y);
-    if (d->math == NN_BF16)
-        return convert(d, n, (const __nv_bfloat16 *)x, y);
     return copy(d, n, x, y);
 }

@@ -104,7 +104,7 @@ struct dev_nn_ops;   /* dev_nn.h */
 struct dev_nccl_ops; /* dev_nccl.h */
 
 /* A checksum of the interface's text; tests/repo/test_facts.sh prints the value after a change. */
-enum { DEV_VERSION = 156609 };
+enum { DEV_VERSION = 93733 };
 struct dev_library {
     int version; /* DEV_VERSION; the host refuses any other */
     const struct dev_run_ops *run;
