@@ -2,27 +2,8 @@
  * its gradient in the CPU's order of sums. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
+#include "device/nn/pixel.cuh"
 #include "hls/nn/bilinear.h"
-
-struct pixel {
-    size_t image;
-    int y, x, c;
-};
-template <int V> static __device__ inline pixel pixel_of(nn_shape s, size_t i)
-{
-    const size_t packs = (size_t)(s.c / V), at = i / packs, line = at / (size_t)s.w;
-    pixel p;
-    p.c = (int)(i - at * packs) * V;
-    p.x = (int)(at - line * (size_t)s.w);
-    p.image = line / (size_t)s.h;
-    p.y = (int)(line - p.image * (size_t)s.h);
-    return p;
-}
-static __device__ inline size_t element(nn_shape s, const pixel &p, int y, int x)
-{
-    return ((p.image * (size_t)s.h + (size_t)y) * (size_t)s.w + (size_t)x) * (size_t)s.c +
-           (size_t)p.c;
-}
 
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
@@ -34,10 +15,10 @@ static __global__ void __launch_bounds__(CU_THREADS)
     const pixel p = pixel_of<V>(out, i);
     const bilinear v = bilinear_at(p.y, in.h, out.h), u = bilinear_at(p.x, in.w, out.w);
     float a[V], b[V], below_a[V], below_b[V];
-    act_read<T, V>(x + element(in, p, v.first, u.first), a);
-    act_read<T, V>(x + element(in, p, v.first, u.second), b);
-    act_read<T, V>(x + element(in, p, v.second, u.first), below_a);
-    act_read<T, V>(x + element(in, p, v.second, u.second), below_b);
+    act_read<T, V>(x + pixel_element(in, p.image, v.first, u.first, p.c), a);
+    act_read<T, V>(x + pixel_element(in, p.image, v.first, u.second, p.c), b);
+    act_read<T, V>(x + pixel_element(in, p.image, v.second, u.first, p.c), below_a);
+    act_read<T, V>(x + pixel_element(in, p.image, v.second, u.second, p.c), below_b);
 #pragma unroll
     for (int j = 0; j < V; j++)
         a[j] = bilinear_mix(bilinear_mix(a[j], b[j], u.part),
@@ -59,7 +40,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
         const float down = bilinear_share(oy, p.y, in.h, out.h);
         for (int ox = bilinear_begin(p.x, in.w, out.w); ox < x_end; ox++) {
             const float share = __fmul_rn(down, bilinear_share(ox, p.x, in.w, out.w));
-            act_read<T, V>(dy + element(out, p, oy, ox), v);
+            act_read<T, V>(dy + pixel_element(out, p.image, oy, ox, p.c), v);
 #pragma unroll
             for (int j = 0; j < V; j++)
                 sum[j] = __fadd_rn(sum[j], __fmul_rn(share, v[j]));
@@ -68,15 +49,10 @@ static __global__ void __launch_bounds__(CU_THREADS)
     act_store<T, V>(dx + i * V, sum);
 }
 
-static size_t packs(nn_shape s, int batch, int v)
-{
-    return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)(s.c / v);
-}
-
 template <typename T, int V>
 static int forward_wide(struct dev_nn *d, nn_shape in, nn_shape out, int batch, const T *x, T *y)
 {
-    const size_t n = packs(out, batch, V);
+    const size_t n = pixel_packs(out, batch, V);
     k_bilinear<T, V><<<cu_blocks(n), CU_THREADS, 0, cu_stream(d->s)>>>(n, in, out, x, y);
     return cu_check("bilinear");
 }
@@ -84,7 +60,7 @@ static int forward_wide(struct dev_nn *d, nn_shape in, nn_shape out, int batch, 
 template <typename T, int V>
 static int backward_wide(struct dev_nn *d, nn_shape in, nn_shape out, int batch, const T *dy, T *dx)
 {
-    const size_t n = packs(in, batch, V);
+    const size_t n = pixel_packs(in, batch, V);
     k_bilinear_back<T, V><<<cu_blocks(n), CU_THREADS, 0, cu_stream(d->s)>>>(n, in, out, dy, dx);
     return cu_check("bilinear backward");
 }

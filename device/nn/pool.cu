@@ -2,28 +2,7 @@
  * backward pass, each input pixel visits the windows that cover it. */
 #include "device/nn/nn.cuh"
 #include "device/nn/act.cuh"
-
-struct pixel {
-    size_t image;
-    int y, x, c;
-};
-template <int V> static __device__ inline pixel pixel_of(nn_shape s, size_t i)
-{
-    const unsigned per_pixel = (unsigned)(s.c / V), per_line = per_pixel * (unsigned)s.w;
-    pixel p;
-    p.image = i / ((size_t)per_line * (unsigned)s.h);
-    const unsigned rest = (unsigned)(i - p.image * ((size_t)per_line * (unsigned)s.h)),
-                   line = rest / per_line;
-    p.y = (int)line;
-    p.x = (int)((rest - line * per_line) / per_pixel);
-    p.c = (int)((rest - line * per_line) % per_pixel) * V;
-    return p;
-}
-static __device__ inline size_t element(nn_shape s, size_t image, int y, int x, int c)
-{
-    return ((image * (unsigned)s.h + (unsigned)y) * (unsigned)s.w + (unsigned)x) * (unsigned)s.c +
-           (unsigned)c;
-}
+#include "device/nn/pixel.cuh"
 
 /* Lines y0 to y1 - 1 and columns x0 to x1 - 1, of input or output pixels. */
 struct patch {
@@ -58,11 +37,11 @@ static __global__ void __launch_bounds__(CU_THREADS)
     const pixel o = pixel_of<V>(g.out, i);
     const patch p = patch_under(g, o.y, o.x);
     float top[V];
-    act_read<T, V>(x + element(g.in, o.image, p.y0, p.x0, o.c), top);
+    act_read<T, V>(x + pixel_element(g.in, o.image, p.y0, p.x0, o.c), top);
     for (int iy = p.y0; iy < p.y1; iy++)
         for (int ix = p.x0; ix < p.x1; ix++) {
             float v[V];
-            act_read<T, V>(x + element(g.in, o.image, iy, ix, o.c), v);
+            act_read<T, V>(x + pixel_element(g.in, o.image, iy, ix, o.c), v);
 #pragma unroll
             for (int j = 0; j < V; j++)
                 top[j] = v[j] <= top[j] ? top[j] : v[j];
@@ -84,7 +63,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     act_read<T, V>(x + i * V, own);
     for (int oy = windows.y0; oy < windows.y1; oy++)
         for (int ox = windows.x0; ox < windows.x1; ox++) {
-            const size_t out = element(g.out, in.image, oy, ox, in.c);
+            const size_t out = pixel_element(g.out, in.image, oy, ox, in.c);
             float top[V], v[V];
             unsigned mine = 0;
             act_read<T, V>(y + out, top);
@@ -94,7 +73,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
             const patch p = patch_under(g, oy, ox);
             for (int iy = p.y0; iy <= in.y && mine; iy++)
                 for (int ix = p.x0; ix < (iy < in.y ? p.x1 : in.x) && mine; ix++) {
-                    act_read<T, V>(x + element(g.in, in.image, iy, ix, in.c), v);
+                    act_read<T, V>(x + pixel_element(g.in, in.image, iy, ix, in.c), v);
 #pragma unroll
                     for (int j = 0; j < V; j++)
                         mine &= ~((unsigned)(v[j] >= top[j]) << j);
@@ -121,7 +100,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     float sum[V] = {}, v[V];
     for (int iy = p.y0; iy < p.y1; iy++)
         for (int ix = p.x0; ix < p.x1; ix++) {
-            act_read<T, V>(x + element(g.in, o.image, iy, ix, o.c), v);
+            act_read<T, V>(x + pixel_element(g.in, o.image, iy, ix, o.c), v);
 #pragma unroll
             for (int j = 0; j < V; j++)
                 sum[j] = __fadd_rn(sum[j], v[j]);
@@ -146,17 +125,12 @@ static __global__ void __launch_bounds__(CU_THREADS)
         act_read<T, V>(dx + i * V, sum);
     for (int oy = windows.y0; oy < windows.y1; oy++)
         for (int ox = windows.x0; ox < windows.x1; ox++) {
-            act_read<T, V>(dy + element(g.out, in.image, oy, ox, in.c), v);
+            act_read<T, V>(dy + pixel_element(g.out, in.image, oy, ox, in.c), v);
 #pragma unroll
             for (int j = 0; j < V; j++)
                 sum[j] = __fadd_rn(sum[j], __fmul_rn(v[j], share));
         }
     act_store<T, V>(dx + i * V, sum);
-}
-
-static size_t packs(struct nn_shape s, int batch, int v)
-{
-    return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)(s.c / v);
 }
 
 static float share_of(const struct nn_window *g)
@@ -167,7 +141,7 @@ static float share_of(const struct nn_window *g)
 template <typename T, int V>
 static int max_forward(struct dev_nn *d, const struct nn_window *g, int batch, const T *x, T *y)
 {
-    const size_t n = packs(g->out, batch, V);
+    const size_t n = pixel_packs(g->out, batch, V);
     k_pool_max<T, V><<<cu_blocks(n), CU_THREADS, 0, cu_stream(d->s)>>>(n, *g, x, y);
     return cu_check("max pooling");
 }
@@ -176,7 +150,7 @@ template <typename T, int V>
 static int max_backward(struct dev_nn *d, const struct nn_window *g, int batch, const T *x,
                         const T *y, const T *dy, T *dx)
 {
-    const size_t n = packs(g->in, batch, V);
+    const size_t n = pixel_packs(g->in, batch, V);
     k_pool_max_back<T, V><<<cu_blocks(n), CU_THREADS, 0, cu_stream(d->s)>>>(n, *g, x, y, dy, dx);
     return cu_check("max pooling backward");
 }
@@ -184,7 +158,7 @@ static int max_backward(struct dev_nn *d, const struct nn_window *g, int batch, 
 template <typename T, int V>
 static int avg_forward(struct dev_nn *d, const struct nn_window *g, int batch, const T *x, T *y)
 {
-    const size_t n = packs(g->out, batch, V);
+    const size_t n = pixel_packs(g->out, batch, V);
     k_pool_avg<T, V><<<cu_blocks(n), CU_THREADS, 0, cu_stream(d->s)>>>(n, *g, share_of(g), x, y);
     return cu_check("average pooling");
 }
@@ -193,7 +167,7 @@ template <typename T, int V>
 static int avg_backward(struct dev_nn *d, const struct nn_window *g, int batch, const T *dy, T *dx,
                         bool add)
 {
-    const size_t n = packs(g->in, batch, V);
+    const size_t n = pixel_packs(g->in, batch, V);
     k_pool_avg_back<T, V>
         <<<cu_blocks(n), CU_THREADS, 0, cu_stream(d->s)>>>(n, *g, share_of(g), dy, dx, add);
     return cu_check("average pooling backward");
