@@ -54,14 +54,6 @@ CAST_INLINE void decode_step(const struct dec_plan *p, enum cast_shape shape, co
     }
 }
 
-#include "vec/cast/uncast_body.h"
-
-void uncast_avx512(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n,
-                   float *x, bool stream)
-{
-    decode_loop(p, shape, codes, n, x, stream);
-}
-
 CAST_INLINE void scaled_loop(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
                              size_t n, const float *by, float *x)
 {
@@ -71,12 +63,12 @@ CAST_INLINE void scaled_loop(const struct dec_plan *p, enum cast_shape shape, co
     }
 }
 
-void uncast_scaled_avx512(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
-                          size_t n, const float *by, float *x)
+#define UNCAST_SCALED uncast_scaled_avx512
+#include "vec/cast/uncast_body.h"
+
+void uncast_avx512(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n,
+                   float *x, bool stream)
 {
-    if (shape == CAST_8)
-        scaled_loop(p, CAST_8, codes, n, by, x);
-    else
-        scaled_loop(p, CAST_4, codes, n, by, x);
+    decode_loop(p, shape, codes, n, x, stream);
 }
 #endif

@@ -4,7 +4,9 @@
  * Includers define:
  *
  *     STEP             elements per step: 4 registers of floats; also bytes of a register
- *     decode_step()    decodes STEP codes to floats */
+ *     decode_step()    decodes STEP codes to floats
+ *     scaled_loop()    x[i] = value(codes[i]) * by[i / 8]. n: a multiple of STEP
+ *     UNCAST_SCALED    the function that does so for codes of 4 and 8 bits (cast_slots.h) */
 #ifndef UNCAST_BODY_H
 #define UNCAST_BODY_H
 #include "vec/cast/cast_step.h"
@@ -55,6 +57,15 @@ CAST_INLINE void decode_loop(const struct dec_plan *plan, enum cast_shape shape,
     default:
         decode_shape(&p, CAST_32, codes, n, x, stream);
     }
+}
+
+void UNCAST_SCALED(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes, size_t n,
+                   const float *by, float *x)
+{
+    if (shape == CAST_8)
+        scaled_loop(p, CAST_8, codes, n, by, x);
+    else
+        scaled_loop(p, CAST_4, codes, n, by, x);
 }
 
 #endif

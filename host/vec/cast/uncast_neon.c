@@ -56,6 +56,18 @@ CAST_INLINE void decode_step(const struct dec_plan *p, enum cast_shape shape, co
         vst1q_f32(x + 4 * i, value_of(p, c[i]));
 }
 
+CAST_INLINE void scaled_loop(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
+                             size_t n, const float *by, float *x)
+{
+    for (size_t i = 0; i < n; i += STEP) {
+        uint32x4_t c[4];
+        get_codes(shape, codes + cast_shape_bytes(shape, i), c);
+        for (size_t k = 0; k < 4; k++)
+            vst1q_f32(x + i + 4 * k, vmulq_n_f32(value_of(p, c[k]), by[(i + 4 * k) / 8]));
+    }
+}
+
+#define UNCAST_SCALED uncast_scaled_neon
 #include "vec/cast/uncast_body.h"
 
 /* ---- formats of 4, 8 and 16 bits whose values, scaled, are fp32 normals ----
@@ -159,25 +171,5 @@ void uncast_neon(const struct dec_plan *p, enum cast_shape shape, const void *co
         quick_loop(q, p, shape, codes, n, x);
     else
         decode_loop(p, shape, codes, n, x, stream);
-}
-
-CAST_INLINE void scaled_loop(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
-                             size_t n, const float *by, float *x)
-{
-    for (size_t i = 0; i < n; i += STEP) {
-        uint32x4_t c[4];
-        get_codes(shape, codes + cast_shape_bytes(shape, i), c);
-        for (size_t k = 0; k < 4; k++)
-            vst1q_f32(x + i + 4 * k, vmulq_n_f32(value_of(p, c[k]), by[(i + 4 * k) / 8]));
-    }
-}
-
-void uncast_scaled_neon(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
-                        size_t n, const float *by, float *x)
-{
-    if (shape == CAST_8)
-        scaled_loop(p, CAST_8, codes, n, by, x);
-    else
-        scaled_loop(p, CAST_4, codes, n, by, x);
 }
 #endif
