@@ -72,8 +72,8 @@ static bool play(struct nn_model *m, int batch, bool marks)
     return m->ops->record_play(m->ctx, r->record) == 0;
 }
 
-/* After a second without a mark, wait for all work. Then all marks are set
- * unless the backend has failed. */
+/* After a second without a mark, wait for all work. Then all marks are set unless the backend has
+ * failed. */
 static void await(struct nn_model *m, struct graph_ready *r)
 {
     const double patience_s = 1;

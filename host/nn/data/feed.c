@@ -45,8 +45,8 @@ static int take_memory(struct feed *f)
     return f->by_host && !f->x ? -ENOMEM : 0;
 }
 
-/* Return 0, the backend's failure, or -ENOSYS if it does not accept
- * bytes or the samples have none. */
+/* Return 0, the backend's failure, or -ENOSYS if it does not accept bytes or the samples have
+ * none. */
 static int open_backend(struct feed *f)
 {
     struct nn_feed setup = {

@@ -32,8 +32,8 @@ static void build_lenet5(struct nn_model *m, int depth, int n_classes)
     graph_head(m, graph_linear(m, x, "classifier", n_classes, true), &loss_class, 1);
 }
 
-/* Return relu(x' + norm(conv(relu(norm(conv(x)))))). x' is x, or its
- * shortcut if the image is halved. */
+/* Return relu(x' + norm(conv(relu(norm(conv(x)))))). x' is x, or its shortcut if the image is
+ * halved. */
 static int basic_block(struct nn_model *m, int x, const char *name, int channels, int stride)
 {
     char conv1[40], norm1[40], conv2[40], norm2[40];
