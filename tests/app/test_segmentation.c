@@ -1,6 +1,6 @@
 /* test_segmentation.c : checks mIoU and mAcc against tables worked out by hand. */
 #include <math.h>
-#include "app/train/segmentation.h"
+#include "app/train/train_report.h"
 #include "check.h"
 
 static void check(const char *what, const double *confusion, int classes, double iou,

@@ -1,15 +1,31 @@
-/* info_machine.c : adds facts of the machine, from CPU tests, /proc and /sys. */
+/* info_machine.c : adds facts: any, or those of the machine from CPU tests, /proc and /sys. */
 #include "app/doctor/info.h"
+#include "base/text.h"
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 #endif
 #include <dirent.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+void info_add(struct info *info, const char *key, const char *format, ...)
+{
+    if (info->n == INFO_MAX)
+        return;
+    struct info_fact *fact = &info->facts[info->n++];
+    va_list ap;
+    va_start(ap, format);
+    snprintf(fact->key, sizeof fact->key, "%s", key);
+    vsnprintf(fact->value, sizeof fact->value, format, ap);
+    va_end(ap);
+    text_clean(fact->key);
+    text_clean(fact->value);
+}
 
 static void read_line(const char *folder, const char *name, const char *leaf, char *to, size_t size)
 {

@@ -1,8 +1,6 @@
 /* back_stats.c : writes a line of --stats for each layer of the backward pass. Gradients are
  * counted with their scale, a power of two, so a shift of the bins gives those without it. */
-#include "app/train/back_stats.h"
-#include "app/train/train.h"
-#include "base/jsonl.h"
+#include "app/train/grad_stats_inside.h"
 #include "base/text.h"
 #include <math.h>
 

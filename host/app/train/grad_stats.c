@@ -6,7 +6,6 @@
  *
  * Works on pieces of vectors, to save memory with many ranks in one process. */
 #include "app/train/grad_stats.h"
-#include "app/train/back_stats.h"
 #include "app/train/grad_stats_inside.h"
 #include "app/train/train.h"
 #include "base/buf.h"

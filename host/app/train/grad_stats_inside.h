@@ -1,4 +1,4 @@
-/* grad_stats_inside.h : declares the state and functions that grad_stats*.c share. */
+/* grad_stats_inside.h : declares the state and functions that grad_stats*.c and back_stats.c share. */
 #ifndef GRAD_STATS_INSIDE_H
 #define GRAD_STATS_INSIDE_H
 #include "app/train/grad_stats.h"
@@ -42,5 +42,10 @@ int grad_stats_write_network(struct train *t, struct grad_stats *s, double lr, b
 int grad_outputs_open(struct train *t, struct grad_stats *s);
 int grad_outputs_look(struct train *t, struct grad_stats *s, size_t piece);
 int grad_outputs_write(struct train *t, struct grad_stats *s);
+
+/* Writes size and scale of the activation gradients that layers return (back_stats.c): a line for
+ * each convolution, linear layer or LSTM of this rank's last pass, in backward order, which
+ * nn_model_watch() must have watched. app/README.md has the keys. */
+int back_stats_write(const struct train *t, struct jsonl *j);
 
 #endif

@@ -2,7 +2,6 @@
  * maps. */
 #include "app/train/train.h"
 #include "base/err.h"
-#include "app/train/segmentation.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "nn/data/picture.h"

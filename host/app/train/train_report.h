@@ -1,7 +1,6 @@
 /* train_report.h : reports a training run from rank 0: progress line, final table and log. */
 #ifndef TRAIN_REPORT_H
 #define TRAIN_REPORT_H
-#include "app/train/segmentation.h"
 #include "base/jsonl.h"
 #include "base/progress.h"
 #include "reduce/reducer.h"
@@ -15,6 +14,19 @@ struct report_step {
     double input_s; /* s, preparing images; part of `seconds` */
     struct reducer_step reduced;
 };
+
+/* Quality of label maps. Source: mIoU and mAcc of MMSegmentation. */
+struct segmentation {
+    /* Mean over classes that occur or were predicted: correct pixels / pixels with that label or
+     * prediction. */
+    double mean_iou;
+    /* Mean over classes that occur: correct pixels / pixels of the class. */
+    double mean_accuracy;
+};
+
+/* Returns both means from a confusion table; nan without pixels (train_eval.c). confusion:
+ * [classes][classes] pixels by true (row) and predicted class (column). */
+struct segmentation segmentation_of(const double *confusion, int classes);
 
 struct report_epoch {
     uint64_t epoch; /* from 0 */
