@@ -100,7 +100,7 @@ static int reduce_on(struct reduce_job *j, const struct reduce_options *o)
     if (!strcmp(o->on, "hls"))
         TRY(reduce_hls(&j->sum, j->in, j->n_in, &j->out));
     else if (!strcmp(o->on, "rtl") || !strcmp(o->on, "c"))
-        TRY(reduce_card(&j->sum, j->in, j->n_in, &j->out, o->on, o->wave));
+        TRY(reduce_sim(&j->sum, j->in, j->n_in, &j->out, o->on, o->wave));
     else if (!strcmp(o->on, "xrt"))
         TRY(reduce_xrt(&j->sum, j->in, j->n_in, &j->out, card_words_name(o->card), o->xclbin));
     else

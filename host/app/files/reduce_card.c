@@ -1,9 +1,7 @@
-/* reduce_card.c : adds files of codes on cards or the HLS core. */
+/* reduce_card.c : adds files of codes on the HLS core or a card of this machine. */
 #include "app/files/reduce_card.h"
-#include "app/files/sim_sum.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "hls/card/packet.h"
 #include "offload/window/frame.h"
 #include "hls/core/reduce.h"
 #include "base/clock.h"
@@ -17,76 +15,37 @@ static int reduce_card_check(const struct vec_sum *sum, int n_ranks)
     return card_fits(sum, n_ranks, "files", &fit);
 }
 
-struct blocks {
-    const struct vec_sum *sum;
-    int n_in;
-    size_t n_blocks;               /* of CODES_IN_BLOCK codes */
-    uint8_t *parts[PKT_MAX_RANKS]; /* [n_blocks] */
-    uint8_t *sums;
-};
-
-static int open_blocks(struct blocks *b)
+uint8_t *reduce_blocks_sums(const struct reduce_blocks *b)
 {
-    const size_t n = b->n_blocks * CODES_IN_BLOCK;
-    b->sums = buf_alloc(vec_bytes(b->sum->out, n));
+    return buf_alloc(vec_bytes(b->sum->out, b->n_blocks * CODES_IN_BLOCK));
+}
+
+int reduce_blocks_open(struct reduce_blocks *b)
+{
+    b->sums = reduce_blocks_sums(b);
     for (int i = 0; i < b->n_in; i++) {
-        b->parts[i] = buf_alloc(vec_bytes(b->sum->in, n));
+        b->parts[i] = buf_alloc(vec_bytes(b->sum->in, b->n_blocks * CODES_IN_BLOCK));
         if (!b->parts[i])
             return -ENOMEM;
     }
     return b->sums ? 0 : -ENOMEM;
 }
 
-static void close_blocks(struct blocks *b)
+void reduce_blocks_close(struct reduce_blocks *b)
 {
     for (int i = 0; i < b->n_in; i++)
         free(b->parts[i]);
     free(b->sums);
 }
 
-static int add_all(struct blocks *b, struct sim_sum *card, struct codes_in *in,
-                   struct file_out *out)
-{
-    for (;;) {
-        size_t n;
-        TRY(codes_in_read_all(in, b->n_in, b->n_blocks, b->parts, &n));
-        if (!n)
-            return 0;
-        TRY(sim_sum_add(card, (const uint8_t *const *)b->parts, n, b->sums));
-        TRY(file_out_write(out, b->sums, vec_bytes(b->sum->out, n)));
-    }
-}
-
-int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out,
-                const char *engine, const char *wave)
-{
-    struct sim_sum *card;
-    char line[320];
-    struct text said = text_in(line, sizeof line);
-    TRY(sim_sum_open(sum, n_in, engine, wave, &card));
-    struct blocks b = {.sum = sum, .n_in = n_in, .n_blocks = sim_sum_most(card) / CODES_IN_BLOCK};
-    int rc = open_blocks(&b);
-    if (!rc)
-        rc = add_all(&b, card, in, out);
-    if (!rc)
-        rc = sim_sum_end(card);
-    if (!rc) {
-        sim_sum_describe(card, &said);
-        err_note("%s", line);
-    }
-    close_blocks(&b);
-    sim_sum_close(card);
-    return rc;
-}
-
 struct hls_job {
-    struct blocks b;       /* one block, in whole beats */
-    struct beat *in, *out; /* the same as beats */
+    struct reduce_blocks b; /* one block, in whole beats */
+    struct beat *in, *out;  /* the same as beats */
 };
 
 static int open_beats(struct hls_job *j)
 {
-    TRY(open_blocks(&j->b));
+    TRY(reduce_blocks_open(&j->b));
     j->in = buf_alloc((size_t)j->b.n_in * vec_bytes(j->b.sum->in, CODES_IN_BLOCK));
     j->out = buf_alloc(vec_bytes(j->b.sum->out, CODES_IN_BLOCK));
     return j->in && j->out ? 0 : -ENOMEM;
@@ -127,7 +86,7 @@ int reduce_hls(const struct vec_sum *sum, struct codes_in *in, int n_in, struct 
         if (!rc)
             rc = file_out_write(out, j.b.sums, vec_bytes(sum->out, n));
     }
-    close_blocks(&j.b);
+    reduce_blocks_close(&j.b);
     free(j.in);
     free(j.out);
     return rc;
@@ -137,7 +96,7 @@ int reduce_hls(const struct vec_sum *sum, struct codes_in *in, int n_in, struct 
 static const double open_s = 60, run_s = 120;
 
 struct xrt_job {
-    struct blocks b;
+    struct reduce_blocks b;
     struct card_mm mm;
     double card_s; /* of runs, with transfers */
 };
@@ -177,12 +136,12 @@ int reduce_xrt(const struct vec_sum *sum, struct codes_in *in, int n_in, struct 
         return ERR(rc, "%s", j.mm.why);
     const size_t blocks = j.mm.run_codes / CODES_IN_BLOCK;
     j.b.n_blocks = blocks ? blocks : 1;
-    rc = open_blocks(&j.b);
+    rc = reduce_blocks_open(&j.b);
     if (!rc)
         rc = add_by_xrt(&j, in, out);
     if (!rc)
         report(&j);
-    close_blocks(&j.b);
+    reduce_blocks_close(&j.b);
     card_mm_close(&j.mm);
     return rc;
 }
