@@ -126,19 +126,18 @@ void predict_share_core(struct cost_rates *rates, double ranks);
 
 /* ---- all-reduces (predict_settle.c) ---- */
 
+/* not to be copied: job points to codecs and rates */
 struct predict_way {
     struct codec codecs[2];
     struct cost_rates rates[2];
-    const struct algo *algo;
-    int group;
-    bool chooses, by_card, near_first;
+    struct cost_job job;             /* without layers and times */
     char rounding[CODEC_TEXT_BYTES]; /* codec_describe(codecs[0]) */
 };
 
 /* True for "offload", and for "offload-each": near ranks do not add first. */
 bool predict_is_card(const char *algo);
 
-/* Settles an all-reduce. type: "FORMAT" or "FORMAT/OUT". */
+/* Settles an all-reduce without its rates. type: "FORMAT" or "FORMAT/OUT". */
 int predict_settle(const struct predict_options *o, const char *algo, const char *type, int n_ranks,
                    struct predict_way *out);
 

@@ -43,17 +43,10 @@ static double formula(const struct predict_options *o, const struct predict_rate
                                          .card_rtt_s =
                                              what == CARD_RTT ? x : fmax(r->card_rtt_s, 0),
                                          .card_slots = (int)o->card_slots};
-    const struct cost_job job = {.layers = &layer,
-                                 .n_layers = 1,
-                                 .codecs = way.codecs,
-                                 .algo = way.algo,
-                                 .group = way.group,
-                                 .chooses = way.chooses,
-                                 .by_card = way.by_card,
-                                 .near_first = way.near_first,
-                                 .bucket_bytes = 1,
-                                 .rates = way.rates};
-    return cost_step(&job, &cluster, &cost) < 0 ? -1 : cost.step_s;
+    way.job.layers = &layer;
+    way.job.n_layers = 1;
+    way.job.bucket_bytes = 1;
+    return cost_step(&way.job, &cluster, &cost) < 0 ? -1 : cost.step_s;
 }
 
 /* Finds the value for which the (growing) formula gives the row's time. */

@@ -39,11 +39,10 @@ static int memory_of(const struct predict *p, const char *shard, int n_ranks, st
         err_release(false);
         if (rc < 0)
             return 0;
-        TRY(cost_held(&(struct cost_job){.layers = p->layers,
-                                         .n_layers = p->n_layers,
-                                         .codecs = way.codecs,
-                                         .bucket_bytes = (size_t)p->o->bucket_bytes},
-                      &held));
+        way.job.layers = p->layers;
+        way.job.n_layers = p->n_layers;
+        way.job.bucket_bytes = (size_t)p->o->bucket_bytes;
+        TRY(cost_held(&way.job, &held));
     }
     *out =
         (struct memory){.weights = n * sizeof(real),

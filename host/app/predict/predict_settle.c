@@ -33,7 +33,7 @@ static int check_card(const struct predict_options *o, const struct predict_way 
     char why[160];
     struct vec_sum near, all;
     const struct vec_sum *own = codec_card_sum(&way->codecs[0]);
-    if (way->near_first && card_near(own, n_ranks, (int)o->near, false, &near, &all))
+    if (way->job.near_first && card_near(own, n_ranks, (int)o->near, false, &near, &all))
         return 0;
     return offload_check(own, n_ranks, why, sizeof why) < 0 ? ERR(-EINVAL, "%s", why) : 0;
 }
@@ -42,9 +42,10 @@ int predict_settle(const struct predict_options *o, const char *algo, const char
                    struct predict_way *out)
 {
     char format[PREDICT_WORD];
-    struct predict_way way = {.by_card = predict_is_card(algo),
-                              .near_first = !strcmp(algo, "offload"),
-                              .chooses = !strcmp(algo, "auto")};
+    struct predict_way way = {.job = {.by_card = predict_is_card(algo),
+                                      .near_first = !strcmp(algo, "offload"),
+                                      .chooses = !strcmp(algo, "auto")}};
+    struct cost_job *job = &way.job;
     const char *to = strchr(type, '/');
     snprintf(format, sizeof format, "%.*s", (int)strcspn(type, "/"), type);
     /* fp32 is the baseline, to which scale and sum do not apply */
@@ -55,17 +56,19 @@ int predict_settle(const struct predict_options *o, const char *algo, const char
                                       .acc_format = o->acc_format,
                                       .out_format = to ? to + 1 : o->out_format};
     TRY(codec_parse(strcmp(type, "fp32") ? &narrow : &plain, &way.codecs[0]));
-    TRY(algo_find(way.by_card ? "auto" : algo, n_ranks, &way.algo, &way.group));
-    if (!way.algo->phases)
-        return ERR(-EINVAL, "cannot predict \"%s\": MPI chooses its messages", way.algo->name);
-    TRY(algo_settle(way.algo, way.group, n_ranks, &way.codecs[0]));
+    TRY(algo_find(job->by_card ? "auto" : algo, n_ranks, &job->algo, &job->group));
+    if (!job->algo->phases)
+        return ERR(-EINVAL, "cannot predict \"%s\": MPI chooses its messages", job->algo->name);
+    TRY(algo_settle(job->algo, job->group, n_ranks, &way.codecs[0]));
     TRY(check_scale(o, &way.codecs[0]));
-    if (way.by_card)
+    if (job->by_card)
         TRY(check_card(o, &way, n_ranks));
-    const struct codec_adder by = algo_adder(way.algo, way.group);
+    const struct codec_adder by = algo_adder(job->algo, job->group);
     way.codecs[1] = codec_fp32(&way.codecs[0], &by);
     codec_describe(&way.codecs[0], way.rounding);
     *out = way;
+    out->job.codecs = out->codecs;
+    out->job.rates = out->rates;
     return 0;
 }
 

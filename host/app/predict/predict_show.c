@@ -40,19 +40,12 @@ static int predict_cost(const struct predict *p, const char *algo, const char *t
         cluster.card_s = messages.card_s;
     cluster.n_ranks = n_ranks;
     cluster.link_bps = link_bps;
-    const struct cost_job job = {.layers = p->layers,
-                                 .n_layers = p->n_layers,
-                                 .codecs = way.codecs,
-                                 .algo = way.algo,
-                                 .group = way.group,
-                                 .chooses = way.chooses,
-                                 .by_card = way.by_card,
-                                 .near_first = way.near_first,
-                                 .bucket_bytes = (size_t)p->o->bucket_bytes,
-                                 .compute_s = p->compute_s,
-                                 .backward_s = p->o->overlap * p->compute_s,
-                                 .rates = way.rates};
-    TRY(cost_step(&job, &cluster, out));
+    way.job.layers = p->layers;
+    way.job.n_layers = p->n_layers;
+    way.job.bucket_bytes = (size_t)p->o->bucket_bytes;
+    way.job.compute_s = p->compute_s;
+    way.job.backward_s = p->o->overlap * p->compute_s;
+    TRY(cost_step(&way.job, &cluster, out));
     return 1;
 }
 
