@@ -66,12 +66,11 @@ static const char *word(const char *name)
 static int read_deadline(double *out)
 {
     const char *text = getenv("NARROWCAST_DEADLINE");
-    const bool said = text && *text;
-    char *end = NULL;
-    *out = said ? number_read(text, &end) : 600;
-    if (said && (end == text || *end || !(*out > 0 && *out < 1e9)))
+    double s = 600;
+    if (text && *text && !(number_whole(text, &s) && s > 0 && s < 1e9))
         return ERR(-EINVAL, "bad NARROWCAST_DEADLINE \"%s\": need a number of seconds above 0",
                    text);
+    *out = s;
     return 0;
 }
 

@@ -165,23 +165,22 @@ void pmpi_say_once(void *arg, int level, const char *line)
         fprintf(stderr, "narrowcast: %s%s\n", level == NC_LOG_ERROR ? "" : "warning: ", line);
 }
 
-static double number(const char *name, double fallback)
-{
-    const char *text = getenv(name);
-    char *end;
-    if (!text || !*text)
-        return fallback;
-    const double x = number_read(text, &end);
-    if (end != text && !*end && x > 0 && x < 1e18)
-        return x;
-    spec.bad = name;
-    return fallback;
-}
-
 static const char *word_of(const char *name)
 {
     const char *word = getenv(name);
     return word && *word ? word : NULL;
+}
+
+static double number(const char *name, double fallback)
+{
+    const char *word = word_of(name);
+    double x;
+    if (!word)
+        return fallback;
+    if (number_whole(word, &x) && x > 0 && x < 1e18)
+        return x;
+    spec.bad = name;
+    return fallback;
 }
 
 static void read_spec(void)
