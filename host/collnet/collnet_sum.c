@@ -156,26 +156,18 @@ static int make_room(struct collnet_sum *s, size_t n)
     return 0;
 }
 
-static struct vec_cast cast_to(int type)
-{
-    return (struct vec_cast){.fmt = type == NCCL_FP16 ? (struct mf_fmt){5, 10, 0}
-                                                      : (struct mf_fmt){8, 7, 0},
-                             .round = MF_NEAREST,
-                             .overflow = MF_INF};
-}
-
 static const float *floats_of(struct collnet_sum *s, int type, const void *x, size_t n)
 {
     if (type == NCCL_FP32)
         return x;
-    vec_best()->decode(cast_to(type).fmt, x, n, 0, 1, s->floats);
+    vec_best()->decode(vec_cast_to_half(type == NCCL_FP16).fmt, x, n, 0, 1, s->floats);
     return s->floats;
 }
 
 static void decode(struct collnet_sum *s, const struct codec *codec, int type, int shift, size_t n,
                    void *recv)
 {
-    const struct vec_cast cast = cast_to(type);
+    const struct vec_cast cast = vec_cast_to_half(type == NCCL_FP16);
     codec_decode(codec, s->result, n, shift, type == NCCL_FP32 ? recv : s->floats);
     if (type != NCCL_FP32)
         vec_best()->encode(&cast, s->floats, n, 0, 0, recv);

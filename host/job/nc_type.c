@@ -100,14 +100,6 @@ int nc_type_begin(struct nc *nc, const void *grads)
     return 0;
 }
 
-static struct vec_cast cast_to(enum nc_type type)
-{
-    return (struct vec_cast){.fmt = type == NC_FP16 ? (struct mf_fmt){5, 10, 0}
-                                                    : (struct mf_fmt){8, 7, 0},
-                             .round = MF_NEAREST,
-                             .overflow = MF_INF};
-}
-
 static void type_in(const struct nc *nc, struct nc_block *b, int l)
 {
     float *x = b->fp32[l];
@@ -116,7 +108,8 @@ static void type_in(const struct nc *nc, struct nc_block *b, int l)
         for (size_t i = 0; i < nc->n[l]; i++)
             x[i] = (float)from[i];
     } else if (nc->type != NC_FP32) {
-        vec_best()->decode(cast_to(nc->type).fmt, b->grads[l], nc->n[l], 0, 1, x);
+        vec_best()->decode(vec_cast_to_half(nc->type == NC_FP16).fmt, b->grads[l], nc->n[l], 0, 1,
+                           x);
     }
 }
 
@@ -142,7 +135,7 @@ static void type_out(const struct nc *nc, struct nc_block *b, int l)
         for (size_t i = 0; i < nc->n[l]; i++)
             to[i] = (double)x[i];
     } else if (nc->type != NC_FP32) {
-        struct vec_cast cast = cast_to(nc->type);
+        struct vec_cast cast = vec_cast_to_half(nc->type == NC_FP16);
         cast.overflow = overflow_of(&b->job.codec);
         vec_best()->encode(&cast, x, nc->n[l], 0, 0, b->grads[l]);
     }

@@ -20,6 +20,14 @@ static inline size_t vec_bytes(struct mf_fmt fmt, size_t n)
     return (n * mf_width(fmt) + 7) / 8;
 }
 
+/* Returns IEEE's cast of fp32 to fp16, or else to bfloat16. */
+static inline struct vec_cast vec_cast_to_half(bool fp16)
+{
+    const struct mf_fmt bf16 = {8, 7, MF_IEEE};
+    return (struct vec_cast){
+        .fmt = fp16 ? mf_half() : bf16, .round = MF_NEAREST, .overflow = MF_INF};
+}
+
 /* Returns the bytes of the accumulators of n elements: 4 or 8 per element. The caller aligns them
  * to 8 bytes. */
 size_t vec_acc_bytes(const struct vec_sum *sum, size_t n);
