@@ -185,7 +185,7 @@ static inline void *codec_at(const struct codec *c, const void *x, size_t i)
     return (char *)(uintptr_t)x + i * vec_type_bytes(c->type);
 }
 
-/* Encode or decode one layer of floats, for tests and benches. */
+/* Encode or decode one layer of floats. */
 void codec_encode(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank,
                   const float *x, size_t n, int shift, uint8_t *codes);
 void codec_decode(const struct codec *c, const uint8_t *codes, size_t n, int shift, float *x);
