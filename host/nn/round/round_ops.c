@@ -4,6 +4,46 @@
 #include <assert.h>
 #include <stdlib.h>
 
+/* Slots that the backend below serves. */
+#define ASK(type, name, params, args)  \
+    static type round_##name params    \
+    {                                  \
+        const struct rounder *r = ctx; \
+        return r->below->name args;    \
+    }
+#define TELL(name, params, args)       \
+    static void round_##name params    \
+    {                                  \
+        const struct rounder *r = ctx; \
+        r->below->name args;           \
+    }
+ASK(size_t, act_bytes, (const void *ctx), (r->ctx))
+ASK(size_t, weight_bytes, (const void *ctx), (r->ctx))
+ASK(void *, alloc, (void *ctx, size_t bytes), (r->ctx, bytes))
+TELL(free, (void *ctx, void *p), (r->ctx, p))
+ASK(void *, alloc_shared, (void *ctx, size_t bytes), (r->ctx, bytes))
+TELL(free_shared, (void *ctx, void *p), (r->ctx, p))
+TELL(upload_async, (void *ctx, void *dst, const void *src, size_t bytes), (r->ctx, dst, src, bytes))
+TELL(download_async, (void *ctx, void *dst, const void *src, size_t bytes),
+     (r->ctx, dst, src, bytes))
+TELL(download, (void *ctx, void *dst, const void *src, size_t bytes), (r->ctx, dst, src, bytes))
+ASK(int, wait, (void *ctx), (r->ctx))
+TELL(mark, (void *ctx, uint32_t *flag), (r->ctx, flag))
+ASK(double, gemm_s, (const void *ctx), (r->ctx))
+ASK(int, record_begin, (void *ctx), (r->ctx))
+ASK(int, record_end, (void *ctx, void **record), (r->ctx, record))
+ASK(int, record_play, (void *ctx, void *record), (r->ctx, record))
+TELL(record_close, (void *ctx, void *record), (r->ctx, record))
+TELL(loss_scale, (void *ctx, const float *scale), (r->ctx, scale))
+ASK(int, input_plan, (void *ctx, size_t max_n), (r->ctx, max_n))
+TELL(feed_send, (void *ctx, int slot, const struct nn_bytes *b), (r->ctx, slot, b))
+TELL(feed_take, (void *ctx, int slot, real *x), (r->ctx, slot, x))
+TELL(optim_close, (void *ctx, void *plan), (r->ctx, plan))
+TELL(optim,
+     (void *ctx, void *plan, int first, int n, const struct optim_step *step, real *w,
+      const real *g, real *const *state),
+     (r->ctx, plan, first, n, step, w, g, state))
+
 static int round_open(const struct nn_setup *setup, void **ctx)
 {
     assert(setup && setup->round && setup->math == NN_FP32);
@@ -53,54 +93,6 @@ static void round_weights(void *ctx)
     r->below->weights(r->ctx);
 }
 
-static size_t round_act_bytes(const void *ctx)
-{
-    const struct rounder *r = ctx;
-    return r->below->act_bytes(r->ctx);
-}
-
-static size_t round_weight_bytes(const void *ctx)
-{
-    const struct rounder *r = ctx;
-    return r->below->weight_bytes(r->ctx);
-}
-
-static void *round_alloc(void *ctx, size_t bytes)
-{
-    const struct rounder *r = ctx;
-    return r->below->alloc(r->ctx, bytes);
-}
-
-static void round_free(void *ctx, void *p)
-{
-    const struct rounder *r = ctx;
-    r->below->free(r->ctx, p);
-}
-
-static void *round_alloc_shared(void *ctx, size_t bytes)
-{
-    const struct rounder *r = ctx;
-    return r->below->alloc_shared(r->ctx, bytes);
-}
-
-static void round_free_shared(void *ctx, void *p)
-{
-    const struct rounder *r = ctx;
-    r->below->free_shared(r->ctx, p);
-}
-
-static void round_upload_async(void *ctx, void *dst, const void *src, size_t bytes)
-{
-    const struct rounder *r = ctx;
-    r->below->upload_async(r->ctx, dst, src, bytes);
-}
-
-static void round_download_async(void *ctx, void *dst, const void *src, size_t bytes)
-{
-    const struct rounder *r = ctx;
-    r->below->download_async(r->ctx, dst, src, bytes);
-}
-
 /* Initial values, means over ranks and checkpoints are rounded too. */
 static void round_upload(void *ctx, void *dst, const void *src, size_t bytes)
 {
@@ -109,70 +101,10 @@ static void round_upload(void *ctx, void *dst, const void *src, size_t bytes)
     round_values(r, ROUND_STATE, bytes / sizeof(real), dst);
 }
 
-static void round_download(void *ctx, void *dst, const void *src, size_t bytes)
-{
-    const struct rounder *r = ctx;
-    r->below->download(r->ctx, dst, src, bytes);
-}
-
-static int round_wait(void *ctx)
-{
-    const struct rounder *r = ctx;
-    return r->below->wait(r->ctx);
-}
-
-static void round_mark(void *ctx, uint32_t *flag)
-{
-    const struct rounder *r = ctx;
-    r->below->mark(r->ctx, flag);
-}
-
-static double round_gemm_s(const void *ctx)
-{
-    const struct rounder *r = ctx;
-    return r->below->gemm_s(r->ctx);
-}
-
-static int round_record_begin(void *ctx)
-{
-    const struct rounder *r = ctx;
-    return r->below->record_begin(r->ctx);
-}
-
-static int round_record_end(void *ctx, void **record)
-{
-    const struct rounder *r = ctx;
-    return r->below->record_end(r->ctx, record);
-}
-
-static int round_record_play(void *ctx, void *record)
-{
-    const struct rounder *r = ctx;
-    return r->below->record_play(r->ctx, record);
-}
-
-static void round_record_close(void *ctx, void *record)
-{
-    const struct rounder *r = ctx;
-    r->below->record_close(r->ctx, record);
-}
-
-static void round_loss_scale(void *ctx, const float *scale)
-{
-    const struct rounder *r = ctx;
-    r->below->loss_scale(r->ctx, scale);
-}
-
 static void round_watch(void *ctx, struct scale_tally *to)
 {
     struct rounder *r = ctx;
     r->watched = to;
-}
-
-static int round_input_plan(void *ctx, size_t max_n)
-{
-    const struct rounder *r = ctx;
-    return r->below->input_plan(r->ctx, max_n);
 }
 
 static void round_input(void *ctx, size_t n, const real *x, real *y)
@@ -189,18 +121,6 @@ static int round_feed_open(void *ctx, const struct nn_feed *f)
     return r->setup.of[ROUND_INPUT].on ? -ENOSYS : r->below->feed_open(r->ctx, f);
 }
 
-static void round_feed_send(void *ctx, int slot, const struct nn_bytes *b)
-{
-    const struct rounder *r = ctx;
-    r->below->feed_send(r->ctx, slot, b);
-}
-
-static void round_feed_take(void *ctx, int slot, real *x)
-{
-    const struct rounder *r = ctx;
-    r->below->feed_take(r->ctx, slot, x);
-}
-
 static void round_add_divide(void *ctx, size_t n, const real *a, const real *b, real divisor,
                              real *y)
 {
@@ -215,19 +135,6 @@ static int round_optim_plan(void *ctx, const struct nn_optim *o, void **plan)
     struct nn_optim rounded = *o;
     rounded.round = r->setup.of[ROUND_STATE].on ? &r->setup.of[ROUND_STATE].rule : NULL;
     return r->below->optim_plan(r->ctx, &rounded, plan);
-}
-
-static void round_optim_close(void *ctx, void *plan)
-{
-    const struct rounder *r = ctx;
-    r->below->optim_close(r->ctx, plan);
-}
-
-static void round_optim(void *ctx, void *plan, int first, int n, const struct optim_step *step,
-                        real *w, const real *g, real *const *state)
-{
-    const struct rounder *r = ctx;
-    r->below->optim(r->ctx, plan, first, n, step, w, g, state);
 }
 
 const struct nn_ops nn_round = {
