@@ -361,7 +361,7 @@ $(B)/emu/%.so: $(call files,device,*.*) $(call files,hls,*.*) $(wildcard tests/e
 $(foreach t,$(TEST_BIN),$(if $(findstring gpu,$t)$(findstring emu,$t),$t)): | $(EMU_LIB)
 # RTL: the package made from the .def lists, a Verilated library per line of sim/rtl/models, and
 # test programs, which link the library of their name: test_MODEL_rtl, test_card_ANY_rtl.
-$(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sh $(addprefix hls/card/,nc_pkg.sv.in card.def packet.def regs.def kernels.def mm_regs.def shell.def sharing.def lease.def)
+$(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sh $(addprefix hls/card/,nc_pkg.sv.in card.def packet.def regs.def kernels.def shell.def sharing.def lease.def)
 	$(Q)mkdir -p $(@D); CC='$(CC)' rtl/nc_pkg.sh $@
 # cpp separates strings by a blank, where Lua has no way to join them.
 $(B)/narrowcast.lua: hls/card/narrowcast.lua.in hls/card/packet.def

@@ -1,5 +1,5 @@
 /* kernel_port.h : declares the interface between the bus and a kernel on card memory. The kernel
- * has Vitis registers (ap_ctrl_hs; hls/card/mm_regs.def, hls/card/kernels.def) and runs in pieces.
+ * has Vitis registers (ap_ctrl_hs; hls/card/kernels.def) and runs in pieces.
  *
  * A run with buffers outside card memory ends at once. It writes only its status KERNEL_NO_MEMORY,
  * if the place of the status is in memory. A refused run ends at once with a status as in hls/. */
@@ -12,8 +12,6 @@
 #define KERNEL_NO_MEMORY (1u << 31)
 
 enum {
-#define MM_REG(NAME, at, access, what) MM_##NAME = at,
-#include "hls/card/mm_regs.def"
     MM_CTRL_START = 1 << 0,
     MM_CTRL_DONE = 1 << 1,
     MM_CTRL_IDLE = 1 << 2,

@@ -1,5 +1,6 @@
 /* kernels.h : the kernels of a card (kernels.def, shell.def) in C. KERNEL_REDUCE_MM is an index in
- * the list, KERNEL_REDUCE_MM_BASE a base address and SHELL_IP a register's offset. */
+ * the list, KERNEL_REDUCE_MM_BASE a base address. MM_CTRL is the offset of a register of every
+ * kernel that is started, and SHELL_IP of one of the shell. */
 #ifndef KERNELS_H
 #define KERNELS_H
 
@@ -14,6 +15,11 @@ enum {
 #include "kernels.def"
     KERNEL_WINDOW = 0x10000,
     KERNEL_MAX_ARGS = 9
+};
+
+enum {
+#define KERNEL_REG(NAME, at, access, what) MM_##NAME = at,
+#include "kernels.def"
 };
 
 enum {

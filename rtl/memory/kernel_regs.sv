@@ -1,5 +1,5 @@
-// kernel_regs: holds the registers of a kernel with ap_ctrl_hs: MM_CTRL to MM_ISR of
-// hls/card/mm_regs.def, the arguments of hls/card/kernels.def and, for reduce_mm, MM_STATUS.
+// kernel_regs: holds the registers of a kernel with ap_ctrl_hs: MM_CTRL to MM_ISR, the kernel's
+// arguments (hls/card/kernels.def) and, for reduce_mm, MM_STATUS.
 module kernel_regs #(
   parameter int Kernel = nc_pkg::KERNEL_REDUCE_MM
 ) (

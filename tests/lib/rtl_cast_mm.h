@@ -1,13 +1,10 @@
 /* rtl_cast_mm.h : runs rtl/memory/cast_mm.sv as one kernel and compares all memory with `want`. */
 #ifndef RTL_CAST_MM_H
 #define RTL_CAST_MM_H
-#include "hls/card/kernels.h"
 #include "hls/core/beat.h"
 #include "rtl_memory.h"
 
 enum {
-#define KERNEL_ARG(KERNEL, index, name, offset, kind, c_type) ARG_##KERNEL##_##name = offset,
-#include "hls/card/kernels.def"
     IN_AT = 0,
     OUT_AT = MEM_BEATS / 2,
     WORDS_AT = MEM_BEATS - 16, /* beats */

@@ -3,12 +3,13 @@
 #ifndef RTL_MEMORY_H
 #define RTL_MEMORY_H
 #include "check.h"
+#include "hls/card/kernels.h"
 #include "sim/rtl/verilated_model.h"
 #include <string.h>
 
 enum {
-#define MM_REG(NAME, at, access, what) MM_##NAME = at,
-#include "hls/card/mm_regs.def"
+#define KERNEL_ARG(KERNEL, index, name, offset, kind, c_type) ARG_##KERNEL##_##name = offset,
+#include "hls/card/kernels.def"
     MEM_BEATS = 1 << 14,
     QUEUE = 64
 };

@@ -40,17 +40,17 @@ static uint32_t expected(struct job j)
 static uint32_t run(struct job j, const char *what, uint64_t *clocks)
 {
     uint64_t in = base + 64ull * j.in, out = base + 64ull * j.out;
-    write_reg(MM_IN_LO, (uint32_t)in);
-    write_reg(MM_IN_HI, (uint32_t)(in >> 32));
-    write_reg(MM_OUT_LO, (uint32_t)out);
-    write_reg(MM_OUT_HI, (uint32_t)(out >> 32));
-    write_reg(MM_PARTS, j.parts);
-    write_reg(MM_STRIDE, j.stride);
-    write_reg(MM_BEATS, j.beats);
-    write_reg(MM_FMT, j.fmt);
-    write_reg(MM_OUT_FMT, j.out_fmt);
-    write_reg(MM_OUT_SHIFT, j.shift);
-    write_reg(MM_SATURATE, j.saturate);
+    write_reg(ARG_REDUCE_MM_in, (uint32_t)in);
+    write_reg(ARG_REDUCE_MM_in + 4, (uint32_t)(in >> 32));
+    write_reg(ARG_REDUCE_MM_out, (uint32_t)out);
+    write_reg(ARG_REDUCE_MM_out + 4, (uint32_t)(out >> 32));
+    write_reg(ARG_REDUCE_MM_parts, j.parts);
+    write_reg(ARG_REDUCE_MM_stride, j.stride);
+    write_reg(ARG_REDUCE_MM_beats, j.beats);
+    write_reg(ARG_REDUCE_MM_fmt, j.fmt);
+    write_reg(ARG_REDUCE_MM_out_fmt, j.out_fmt);
+    write_reg(ARG_REDUCE_MM_out_shift, j.shift);
+    write_reg(ARG_REDUCE_MM_saturate, j.saturate);
     return run_twice(what, clocks);
 }
 

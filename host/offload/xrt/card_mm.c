@@ -7,11 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-#define MM_REG(NAME, at, access, what) MM_##NAME = at,
-#include "hls/card/mm_regs.def"
-    BURST = REDUCE_ROWS /* beats */
-};
+enum { BURST = REDUCE_ROWS /* beats */ };
 /* With so many bytes a run's overhead, tens of microseconds, is negligible. */
 enum { RUN_BYTES = 16 << 20, PART_BYTES = 1 << 20 };
 static const uint32_t memory_said_error = 1u << 31;
