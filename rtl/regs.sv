@@ -85,18 +85,7 @@ module regs #(
                          && mask[nc_pkg::REG_CTRL_LATCH];
 
   function automatic logic known(input logic [11:0] at);
-    case (at)
-      nc_pkg::REG_ID, nc_pkg::REG_VERSION, nc_pkg::REG_CAP_SLOTS, nc_pkg::REG_CAP_JOBS,
-      nc_pkg::REG_CAP_BEATS, nc_pkg::REG_CAP_FORMATS, nc_pkg::REG_CTRL, nc_pkg::REG_STATUS,
-      nc_pkg::REG_JOB_INDEX, nc_pkg::REG_JOB_RANKS, nc_pkg::REG_JOB_KEY_LO, nc_pkg::REG_JOB_KEY_HI,
-      nc_pkg::REG_JOB_SLOT_BASE, nc_pkg::REG_JOB_SLOTS, nc_pkg::REG_JOB_FORMATS,
-      nc_pkg::REG_JOB_COMMIT, nc_pkg::REG_RANK_INDEX, nc_pkg::REG_RANK_IP, nc_pkg::REG_RANK_PORT,
-      nc_pkg::REG_RANK_COMMIT, nc_pkg::REG_COUNTER_INDEX, nc_pkg::REG_COUNTER_LO,
-      nc_pkg::REG_COUNTER_HI, nc_pkg::REG_SEEN_RANK, nc_pkg::REG_SEEN_IP, nc_pkg::REG_SEEN_PORT,
-      nc_pkg::REG_DROP_IN, nc_pkg::REG_DROP_OUT, nc_pkg::REG_DROP_SEED, nc_pkg::REG_JOB_GROUP_IP,
-      nc_pkg::REG_JOB_GROUP_PORT: known = 1'b1;
-      default: known = 1'b0;
-    endcase
+    known = nc_pkg::REG_KNOWN[at[7:2]] && {at[11:8], at[1:0]} == '0;
   endfunction
 
   logic [31:0] job_index_q, job_ranks_q, key_lo_q, key_hi_q, base_q, slots_q, formats_q,
