@@ -119,30 +119,10 @@ static void c_stall(void *shell, unsigned of_256)
     (void)shell, (void)of_256;
 }
 
-const struct shell_ops shell_c = {
-    .control = {.write = c_write, .read = c_read, .time = c_time},
-    .open = c_open,
-    .close = c_close,
-    .run = c_run,
-    .step = c_step,
-    .ticks = c_ticks,
-    .stall = c_stall,
-};
-const struct shell_ops shell_fast = {
-    .control = {.write = c_write, .read = c_read, .time = c_time},
-    .open = fast_open,
-    .close = c_close,
-    .run = c_run,
-    .step = c_step,
-    .ticks = c_ticks,
-    .stall = c_stall,
-};
-const struct shell_ops shell_narrow = {
-    .control = {.write = c_write, .read = c_read, .time = c_time},
-    .open = narrow_open,
-    .close = c_close,
-    .run = c_run,
-    .step = c_step,
-    .ticks = c_ticks,
-    .stall = c_stall,
-};
+#define SHELL(opens)                                                                        \
+    {                                                                                       \
+        .control = {.write = c_write, .read = c_read, .time = c_time}, .open = opens,       \
+        .close = c_close, .run = c_run, .step = c_step, .ticks = c_ticks, .stall = c_stall, \
+    }
+const struct shell_ops shell_c = SHELL(c_open), shell_fast = SHELL(fast_open),
+                       shell_narrow = SHELL(narrow_open);
