@@ -13,14 +13,6 @@ static const struct {
 #include "hls/card/kernels.def"
 };
 
-void pcie_init(struct pcie *p, struct control *control, int peer, const struct kernel_ops *mm,
-               uint32_t ip, uint16_t port)
-{
-    *p = (struct pcie){
-        .control = control, .peer = peer, .mm = mm, .ip = ip, .port = port, .listens = port != 0};
-    control_attach(control, peer, pcie_obey, p);
-}
-
 void pcie_fini(struct pcie *p)
 {
     for (int i = 0; i < N_KERNELS; i++)
@@ -98,8 +90,9 @@ static int bus_write(struct pcie *p, uint64_t address, uint32_t value)
     return p->ops[k]->write(p->kernel[k], at, value);
 }
 
-int pcie_obey(void *pcie, struct simlink m, const uint8_t *body, struct simlink *answer,
-              uint8_t *to)
+/* A control_bus. pcie: a struct pcie. */
+static int obey(void *pcie, struct simlink m, const uint8_t *body, struct simlink *answer,
+                uint8_t *to)
 {
     struct pcie *p = pcie;
     uint32_t value = 0;
@@ -129,6 +122,14 @@ int pcie_obey(void *pcie, struct simlink m, const uint8_t *body, struct simlink 
     }
     answer->status = rc > 0;
     return rc < 0 ? rc : 0;
+}
+
+void pcie_init(struct pcie *p, struct control *control, int peer, const struct kernel_ops *mm,
+               uint32_t ip, uint16_t port)
+{
+    *p = (struct pcie){
+        .control = control, .peer = peer, .mm = mm, .ip = ip, .port = port, .listens = port != 0};
+    control_attach(control, peer, obey, p);
 }
 
 bool pcie_step(struct pcie *p)

@@ -17,15 +17,11 @@ struct pcie {
     bool listens;
 };
 
-/* mm: implements the other kernels. ip, port: where the card accepts frames; port 0: nowhere. */
+/* Lets the control execute BUS_ and MEM_ messages of this peer. mm: implements the other kernels.
+ * ip, port: where the card accepts frames; port 0: nowhere. */
 void pcie_init(struct pcie *p, struct control *control, int peer, const struct kernel_ops *mm,
                uint32_t ip, uint16_t port);
 void pcie_fini(struct pcie *p); /* legal when zeroed */
-
-/* A control_bus: executes a BUS_ or MEM_ message. pcie: a struct pcie. pcie_init() attaches
- * pcie_obey() to the control. */
-int pcie_obey(void *pcie, struct simlink m, const uint8_t *body, struct simlink *answer,
-              uint8_t *to);
 
 /* Runs the kernels for some milliseconds. Returns true if there is more to do. */
 bool pcie_step(struct pcie *p);
