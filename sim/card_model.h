@@ -21,8 +21,7 @@ typedef void card_out(void *arg, uint32_t ip, uint16_t port, const uint8_t *byte
 
 /* Returns a card as after power-up; NULL if memory is short. Only card_frame() calls `out`. */
 struct card *card_open(card_out *out, void *arg);
-/* The same with fast sums (host/vec) and checksums (CPU instruction). card_slot_hash() then ignores
- * sums. */
+/* The same with fast sums (host/vec) and checksums (CPU instruction). */
 struct card *card_open_fast(card_out *out, void *arg);
 /* Makes a card after power-up one with Narrow=1. */
 void card_make_narrow(struct card *card);
@@ -38,8 +37,5 @@ int card_read(const struct card *card, uint32_t at, uint32_t *value);
 
 /* For tests: a live counter by index (hls/card/regs.def). */
 uint64_t card_counter(const struct card *card, unsigned index);
-
-/* For tests: FNV-1a hash of a slot's state, sums and kept bytes. */
-uint64_t card_slot_hash(const struct card *card, unsigned slot);
 
 #endif

@@ -226,22 +226,3 @@ int card_read(const struct card *card, uint32_t at, uint32_t *value)
     *value = access == WO ? 0 : held ? *held : special(card, at);
     return access == NO_REGISTER ? -EINVAL : 0;
 }
-
-static uint64_t hash(uint64_t h, const void *bytes, size_t n)
-{
-    for (const uint8_t *b = bytes, *end = b + n; b < end; b++)
-        h = (h ^ *b) * 0x100000001b3u;
-    return h;
-}
-
-uint64_t card_slot_hash(const struct card *card, unsigned slot)
-{
-    const struct card_slot *s = &card->slot[slot % card->slots];
-    const uint64_t state[] = {s->s.state,         s->s.kept,
-                              s->s.chunk,         s->s.bitmap,
-                              s->s.desc.ops,      s->s.desc.tag_count,
-                              s->kept_beats,      s->kept_status,
-                              s->s.kept_desc.ops, s->s.kept_desc.tag_count};
-    uint64_t h = hash(0xcbf29ce484222325u, state, sizeof state);
-    return hash(hash(h, s->acc, sizeof s->acc), s->kept, sizeof s->kept);
-}
