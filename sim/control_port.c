@@ -36,9 +36,9 @@ static void answer(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, 
         net_datagrams.send(c->net, ip, port, bytes, n);
 }
 
-static void request(struct control_port *c, uint32_t ip, uint16_t port, const uint8_t *bytes,
-                    size_t n)
+static void request(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
+    struct control_port *c = arg;
     (void)frame_queue_put(&c->in, (struct queued_frame){.ip = ip, .port = port, .n = n}, bytes);
 }
 
@@ -49,16 +49,6 @@ static void take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, si
         netfault_put(&c->in_faults, ip, port, bytes, n, c->now_ns);
     else
         request(c, ip, port, bytes, n);
-}
-
-static void pass_due(struct control_port *c)
-{
-    const struct queued_frame *f;
-    const uint8_t *bytes;
-    while (c->in_faults.on && (f = netfault_next(&c->in_faults, c->now_ns, &bytes)))
-        request(c, f->ip, f->port, bytes, f->n);
-    while (c->out_faults.on && (f = netfault_next(&c->out_faults, c->now_ns, &bytes)))
-        net_datagrams.send(c->net, f->ip, f->port, bytes, f->n);
 }
 
 static void respond(struct control_port *c)
@@ -91,7 +81,8 @@ int control_port_serve(struct control_port *c, uint64_t now_ns)
     c->now_ns = now_ns;
     for (int n = 0, got = 1; n < AT_ONCE && got > 0 && !frame_queue_first(&c->in); n += got)
         got = net_datagrams.receive(c->net, take, c);
-    pass_due(c);
+    netfault_drain(&c->in_faults, now_ns, request, c);
+    netfault_drain(&c->out_faults, now_ns, net_datagrams.send, c->net);
     respond(c);
     pass_time(c);
     (void)net_datagrams.flush(c->net);

@@ -93,7 +93,8 @@ void netfault_put(struct netfault *f, uint32_t ip, uint16_t port, const uint8_t 
             i++;
 }
 
-const struct queued_frame *netfault_next(struct netfault *f, uint64_t now_ns, const uint8_t **bytes)
+/* Returns the next frame that may leave, or NULL. *bytes are valid until the next call for f. */
+static const struct queued_frame *next(struct netfault *f, uint64_t now_ns, const uint8_t **bytes)
 {
     for (int i = 0; i < f->n_held;)
         if (f->held[i].until_ns <= now_ns)
@@ -107,6 +108,14 @@ const struct queued_frame *netfault_next(struct netfault *f, uint64_t now_ns, co
     f->first++;
     frame_queue_drop(&f->waiting);
     return frame; /* in place until the next put */
+}
+
+void netfault_drain(struct netfault *f, uint64_t now_ns, net_take *take, void *arg)
+{
+    const struct queued_frame *frame;
+    const uint8_t *bytes;
+    while ((frame = next(f, now_ns, &bytes)))
+        take(arg, frame->ip, frame->port, bytes, frame->n);
 }
 
 uint64_t netfault_due(const struct netfault *f)

@@ -1,12 +1,13 @@
 /* netfault.h : loses, repeats, reorders and delays frames of one direction, depending on a seed.
  *
- *     put --lost?--> twice?--> held back for 1 to 8 later frames?--> queue of equal delays --> next
+ *     put --lost?--> twice?--> held back for 1..8 later frames?--> queue of equal delays --> drain
  *
  * The fate of frame i depends only on the seed, the direction and i. The time at which the
  * frame leaves also depends on when this and later frames arrive. */
 #ifndef NETFAULT_H
 #define NETFAULT_H
 #include "sim/frame_queue.h"
+#include "sim/net.h"
 #include <stdbool.h>
 
 enum {
@@ -49,11 +50,10 @@ void netfault_fini(struct netfault *f);
 void netfault_put(struct netfault *f, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n,
                   uint64_t now_ns);
 
-/* Returns the next frame that may leave, or NULL. *bytes are valid until the next call for f. */
-const struct queued_frame *netfault_next(struct netfault *f, uint64_t now_ns,
-                                         const uint8_t **bytes);
+/* Gives the frames that may leave to `take`, which must not put into f. */
+void netfault_drain(struct netfault *f, uint64_t now_ns, net_take *take, void *arg);
 
-/* Returns when to call netfault_next() again; UINT64_MAX: after another put. */
+/* Returns when to drain again; UINT64_MAX: after another put. */
 uint64_t netfault_due(const struct netfault *f);
 
 #endif

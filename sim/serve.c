@@ -5,6 +5,7 @@
  * While the card is busy, polls sockets every few clocks, else sleeps in ppoll(). */
 #include "sim/serve.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/inet.h"
 #include "base/stop.h"
@@ -19,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -56,20 +56,9 @@ struct server {
     uint64_t frames_in, in_full, busy_ns, ticks;
 };
 
-static uint64_t now_ns(void)
+static void reach_card(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static double now_s(void)
-{
-    return (double)now_ns() * 1e-9;
-}
-
-static void reach_card(struct server *s, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
-{
+    struct server *s = arg;
     const struct queued_frame f = {.ip = ip, .port = port, .n = n};
     const size_t most = s->ops->address ? MAX_AT_THE_WIRE : MAX_WAITING;
     if (frame_queue_waiting(&s->in) >= most || frame_queue_put(&s->in, f, bytes)) {
@@ -87,7 +76,7 @@ static void from_net(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes
 {
     struct server *s = arg;
     if (s->in_faults.on)
-        netfault_put(&s->in_faults, ip, port, bytes, n, now_ns());
+        netfault_put(&s->in_faults, ip, port, bytes, n, clock_ns());
     else
         reach_card(s, ip, port, bytes, n);
 }
@@ -100,19 +89,17 @@ static void from_card(void *arg, uint32_t ip, uint16_t port, const uint8_t *byte
     else
         pcap_udp(&s->pcap, (struct pcap_ends){s->ip, ip, s->port, port}, bytes, n);
     if (s->out_faults.on)
-        netfault_put(&s->out_faults, ip, port, bytes, n, now_ns());
+        netfault_put(&s->out_faults, ip, port, bytes, n, clock_ns());
     else
         s->net_ops->send(s->net, ip, port, bytes, n);
 }
 
 static void pass_due(struct server *s)
 {
-    const struct queued_frame *f;
-    const uint8_t *bytes;
-    while (s->in_faults.on && (f = netfault_next(&s->in_faults, now_ns(), &bytes)))
-        reach_card(s, f->ip, f->port, bytes, f->n);
-    while (s->out_faults.on && (f = netfault_next(&s->out_faults, now_ns(), &bytes)))
-        s->net_ops->send(s->net, f->ip, f->port, bytes, f->n);
+    if (s->in_faults.on)
+        netfault_drain(&s->in_faults, clock_ns(), reach_card, s);
+    if (s->out_faults.on)
+        netfault_drain(&s->out_faults, clock_ns(), s->net_ops->send, s->net);
 }
 
 static void report_faults(const struct netfault *f, const char *way, struct text *to)
@@ -153,7 +140,7 @@ static uint64_t patience(const struct server *s, int busy)
     if (busy)
         return 0;
     if (due != UINT64_MAX) {
-        const uint64_t now = now_ns(), left = due > now ? due - now : 0;
+        const uint64_t now = clock_ns(), left = due > now ? due - now : 0;
         wait = left < wait ? left : wait;
     }
     return wait;
@@ -161,9 +148,9 @@ static uint64_t patience(const struct server *s, int busy)
 
 static int clock_card(struct server *s)
 {
-    const uint64_t start = now_ns(), ticks = s->ops->ticks(s->shell);
+    const uint64_t start = clock_ns(), ticks = s->ops->ticks(s->shell);
     const int quiet = s->ops->step(s->shell, &s->in, STEP_CLOCKS);
-    s->busy_ns += now_ns() - start;
+    s->busy_ns += clock_ns() - start;
     s->ticks += s->ops->ticks(s->shell) - ticks;
     return !quiet;
 }
@@ -184,7 +171,7 @@ static int attend(struct server *s, int busy, int blocked)
         {.fd = s->signals, .events = POLLIN},
         {.fd = control_port_fd(s->port_control), .events = POLLIN},
         {.fd = s->net_ops->fd(s->net), .events = (short)(POLLIN | (blocked ? POLLOUT : 0))}};
-    const int n = connections_polls(&s->connections, now_s(), polls + 3);
+    const int n = connections_polls(&s->connections, clock_s(), polls + 3);
     const uint64_t wait_ns = patience(s, busy);
     const struct timespec wait = {(time_t)(wait_ns / 1000000000), (long)(wait_ns % 1000000000)};
     if (ppoll(polls, (nfds_t)n + 3, wait_ns == UINT64_MAX ? NULL : &wait, NULL) < 0 &&
@@ -194,8 +181,8 @@ static int attend(struct server *s, int busy, int blocked)
         return 1;
     if (polls[2].revents & POLLERR && s->net_ops != &net_datagrams)
         return ERR(-ENODEV, "the card's TAP interface is gone");
-    TRY(connections_serve(&s->connections, polls + 3, n, now_s()));
-    TRY(control_port_serve(s->port_control, now_ns()));
+    TRY(connections_serve(&s->connections, polls + 3, n, clock_s()));
+    TRY(control_port_serve(s->port_control, clock_ns()));
     return s->connections.owner_left;
 }
 

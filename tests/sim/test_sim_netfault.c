@@ -8,20 +8,15 @@ enum { FRAMES = 40000, MAX_OUT = 2 * FRAMES + 100 };
 static uint32_t came_out[MAX_OUT];
 static int n_out;
 
-static void drain(struct netfault *f, uint64_t now_ns)
+static void take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
-    const struct queued_frame *frame;
-    const uint8_t *bytes;
-    while ((frame = netfault_next(f, now_ns, &bytes))) {
-        uint32_t number = 0;
-        CHECK(frame->n >= 4, "%zu bytes", frame->n);
-        memcpy(&number, bytes, sizeof number);
-        CHECK(frame->n == 4 + number % 5 && frame->ip == number + 1 &&
-                  frame->port == (uint16_t)number,
-              "frame %u", number);
-        if (n_out < MAX_OUT)
-            came_out[n_out++] = number;
-    }
+    uint32_t number = 0;
+    (void)arg;
+    CHECK(n >= 4, "%zu bytes", n);
+    memcpy(&number, bytes, sizeof number);
+    CHECK(n == 4 + number % 5 && ip == number + 1 && port == (uint16_t)number, "frame %u", number);
+    if (n_out < MAX_OUT)
+        came_out[n_out++] = number;
 }
 
 /* Frames are 10 us apart. Returns a hash of the output order. */
@@ -34,11 +29,11 @@ static uint64_t run(struct netfault_rates rates, uint64_t seed, uint32_t way, st
         uint8_t bytes[8] = {0};
         memcpy(bytes, &i, sizeof i);
         netfault_put(f, i + 1, (uint16_t)i, bytes, 4 + i % 5, now);
-        drain(f, now);
+        netfault_drain(f, now, take, NULL);
         CHECK(netfault_due(f) > now, "something is due and did not come");
     }
-    drain(f, now + NETFAULT_HOLD_NS + rates.delay_ns);
-    drain(f, now + 2 * (NETFAULT_HOLD_NS + rates.delay_ns));
+    netfault_drain(f, now + NETFAULT_HOLD_NS + rates.delay_ns, take, NULL);
+    netfault_drain(f, now + 2 * (NETFAULT_HOLD_NS + rates.delay_ns), take, NULL);
     CHECK(netfault_due(f) == UINT64_MAX, "something is left");
     CHECK(f->seen == FRAMES && f->full == 0, "%llu seen", (unsigned long long)f->seen);
     CHECK((uint64_t)n_out == f->seen - f->dropped + f->repeated, "%d came out", n_out);
@@ -119,7 +114,7 @@ int main(void)
         uint8_t bytes[8] = {0};
         memcpy(bytes, &i, sizeof i);
         netfault_put(&f, i + 1, (uint16_t)i, bytes, 4 + i % 5, 10000ull * i);
-        drain(&f, 10000ull * i);
+        netfault_drain(&f, 10000ull * i, take, NULL);
         CHECK(n_out == (i < 100 ? 0 : (int)i - 99), "%d came out after %u", n_out, i);
     }
     CHECK(netfault_due(&f) == 1000000ull + 10000 * 100, "due at %llu",
@@ -136,9 +131,9 @@ int main(void)
     netfault_init(&f, last, 1, 0);
     n_out = 0;
     netfault_put(&f, 1, 0, (const uint8_t[4]){0}, 4, 1);
-    drain(&f, NETFAULT_HOLD_NS);
+    netfault_drain(&f, NETFAULT_HOLD_NS, take, NULL);
     CHECK(n_out == 0 && netfault_due(&f) == 1 + NETFAULT_HOLD_NS, "%d came out", n_out);
-    drain(&f, 1 + NETFAULT_HOLD_NS);
+    netfault_drain(&f, 1 + NETFAULT_HOLD_NS, take, NULL);
     CHECK(n_out == 1 && netfault_due(&f) == UINT64_MAX, "the last frame is kept");
     netfault_fini(&f);
     DONE();
