@@ -6,9 +6,8 @@ module sum_room #(
   parameter int Narrow = nc_pkg::CARD_NARROW_BITS,
   parameter int Ranks = nc_pkg::PKT_MAX_RANKS
 );
-  // Bits that the largest code needs in a sum, with sign: e3m0f 8, e2m5f 9, e5m2 33,
-  // e5m10 41. format_check
-  // admits only as many ranks of e5m10 as fit.
+  // Bits that the largest code needs in a sum, with sign: e3m0f 8, e2m5f 9, e5m2 33, e5m10 41.
+  // format_check admits only as many ranks of e5m10 as fit.
   localparam int Log = $clog2(Ranks);
   if (8 + Log > Sum4 || 9 + Log > Narrow || 33 + Log > Sum || 41 > Sum) begin : g_ranks
     sums_have_no_room_for_all_ranks u_refused ();
