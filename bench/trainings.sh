@@ -14,6 +14,7 @@
 #             $figure_is describes it, $figure_times scales it for display
 #   history   a key of the log's epochs: the last field has its value of each epoch, with commas
 #   another   environment variables that change the trainings, accepted only with TABLES
+. bench/json.sh
 : "${B:?the build folder}" "${tsv:?the file of what has ended}"
 # seeds_of WORD...: reject other words
 seeds_of() {
@@ -94,10 +95,9 @@ train_once() {
 # step_of NAME FILE: print name and a --stats FILE's means: L2 error, cosine, share of elements cast
 # to 0, slope
 step_of() {
-    awk -v name="$1" '
-        function of(key, at) { at = substr($0, index($0, "\"" key "\":") + length(key) + 3); sub(/[,}].*/, "", at); return at }
-        /"kind":"stats",/ { n += of("n"); lost += of("n") * of("underflow_all") }
-        /"kind":"stats_network"/ && of("l2") != "null" { looks++; l2 += of("l2"); cosine += of("cosine"); slope += of("slope") }
+    awk -v name="$1" "$json"'
+        /"kind":"stats",/ { n += value("n"); lost += value("n") * value("underflow_all") }
+        /"kind":"stats_network"/ && value("l2") != "null" { looks++; l2 += value("l2"); cosine += value("cosine"); slope += value("slope") }
         END { if (looks) printf "%s\t%.4f\t%.4f\t%.4f\t%.4f\n", name, l2 / looks, cosine / looks, lost / n, slope / looks }' "$2"
 }
 

@@ -18,6 +18,7 @@
 #   SIZES [1M 8M 64M]; FORMATS [e5m2,e3m0/e3m0]; CAST, options of bench_cast.
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
+. bench/json.sh
 export B=${B:-build} NODES=${NODES:-4} RUNS=${RUNS:-3} NEAR=${NEAR:-1}
 rates=$B/predict_rates.json points=$B/predict_points.json asked=$B/predict_asked.json
 links=${LINKS:-1gbit 2.5gbit}
@@ -102,35 +103,23 @@ ask() {
 }
 
 table() {
-    awk '
-        function field(name) {
-            if (!match($0, "\"" name "\":\"?[^,\"}]*")) return ""
-            at = length(name) + 3
-            word = substr($0, RSTART + at, RLENGTH - at)
-            sub(/^"/, "", word)
-            return word
-        }
-        /"kind":"predict"/ { predicted[field("label") " " field("algo") " " field("type") " " field("layers")] = 1000 * field("step_s"); next }
+    awk "$json"'
+        /"kind":"predict"/ { predicted[value("label") " " value("algo") " " value("type") " " value("layers")] = 1000 * value("step_s"); next }
         /"kind":"allreduce"/ {
-            key = field("label") " " field("algo") " " field("type") " " field("size")
+            key = value("label") " " value("algo") " " value("type") " " value("size")
             if (!(key in predicted)) { print "predict_check.sh: the model says nothing of " key; bad = 1; next }
-            if (field("wrong") + 0) { print "predict_check.sh: wrong sums: " key; bad = 1 }
+            if (value("wrong") + 0) { print "predict_check.sh: wrong sums: " key; bad = 1 }
             if (!(key in runs)) {
                 order[++n] = key
-                row[key] = sprintf("| %s | %s | %s | %g MiB", field("label"), field("algo"), field("type"), field("size") / 1048576)
+                row[key] = sprintf("| %s | %s | %s | %g MiB", value("label"), value("algo"), value("type"), value("size") / 1048576)
             }
-            ms[key, ++runs[key]] = field("time_us") / 1000
-        }
-        function median(key, i, j, m, t) {
-            m = runs[key]
-            for (i = 1; i < m; i++) for (j = i; j && ms[key, j] > ms[key, j + 1]; j--) { t = ms[key, j]; ms[key, j] = ms[key, j + 1]; ms[key, j + 1] = t }
-            return (ms[key, int((m + 1) / 2)] + ms[key, int((m + 2) / 2)]) / 2
+            runs[key] = runs[key] " " value("time_us")
         }
         END {
             if (!n) { print "predict_check.sh: nothing was measured"; exit 1 }
             printf "| a port | algorithm | format | fp32 a rank | measured, ms | predicted, ms | predicted / measured |\n|---|---|---|---|---|---|---|\n"
             for (i = 1; i <= n; i++) {
-                of = median(order[i]); ratio = predicted[order[i]] / of
+                of = median(runs[order[i]]) / 1000; ratio = predicted[order[i]] / of
                 off = ratio < 0.8 || ratio > 1.2
                 printf "%s | %.2f | %.2f | %.2f%s |\n", row[order[i]], of, predicted[order[i]], ratio, off ? " off" : ""
                 n_off += off

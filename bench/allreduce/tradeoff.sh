@@ -9,6 +9,7 @@
 # and BATCH. The chart is beside it. --table prints it and draws the chart in $B.
 set -eu
 . "$(dirname "$0")/../usage.sh"
+. bench/json.sh
 steps=${STEPS:-12} batch=${BATCH:-64} nodes=${NODES:-4}
 whole NODES "$nodes" 'a number of nodes'
 whole STEPS "$steps" 'a number of steps'
@@ -80,8 +81,7 @@ measure_flop() {
 # medians: over rank 0's steps after the first two, which touch new memory
 medians() {
     for field in samples_per_s sent_bytes fp32_bytes comm_s codec_s; do
-        sed -n "s/.*\"kind\":\"step\".*\"$field\":\([0-9.e+-]*\).*/\1/p" "$log.jsonl" | tail -n +3 | sort -g |
-            awk '{ x[NR] = $1 } END { if (NR) printf "\t%.9g", (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 }'
+        sed -n "s/.*\"kind\":\"step\".*\"$field\":\([0-9.e+-]*\).*/\1/p" "$log.jsonl" | tail -n +3 | median '\t%.9g'
     done
 }
 

@@ -13,6 +13,7 @@
 # the steps of oyama5 and the times of oyama13, and draws its chart in $B instead of $TABLES.
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
+. bench/json.sh
 export B
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
@@ -79,14 +80,13 @@ curve() {
 reached() {
     echo '| test accuracy, % | fp32, s | relgrad, s | ratio |'
     echo '|---|---|---|---|'
-    cat "$tables"/oyama13-{fp32,relgrad}.jsonl | awk '
-        function of(key, at) { at = index($0, "\"" key "\":"); return at ? substr($0, at + length(key) + 3) + 0 : 0 }
+    cat "$tables"/oyama13-{fp32,relgrad}.jsonl | awk "$json"'
         /"kind":"run"/ { run++; acc = 10; s = 0 }
         /"kind":"epoch"/ {
             for (goal = 20; goal <= 60; goal += 5)
-                if (!((run, goal) in reached) && 100 * of("test_accuracy") >= goal)
-                    reached[run, goal] = s + (of("train_s") - s) * (goal - acc) / (100 * of("test_accuracy") - acc)
-            acc = 100 * of("test_accuracy"); s = of("train_s")
+                if (!((run, goal) in reached) && 100 * value("test_accuracy") >= goal)
+                    reached[run, goal] = s + (value("train_s") - s) * (goal - acc) / (100 * value("test_accuracy") - acc)
+            acc = 100 * value("test_accuracy"); s = value("train_s")
         }
         END { for (goal = 20; goal <= 60; goal += 5) if (((1, goal) in reached) && ((2, goal) in reached))
                   printf "| %d | %.0f | %.0f | %.2f |\n", goal, reached[1, goal], reached[2, goal], reached[1, goal] / reached[2, goal] }'

@@ -8,6 +8,7 @@
 # --table prints them.
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
+. bench/json.sh
 [ -n "${TABLES-}" ] || [ -z "${LINK-}${NODES-}${REPS-}" ] ||
     refuse 'LINK, NODES and REPS make a table of their own: say where it is kept (TABLES=FOLDER)'
 export B=${B:-build} NODES=${NODES:-4} REPS=${REPS:-5} LINK=${LINK:-1gbit} RUNS=${RUNS:-9}
@@ -27,13 +28,10 @@ bench() {
 
 # rows RUN: print a run's rows. Layers are named by order, because two have the same size.
 rows() {
-    awk -v run="$1" '
-        function of(key, at) {
-            at = index($0, "\"" key "\":")
-            if (!at) { print "fused_layers.sh: bench_allreduce says no " key >"/dev/stderr"; bad = 1; exit 1 }
-            at = substr($0, at + length(key) + 3)
-            gsub(/^"/, "", at); sub(/[",}].*/, "", at)
-            return at
+    awk -v run="$1" "$json"'
+        function of(key) {
+            if (!has(key)) { print "fused_layers.sh: bench_allreduce says no " key >"/dev/stderr"; bad = 1; exit 1 }
+            return value(key)
         }
         index($0, "{\"kind\":\"phase\"") == 1 {
             if (of("wrong") + 0) { print "fused_layers.sh: wrong sums: " $0 >"/dev/stderr"; bad = 1; exit 1 }
@@ -62,14 +60,8 @@ measure() {
 
 # medians FORM: print medians over runs as a Markdown table or "json" like bench_allreduce's
 medians() {
-    awk -F '\t' -v form="$1" '
-        function middle(text, n, i, k, x, t) {
-            n = split(text, x, " ")
-            for (i = 2; i <= n; i++) for (k = i; k > 1 && x[k] + 0 < x[k - 1] + 0; k--) { t = x[k]; x[k] = x[k - 1]; x[k - 1] = t }
-            low = x[1]; high = x[n]
-            return n % 2 ? x[(n + 1) / 2] : (x[n / 2] + x[n / 2 + 1]) / 2
-        }
-        function range(text, m) { m = middle(text); return sprintf("%.2f (%.2f .. %.2f)", m, low, high) }
+    awk -F '\t' -v form="$1" "$json"'
+        function range(text, m) { m = median(text); return sprintf("%.2f (%.2f .. %.2f)", m, low, high) }
         {
             key = $2 FS $3 FS $4
             if (!(key in n)) order[++n_keys] = key
@@ -89,15 +81,15 @@ medians() {
                 key = order[i]; split(key, k, FS)
                 what = k[1] in name ? "res5c_" name[k[1]] : k[1]
                 if (form == "json") {
-                    printf "{\"kind\":\"phase\",\"layer\":\"%s\",\"algo\":\"%s\",\"type\":\"%s\",\"exponents_us\":%g,", what, k[2], k[3], 1000 * middle(exponents[key])
-                    printf "\"codes_us\":%g,\"casts_us\":%g,\"time_us\":%g}\n", 1000 * middle(codes[key]), 1000 * middle(casts[key]), 1000 * middle(time[key])
+                    printf "{\"kind\":\"phase\",\"layer\":\"%s\",\"algo\":\"%s\",\"type\":\"%s\",\"exponents_us\":%g,", what, k[2], k[3], 1000 * median(exponents[key])
+                    printf "\"codes_us\":%g,\"casts_us\":%g,\"time_us\":%g}\n", 1000 * median(codes[key]), 1000 * median(casts[key]), 1000 * median(time[key])
                     continue
                 }
                 ratio = ""
                 for (r in runs) ratio = ratio " " of_run[r, k[1] FS "native" FS "fp16"] / of_run[r, key]
-                printf "| %s | %s | %s | %.1f | %.1f | %.1f |", what, k[2], k[3], middle(exponents[key]), middle(codes[key]), middle(casts[key])
-                m = middle(time[key])
-                printf " %.1f (%.1f .. %.1f) | %.0f |", m, low, high, middle(share[key])
+                printf "| %s | %s | %s | %.1f | %.1f | %.1f |", what, k[2], k[3], median(exponents[key]), median(codes[key]), median(casts[key])
+                m = median(time[key])
+                printf " %.1f (%.1f .. %.1f) | %.0f |", m, low, high, median(share[key])
                 print k[3] == "fp16" ? " |" : " " range(ratio) " |"
             }
             if (form == "json") exit

@@ -9,6 +9,7 @@
 # --table prints the results.
 set -eu
 . "$(dirname "$0")/../usage.sh"
+. bench/json.sh
 TABLES=${TABLES:-bench/data}
 networks=${NETWORKS:-mlp lenet5 resnet8 resnet20 davidnet resnet18 resnet50 caffenet}
 deep=${DEEP:-resnet50}
@@ -49,14 +50,8 @@ statistics() {
 # counts [NAME] FILE: print a line per step for all layers as NAME, or one per step and weight
 counts() {
     local file=${2:-$1}
-    awk -v OFMT=%.0f -v CONVFMT=%.0f -v name="${2:+$1}" -v file="${file##*/}" '
-        function of(key, at) {
-            at = index($0, "\"" key "\":")
-            if (!at) fail("no " key)
-            at = substr($0, at + length(key) + 3)
-            if (at ~ /^\[/) { sub(/^\[/, "", at); sub(/\].*/, "", at) } else { gsub(/^"/, "", at); sub(/[",}].*/, "", at) }
-            return at
-        }
+    awk -v OFMT=%.0f -v CONVFMT=%.0f -v name="${2:+$1}" -v file="${file##*/}" "$json"'
+        function of(key) { if (!has(key)) fail("no " key); return value(key) }
         function fail(why) { print "gradient_ranges.sh: " why " in " file >"/dev/stderr"; bad = 1; exit 1 }
         index($0, "{\"kind\":\"run\"") == 1 { ranks = of("ranks") }
         index($0, "{\"kind\":\"stats\"") == 1 {

@@ -7,6 +7,7 @@
 # of the elements' relative errors. The gradients take 5.6 GB in $B.
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
+. bench/json.sh
 tables=${TABLES:-bench/data}
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
@@ -18,13 +19,10 @@ groups=group-master:4,group-master:8,group-master:16,group-master:32,group-maste
 
 # sums WAY WORDS...: print bench_error's results as "way layer l2 mean median"; &: the algorithm
 sums() {
-    "$B/bench_error" "$dump" "${@:2}" --json | awk -v way="$1" '
-        function of(key, at) {
-            at = index($0, "\"" key "\":")
-            if (!at) { print "round_off.sh: bench_error says no " key >"/dev/stderr"; exit 1 }
-            at = substr($0, at + length(key) + 3)
-            gsub(/^"/, "", at); sub(/[",}].*/, "", at)
-            return at
+    "$B/bench_error" "$dump" "${@:2}" --json | awk -v way="$1" "$json"'
+        function of(key) {
+            if (!has(key)) { print "round_off.sh: bench_error says no " key >"/dev/stderr"; exit 1 }
+            return value(key)
         }
         { name = way; sub(/&/, of("algo"), name)
           print name "\t" of("layer") "\t" of("l2") "\t" of("mean") "\t" of("median") }'

@@ -75,11 +75,10 @@ another='EPOCHS RATE'
 # step_of NAME FILE: print name; from --stats the shares of updates lost in the first and last
 # tenth, of variances too small, and of skipped steps; the largest value of a node
 step_of() {
-    awk -v name="$1" '
-        function of(key, at) { at = index($0, "\"" key "\":"); if (!at) return "null"; at = substr($0, at + length(key) + 3); sub(/[,}].*/, "", at); return at }
-        /"kind":"stats_network"/ { looks++; skipped += of("skipped") == "true"; if (of("updates_lost") != "null") lost[++n] = of("updates_lost") }
-        /"kind":"stats_output"/ && of("variances_underflow") != "null" { norms++; small += of("variances_underflow") }
-        /"kind":"stats_output"/ { v = of("largest"); if (v == "null") infinite++; else if (v + 0 > most) most = v + 0 }
+    awk -v name="$1" "$json"'
+        /"kind":"stats_network"/ { looks++; skipped += value("skipped") == "true"; if (value("updates_lost") ~ /[0-9]/) lost[++n] = value("updates_lost") }
+        /"kind":"stats_output"/ && value("variances_underflow") ~ /[0-9]/ { norms++; small += value("variances_underflow") }
+        /"kind":"stats_output"/ { v = value("largest"); if (v !~ /[0-9]/) infinite++; else if (v + 0 > most) most = v + 0 }
         END { tenth = int((n + 9) / 10)
               for (i = 1; i <= tenth; i++) { early += lost[i] / tenth; late += lost[n + 1 - i] / tenth }
               if (looks) printf "%s\t%.4f\t%.4f\t%.4f\t%.4f\t%s\n", name, early, late, norms ? small / norms : 0, skipped / looks, infinite ? "inf" : sprintf("%.4g", most) }' "$2"

@@ -4,6 +4,7 @@
 # OPTIONs are those of train, for both. Each rank has 32 images.
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
+. bench/json.sh
 runs=5
 [ "${1-}" != -n ] || { runs=${2-} && shift $(($# < 2 ? $# : 2)); }
 [ $# -ge 1 ] || { echo "usage: bench/training/emulate.sh [-n RUNS] RANKS [OPTION...]" >&2; exit 2; }
@@ -26,4 +27,4 @@ for ((i = 0; i < runs; i++)); do
     emulated=$(rate emulate --ranks "$ranks" --batch $((ranks * each)) --steps 1)
     echo "$plain $emulated $(sed -n 's/^emulated.*; \(.*\) of memory.*/\1/p' "$dir/out")"
 done | tee "$dir/rates" | awk '{ printf "plain %s images/s, emulated %s: %.3f of the time; %s %s at most\n", $1, $2, $1 / $2, $3, $4 }'
-awk '{ print $1 / $2 }' "$dir/rates" | sort -g | awk '{ x[NR] = $1 } END { printf "median %.3f\n", (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 }'
+awk '{ print $1 / $2 }' "$dir/rates" | median 'median %.3f\n'

@@ -8,6 +8,7 @@
 # bf16 too (PyTorch: autocast).
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
+. bench/json.sh
 PYTHON=${PYTHON:-python3}
 field() { sed -n "s/.*\"$1\": *\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
 
@@ -62,7 +63,7 @@ ours_of() {
             echo "train_peer.sh: $1 failed on $cores ranks" >&2
             return 1
         fi
-        grep '"kind":"step"' "$B/train_peer.jsonl" | field samples_per_s | tail -n 10 | sort -g | awk '{ x[NR] = $1 } END { if (NR) print (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 }'
+        grep '"kind":"step"' "$B/train_peer.jsonl" | field samples_per_s | tail -n 10 | median '%.6g\n'
         return
     fi
     [[ $1 != char* ]] || data=(--data "$(data_of "$1")")
