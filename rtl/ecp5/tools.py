@@ -132,23 +132,13 @@ def router(folder):
             if not os.access(os.path.join(given, program), os.X_OK):
                 stop(f'no {program} in NEXTPNR={os.environ["NEXTPNR"]}', 77)
         return given
-    wanted = os.path.join(HERE, 'nextpnr.txt')
-    done = os.path.join(folder, 'venv', 'done')
     held = alone(folder)
-    if not (os.path.exists(done) and os.path.getmtime(done) >= os.path.getmtime(wanted)):
-        venv = os.path.join(folder, 'venv')
-        shutil.rmtree(venv, ignore_errors=True)
-        os.makedirs(folder, exist_ok=True)
-        if run('making a virtual environment', [sys.executable, '-m', 'venv', 'venv'], folder, 'venv.log')[0]:
-            stop(f'python3 cannot make virtual environments: apt-get install python3-venv ({folder}/venv.log)', 77)
-        if run(f'installing nextpnr-ecp5 from PyPI into {venv}: 40 MB to load, 240 MB on disk',
-               ['venv/bin/python', '-m', 'pip', 'install', '-q', '--disable-pip-version-check', '--retries', '1', '--timeout', '20',
-                '--require-hashes', '--only-binary', ':all:', '--no-deps', '-r', wanted],
-               folder, 'venv.log')[0]:
-            stop(f'pip cannot load nextpnr-ecp5: see {folder}/venv.log', 77)
-        open(done, 'w', encoding='utf-8').close()
+    folder = os.path.abspath(folder)
+    install = [os.path.join(HERE, '../shell/venv.sh'), folder, os.path.join(HERE, 'nextpnr.txt'), 'bitstream']
+    if run(f'nextpnr-ecp5 in {folder}/venv; if missing, 40 MB to load, 240 MB on disk', install, folder, 'venv.log')[0]:
+        stop(tail_of(f'{folder}/venv.log'), 77)
     held.close()
-    return os.path.join(os.path.abspath(folder), 'venv', 'bin')
+    return f'{folder}/venv/bin'
 
 
 def pinned():
