@@ -43,7 +43,7 @@ train() {
     # shellcheck disable=SC2086  # options are words
     mpirun -np "$2" "$n" train --device cpu $conv --data synthetic:240,3 --batch 24 --lr 0.05 --steps 12 "${@:3}" >out 2>>stderr ||
         fail "$1: exit $?: $(tail -n 2 stderr)"
-    ended "$1" "$(checksum out)"
+    ended "$1" "$(sum_of out)"
 }
 
 train fp32-direct 4 --format fp32 --scale none --algo direct

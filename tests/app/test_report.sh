@@ -48,7 +48,7 @@ mpirun -np 2 "$n" train $small --epochs 2 --format e5m2 --nesterov --seed 7 --lo
 report "it's.jsonl" two.jsonl stats.jsonl -o page.html --title 'a < b & c' 2>said || fail "report: $(cat said)"
 look page.html 10 "$(drawn 10)"
 for words in 'a < b & c' 'Bytes of a step against fp32' 'Time of a step by phase' 'Exponents by layer' "it's: e5m2 aps" 'two: qsgd:4' 'mlp, ' '2 ranks in one process, 60 images' \
-    '8 of 8' '3 of 3' 't.json, which ui.perfetto.dev shows' "$(sed -n 's/^weights checksum //p' out)" 'narrowcast emulate --ranks 2 --data synthetic:240,1 --model mlp --steps 3 --batch 60 --codec qsgd:4 --log two.jsonl'; do
+    '8 of 8' '3 of 3' 't.json, which ui.perfetto.dev shows' "$(sum_of out)" 'narrowcast emulate --ranks 2 --data synthetic:240,1 --model mlp --steps 3 --batch 60 --codec qsgd:4 --log two.jsonl'; do
     has "$words"
 done
 # shellcheck disable=SC2016 # what `eval` expands

@@ -14,7 +14,7 @@ on() {
     mpirun -np "$ranks" "$n" train $common "$@"
 }
 
-checksum() { on "$@" 2>>stderr | sed -n 's/^weights checksum //p'; }
+checksum() { on "$@" 2>>stderr | sum_of; }
 
 # ours: prints the program's own errors, without mpirun's lines (Open MPI 5: and a NUL)
 ours() { tr -d '\0' <said | grep '^narrowcast: '; }
@@ -55,7 +55,7 @@ on 2 $long --log whole.jsonl --save whole.ck >whole.txt 2>>stderr
 # shellcheck disable=SC2086
 on 2 $long --save-every 7 --save ck --log part.jsonl >part.txt 2>>stderr
 # shellcheck disable=SC2086
-equal "twice" "$(sed -n 's/^weights checksum //p' whole.txt)" "$(sed -n 's/^weights checksum //p' part.txt)"
+equal "twice" "$(sum_of whole.txt)" "$(sum_of part.txt)"
 cp ck end.ck
 resumed() {
     rm -f resumed.ck
@@ -198,7 +198,7 @@ if grep -qw avx512_bf16 /proc/cpuinfo && [ -e "$B/libnarrowcast_dnnl.so" ]; then
     bf16=$(checksum 2 $few --precision bf16) fp32=$(checksum 2 $few)
     [ "$bf16" != "$fp32" ] || fail '--precision bf16 changes nothing'
     # shellcheck disable=SC2086
-    emulated=$("$n" emulate --ranks 2 $few --precision bf16 2>>stderr | sed -n 's/^weights checksum //p')
+    emulated=$("$n" emulate --ranks 2 $few --precision bf16 2>>stderr | sum_of)
     equal 'train and emulate in bf16' "$bf16" "$emulated"
     refused 'NARROWCAST_DNNL names "nowhere"' env NARROWCAST_DNNL=nowhere "$n" train --precision bf16
 else
@@ -242,7 +242,7 @@ for log in part failed killed; do
 done
 [ "$(grep -c '"kind":"step"' whole.jsonl)" -eq 20 ] || fail "the log has not one line a step"
 [ "$(grep -c '"kind":"epoch"' whole.jsonl)" -eq 2 ] || fail "the log has not one line an epoch"
-grep '"kind":"epoch"' whole.jsonl | tail -n 1 | grep -q "$(sed -n 's/^weights checksum //p' whole.txt)" || fail "checksum in the log"
+grep '"kind":"epoch"' whole.jsonl | tail -n 1 | grep -q "$(sum_of whole.txt)" || fail "checksum in the log"
 if command -v python3 >/dev/null; then
     python3 - whole.jsonl part.jsonl failed.jsonl killed.jsonl <<'END' || fail "the log is not what it should be"
 import json, sys
@@ -281,7 +281,7 @@ part="--model mlp --schedule const"
 } >out 2>>stderr
 [ "$(cat half/meta.txt)" = "ranks 2 steps 5 first 0" ] || fail "a continued dump: '$(cat half/meta.txt)'"
 [ "$(cat later/meta.txt)" = "ranks 2 steps 2 first 4" ] || fail "a dump that begins with a resumed run: '$(cat later/meta.txt)'"
-[ "$(sed -n 's/^weights checksum //p' out | tail -n 2 | uniq | wc -l)" = 1 ] || fail "a run that has reached --until goes on when it is resumed: $(grep checksum out)"
+[ "$(sum_of out | tail -n 2 | uniq | wc -l)" = 1 ] || fail "a run that has reached --until goes on when it is resumed: $(grep checksum out)"
 [ "$(grep -c '"kind":"epoch","epoch":1,' until.jsonl)" = 1 ] || fail "two lines of an epoch: $(grep -c epoch until.jsonl)"
 refused "--dump-first '4': must be a step of this run, 0 to 3" small 2 --dump-gradients none --dump-first 4
 [ "$(wc -c <dump/step000002.rank1.f32)" -eq $((4 * elements)) ] || fail "a dump is not as long as its layers"

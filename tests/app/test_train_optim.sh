@@ -9,7 +9,6 @@ on() {
     # shellcheck disable=SC2086
     mpirun -np "$ranks" "$n" train $common --steps 10 "$@"
 }
-sum_of() { sed -n 's/^weights checksum //p'; }
 checksum() { on "$@" 2>said | sum_of; }
 # shellcheck disable=SC2086,SC2317 # options are words; refused calls it
 alone() { "$n" train $common --steps 4 "$@"; }

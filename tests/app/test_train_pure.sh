@@ -10,7 +10,6 @@ on() {
     # shellcheck disable=SC2086
     $launch "$n" train --device cpu --precision fp16-pure --data synthetic:400,3 --batch 24 --lr 0.05 --warmup 0 --steps 8 --schedule const --block swap "$@"
 }
-sum_of() { sed -n 's/^weights checksum //p'; }
 checksum() { on "$@" 2>said | sum_of; }
 
 # Adaptive scales are refreshed in steps 0, 3 and 6: after step 5, scales and step must be saved.

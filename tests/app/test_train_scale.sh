@@ -12,7 +12,7 @@ on() {
     # shellcheck disable=SC2086
     $launch "$n" train --data synthetic:400,3 --batch 20 --lr 0.02 --warmup 0 --steps 7 --model lenet5 --schedule const $half "$@"
 }
-checksum() { on "$@" 2>said | sed -n 's/^weights checksum //p'; }
+checksum() { on "$@" 2>said | sum_of; }
 
 plain=$(checksum 1)
 [ -n "$plain" ] || fail "no checksum: $(cat said)"
@@ -36,7 +36,7 @@ for every in 1 3; do
     equal "every $every: resumed to other weights" "$(checksum 2 --loss-scale adaptive:0.01,$every --resume ckpt)" "$whole"
     # shellcheck disable=SC2086
     sum=$("$n" emulate --ranks 2 --data synthetic:400,3 --batch 20 --lr 0.02 --warmup 0 --steps 7 --model lenet5 --schedule const $half \
-        --loss-scale adaptive:0.01,$every 2>said | sed -n 's/^weights checksum //p')
+        --loss-scale adaptive:0.01,$every 2>said | sum_of)
     [ "$sum" = "$whole" ] || fail "every $every: emulated ranks end in $sum, real ones in $whole: $(cat said)"
 done
 if on 2 --loss-scale adaptive --resume ckpt >out 2>said; then fail "another --loss-scale was resumed"; fi

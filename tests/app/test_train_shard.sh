@@ -8,7 +8,6 @@ set -u
 
 common='--data synthetic:240,3 --batch 48 --steps 6 --device cpu --schedule const'
 on() { mpirun -np "$1" "$n" train $common "${@:2}"; }
-sum_of() { sed -n 's/^weights checksum //p' "$1"; }
 compared=0 long=${1-}
 
 # same RANKS OPTION...: with `kind` shards

@@ -20,11 +20,10 @@ on() {
         --steps 2 "$@" >"$dir/out" 2>"$dir/err" || fail "$machines machines of $ranks ranks, $*: exit $?"
 }
 n_sets=0
-checksum() { sed -n 's/^weights checksum //p' "$dir/out"; }
 
 for p in 4 8 ${1:+2 16}; do
     on 1 "$p" --algo direct
-    wanted=$(checksum)
+    wanted=$(sum_of "$dir/out")
     [ -n "$wanted" ] || fail "$p ranks: no checksum"
     for machines in 1 2 4; do
         k=$((p / machines))
@@ -32,7 +31,7 @@ for p in 4 8 ${1:+2 16}; do
         algo=direct
         [ $machines = 1 ] || [ $k = 1 ] || algo=group-scatter:$k
         on $machines $k
-        [ "$(checksum)" = "$wanted" ] || fail "$machines machines of $k ranks: another checksum than $wanted"
+        [ "$(sum_of "$dir/out")" = "$wanted" ] || fail "$machines machines of $k ranks: another checksum than $wanted"
         grep -q "^gradients .* all-reduce $algo\$" "$dir/out" || fail "$machines machines of $k ranks: not by $algo"
         n_sets=$((n_sets + 1))
     done
@@ -47,9 +46,9 @@ if [ -e "$B/emu/libnarrowcast_cuda.so" ]; then
     export NARROWCAST_CUDA="$B/emu/libnarrowcast_cuda.so" NARROWCAST_CONV=first
     for transport in ipc pinned; do
         on 1 4 --device cuda --algo direct --quantise large
-        wanted=$(checksum)
+        wanted=$(sum_of "$dir/out")
         NARROWCAST_GPU_TRANSPORT=$transport on 2 2 --device cuda --quantise large
-        [ "$(checksum)" = "$wanted" ] || fail "GPUs, $transport: another checksum than $wanted"
+        [ "$(sum_of "$dir/out")" = "$wanted" ] || fail "GPUs, $transport: another checksum than $wanted"
         grep -q '^gradients .* all-reduce group-scatter:2$' "$dir/out" || fail "GPUs, $transport: $(grep ^gradients "$dir/out")"
     done
 else

@@ -39,7 +39,7 @@ without() {
 }
 
 on 4 --algo group-scatter:4 --steps 12 >out 2>>stderr
-direct=$(checksum out)
+direct=$(sum_of out)
 for model in c $rtl; do
     NARROWCAST_SIM_ENGINE=$model with "4 ranks, $model" "$direct" 12 4 --steps 12
 done

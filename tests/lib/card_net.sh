@@ -53,21 +53,20 @@ on() {
     mpirun -np "$ranks" "$n" train $short $codec "$@"
 }
 
-checksum() { sed -n 's/^weights checksum //p' "$1"; }
 
 # wanted RANKS OPTIONS...: prints the checksum of the same run with emulated ranks, without cards
 # and MPI; empty if it fails
 wanted() {
     # shellcheck disable=SC2086
-    "$n" emulate --ranks "$1" --algo direct $short $codec "${@:2}" 2>>stderr | checksum /dev/stdin
+    "$n" emulate --ranks "$1" --algo direct $short $codec "${@:2}" 2>>stderr | sum_of
 }
 
 # by_card LOG: prints "N of M": steps through cards and all steps
 by_card() { echo "$(grep -c '"kind":"step".*"offload":true' "$1") of $(grep -c '"kind":"step"' "$1")"; }
 
 same() {
-    if [ -z "$3" ] || [ "$(checksum "$2")" != "$3" ]; then
-        fail "$1: checksum '$(checksum "$2")', wanted '$3': $(tail -n 3 "$2" stderr)"
+    if [ -z "$3" ] || [ "$(sum_of "$2")" != "$3" ]; then
+        fail "$1: checksum '$(sum_of "$2")', wanted '$3': $(tail -n 3 "$2" stderr)"
     fi
 }
 

@@ -19,7 +19,7 @@ fi
 echo "library: $NARROWCAST_CUDA"
 export NARROWCAST_CONV=first # plans chosen by their speed may round differently
 
-sum() { sed -n 's/^weights checksum //p' "$dir/$1.out"; }
+sum() { sum_of "$dir/$1.out"; }
 loss() { sed -n 's/^loss *\([0-9.]*\) .*/\1/p' "$dir/$1.out"; }
 # network LABEL KEY: a figure of the first step's statistics
 network() { sed -n "s/.*stats_network\",\"step\":1,.*\"$2\":\([^,}]*\).*/\1/p" "$dir/$1.stats"; }

@@ -10,4 +10,4 @@ real() {
     # shellcheck disable=SC2086
     timeout 120 mpirun -np "$ranks" "$n" train $common "${@:2}" --log "$1.jsonl" --save "$1.ck" >"$1.out" 2>"$1.err" || fail "$ranks processes, ${*:2}: $(tail -n 1 "$1.err")"
 }
-sum() { sed -n 's/^weights checksum //p' "$1.out"; }
+sum() { sum_of "$1.out"; }

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034 # names for those who source this
 # script.sh : provides $here (tests/), $B (the build, absolute), $n (the program), $dir (a folder
-# that goes at the end), in_netlab, equal, differ, and `fail TEXT...`, which also shows the ends of
-# the files $says, but does not end the script: its last line must be `exit $bad`.
+# that goes at the end), in_netlab, equal, differ, sum_of, and `fail TEXT...`, which also shows the
+# ends of the files $says, but does not end the script: its last line must be `exit $bad`.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
@@ -22,6 +22,8 @@ equal() {
 differ() {
     if [ -z "$2" ] || [ -z "$3" ] || [ "$2" = "$3" ]; then fail "$1: '$2' and '$3'"; fi
 }
+# sum_of [FILE]: print the checksum of the weights, from the output of a training
+sum_of() { sed -n 's/^weights checksum //p' "$@"; }
 script_words=("$@")
 # in_netlab OPTION...: goes on in a network of bench/netlab.sh
 in_netlab() {

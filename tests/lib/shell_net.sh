@@ -42,7 +42,7 @@ on() {
     nice -n 15 mpirun ${hosts:-$NETLAB_MPI} -np "$np" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --model lenet5 --format e5m2 \
         --scale aps-tight --schedule const --deadline 600 --card-deadline 120 --log "$dir/log$run" "$@" >"$dir/out$run" 2>"$dir/err$run"
 }
-checksum() { sed -n 's/^weights checksum //p' "$dir/out$1"; }
+checksum() { sum_of "$dir/out$1"; }
 # through RUN WANTED STEPS LABEL: RUN must have checksum WANTED, and all STEPS steps through the
 # card
 through() {

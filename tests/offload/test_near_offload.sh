@@ -29,21 +29,20 @@ on() {
         "$n" train $short --deadline 100 --card-deadline 30 "$@" \
         >"$dir/out" 2>"$dir/err" || { fail "$machines machines of $ranks ranks, $*: exit $?" && return 1; }
 }
-checksum() { sed -n 's/^weights checksum //p' "$dir/out"; }
 
 steps() { if [ -s "$dir/log" ]; then grep -c '"kind":"step"' "$dir/log" || true; else echo 0; fi; }
 # wanted MACHINES RANKS OPTION...: sets sum to the checksum with emulated ranks
 wanted() {
     # shellcheck disable=SC2086
     "$n" emulate --ranks $(($1 * $2)) $short "${@:3}" >"$dir/out" 2>"$dir/err" || fail "$*: $(cat "$dir/err")"
-    sum=$(checksum)
+    sum=$(sum_of "$dir/out")
 }
 # through NEAR PORT MACHINES RANKS OPTION...: all of 3 steps by the card, checksum $sum; NEAR: its words, or 'own frames'
 through() {
     local near=$1 port=$2 what="${*:3}, card $2"
     shift 2
     on "$@" --offload "udp://10.77.0.254:$port"
-    [ "$(checksum)" = "$sum" ] || fail "$what: checksum '$(checksum)', not '$sum'"
+    [ "$(sum_of "$dir/out")" = "$sum" ] || fail "$what: checksum '$(sum_of "$dir/out")', not '$sum'"
     grep -q '^offload  *3 of 3 steps; 0 buckets' "$dir/out" || fail "$what: not all steps by the card"
     case $near in
     'own frames') ! grep -q 'add first' "$dir/err" || fail "$what: near ranks add first" ;;
@@ -90,7 +89,7 @@ run=$!
 while kill -0 $run 2>/dev/null && [ "$(steps)" -lt 20 ]; do sleep 0.02; done
 kill -KILL $victim
 wait $run || fail 'killed card: the run failed'
-[ "$(checksum)" = "$sum" ] || fail "killed card: checksum '$(checksum)', not '$sum'"
+[ "$(sum_of "$dir/out")" = "$sum" ] || fail "killed card: checksum '$(sum_of "$dir/out")', not '$sum'"
 [ "$(grep -c 'warning: offload abandoned' "$dir/err")" = 1 ] || fail 'killed card: not one warning'
 case "$(sed -n 's/^offload  *\([0-9]*\) of .*/\1/p' "$dir/out")" in '' | 0 | 80) fail 'killed card: not in mid-run' ;; esac
 [ $bad != 0 ] || echo 'near ranks add first, with the bits of direct'

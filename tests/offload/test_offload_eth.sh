@@ -10,21 +10,21 @@ told() { "$B/tests/test_fpga_eth" "$(sed 's/^eth:..//' "$1.at")"; }
 
 on 3 --steps 4 --algo direct >direct.out 2>>stderr
 card plain --control 0 --engine c
-through "3 ranks, the C model" "$(checksum direct.out)" 3 "$(at plain)" --steps 4
+through "3 ranks, the C model" "$(sum_of direct.out)" 3 "$(at plain)" --steps 4
 [ "${1-}" != check ] || exit $bad
 [ "$(told plain)" = "live 0 expired 0 malformed 0 busy 0" ] || fail "a run that has ended leaves: $(told plain)"
 card core --control 0
-through "3 ranks, the Verilated core" "$(checksum direct.out)" 3 "$(at core)" --steps 4
+through "3 ranks, the Verilated core" "$(sum_of direct.out)" 3 "$(at core)" --steps 4
 [ "$(counter core IN_ADDED)" -gt 0 ] || fail "no counters by datagrams: $("$n" sim --counters "$(at core)")"
 [ "$(counter core leases) $(counter core leases_expired) $(counter core control_malformed)" = "0 0 0" ] || fail "leases: $("$n" sim --counters "$(at core)")"
 uncard core
 card bad --control 0 --engine c --drop 0.05 --dup 0.05 --reorder 0.1 --seed 3
-through "a bad network" "$(checksum direct.out)" 3 "$(at bad)" --steps 4
+through "a bad network" "$(sum_of direct.out)" 3 "$(at bad)" --steps 4
 uncard bad
 
 kill -STOP "$(cat plain.pid)"
 (sleep 3; kill -CONT "$(cat plain.pid)") &
-through "a card that is silent at first" "$(checksum direct.out)" 3 "$(at plain)" --steps 4 --card-deadline 60
+through "a card that is silent at first" "$(sum_of direct.out)" 3 "$(at plain)" --steps 4 --card-deadline 60
 uncard plain
 on 1 --steps 1 --offload "$(at plain)" >out 2>err || fail "a card that is gone: exit $?"
 grep -q "cannot reach card $(at plain)" err || fail "a card that is gone: $(cat err)"
@@ -42,7 +42,7 @@ for pid in $(pgrep -f "train .*$dir/log.victim"); do kill -KILL "$pid" 2>/dev/nu
 wait $goes_on || fail "the run beside them: exit $?"
 cat err >>stderr
 wait $victim 2>/dev/null || true
-same "the run beside them" out "$(checksum direct.out)"
+same "the run beside them" out "$(sum_of direct.out)"
 [ "$(by_card log.goes-on)" = "30 of 30" ] || fail "the run beside them: $(by_card log.goes-on) steps came through the card"
 for _ in $(seq 100); do
     case "$(told shared)" in "live 0 expired 1 "*) break ;; esac
@@ -65,7 +65,7 @@ stopped() {
     for pid in $ranks; do kill -CONT "$pid"; done
     wait $run || fail "stopped for $1 s: exit $?"
     cat err >>stderr
-    same "stopped for $1 s" out "$(checksum direct.out)"
+    same "stopped for $1 s" out "$(sum_of direct.out)"
 }
 if [ "${1-}" = long ]; then
     stopped 1 20

@@ -26,10 +26,9 @@ on() {
     mpirun ${NETLAB_MPI-} -np "$np" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --model lenet5 --format e5m2 --scale aps-tight \
         --deadline 100 --card-deadline 30 "$@" >"$dir/out" 2>"$dir/err"
 }
-checksum() { sed -n 's/^weights checksum //p' "$dir/out"; }
 wanted() {
     on "$1" --steps "$2" --offload off || fail "over MPI: exit $?"
-    sum=$(checksum)
+    sum=$(sum_of "$dir/out")
     [ -n "$sum" ] || fail 'no checksum over MPI'
 }
 # through NAME RANKS STEPS OPTIONS...: all steps through the card at $at, checksum $sum
@@ -37,7 +36,7 @@ through() {
     what=$1 np=$2 n_steps=$3
     shift 3
     on "$np" --steps "$n_steps" --offload "udp://$at" "$@" || fail "$what: exit $?"
-    [ "$(checksum)" = "$sum" ] || fail "$what: checksum '$(checksum)', not '$sum'"
+    [ "$(sum_of "$dir/out")" = "$sum" ] || fail "$what: checksum '$(sum_of "$dir/out")', not '$sum'"
     grep -q "^offload  *$n_steps of $n_steps steps; 0 buckets" "$dir/out" || fail "$what: not all steps by the card"
 }
 given_up() { [ "$(grep -c "group $group:.* abandoned: $2; cards send to each rank instead" "$dir/err")" = 1 ] || fail "$1: not one line with '$2'"; }
@@ -100,7 +99,7 @@ for i in 1 2 3 4; do
     # The group fails for one node, then all: one step is repeated, others use the card.
     [ $i = 1 ] || [ $i = 4 ] || continue
     on 4 --steps 4 --offload "udp://$at" --card-group $group || fail "deaf up to node $i: exit $?"
-    [ "$(checksum)" = "$sum" ] || fail "deaf up to node $i: checksum '$(checksum)', not '$sum'"
+    [ "$(sum_of "$dir/out")" = "$sum" ] || fail "deaf up to node $i: checksum '$(sum_of "$dir/out")', not '$sum'"
     grep -q '^offload  *3 of 4 steps' "$dir/out" || fail "deaf up to node $i: more than a step over MPI"
     given_up "deaf up to node $i" "rank [0-3]: card udp://$at sends multicast packets that this rank does not receive"
 done

@@ -28,7 +28,6 @@ on() {
     # shellcheck disable=SC2086
     mpirun $NETLAB_MPI -np 2 "${train[@]}" "$@" >"$dir/$out" 2>"$dir/${out/out/err}"
 }
-checksum() { sed -n 's/^weights checksum //p' "$dir/out"; }
 by_card() { grep -q '^offload  *6 of 6 steps; 0 buckets' "$dir/out"; }
 ranks_on() { for pid in $(ip netns pids "$1"); do ! grep -qsx narrowcast "/proc/$pid/comm" || echo "$pid"; done; }
 attached() { ip -n "$1" link show eth0 | grep -q 'prog/xdp'; }
@@ -39,24 +38,24 @@ if timeout 60 netlab-exec 10.77.0.1 "${train[@]}" --steps 1 --algo offload --off
     fail 'one rank'
 fi
 on out --steps 6 --offload off || fail 'over MPI'
-wanted=$(checksum)
+wanted=$(sum_of "$dir/out")
 [ -n "$wanted" ] || fail 'no checksum over MPI'
 
 on out --steps 6 --offload udp://$udp --fabric xdp || fail 'xdp'
-[ "$(checksum)" = "$wanted" ] || fail "xdp: another checksum than $wanted"
+[ "$(sum_of "$dir/out")" = "$wanted" ] || fail "xdp: another checksum than $wanted"
 by_card || fail 'xdp: not all steps by the card'
 ! attached n1 || fail 'xdp: its program is still attached'
 
 card 10.77.0.254:4712 --drop 0.05 --dup 0.05 --reorder 0.1 --seed 3
 on out --steps 6 --offload udp://10.77.0.254:4712 --fabric xdp || fail '5 % lost'
-if [ "$(checksum)" != "$wanted" ] || ! by_card; then fail "5 % lost: checksum '$(checksum)', not '$wanted'"; fi
+if [ "$(sum_of "$dir/out")" != "$wanted" ] || ! by_card; then fail "5 % lost: checksum '$(sum_of "$dir/out")', not '$wanted'"; fi
 
 # A job over sockets beside it: its datagrams pass through the same interfaces.
 on out2 --steps 100000 --offload udp://10.77.0.254:4712 --fabric xdp &
 run=$!
 while kill -0 $run && ! { attached n1 && attached n2; }; do sleep 0.1; done
 on out --steps 6 --offload udp://$udp --fabric socket || fail 'sockets beside xdp'
-if [ "$(checksum)" != "$wanted" ] || ! by_card; then fail "sockets beside xdp: checksum '$(checksum)', not '$wanted'"; fi
+if [ "$(sum_of "$dir/out")" != "$wanted" ] || ! by_card; then fail "sockets beside xdp: checksum '$(sum_of "$dir/out")', not '$wanted'"; fi
 attached n1 || fail 'sockets beside xdp: the other run has ended'
 
 # second LINE OPTION...: while the run has the interface, one rank of node 1 is refused with LINE.

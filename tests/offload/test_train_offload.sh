@@ -8,7 +8,7 @@ long=''
 
 on 4 --steps 12 --algo direct --sum exact >direct.out 2>>stderr
 on 4 --steps 12 --algo group-scatter:2 >scatter.out 2>>stderr
-direct=$(checksum direct.out)
+direct=$(sum_of direct.out)
 same "group-scatter:2" scatter.out "$direct"
 through "4 ranks, a card in C of the run's own" "$direct" 4 sim:c --steps 12
 through "group-scatter:2 and a card" "$direct" 4 sim:c --steps 12 --algo group-scatter:2

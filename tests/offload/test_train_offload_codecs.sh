@@ -38,7 +38,7 @@ if [ -e "$B/emu/libnarrowcast_cuda.so" ]; then
     export NARROWCAST_CUDA="$B/emu/libnarrowcast_cuda.so" NARROWCAST_CONV=first
     codec='--codec ternary'
     on 2 --steps 2 --device cuda --algo direct >direct.out 2>>stderr
-    through "gradients on a GPU" "$(checksum direct.out)" 2 sim:c --steps 2 --device cuda
+    through "gradients on a GPU" "$(sum_of direct.out)" 2 sim:c --steps 2 --device cuda
     unset NARROWCAST_CUDA
 else
     echo 'skip: no emulator of GPUs in this build: --device cuda'

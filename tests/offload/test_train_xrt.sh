@@ -44,9 +44,9 @@ refuses() {
 }
 
 on 4 --steps 12 --algo direct >direct.out 2>>stderr
-direct=$(checksum direct.out)
+direct=$(sum_of direct.out)
 on 2 --steps 12 --algo direct --seed 7 --format e4m3 >direct2.out 2>>stderr
-direct2=$(checksum direct2.out)
+direct2=$(sum_of direct2.out)
 
 "$n" info >info.out
 for fact in 'XRT  *2\.' 'xclbin .*nic_core, reduce_mm' 'xrt:0  *.*sim_verilator_1, .*40 C'; do
@@ -121,7 +121,7 @@ lose() {
     # shellcheck disable=SC2046
     kill -KILL $(hidden_cards)
     wait $job || fail "$1 is lost: exit $?: $(tail -n 3 err)"
-    same "$1 is lost" out "$(checksum direct.out)"
+    same "$1 is lost" out "$(sum_of direct.out)"
     [ "$(grep -c '^narrowcast: warning: offload' err)" -ge 1 ] || fail "$1 is lost: nothing was said: $(cat err)"
 }
 lose xrt

@@ -17,7 +17,7 @@ on() {
     mpirun ${HOSTS-} -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --model lenet5 --scale aps-tight --steps 12 "$@" \
         --log "$dir/$name.log" >"$dir/$name.out" 2>"$dir/$name.err" || fail "$name: exit $?"
 }
-checksum() { sed -n 's/^weights checksum //p' "$dir/$1.out"; }
+checksum() { sum_of "$dir/$1.out"; }
 
 on mpi_here 3 --format e5m2 --algo direct
 on mpi_there 2 --format e4m3 --seed 7 --algo direct

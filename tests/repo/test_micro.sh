@@ -5,9 +5,9 @@ set -u
 common="--data synthetic:240,3 --batch 24 --lr 0.05"
 equal() { if [ -z "$2" ] || [ "$2" != "$3" ]; then fail "$1: checksum '$2' and '$3': $(tail -n 1 said)"; fi; }
 # shellcheck disable=SC2086
-train() { ranks=$1 && shift && mpirun -np "$ranks" "$n" train $common "$@" 2>said | sed -n 's/^weights checksum //p'; }
+train() { ranks=$1 && shift && mpirun -np "$ranks" "$n" train $common "$@" 2>said | sum_of; }
 # shellcheck disable=SC2086
-emulate() { ranks=$1 && shift && "$n" emulate --ranks "$ranks" $common "$@" 2>said | sed -n 's/^weights checksum //p'; }
+emulate() { ranks=$1 && shift && "$n" emulate --ranks "$ranks" $common "$@" 2>said | sum_of; }
 
 # --- fp32 sums in rank order, no norms, no dropout: a pass equals a rank, bit for bit ---
 plain="--model lenet5 --steps 12 --format fp32 --scale none --augment crop"
