@@ -13,19 +13,21 @@ only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 behind=${2:-0 2 5}
 for epochs in $behind; do [ "$epochs" = 0 ] || whole EPOCHS "$epochs" '0 or a number of passes'; done
-ranks=256 share=32 steps=20
+ranks=256 share=32 steps=20 layers='stem.conv.weight all'
 per_epoch=$((50000 / (ranks * share)))
 groups=group-master:4,group-master:8,group-master:16,group-master:32,group-master:64,group-master:256
 
-# sums WAY WORDS...: print bench_error's results as "way layer l2 mean median"; &: the algorithm
+# sums WAY WORDS...: print bench_error's results for the table's layers as "way layer l2 mean median";
+# &: the algorithm
 sums() {
-    "$B/bench_error" "$dump" "${@:2}" --json | awk -v way="$1" "$json"'
+    "$B/bench_error" "$dump" "${@:2}" --json | awk -v way="$1" -v layers=" $layers " "$json"'
         function of(key) {
             if (!has(key)) { print "round_off.sh: bench_error says no " key >"/dev/stderr"; exit 1 }
             return value(key)
         }
         { name = way; sub(/&/, of("algo"), name)
-          print name "\t" of("layer") "\t" of("l2") "\t" of("mean") "\t" of("median") }'
+          if (index(layers, " " of("layer") " "))
+              print name "\t" of("layer") "\t" of("l2") "\t" of("mean") "\t" of("median") }'
 }
 
 all_sums() {
