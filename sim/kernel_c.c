@@ -41,16 +41,16 @@ static void ended(struct c_kernel *k)
 static int c_write(void *kernel, uint32_t at, uint32_t value)
 {
     struct c_kernel *k = kernel;
-    if (at == MM_CTRL && value & 1 && !k->runs) {
+    if (at == KERNEL_CTRL && value & 1 && !k->runs) {
         memcpy(k->run.reg, k->reg, sizeof k->reg);
         k->runs = true;
         if (!kernel_run_start(&k->run))
             ended(k);
-    } else if (at == MM_GIE) {
+    } else if (at == KERNEL_GIE) {
         k->gie = value & 1;
-    } else if (at == MM_IER) {
+    } else if (at == KERNEL_IER) {
         k->ier = value & 1;
-    } else if (at == MM_ISR) {
+    } else if (at == KERNEL_ISR) {
         k->isr = k->isr && !(value & 1);
     } else if (is_argument(k->run.which, at)) {
         k->reg[at / 4] = value;
@@ -62,17 +62,17 @@ static int c_read(void *kernel, uint32_t at, uint32_t *value)
 {
     struct c_kernel *k = kernel;
     *value = 0;
-    if (at == MM_CTRL) {
-        *value = k->runs ? MM_CTRL_START : MM_CTRL_IDLE;
-        *value |= k->done ? MM_CTRL_DONE | MM_CTRL_READY : 0;
+    if (at == KERNEL_CTRL) {
+        *value = k->runs ? KERNEL_CTRL_START : KERNEL_CTRL_IDLE;
+        *value |= k->done ? KERNEL_CTRL_DONE | KERNEL_CTRL_READY : 0;
         k->done = false;
-    } else if (at == MM_GIE) {
+    } else if (at == KERNEL_GIE) {
         *value = k->gie;
-    } else if (at == MM_IER) {
+    } else if (at == KERNEL_IER) {
         *value = k->ier;
-    } else if (at == MM_ISR) {
+    } else if (at == KERNEL_ISR) {
         *value = k->isr;
-    } else if (at == MM_STATUS && k->run.which == KERNEL_REDUCE_MM) {
+    } else if (at == KERNEL_STATUS && k->run.which == KERNEL_REDUCE_MM) {
         *value = k->run.status;
     } else if (is_argument(k->run.which, at)) {
         *value = k->reg[at / 4];

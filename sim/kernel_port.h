@@ -12,10 +12,10 @@
 #define KERNEL_NO_MEMORY (1u << 31)
 
 enum {
-    MM_CTRL_START = 1 << 0,
-    MM_CTRL_DONE = 1 << 1,
-    MM_CTRL_IDLE = 1 << 2,
-    MM_CTRL_READY = 1 << 3
+    KERNEL_CTRL_START = 1 << 0,
+    KERNEL_CTRL_DONE = 1 << 1,
+    KERNEL_CTRL_IDLE = 1 << 2,
+    KERNEL_CTRL_READY = 1 << 3
 };
 
 struct kernel_ops {

@@ -1,5 +1,5 @@
 /* kernels.h : the kernels of a card (kernels.def, shell.def) in C. KERNEL_REDUCE_MM is an index in
- * the list, KERNEL_REDUCE_MM_BASE a base address. MM_CTRL is the offset of a register of every
+ * the list, KERNEL_REDUCE_MM_BASE a base address. KERNEL_CTRL is the offset of a register of every
  * kernel that is started, and SHELL_IP of one of the shell. */
 #ifndef KERNELS_H
 #define KERNELS_H
@@ -18,7 +18,7 @@ enum {
 };
 
 enum {
-#define KERNEL_REG(NAME, at, access, what) MM_##NAME = at,
+#define KERNEL_REG(NAME, at, access, what) KERNEL_##NAME = at,
 #include "kernels.def"
 };
 

@@ -1,5 +1,5 @@
-// kernel_regs: holds the registers of a kernel with ap_ctrl_hs: MM_CTRL to MM_ISR, the kernel's
-// arguments (hls/card/kernels.def) and, for reduce_mm, MM_STATUS.
+// kernel_regs: holds the registers of a kernel with ap_ctrl_hs: KERNEL_CTRL to KERNEL_ISR, the
+// kernel's arguments (hls/card/kernels.def) and, for reduce_mm, KERNEL_STATUS.
 module kernel_regs #(
   parameter int Kernel = nc_pkg::KERNEL_REDUCE_MM
 ) (
@@ -44,13 +44,13 @@ module kernel_regs #(
   assign interrupt_o = gie_q && isr_q;
 
   always_ff @(posedge clk_i) begin
-    if (read && r_at == nc_pkg::MM_CTRL) done_q <= 1'b0;
+    if (read && r_at == nc_pkg::KERNEL_CTRL) done_q <= 1'b0;
     if (write) begin
       unique case (w_at)
-        nc_pkg::MM_CTRL: if (mask[0] && data[0]) start_o <= 1'b1;
-        nc_pkg::MM_GIE:  if (mask[0]) gie_q <= data[0];
-        nc_pkg::MM_IER:  if (mask[0]) ier_q <= data[0];
-        nc_pkg::MM_ISR:  if (mask[0] && data[0]) isr_q <= 1'b0;
+        nc_pkg::KERNEL_CTRL: if (mask[0] && data[0]) start_o <= 1'b1;
+        nc_pkg::KERNEL_GIE:  if (mask[0]) gie_q <= data[0];
+        nc_pkg::KERNEL_IER:  if (mask[0]) ier_q <= data[0];
+        nc_pkg::KERNEL_ISR:  if (mask[0] && data[0]) isr_q <= 1'b0;
         default: ;
       endcase
     end
@@ -68,11 +68,11 @@ module kernel_regs #(
   always_comb begin
     read_data = '0;
     unique case (r_at)
-      nc_pkg::MM_CTRL:   read_data = {28'd0, done_q, !start_o, done_q, start_o};
-      nc_pkg::MM_GIE:    read_data = 32'(gie_q);
-      nc_pkg::MM_IER:    read_data = 32'(ier_q);
-      nc_pkg::MM_ISR:    read_data = 32'(isr_q);
-      nc_pkg::MM_STATUS: if (Kernel == nc_pkg::KERNEL_REDUCE_MM) read_data = status_i;
+      nc_pkg::KERNEL_CTRL:   read_data = {28'd0, done_q, !start_o, done_q, start_o};
+      nc_pkg::KERNEL_GIE:    read_data = 32'(gie_q);
+      nc_pkg::KERNEL_IER:    read_data = 32'(ier_q);
+      nc_pkg::KERNEL_ISR:    read_data = 32'(isr_q);
+      nc_pkg::KERNEL_STATUS: if (Kernel == nc_pkg::KERNEL_REDUCE_MM) read_data = status_i;
       default:           read_data = '0;
     endcase
     for (int i = 0; i < 32; i++)

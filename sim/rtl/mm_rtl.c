@@ -195,7 +195,7 @@ static int mm_write(void *kernel, uint32_t at, uint32_t value)
     struct mm *s = kernel;
     if (at < sizeof s->run.reg)
         s->run.reg[at / 4] = value;
-    if (at == MM_CTRL && value & MM_CTRL_START && !s->runs) {
+    if (at == KERNEL_CTRL && value & KERNEL_CTRL_START && !s->runs) {
         s->refused = kernel_run_check(&s->run) == KERNEL_NO_MEMORY;
         s->runs = !s->refused;
         s->done = s->refused;
@@ -212,12 +212,12 @@ static int mm_read(void *kernel, uint32_t at, uint32_t *value)
 {
     struct mm *s = kernel;
     TRY(axil_read(&s->regs, at, value));
-    if (at == MM_CTRL) {
-        s->runs = s->runs && !(*value & MM_CTRL_DONE);
-        *value |= s->done ? MM_CTRL_DONE | MM_CTRL_READY : 0;
+    if (at == KERNEL_CTRL) {
+        s->runs = s->runs && !(*value & KERNEL_CTRL_DONE);
+        *value |= s->done ? KERNEL_CTRL_DONE | KERNEL_CTRL_READY : 0;
         s->done = false;
     }
-    if (at == MM_STATUS && s->refused && s->run.which == KERNEL_REDUCE_MM)
+    if (at == KERNEL_STATUS && s->refused && s->run.which == KERNEL_REDUCE_MM)
         *value = KERNEL_NO_MEMORY;
     return 0;
 }
@@ -228,9 +228,9 @@ static bool mm_step(void *kernel)
     uint32_t ctrl = 0;
     for (int i = 0; s->runs && i < STEP_CLOCKS; i++)
         tick(s);
-    if (s->runs && axil_read(&s->regs, MM_CTRL, &ctrl))
+    if (s->runs && axil_read(&s->regs, KERNEL_CTRL, &ctrl))
         s->runs = false;
-    if (ctrl & MM_CTRL_DONE) {
+    if (ctrl & KERNEL_CTRL_DONE) {
         s->runs = false;
         s->done = true;
     }

@@ -87,16 +87,17 @@ static inline void start(const char *model, const char *listen)
 static inline void go(uint64_t base)
 {
     const double until = clock_s() + ANSWER_S;
-    uint32_t control = reads(base + MM_CTRL);
-    CHECK((control & 15) == MM_CTRL_IDLE, "control %x before it starts", control);
-    CHECK(bus_write(base, MM_CTRL_START) == 0, "start");
+    uint32_t control = reads(base + KERNEL_CTRL);
+    CHECK((control & 15) == KERNEL_CTRL_IDLE, "control %x before it starts", control);
+    CHECK(bus_write(base, KERNEL_CTRL_START) == 0, "start");
     do {
         control = reads(base);
-        CHECK((control & MM_CTRL_DONE) || (control & 15) == MM_CTRL_START, "control %x", control);
-    } while (!(control & MM_CTRL_DONE) && clock_s() < until);
-    CHECK((control & 15) == (MM_CTRL_DONE | MM_CTRL_IDLE | MM_CTRL_READY), "it ends with %x",
-          control);
-    CHECK((reads(base) & 15) == MM_CTRL_IDLE, "done stays");
+        CHECK((control & KERNEL_CTRL_DONE) || (control & 15) == KERNEL_CTRL_START, "control %x",
+              control);
+    } while (!(control & KERNEL_CTRL_DONE) && clock_s() < until);
+    CHECK((control & 15) == (KERNEL_CTRL_DONE | KERNEL_CTRL_IDLE | KERNEL_CTRL_READY),
+          "it ends with %x", control);
+    CHECK((reads(base) & 15) == KERNEL_CTRL_IDLE, "done stays");
 }
 
 static inline void argument(uint64_t at, uint64_t value, bool wide)

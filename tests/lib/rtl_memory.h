@@ -158,7 +158,7 @@ static inline uint32_t read_reg(uint32_t at)
 static inline void wait_done(void)
 {
     for (int i = 0; i < 200000; i++) {
-        const uint32_t control = read_reg(MM_CTRL);
+        const uint32_t control = read_reg(KERNEL_CTRL);
         CHECK(!*interrupt, "an interrupt that was not asked for");
         if (control & 2)
             return;
@@ -189,11 +189,11 @@ static uint32_t run_twice(const char *what, uint64_t *clocks)
 {
     static uint8_t before[MEM_BEATS][64];
     memcpy(before, mem, sizeof before);
-    CHECK((read_reg(MM_CTRL) & 15) == 4, "not idle before");
-    write_reg(MM_GIE, 1);
-    write_reg(MM_IER, 1);
+    CHECK((read_reg(KERNEL_CTRL) & 15) == 4, "not idle before");
+    write_reg(KERNEL_GIE, 1);
+    write_reg(KERNEL_IER, 1);
     const uint64_t from = model_cycles(m);
-    write_reg(MM_CTRL, 1);
+    write_reg(KERNEL_CTRL, 1);
     for (int i = 0; i < 1000000 && !*interrupt; i++)
         clock_once();
     *clocks = model_cycles(m) - from;
@@ -201,19 +201,19 @@ static uint32_t run_twice(const char *what, uint64_t *clocks)
         fprintf(stderr, "it never ends\n");
         exit(1);
     }
-    write_reg(MM_ISR, 1);
+    write_reg(KERNEL_ISR, 1);
     CHECK(!*interrupt, "the interrupt stays");
-    CHECK((read_reg(MM_CTRL) & 15) == 14, "done, idle and ready are not shown");
-    CHECK((read_reg(MM_CTRL) & 15) == 4, "done stays after it was read");
+    CHECK((read_reg(KERNEL_CTRL) & 15) == 14, "done, idle and ready are not shown");
+    CHECK((read_reg(KERNEL_CTRL) & 15) == 4, "done stays after it was read");
     CHECK(answers == 0 && writes.put == writes.get && reads.put == reads.get, "done too early");
-    const uint32_t status = read_reg(MM_STATUS);
+    const uint32_t status = read_reg(KERNEL_STATUS);
     if (what)
         compare_memory(what);
     memcpy(mem, before, sizeof mem);
-    write_reg(MM_IER, 0);
-    write_reg(MM_CTRL, 1);
+    write_reg(KERNEL_IER, 0);
+    write_reg(KERNEL_CTRL, 1);
     wait_done();
-    CHECK(!*interrupt && read_reg(MM_ISR) == 0, "an interrupt that was not asked for");
+    CHECK(!*interrupt && read_reg(KERNEL_ISR) == 0, "an interrupt that was not asked for");
     if (what)
         compare_memory(what);
     return status;

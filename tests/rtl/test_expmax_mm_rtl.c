@@ -58,7 +58,7 @@ int main(int argc, char **argv)
     for (unsigned i = 1; i <= 2; i++) { /* the write of exponent, of absmax */
         find(64, 100, 3, at);
         fail_write = i;
-        write_reg(MM_CTRL, 1);
+        write_reg(KERNEL_CTRL, 1);
         wait_done();
         CHECK(mem[WORDS_AT][63] == 0x80, "an error of write %u is not told", i);
     }

@@ -80,7 +80,7 @@ int main(int argc, char **argv)
     CHECK(clocks < MAX_BEATS + 60, "%d clocks", (int)clocks);
 
     cast(c); /* new arguments count for the next run */
-    write_reg(MM_CTRL, 1);
+    write_reg(KERNEL_CTRL, 1);
     write_reg(ARG_QUANT_n, 1);
     write_reg(ARG_QUANT_shift, 5);
     write_reg(ARG_QUANT_status, 64);
@@ -92,7 +92,7 @@ int main(int argc, char **argv)
         beats_read = 0;
         fail_read = i == 0 ? 100 : 0;
         fail_write = i == 1 ? 2 : 0;
-        write_reg(MM_CTRL, 1);
+        write_reg(KERNEL_CTRL, 1);
         wait_done();
         CHECK(mem[WORDS_AT][3] == 0x80, "an error of the memory is not told");
     }

@@ -52,7 +52,8 @@ static void registers(bool listens)
         CHECK(bus_write(at[i], 0xdead0000 + (uint32_t)i) == 0, "argument");
         CHECK(reads(at[i]) == 0xdead0000 + i, "argument %zu is not kept", i);
     }
-    CHECK(bus_write(reduce + MM_STATUS, 5) == 0 && reads(reduce + MM_STATUS) != 5, "STATUS");
+    CHECK(bus_write(reduce + KERNEL_STATUS, 5) == 0 && reads(reduce + KERNEL_STATUS) != 5,
+          "STATUS");
     CHECK(bus_write(quant + 0x74, 5) == 0 && reads(quant + 0x74) == 0, "there is no register");
     CHECK(bus_write(quant + 0xffc, 5) == 0 && reads(quant + 0xffc) == 0, "there is no register");
 }
@@ -96,16 +97,16 @@ static void refused(void)
     for (size_t i = 0; i < sizeof before; i++)
         before[i] = (uint8_t)draw();
     put_all(good.out, before, sizeof before);
-#define ENDS(field, value, is)                                                      \
-    do {                                                                            \
-        bad = good;                                                                 \
-        bad.field = (value);                                                        \
-        set_reduce(bad);                                                            \
-        go(reduce);                                                                 \
-        CHECK(reads(reduce + MM_STATUS) == (is), #field " " #value ": status %x",   \
-              reads(reduce + MM_STATUS));                                           \
-        get_all(good.out, after, sizeof after);                                     \
-        CHECK(!memcmp(before, after, sizeof after), #field " " #value ": written"); \
+#define ENDS(field, value, is)                                                        \
+    do {                                                                              \
+        bad = good;                                                                   \
+        bad.field = (value);                                                          \
+        set_reduce(bad);                                                              \
+        go(reduce);                                                                   \
+        CHECK(reads(reduce + KERNEL_STATUS) == (is), #field " " #value ": status %x", \
+              reads(reduce + KERNEL_STATUS));                                         \
+        get_all(good.out, after, sizeof after);                                       \
+        CHECK(!memcmp(before, after, sizeof after), #field " " #value ": written");   \
     } while (0)
     ENDS(parts, 0, REDUCE_REFUSED);
     ENDS(parts, 65, REDUCE_REFUSED);
@@ -130,12 +131,14 @@ static void refused(void)
     bad.fmt = 0x21;
     set_reduce(bad);
     go(reduce);
-    CHECK(reads(reduce + MM_STATUS) == REDUCE_REFUSED, "status %x", reads(reduce + MM_STATUS));
+    CHECK(reads(reduce + KERNEL_STATUS) == REDUCE_REFUSED, "status %x",
+          reads(reduce + KERNEL_STATUS));
     bad = good;
     bad.in = mem + mem_bytes - 64 * (2 * 9 + 7);
     set_reduce(bad);
     go(reduce);
-    CHECK(!(reads(reduce + MM_STATUS) >> 30), "the last beat: %x", reads(reduce + MM_STATUS));
+    CHECK(!(reads(reduce + KERNEL_STATUS) >> 30), "the last beat: %x",
+          reads(reduce + KERNEL_STATUS));
 }
 
 static void senseless(uint64_t base, int arg, bool wide, uint64_t value, uint32_t status)
@@ -210,15 +213,16 @@ static void meanwhile(void)
 {
     set_expmax(1 << 28, 1);
     SET(EXPMAX, expmax, x, mem);
-    CHECK(bus_write(expmax, MM_CTRL_START) == 0 && reads(expmax) == MM_CTRL_START, "it runs");
+    CHECK(bus_write(expmax, KERNEL_CTRL_START) == 0 && reads(expmax) == KERNEL_CTRL_START,
+          "it runs");
     CHECK(bus_write(expmax + ARG_EXPMAX_x, 0xffffffff) == 0, "argument");
     CHECK(bus_write(expmax + ARG_EXPMAX_n, 0xffffffff) == 0, "argument");
-    CHECK(bus_write(expmax, MM_CTRL_START) == 0, "a start that is too early");
+    CHECK(bus_write(expmax, KERNEL_CTRL_START) == 0, "a start that is too early");
     for (unsigned i = 0; i < 50; i++)
         CHECK(reads(nic + REG_ID) == REG_ID_VALUE, "ID");
     set_quant(1000, 0x43, 0, 1);
     go(quant);
-    CHECK(reads(expmax) == MM_CTRL_START, "it runs no more");
+    CHECK(reads(expmax) == KERNEL_CTRL_START, "it runs no more");
 }
 
 static void alone(void)
@@ -226,11 +230,11 @@ static void alone(void)
     const double until = clock_s() + ANSWER_S;
     poison_words();
     set_expmax(1 << 20, 1);
-    CHECK(bus_write(expmax, MM_CTRL_START) == 0, "start");
+    CHECK(bus_write(expmax, KERNEL_CTRL_START) == 0, "start");
     while (word(0) && clock_s() < until)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     CHECK(word(0) == 0, "it does not go on by itself");
-    CHECK(reads(expmax) & MM_CTRL_DONE, "done is not kept");
+    CHECK(reads(expmax) & KERNEL_CTRL_DONE, "done is not kept");
 }
 
 static void strangers(void)

@@ -54,8 +54,8 @@ static void reduces(void)
         get_all(r.out, out, sizeof out);
         CHECK(!memcmp(out, want, sizeof out), "%u parts of %u beats, %02x to %02x", r.parts,
               r.beats, byte, out_byte);
-        CHECK(reads(reduce + MM_STATUS) == status, "status %x, not %x", reads(reduce + MM_STATUS),
-              status);
+        CHECK(reads(reduce + KERNEL_STATUS) == status, "status %x, not %x",
+              reads(reduce + KERNEL_STATUS), status);
     }
 }
 

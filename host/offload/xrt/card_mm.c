@@ -111,7 +111,7 @@ static size_t lay_parts(const struct card_mm *mm, const uint8_t *const *parts, s
 static int check_status(struct card_mm *mm, double timeout_s)
 {
     uint32_t status;
-    const int rc = xrt_card_read(&mm->card, KERNEL_REDUCE_MM, MM_STATUS, &status, timeout_s);
+    const int rc = xrt_card_read(&mm->card, KERNEL_REDUCE_MM, KERNEL_STATUS, &status, timeout_s);
     if (rc)
         return say(mm, rc);
     if (!(status & (REDUCE_REFUSED | memory_said_error)))
