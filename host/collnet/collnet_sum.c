@@ -160,14 +160,14 @@ static const float *floats_of(struct collnet_sum *s, int type, const void *x, si
 {
     if (type == NCCL_FP32)
         return x;
-    vec_best()->decode(vec_cast_to_half(type == NCCL_FP16).fmt, x, n, 0, 1, s->floats);
+    vec_best()->decode(vec_cast_to_16(type == NCCL_FP16).fmt, x, n, 0, 1, s->floats);
     return s->floats;
 }
 
 static void decode(struct collnet_sum *s, const struct codec *codec, int type, int shift, size_t n,
                    void *recv)
 {
-    const struct vec_cast cast = vec_cast_to_half(type == NCCL_FP16);
+    const struct vec_cast cast = vec_cast_to_16(type == NCCL_FP16);
     codec_decode(codec, s->result, n, shift, type == NCCL_FP32 ? recv : s->floats);
     if (type != NCCL_FP32)
         vec_best()->encode(&cast, s->floats, n, 0, 0, recv);

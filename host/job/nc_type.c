@@ -108,8 +108,7 @@ static void type_in(const struct nc *nc, struct nc_block *b, int l)
         for (size_t i = 0; i < nc->n[l]; i++)
             x[i] = (float)from[i];
     } else if (nc->type != NC_FP32) {
-        vec_best()->decode(vec_cast_to_half(nc->type == NC_FP16).fmt, b->grads[l], nc->n[l], 0, 1,
-                           x);
+        vec_best()->decode(vec_cast_to_16(nc->type == NC_FP16).fmt, b->grads[l], nc->n[l], 0, 1, x);
     }
 }
 
@@ -135,7 +134,7 @@ static void type_out(const struct nc *nc, struct nc_block *b, int l)
         for (size_t i = 0; i < nc->n[l]; i++)
             to[i] = (double)x[i];
     } else if (nc->type != NC_FP32) {
-        struct vec_cast cast = vec_cast_to_half(nc->type == NC_FP16);
+        struct vec_cast cast = vec_cast_to_16(nc->type == NC_FP16);
         cast.overflow = overflow_of(&b->job.codec);
         vec_best()->encode(&cast, x, nc->n[l], 0, 0, b->grads[l]);
     }

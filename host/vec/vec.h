@@ -21,7 +21,7 @@ static inline size_t vec_bytes(struct mf_fmt fmt, size_t n)
 }
 
 /* Returns IEEE's cast of fp32 to fp16, or else to bfloat16. */
-static inline struct vec_cast vec_cast_to_half(bool fp16)
+static inline struct vec_cast vec_cast_to_16(bool fp16)
 {
     const struct mf_fmt bf16 = {8, 7, MF_IEEE};
     return (struct vec_cast){

@@ -304,7 +304,9 @@ static void test_words(void)
     try_words("NARROWCAST_OFFLOAD", "udp://127.0.0.1:9,eth://no..invalid:9", "cannot find host");
     try_words("NARROWCAST_FORMAT", "e9m9", "e9m9");
     try_words("NARROWCAST_FORMAT", "bf16", "card");
-    try_words("NARROWCAST_DEADLINE", "soon", "bad NARROWCAST_DEADLINE");
+    static const char *const wrong[] = {"soon", "0x10", " 5", "5 s", "inf", "0"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        try_words("NARROWCAST_DEADLINE", wrong[i], "bad NARROWCAST_DEADLINE");
     unsetenv("NARROWCAST_FORMAT");
     CHECK(ranks_run(1, 11, only_fp8) == 0, "without a format");
     try_words("NARROWCAST_SCALE", "aps", "cannot use NARROWCAST_SCALE without a format");

@@ -39,8 +39,10 @@ runs 4 ./plain exact "${narrow[@]}" NARROWCAST_COMMS=MPI_COMM
 [[ $lines == *'no sum was narrowed: no communicator had a name of NARROWCAST_COMMS "MPI_COMM" at its first sum of 10000 bytes or more'* ]] || fail "a name of none: '$lines'"
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_LEAST_BYTES=1000000
 [ "$lines" = 'narrowcast: 0 sums narrowed: 0 bytes of codes instead of 0' ] || fail "nothing narrowed: '$lines'"
-runs 4 ./plain exact "${narrow[@]}" NARROWCAST_LEAST_BYTES=many
-[[ $lines == *'bad NARROWCAST_LEAST_BYTES "many": need a number above 0' ]] || fail "LEAST_BYTES=many: '$lines'"
+for word in many 0x10; do
+    runs 4 ./plain exact "${narrow[@]}" NARROWCAST_LEAST_BYTES=$word
+    [[ $lines == *"bad NARROWCAST_LEAST_BYTES \"$word\": need a number above 0" ]] || fail "LEAST_BYTES=$word: '$lines'"
+done
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_FORMAT=fp32 NARROWCAST_SCALE= NARROWCAST_ALGO=native
 [[ $lines == 'narrowcast: '[1-9]*' sums narrowed: '* ]] || fail "fp32 by native: '$lines'"
 runs 4 ./plain exact "${narrow[@]}" NARROWCAST_FORMAT=e9m9 # MPI adds; rank 0 of the world and of the other half print the reason

@@ -30,7 +30,7 @@ void cuda_input(void *ctx, size_t n, const real *x, real *y)
 {
     struct cuda *c = ctx;
     if (c->halves) {
-        const struct vec_cast cast = vec_cast_to_half(true);
+        const struct vec_cast cast = vec_cast_to_16(true);
         vec_best()->encode(&cast, x, n, 0, 0, (uint8_t *)c->halves);
         cuda_keep(c, c->run->copy(y, c->halves, n * sizeof *c->halves, c->stream));
     } else {

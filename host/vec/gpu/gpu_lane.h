@@ -37,29 +37,29 @@ const uint8_t **gpu_lane_parts(struct gpu_lane *lane, const uint8_t *const *part
 /* copies items of another type unchanged */
 void *gpu_lane_items(struct gpu_lane *lane, const void *items, int n, size_t item_bytes);
 
-/* Sum of a size_t member of `count` items, for launchers: SUM_OF(spans, n_spans, padded). */
-#define SUM_OF(items, count, member) gpu_lane_sum(&(items)->member, count, sizeof *(items))
+/* Sum of a size_t member of `count` items, for launchers: GPU_LANE_SUM(spans, n_spans, padded). */
+#define GPU_LANE_SUM(items, count, member) gpu_lane_sum(&(items)->member, (count), sizeof *(items))
 size_t gpu_lane_sum(const size_t *member, int n, size_t item_bytes);
 
 /* Waits for a launch that returned rc. If it failed, records that for gpu_failed() and returns
  * false. */
 bool gpu_lane_done(struct gpu_lane *lane, int rc);
-/* Launches gpu()->vec->slot(arguments, stream) on the calling thread's lane and waits for it. Needs
- * gpu.h and dev_vec.h. */
-#define GPU_LANE_DO(slot, ...)                                                    \
+/* Launches gpu()->vec->slot(arguments, stream) on a lane and waits for it; a NULL lane does
+ * nothing. Needs gpu.h and dev_vec.h. */
+#define GPU_LANE_DO(lane, slot, ...)                                              \
     do {                                                                          \
-        struct gpu_lane *own = gpu_lane();                                        \
+        struct gpu_lane *own = lane;                                              \
         if (own)                                                                  \
             (void)gpu_lane_done(own, gpu()->vec->slot(__VA_ARGS__, own->stream)); \
     } while (0)
 /* Like gpu_lane_done(), then copies the list back. Returns its contents, valid until the lane is
  * used again; NULL after a failure. */
 const void *gpu_lane_answer(struct gpu_lane *lane, const struct gpu_list *list, int rc);
+enum { GPU_NOT_FINITE = 0x7fc00000 };
 /* Waits in the same way, and sets absmax of spans[n] to the one in `list`, their copy by
  * gpu_lane_spans(). After a failure, or if list is NULL, all are GPU_NOT_FINITE. */
 void gpu_lane_absmax(struct gpu_lane *lane, const struct vec_span *list, int rc,
                      struct vec_span *spans, int n);
-enum { GPU_NOT_FINITE = 0x7fc00000 };
 
 /* For gpu.c, while the device is open: gpu_lanes_open() before any thread uses a lane,
  * gpu_lanes_close() after all work. */

@@ -12,9 +12,9 @@ static void levels_encode(const struct vec_ops *ops, const struct levels_rule *r
     (void)ops;
     struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
     struct vec_span *list = lane ? gpu_lane_spans(lane, spans, n_spans) : NULL;
-    const int rc =
-        list ? gpu()->vec->levels_encode(r, list, n_spans, SUM_OF(spans, n_spans, n), lane->stream)
-             : 0;
+    const int rc = list ? gpu()->vec->levels_encode(r, list, n_spans,
+                                                    GPU_LANE_SUM(spans, n_spans, n), lane->stream)
+                        : 0;
     gpu_lane_absmax(lane, list, rc, spans, n_spans);
 }
 
@@ -25,7 +25,7 @@ static void levels_decode(const struct vec_ops *ops, const struct levels_rule *r
     struct gpu_lane *lane = n_outs > 0 ? gpu_lane() : NULL;
     const struct vec_out *list = lane ? gpu_lane_outs(lane, outs, n_outs) : NULL;
     if (list)
-        GPU_LANE_DO(levels_decode, r, divisor, list, n_outs, SUM_OF(outs, n_outs, n));
+        GPU_LANE_DO(lane, levels_decode, r, divisor, list, n_outs, GPU_LANE_SUM(outs, n_outs, n));
 }
 
 static void levels_sum(const struct vec_ops *ops, const struct levels_rule *r,
@@ -37,7 +37,8 @@ static void levels_sum(const struct vec_ops *ops, const struct levels_rule *r,
     struct vec_span *list = lane ? gpu_lane_spans(lane, spans, n_spans) : NULL;
     const uint8_t **from = list ? gpu_lane_parts(lane, parts, n_parts) : NULL;
     if (from)
-        GPU_LANE_DO(levels_sum, r, from, n_parts, list, n_spans, SUM_OF(spans, n_spans, n), codes);
+        GPU_LANE_DO(lane, levels_sum, r, from, n_parts, list, n_spans,
+                    GPU_LANE_SUM(spans, n_spans, n), codes);
 }
 
 static void clipped(const struct vec_ops *ops, float times, struct vec_span *spans, int n_spans)
@@ -45,7 +46,8 @@ static void clipped(const struct vec_ops *ops, float times, struct vec_span *spa
     (void)ops;
     struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
     struct vec_span *list = lane ? gpu_lane_spans(lane, spans, n_spans) : NULL;
-    int rc = list ? gpu()->vec->absmax(list, n_spans, SUM_OF(spans, n_spans, n), lane->stream) : 0;
+    int rc =
+        list ? gpu()->vec->absmax(list, n_spans, GPU_LANE_SUM(spans, n_spans, n), lane->stream) : 0;
     if (list && rc == 0)
         rc = gpu()->vec->clip(times, list, n_spans, lane->stream);
     gpu_lane_absmax(lane, list, rc, spans, n_spans);
@@ -58,7 +60,7 @@ static void draw(const struct vec_ops *ops, const struct draw_span *spans, int n
     const struct draw_span *list =
         lane ? gpu_lane_items(lane, spans, n_spans, sizeof *spans) : NULL;
     if (list)
-        GPU_LANE_DO(draw, list, n_spans, SUM_OF(spans, n_spans, padded));
+        GPU_LANE_DO(lane, draw, list, n_spans, GPU_LANE_SUM(spans, n_spans, padded));
 }
 
 static void signs_encode(const struct vec_ops *ops, struct signs_span *spans, int n_spans,
@@ -69,9 +71,9 @@ static void signs_encode(const struct vec_ops *ops, struct signs_span *spans, in
     for (int i = 0; i < n_spans && scan; i++)
         spans[i].absmax = 0;
     struct signs_span *list = lane ? gpu_lane_items(lane, spans, n_spans, sizeof *spans) : NULL;
-    const int rc =
-        list ? gpu()->vec->signs_encode(list, n_spans, SUM_OF(spans, n_spans, padded), lane->stream)
-             : 0;
+    const int rc = list ? gpu()->vec->signs_encode(
+                              list, n_spans, GPU_LANE_SUM(spans, n_spans, padded), lane->stream)
+                        : 0;
     const struct signs_span *now = NULL;
     if (list && scan)
         now = gpu_lane_answer(lane, &lane->items, rc);
@@ -88,7 +90,7 @@ static void signs_decode(const struct vec_ops *ops, const struct signs_out *outs
     struct gpu_lane *lane = n_outs > 0 ? gpu_lane() : NULL;
     const struct signs_out *list = lane ? gpu_lane_items(lane, outs, n_outs, sizeof *outs) : NULL;
     if (list)
-        GPU_LANE_DO(signs_decode, divisor, list, n_outs, SUM_OF(outs, n_outs, n));
+        GPU_LANE_DO(lane, signs_decode, divisor, list, n_outs, GPU_LANE_SUM(outs, n_outs, n));
 }
 
 static void signs_sum(const struct vec_ops *ops, const uint8_t *const *parts, int n_parts,
@@ -99,7 +101,8 @@ static void signs_sum(const struct vec_ops *ops, const uint8_t *const *parts, in
     struct signs_span *list = lane ? gpu_lane_items(lane, spans, n_spans, sizeof *spans) : NULL;
     const uint8_t **from = list ? gpu_lane_parts(lane, parts, n_parts) : NULL;
     if (from)
-        GPU_LANE_DO(signs_sum, from, n_parts, list, n_spans, SUM_OF(spans, n_spans, padded), codes);
+        GPU_LANE_DO(lane, signs_sum, from, n_parts, list, n_spans,
+                    GPU_LANE_SUM(spans, n_spans, padded), codes);
 }
 
 static void counts_sum(const struct counts_rule *r, const uint8_t *const *parts, int n_parts,
@@ -108,18 +111,18 @@ static void counts_sum(const struct counts_rule *r, const uint8_t *const *parts,
     struct gpu_lane *lane = gpu_lane();
     const uint8_t **from = lane ? gpu_lane_parts(lane, parts, n_parts) : NULL;
     if (from)
-        GPU_LANE_DO(counts_sum, r, from, n_parts, n, codes);
+        GPU_LANE_DO(lane, counts_sum, r, from, n_parts, n, codes);
 }
 
 static void counts_add(const struct counts_rule *r, bool wide, int32_t *acc, const uint8_t *codes,
                        size_t n, bool first)
 {
-    GPU_LANE_DO(counts_add, r, wide, acc, codes, n, first);
+    GPU_LANE_DO(gpu_lane(), counts_add, r, wide, acc, codes, n, first);
 }
 
 static void counts_spill(const struct counts_rule *r, const int32_t *acc, size_t n, uint8_t *codes)
 {
-    GPU_LANE_DO(counts_spill, r, acc, n, codes);
+    GPU_LANE_DO(gpu_lane(), counts_spill, r, acc, n, codes);
 }
 
 static void counts_decode(const struct counts_rule *r, const struct counts_out *outs, int n_outs)
@@ -127,7 +130,7 @@ static void counts_decode(const struct counts_rule *r, const struct counts_out *
     struct gpu_lane *lane = n_outs > 0 ? gpu_lane() : NULL;
     const struct counts_out *list = lane ? gpu_lane_items(lane, outs, n_outs, sizeof *outs) : NULL;
     if (list)
-        GPU_LANE_DO(counts_decode, r, list, n_outs, SUM_OF(outs, n_outs, n));
+        GPU_LANE_DO(lane, counts_decode, r, list, n_outs, GPU_LANE_SUM(outs, n_outs, n));
 }
 
 static void pinned_levels_sum(const struct vec_ops *ops, const struct levels_rule *r,

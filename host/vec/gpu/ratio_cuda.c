@@ -31,7 +31,8 @@ static void quantile(const struct vec_ops *ops, const struct relative_rule *r,
     bool sought = false;
     for (int i = 0; i < n; i++)
         sought = sought || with[i].rank;
-    int rc = l.spans ? gpu()->vec->absmax(l.spans, n, SUM_OF(spans, n, n), l.lane->stream) : 0;
+    int rc =
+        l.spans ? gpu()->vec->absmax(l.spans, n, GPU_LANE_SUM(spans, n, n), l.lane->stream) : 0;
     if (l.spans && rc == 0 && sought)
         rc = gpu()->vec->quantile(r, l.spans, l.with, n, l.lane->stream);
     gpu_lane_absmax(l.lane, l.spans, rc, spans, n);
@@ -43,10 +44,10 @@ static void encode(const struct vec_ops *ops, const struct relative_rule *r,
 {
     (void)ops;
     const struct lists l = lists_of(spans, with, n);
-    const int rc = l.spans
-                       ? gpu()->vec->ratio_encode(r, cast, l.spans, l.with, n,
-                                                  SUM_OF(spans, n, padded), scan, l.lane->stream)
-                       : 0;
+    const int rc =
+        l.spans ? gpu()->vec->ratio_encode(r, cast, l.spans, l.with, n,
+                                           GPU_LANE_SUM(spans, n, padded), scan, l.lane->stream)
+                : 0;
     if (scan)
         gpu_lane_absmax(l.lane, l.spans, rc, spans, n);
     else if (l.spans)
@@ -62,14 +63,14 @@ static void decode(const struct vec_ops *ops, const struct relative_rule *r, str
     const struct relative_part *beside = lane ? gpu_lane_items(lane, with, n, sizeof *with) : NULL;
     const struct vec_out *list = beside ? gpu_lane_outs(lane, outs, n) : NULL;
     if (list)
-        GPU_LANE_DO(ratio_decode, r, fmt, divisor, list, beside, n, SUM_OF(outs, n, n));
+        GPU_LANE_DO(lane, ratio_decode, r, fmt, divisor, list, beside, n, GPU_LANE_SUM(outs, n, n));
 }
 
 static void divide(const struct vec_ops *ops, const struct vec_cast *cast, uint8_t *codes, size_t n,
                    float divisor)
 {
     (void)ops;
-    GPU_LANE_DO(divide, cast, codes, n, divisor);
+    GPU_LANE_DO(gpu_lane(), divide, cast, codes, n, divisor);
 }
 
 static void pinned_divide(const struct vec_ops *ops, const struct vec_cast *cast, uint8_t *codes,

@@ -14,10 +14,11 @@ static int launch(enum pass pass, const struct vec_cast *cast, const struct vec_
 {
     const struct dev_vec_ops *vec = gpu()->vec;
     if (pass == ABSMAX)
-        return vec->absmax(list, n_spans, SUM_OF(spans, n_spans, n), s);
+        return vec->absmax(list, n_spans, GPU_LANE_SUM(spans, n_spans, n), s);
     return (pass == SCAN_ENCODE ? vec->scan_encode
-            : spans[0].group    ? vec->encode_groups
-                             : vec->encode)(cast, list, n_spans, SUM_OF(spans, n_spans, padded), s);
+            : spans[0].group
+                ? vec->encode_groups
+                : vec->encode)(cast, list, n_spans, GPU_LANE_SUM(spans, n_spans, padded), s);
 }
 
 static void all_spans(enum pass pass, const struct vec_cast *cast, struct vec_span *spans,
@@ -82,7 +83,7 @@ static uint32_t cuda_scan_encode(const struct vec_cast *cast, const float *x, si
 static void cuda_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
                         float *x)
 {
-    GPU_LANE_DO(decode, fmt, codes, n, shift, divisor, x);
+    GPU_LANE_DO(gpu_lane(), decode, fmt, codes, n, shift, divisor, x);
 }
 
 static void cuda_decode_all(const struct vec_ops *ops, struct mf_fmt fmt,
@@ -96,7 +97,7 @@ static void cuda_decode_all(const struct vec_ops *ops, struct mf_fmt fmt,
             lane, (spans[0].block   ? gpu()->vec->decode_blocks
                    : spans[0].group ? gpu()->vec->decode_groups
                                     : gpu()->vec->decode_all)(
-                      fmt, divisor, list, n_spans, SUM_OF(spans, n_spans, n), lane->stream));
+                      fmt, divisor, list, n_spans, GPU_LANE_SUM(spans, n_spans, n), lane->stream));
 }
 
 static void cuda_exponents_all(const struct vec_ops *ops, const struct vec_scale *scale,
@@ -105,9 +106,9 @@ static void cuda_exponents_all(const struct vec_ops *ops, const struct vec_scale
     (void)ops;
     struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
     const struct vec_span *list = lane ? gpu_lane_spans(lane, spans, n_spans) : NULL;
-    const int rc =
-        list ? gpu()->vec->exponents(scale, list, n_spans, SUM_OF(spans, n_spans, n), lane->stream)
-             : 0;
+    const int rc = list ? gpu()->vec->exponents(scale, list, n_spans,
+                                                GPU_LANE_SUM(spans, n_spans, n), lane->stream)
+                        : 0;
     const int8_t *found = list ? gpu_lane_answer(lane, &lane->exponents, rc) : NULL;
     for (int i = 0; i < n_spans; i++) {
         const size_t n = vec_n_groups(spans[i].n, scale->group);
@@ -123,18 +124,18 @@ static void cuda_exponents_all(const struct vec_ops *ops, const struct vec_scale
 static void cuda_accumulate(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
                             bool first)
 {
-    GPU_LANE_DO(accumulate, sum, acc, codes, n, first);
+    GPU_LANE_DO(gpu_lane(), accumulate, sum, acc, codes, n, first);
 }
 
 static void cuda_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
                         int shift, uint8_t *codes)
 {
-    GPU_LANE_DO(finish, sum, acc, n, out, shift, codes);
+    GPU_LANE_DO(gpu_lane(), finish, sum, acc, n, out, shift, codes);
 }
 
 static void cuda_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
 {
-    GPU_LANE_DO(add, sum, acc, codes, n);
+    GPU_LANE_DO(gpu_lane(), add, sum, acc, codes, n);
 }
 
 static void cuda_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
@@ -143,14 +144,14 @@ static void cuda_sum(const struct vec_sum *sum, const uint8_t *const *parts, int
     struct gpu_lane *lane = gpu_lane();
     const uint8_t **list = lane ? gpu_lane_parts(lane, parts, n_parts) : NULL;
     if (list)
-        GPU_LANE_DO(sum, sum, list, n_parts, n, out, shift, codes);
+        GPU_LANE_DO(lane, sum, sum, list, n_parts, n, out, shift, codes);
 }
 
 static void cuda_finish_blocks(const struct vec_ops *ops, const struct vec_sum *sum,
                                const uint64_t *acc, size_t n, uint8_t *blocks)
 {
     (void)ops;
-    GPU_LANE_DO(finish_blocks, sum, acc, n, blocks);
+    GPU_LANE_DO(gpu_lane(), finish_blocks, sum, acc, n, blocks);
 }
 
 static void cuda_sum_blocks(const struct vec_ops *ops, const struct vec_sum *sum,
@@ -160,13 +161,13 @@ static void cuda_sum_blocks(const struct vec_ops *ops, const struct vec_sum *sum
     struct gpu_lane *lane = gpu_lane();
     const uint8_t **list = lane ? gpu_lane_parts(lane, parts, n_parts) : NULL;
     if (list)
-        GPU_LANE_DO(sum_blocks, sum, list, n_parts, n, blocks);
+        GPU_LANE_DO(lane, sum_blocks, sum, list, n_parts, n, blocks);
 }
 
 static void cuda_hop(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends,
                      size_t n, struct mf_fmt out, uint8_t *codes)
 {
-    GPU_LANE_DO(hop, sum, partial, addends, n, out, codes);
+    GPU_LANE_DO(gpu_lane(), hop, sum, partial, addends, n, out, codes);
 }
 
 static uint32_t cuda_peak(struct mf_fmt fmt, const uint8_t *codes, size_t n)
@@ -181,13 +182,13 @@ static uint32_t cuda_peak(struct mf_fmt fmt, const uint8_t *codes, size_t n)
 
 static void cuda_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)
 {
-    GPU_LANE_DO(spill, sum, acc, n, wide);
+    GPU_LANE_DO(gpu_lane(), spill, sum, acc, n, wide);
 }
 
 static void cuda_accumulate_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide,
                                  size_t n, bool first)
 {
-    GPU_LANE_DO(accumulate_wide, sum, acc, wide, n, first);
+    GPU_LANE_DO(gpu_lane(), accumulate_wide, sum, acc, wide, n, first);
 }
 
 /* ---- sums in pinned memory: small ones on the CPU ---- */
