@@ -78,6 +78,32 @@ static void check_allgather(struct comm *c, const struct trial *t, struct algo_c
     CHECK(wrong == 0, "allgather of %zu elements: %zu wrong", t->n, wrong);
 }
 
+static size_t word_bytes(const struct reduce_op *f, size_t n)
+{
+    (void)f;
+    return 4 * n;
+}
+
+/* Other codes of the same ranges: 4 bytes per element, of an op that has only out_bytes. */
+static void check_words(struct comm *c, const struct trial *t, const struct algo_range *cut)
+{
+    static const struct reduce_op_kind words_alone = {.out_bytes = word_bytes};
+    uint32_t *words = buf_alloc(4 * t->n);
+    const struct algo_range mine = cut[c->rank];
+    for (size_t i = mine.at; i < mine.at + mine.n; i++)
+        words[i] = (uint32_t)(i + 1) * 2654435761u;
+    const struct algo_call call = {.op = {.ops = &words_alone, .unit = t->op.unit},
+                                   .n = t->n,
+                                   .result = (uint8_t *)words,
+                                   .cut = cut};
+    CHECK(algo_scatter.allgather(c, &call) == 0, "allgather");
+    size_t wrong = 0;
+    for (size_t i = 0; i < t->n; i++)
+        wrong += words[i] != (uint32_t)(i + 1) * 2654435761u;
+    CHECK(wrong == 0, "%zu of %zu words are wrong", wrong, t->n);
+    free(words);
+}
+
 static void try_one(struct comm *c, struct trial *t, const struct codec *codec, uint64_t key)
 {
     const size_t in = reduce_op_in_at(&t->op, t->n), out = reduce_op_out_at(&t->op, t->n);
@@ -120,6 +146,7 @@ static void try_one(struct comm *c, struct trial *t, const struct codec *codec, 
     }
     CHECK(wrong == 0, "rank %d of %d, %zu elements: %zu wrong", c->rank, c->n_ranks, t->n, wrong);
     check_allgather(c, t, call, want, mine);
+    check_words(c, t, cut);
     free(given), free(want), free(result), free(scratch), free(all), free(t->codes),
         free(t->needed), free(t->had);
 }

@@ -455,6 +455,7 @@ int algo_pipe_run(struct comm *c, const struct algo_call *call, int group, unsig
                                [ACROSS] = {.set = algo_across(c, group), .next = 1}},
                      .halves = halves};
     const bool codes = halves & ALGO_PIPE_REDUCE;
+    assert(!call->cut == (halves == ALGO_PIPE_BOTH));
     if (group < c->n_ranks)
         p.form = algo_pipe_form(&p.op);
     p.n = call->cut ? algo_cut_longest(call->cut, c->n_ranks) * (size_t)c->n_ranks : call->n;
