@@ -35,7 +35,7 @@ INSTALL   = CC='$(CC)' CXX='$(CXX)' MPICC='$(MPICC)' host/install.sh
 WARN     := -std=c11 -Wall -Wextra -Wconversion -Wshadow -Wno-unknown-warning-option -Wno-format-truncation -Wno-enum-float-conversion
 EXACT    := -fno-fast-math -ffp-contract=off -fno-math-errno -fno-trapping-math
 # valgrind 3.19 cannot read the DWARF 5 of clang 14.
-FLAGS     = $(OPT) $(if $(findstring clang,$(CC)),$(if $(filter -g%,$(OPT)),-gdwarf-4)) $(WARN) -D_GNU_SOURCE -I. -Ihost -Ihost/include -Itests/lib \
+FLAGS     = $(if $(findstring clang,$(CC)),$(if $(filter -g%,$(OPT)),-gdwarf-4)) $(OPT) $(WARN) -D_GNU_SOURCE -I. -Ihost -Ihost/include -Itests/lib \
             $(if $(san),-fsanitize=$(san) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CPPFLAGS) $(CFLAGS) $(EXACT)
 LINK      = $(FLAGS) $(LDFLAGS)
 ifneq ($(filter check test test-long lint,$(MAKECMDGOALS)),)
@@ -334,7 +334,8 @@ $(B)/libbench.a: $(call obj,$(BENCH_LIB))
 $(B)/bench_%: $(call obj,$(MPI_CALLS)) $(B)/libbench.a $(B)/libnarrowcast.a
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) $(filter %.o,$^) $(archives) $(LIBS) $(JPEG) -o $@
 $(B)/tests/test_offload_fabric: | $(FABRIC_LIB)
-# The network in double instead of float, for tests that include tests/lib/nn_double.h.
+# The network in double instead of float, for tests that include tests/lib/nn_double.h and for
+# bench_grad64; no time of it counts, so -O1.
 DOUBLE := $(filter host/nn/model% host/nn/cpu/cpu_% host/nn/layers/% host/nn/zoo/% %/dataset.c %/sample_images.c,$(LIB))
 $(B)/o/double/%.o: %.c $(B)/flags
 	$(Q)mkdir -p $(@D)

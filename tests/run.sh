@@ -7,9 +7,10 @@
 # The last line is "N passed, N failed, N skipped". Exit 0 if none failed, at least one
 # passed, and every test has a verdict.
 # Tests run $JOBS (4) at a time, in the given order: scripts often wait, so 4 keep two cores busy.
-# A program whose source has the comment RANKS: 1 2 4 LONG: 3 8 runs under mpirun, once for each number
-# before LONG (with --check the second only; with --long for all). These run last. Output goes to $B/logs; run.sh shows the
-# failed checks. Each test has TEST_TIMEOUT seconds (900; with --long 7200).
+# A program whose source has the comment RANKS: 1 2 4 LONG: 3 8 runs under mpirun, once for each
+# number before LONG (with --check the second only; with --long or RANKS=all for all). These run
+# last. Output goes to $B/logs; run.sh shows the failed checks. Each test has TEST_TIMEOUT seconds
+# (900; with --long 7200).
 set -u
 here=$(dirname "$0")
 # not compared as a number: bash arithmetic would run the command in a[$(command)]
@@ -112,7 +113,7 @@ several=() # tests under mpirun: number of ranks, program
 for t in "$@"; do
     name=$(basename "$t")
     ranks=$(sed -n 's|.*/\* RANKS: \([0-9 LONG:]*\)\*/.*|\1|p' "$here"/*/"$name.c" 2>/dev/null)
-    if [ -n "$long" ]; then ranks=${ranks/LONG:/}; else ranks=${ranks%LONG:*}; fi
+    if [ -n "$long" ] || [ "${RANKS-}" = all ]; then ranks=${ranks/LONG:/}; else ranks=${ranks%LONG:*}; fi
     if [ "$mode" = check ]; then # the second, if there are several
         read -r first second _ <<<"$ranks" || true
         ranks=${second:-$first}

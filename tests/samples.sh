@@ -4,9 +4,10 @@
 # tests/checksums.tsv for the machine that ran it.
 # usage: samples.sh            runs all samples and rewrites their blocks
 #        samples.sh --check    runs all samples; exit 1 if a figure differs that is not a time
-# On another kind of machine --check leaves out figures that depend on rounding, and says so.
+# On another kind of machine --check leaves out figures that depend on rounding, and says so; with
+# QUICK=1 also the sample stats, which has no others.
 # shellcheck disable=SC2317 # samples are called by name
-# Environment: QUICK=1; SAMPLES, a folder of outputs that are used instead of new runs; TREE, the tree with
+# Environment: QUICK=1, a part of them; SAMPLES, a folder of outputs that are used instead of new runs; TREE, the tree with
 # the READMEs (default: this one).
 set -eu
 check=''

@@ -124,7 +124,7 @@ def version(command):
 def router(folder):
     """Returns the folder of nextpnr-ecp5 and ecppack: $NEXTPNR, or FOLDER/venv/bin.
 
-    Installs them into FOLDER/venv if they are missing there: a download of 40 MB, 240 MB on disk.
+    Installs them into FOLDER/venv if they are missing there, or of other versions.
     """
     if 'NEXTPNR' in os.environ:
         given = os.path.abspath(os.environ['NEXTPNR'])
@@ -135,7 +135,10 @@ def router(folder):
     held = alone(folder)
     folder = os.path.abspath(folder)
     install = [os.path.join(HERE, '../shell/venv.sh'), folder, os.path.join(HERE, 'nextpnr.txt'), 'bitstream']
-    if run(f'nextpnr-ecp5 in {folder}/venv; if missing, 40 MB to load, 240 MB on disk', install, folder, 'venv.log')[0]:
+    what = f'nextpnr-ecp5 in {folder}/venv'
+    if not os.path.exists(f'{folder}/venv/done'):
+        what = f'installing {what}: 40 MB to load'
+    if run(what, install, folder, 'venv.log')[0]:
         stop(tail_of(f'{folder}/venv.log'), 77)
     held.close()
     return f'{folder}/venv/bin'

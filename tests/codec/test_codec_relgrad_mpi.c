@@ -1,5 +1,5 @@
 /* test_codec_relgrad_mpi.c : compares relgrad through the reducer with relgrad_slow.h. */
-/* RANKS: 1 4 6 LONG: 2 */
+/* RANKS: 1 2 6 LONG: 4 */
 #include "check.h"
 #include "codec_refused.h"
 #include "hls/arith/philox.h"

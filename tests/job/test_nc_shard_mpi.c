@@ -1,7 +1,7 @@
 /* test_nc_shard_mpi.c : tests reduce-scatters and all-gathers of narrowcast.h over MPI:
  * codecs, long layers, types, reduces to one rank, two communicators at once, state, misuse and
  * refused options. 3 and 5 ranks only reduce. */
-/* RANKS: 1 2 5 LONG: 3 4 */
+/* RANKS: 1 2 4 LONG: 3 5 */
 #include "capture.h"
 #include "nc_shards.h"
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* test_overlap_thread_mpi.c : the thread that sends buckets starts before the last gradient
  * exists. An MPI without threads works without it. */
-/* RANKS: 1 2 4 LONG: 3 */
+/* RANKS: 1 2 3 LONG: 4 */
 #include "base/err.h"
 #include "overlap_fixture.h"
 #include <semaphore.h>

@@ -48,11 +48,12 @@ for ((i = 0; i < 50; i++)); do pgrep -fx 'sleep 61' >/dev/null || break; sleep 0
 [ $i -lt 50 ] || fail 'a test goes on after run.sh was stopped'
 TEST_TIMEOUT=1 says 1 '0 passed, 1 failed, 0 skipped' "$dir/slow.sh"
 grep -q 'still running after 1 s' "$dir/said" || fail 'does not say why it stopped a test'
-# --- numbers of ranks: test_nc_shard_mpi.c has 1 2 5 LONG: 3 4 ---
+# --- numbers of ranks: test_nc_shard_mpi.c has 1 2 4 LONG: 3 5 ---
 plant test_nc_shard_mpi true
 plant mpirun 'shift 2; exec "$@"'
 PATH=$dir:$PATH says 0 '3 passed, 0 failed, 0 skipped' "$dir/test_nc_shard_mpi"
 PATH=$dir:$PATH says 0 '5 passed, 0 failed, 0 skipped' --long "$dir/test_nc_shard_mpi"
+RANKS=all PATH=$dir:$PATH says 0 '5 passed, 0 failed, 0 skipped' "$dir/test_nc_shard_mpi"
 PATH=$dir:$PATH says 0 '1 passed, 0 failed, 0 skipped' --check "$dir/test_nc_shard_mpi"
 grep -q '^ok .*test_nc_shard_mpi 2 ranks ' "$dir/said" || fail '--check does not take the second number of ranks'
 # --- values of JOBS that bash would evaluate ---

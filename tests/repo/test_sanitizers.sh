@@ -36,6 +36,6 @@ for cc in "${compilers[@]}"; do
     for t in $quick; do programs+=("$san/tests/$t"); done
     make -s CC="$cc" CXX="$cxx" SAN=address,undefined OPT="$opt -g1" isa_avx512="$avx512" WERROR=1 B="$san" "${programs[@]}" >"$probe/log" 2>&1 ||
         { tail "$probe/log"; exit 1; }
-    B=$san JOBS=1 TEST_TIMEOUT=3600 tests/run.sh "${programs[@]}" || bad=1
+    RANKS=${1:+all} B=$san JOBS=1 TEST_TIMEOUT=3600 tests/run.sh "${programs[@]}" || bad=1
 done
 exit $bad

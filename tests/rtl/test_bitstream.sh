@@ -1,7 +1,7 @@
 #!/bin/bash
 # test_bitstream.sh : rtl/ecp5/bitstream.py builds one lane with the bits that it had in another
-# folder, $B or a second one, and leaves nothing incomplete. Skips if `make bitstream` cannot download
-# nextpnr-ecp5 (40 MB) and NEXTPNR names no folder.
+# folder, $B or a second one, and leaves nothing incomplete. Skips if it cannot download nextpnr-ecp5
+# (40 MB) and NEXTPNR names no folder.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
@@ -24,8 +24,12 @@ refuses 77 'no yosys' env PATH="$dir" B="$dir" "$python" rtl/ecp5/bitstream.py l
 command -v yosys >/dev/null || { echo 'skip: no yosys' && exit $((bad ? 1 : 77)); }
 second=$dir/other
 if [ -z "${NEXTPNR-}" ]; then
-    make -s B="$B" bitstream BOARD=lane >"$dir/made" 2>&1
-    [ -e "$B/ecp5/venv/done" ] || { echo "skip: no nextpnr-ecp5: $(tail -n 1 "$dir/made")" && exit $((bad ? 1 : 77)); }
+    make_it "$B" lane >"$dir/made" 2>&1 || {
+        rc=$?
+        [ $rc -eq 77 ] || say "lane was not made: exit $rc: $(tail -n 3 "$dir/made")"
+        echo "skip: $(tail -n 1 "$dir/made")"
+        exit $((bad ? 1 : 77))
+    }
     export NEXTPNR=$B/ecp5/venv/bin YOWASP_CACHE_DIR=$B/ecp5/cache
     second=$B
 fi
