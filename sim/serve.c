@@ -96,10 +96,8 @@ static void from_card(void *arg, uint32_t ip, uint16_t port, const uint8_t *byte
 
 static void pass_due(struct server *s)
 {
-    if (s->in_faults.on)
-        netfault_drain(&s->in_faults, clock_ns(), reach_card, s);
-    if (s->out_faults.on)
-        netfault_drain(&s->out_faults, clock_ns(), s->net_ops->send, s->net);
+    netfault_drain(&s->in_faults, clock_ns(), reach_card, s);
+    netfault_drain(&s->out_faults, clock_ns(), s->net_ops->send, s->net);
 }
 
 static void report_faults(const struct netfault *f, const char *way, struct text *to)

@@ -3,7 +3,7 @@
 # UltraScale+ FPGA, by a delay model (rtl/README.md), and for some modules an ECP5. yosys makes a
 # flat netlist; rtl/check/sta.py counts its cells and finds the longest path. Exit 0: all within
 # their limits; 1: one exceeds them or was not built; 77: no yosys.
-# usage: synth.sh [MODULE...]   all lines of rtl/check/synth.list ($SYNTH_LIST), or those of the modules
+# usage: synth.sh [MODULE...]   all lines of rtl/check/synth.list ($SYNTH_LIST), or these modules'
 # A line of the list: MODULE [PARAM=VALUE...] lut=N ff=N ns=N [lut4=N]. The numbers are limits; lut4
 # is for an ECP5. Needs $B/rtl/nc_pkg.sv; netlists and logs stay in $B/synth.
 cd "$(dirname "$0")/.." || exit 1

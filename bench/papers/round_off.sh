@@ -17,8 +17,8 @@ ranks=256 share=32 steps=20 layers='stem.conv.weight all'
 per_epoch=$((50000 / (ranks * share)))
 groups=group-master:4,group-master:8,group-master:16,group-master:32,group-master:64,group-master:256
 
-# sums WAY WORDS...: print bench_error's results for the table's layers as "way layer l2 mean median";
-# &: the algorithm
+# sums WAY WORDS...: print bench_error's results for $layers as "way layer l2 mean median"; &: the
+# algorithm
 sums() {
     "$B/bench_error" "$dump" "${@:2}" --json | awk -v way="$1" -v layers=" $layers " "$json"'
         function of(key) {

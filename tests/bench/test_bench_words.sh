@@ -27,7 +27,7 @@ ran() {
 }
 tried=0
 for script in bench/*.sh bench/*/*.sh; do
-    case $script in */trainings.sh | */usage.sh | */json.sh | */netlab.sh | */gpu_pack.sh) continue ;; esac # these arguments are commands and files
+    case $script in */trainings.sh | */usage.sh | */json.sh | */netlab.sh | */gpu_pack.sh) continue ;; esac # sourced, or their arguments are commands and files
     # a variable's default marks it: ${NAME:-...}
     variables=$(grep -oh '[{][A-Z_]*[:-]' "$script" | tr -d '{:-' | sort -u)
     for at in 0 1; do

@@ -53,7 +53,6 @@ on() {
     mpirun -np "$ranks" "$n" train $short $codec "$@"
 }
 
-
 # wanted RANKS OPTIONS...: prints the checksum of the same run with emulated ranks, without cards
 # and MPI; empty if it fails
 wanted() {

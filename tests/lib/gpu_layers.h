@@ -48,6 +48,10 @@ static inline void layers_open(struct layers *g, uint64_t seed)
         exit(1);
     g->run = gpu()->run;
     g->nn = gpu()->nn;
+    if (!g->nn) {
+        printf("skip: a GPU library without cuDNN and cuBLAS\n");
+        exit(77);
+    }
     if (g->run->stream_open(false, &g->s) < 0)
         exit(1);
     printf("device: %s; seed %llu\n", gpu_info()->name, (unsigned long long)seed);

@@ -1,4 +1,5 @@
-/* grad_stats_inside.h : declares the state and functions that grad_stats*.c and back_stats.c share. */
+/* grad_stats_inside.h : declares the state and functions that grad_stats*.c and back_stats.c
+ * share. */
 #ifndef GRAD_STATS_INSIDE_H
 #define GRAD_STATS_INSIDE_H
 #include "app/train/grad_stats.h"

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* Slots that the backend below serves. */
+/* Slots that the backend below serves: it gets its own context, r->ctx, for ctx. */
 #define ASK(type, name, params, args)  \
     static type round_##name params    \
     {                                  \
@@ -43,6 +43,8 @@ TELL(optim,
      (void *ctx, void *plan, int first, int n, const struct optim_step *step, real *w,
       const real *g, real *const *state),
      (r->ctx, plan, first, n, step, w, g, state))
+#undef ASK
+#undef TELL
 
 static int round_open(const struct nn_setup *setup, void **ctx)
 {
