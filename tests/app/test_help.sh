@@ -150,7 +150,7 @@ else
 fi
 
 for script in "$tree"/bench/*.sh "$tree"/bench/*/*.sh; do
-    case $script in */trainings.sh | */usage.sh) continue ;; esac
+    case $script in */trainings.sh | */usage.sh | */json.sh) continue ;; esac
     for word in --help -h; do
         case $script$word in */netlab.sh-h) continue ;; esac
         (cd "${script%/*}" && timeout 20 bash "./${script##*/}" $word) >out 2>&1 </dev/null || fail "${script##*/} $word: $(head -n 3 out)"

@@ -3,7 +3,7 @@
 # Debian's libxrt_coreutil). A busy, silent or lost card costs one warning and changes no bit.
 set -eu
 . "$(dirname "$0")/../lib/card_net.sh"
-[ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build (libxrt-dev)'; exit 77; }
+need_xrt
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_ENGINE=c
 ranks_in "$dir" # holds the lock file of simulated devices
 

@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2034 # names for those who source this
 # script.sh : provides $here (tests/), $B (the build, absolute), $n (the program), $dir (a folder
-# that goes at the end), in_netlab, equal, differ, sum_of, and `fail TEXT...`, which also shows the
-# ends of the files $says, but does not end the script: its last line must be `exit $bad`.
+# that goes at the end), in_netlab, equal, differ, sum_of, need_xrt, need_plain, and `fail TEXT...`,
+# which also shows the ends of the files $says, but does not end the script: its last line must be
+# `exit $bad`.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
@@ -24,6 +25,18 @@ differ() {
 }
 # sum_of [FILE]: print the checksum of the weights, from the output of a training
 sum_of() { sed -n 's/^weights checksum //p' "$@"; }
+# need_xrt, need_plain LIBRARY: end the script with a skip if this build has no simulated XRT device,
+# or LIBRARY was built with sanitizers, which a program without them cannot load
+need_xrt() {
+    [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build (libxrt-dev)' && exit 77; }
+}
+need_plain() {
+    case $(nm -D "$1") in *__asan* | *__tsan*)
+        echo 'skip: a program without sanitizers does not load a library with them'
+        exit 77
+        ;;
+    esac
+}
 script_words=("$@")
 # in_netlab OPTION...: goes on in a network of bench/netlab.sh
 in_netlab() {

@@ -3,7 +3,7 @@
 # byte.
 set -eu
 . "$(dirname "$0")/../lib/in_folder.sh"
-[ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip  no simulated XRT device in this build' && exit 77; }
+need_xrt
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_ENGINE=c
 export TMPDIR="$dir" # holds the lock file of simulated devices
 

@@ -4,7 +4,7 @@
 set -eu
 . "$(dirname "$0")/../lib/script.sh"
 . "$here/lib/ranks_in.sh"
-[ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build (libxrt-dev)'; exit 77; }
+need_xrt
 in_netlab -n 2 -r none
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_LISTEN=10.77.0.254:4000
 card='' says="$dir/*.out $dir/*.err"
