@@ -1,8 +1,9 @@
 #!/bin/bash
-# test_bitstream.sh : rtl/ecp5/bitstream.py builds one lane with the bits that it had in another
+# test_bitstream.sh : with `long`, rtl/ecp5/bitstream.py builds one lane with the bits that it had in another
 # folder, $B or a second one, and leaves nothing incomplete. Skips if it cannot download nextpnr-ecp5
 # (40 MB) and NEXTPNR names no folder.
 set -u
+[ "${1-}" = long ] || { echo 'skip: without the argument long' && exit 77; }
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
