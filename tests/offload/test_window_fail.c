@@ -1,5 +1,6 @@
 /* test_window_fail.c : failures of cards, ranks and the path end in time, with their reasons. */
 #include "window_net.h"
+#include <time.h>
 
 enum { N = 600000 };
 static uint8_t codes[NET_RANKS][N + 8], result[NET_RANKS][N];
@@ -253,6 +254,13 @@ static void card_is_narrow(void)
     net_close(&net);
 }
 
+static int slow_batch(struct fpga *fpga, struct fpga_op *ops, size_t n, size_t *done,
+                      double timeout_s)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    return net_card_batch(fpga, ops, n, done, timeout_s);
+}
+
 /* 4 jobs fit, with at most 64 slots each. */
 static void card_fills_up(void)
 {
@@ -291,7 +299,13 @@ static void card_fills_up(void)
               jobs[4].slots == 16 && jobs[4].slot_base == 0,
           "%u slots from %u", jobs[4].slots, jobs[4].slot_base);
     CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 64, 1, &jobs[5]) == -EBUSY &&
-              strstr(fpga->why, "is in use"),
+              strstr(fpga->why, "is in use: it has no free job"),
+          "%s", fpga->why);
+    struct fpga_ops slow = *fpga->ops;
+    slow.batch = slow_batch;
+    fpga->ops = &slow;
+    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 64, 0.1, &jobs[5]) == -EBUSY &&
+              strstr(fpga->why, "tried in 0.1 s: it is in use, or answers slowly"),
           "%s", fpga->why);
     net_close(&net);
 }

@@ -285,7 +285,22 @@ def faults(rank, folder, n_ranks):
 
     def breaks(_):
         raise Breaks
+    alone = torch.nn.parallel.DistributedDataParallel(Known(), bucket_cap_mb=0.002)
+    left = nd.State(alone)
+    alone.register_comm_hook(left, nd.hook)
     for _ in range(2):  # buckets are cut anew after the first step
+        alone(known_grads(rank, 0)).backward()
+    if rank == 1:
+        next(alone.parameters()).register_hook(breaks)
+    try:
+        alone(known_grads(rank, 0)).backward()
+        check(False, "a step goes on without a rank")
+    except Breaks:
+        check(rank == 1 and left.waiting, "no bucket was ready when the step broke on one rank")
+    except RuntimeError as e:
+        check("left without closing" in str(e), f"a rank closes in the middle of a step: {e}")
+    left.close()
+    for _ in range(2):
         model(known_grads(rank, 0)).backward()
     handle = next(model.parameters()).register_hook(breaks)
     try:

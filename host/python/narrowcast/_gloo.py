@@ -169,10 +169,10 @@ class Communicator:
         return True
 
     def abandon(self):
-        """Leave it without the other ranks, so that they do not wait."""
+        """Leave it without the other ranks, so that they do not wait. Return as close()."""
         if self.nc and os.getpid() == self.pid:
             self.lib.nc_abort(self.nc, -errno.ECANCELED)
-            self.close()
+        return self.close()
 
     def __del__(self):
         if hasattr(self, "group"):

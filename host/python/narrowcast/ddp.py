@@ -293,8 +293,10 @@ class State(Unique):
         self.comm.must(code)
 
     def close(self) -> None:
-        """Leave the communicator, with all ranks. A second call does nothing."""
-        if self.comm.close() and self.own_group and dist.is_initialized():
+        """Leave the communicator, with all ranks. In the middle of a step, as after an exception in the backward pass, leave it
+        alone: the other ranks see that at once. A second call does nothing."""
+        closed = self.comm.abandon() if self.waiting else self.comm.close()
+        if closed and self.own_group and dist.is_initialized():
             dist.destroy_process_group(self.comm.group.group)
 
     def __del__(self):
