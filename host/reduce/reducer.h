@@ -52,7 +52,7 @@ struct reducer_step {
     double hidden_s, exposed_s, waited_s;
 };
 
-/* What a reducer is opened with. range and low exclude each other. */
+/* Settings of a reducer. At most one of range and low is set. */
 struct reducer_spec {
     struct comm *comm;
     const struct codec *codec; /* settled; copied */

@@ -1,7 +1,7 @@
 #!/bin/bash
 # test_gpu_build.sh : nvcc compiles device/ without a warning. Its PTX fuses no multiplication and
 # addition where hls/arith/level.h promises bits. With `long` also: the machine code of kernels that
-# should run at memory speed has their loads in flight, and two planted errors are found. That needs
+# should run at memory speed has their loads in flight, and two planted errors are found. This needs
 # nvdisasm (NVDISASM=PATH; else Python's package nvidia-cuda-nvdisasm is installed below the build
 # folder).
 set -u

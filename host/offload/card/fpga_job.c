@@ -114,25 +114,25 @@ static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct
 }
 
 /* Gives up before an answer like the slowest so far could come after `until`: a card that answers
- * would else seem silent. */
-static int try_all(struct fpga *card, const struct wanted *want, double until, struct fpga_job *job)
+ * would else seem silent. *slowest: seconds, 0 before the first call. */
+static int try_all(struct fpga *card, const struct wanted *want, double until, double *slowest,
+                   struct fpga_job *job)
 {
     const uint32_t most = want->most_slots,
                    start = REG_JOB_COMMIT_START | (most ? REG_JOB_COMMIT_TAKE_MOST : 0);
     bool stopping = false;
-    double slowest = 0;
     for (job->slots = most ? most : FPGA_JOB_SLOTS; job->slots >= LEAST_SLOTS; job->slots /= 2)
         for (job->slot_base = 0; job->slot_base + job->slots <= want->caps->slots;
              job->slot_base += job->slots)
             for (job->index = 0; job->index < want->caps->jobs; job->index++) {
                 const double began = clock_s(), left = until - began;
-                if (left < 2 * slowest)
+                if (left < 2 * *slowest)
                     return NO_TIME;
                 int rc = try_job(card, job, want, start, left > 0 ? left : 0);
                 if (rc == STARTED || rc < 0)
                     return rc;
                 const double took = clock_s() - began;
-                slowest = took > slowest ? took : slowest;
+                *slowest = took > *slowest ? took : *slowest;
                 stopping = stopping || rc == STILL_STOPPING;
             }
     return stopping ? STILL_STOPPING : TAKEN;
@@ -147,10 +147,11 @@ int fpga_job_start_group(struct fpga *card, const struct fpga_caps *caps,
     const struct wanted want = {caps, fit, group ? *group : (struct fpga_rank){0},
                                 (uint32_t)n_ranks, most_slots};
     struct fpga_job job = {0};
+    double slowest = 0;
     if (getrandom(&job.key, sizeof job.key, 0) != sizeof job.key)
         return fpga_failed(card, -EIO, "cannot make a key: the system has no random numbers");
     for (;;) {
-        int rc = try_all(card, &want, until, &job);
+        int rc = try_all(card, &want, until, &slowest, &job);
         if (rc < 0)
             return rc;
         if (rc == STARTED) {
@@ -159,11 +160,10 @@ int fpga_job_start_group(struct fpga *card, const struct fpga_caps *caps,
             return 0;
         }
         if (rc == NO_TIME)
-            return fpga_failed(
-                card, -EBUSY,
-                "card %s had no free job or slots among those tried in %g s: it is in "
-                "use, or answers slowly",
-                card->name, timeout_s);
+            return fpga_failed(card, -EBUSY,
+                               "card %s had no free job or slots among those tried in %g s: it "
+                               "is in use, or answers slowly",
+                               card->name, timeout_s);
         if (rc == TAKEN || clock_s() > until)
             return fpga_failed(card, -EBUSY,
                                "card %s is in use: it has no free job, or fewer than %d free slots",
