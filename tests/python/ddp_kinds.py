@@ -199,6 +199,9 @@ def refused(rank):
         if args[-1] is not alone or rank > 0:
             raises(words, error, nd.State, *args)
     raises("the hook's state is a NoneType", TypeError, nd.hook, None, None)
+    whole = nd.State(torch.nn.Linear(2, 2))
+    raises("the hook got a tuple", TypeError, nd.hook, whole, (None, None))
+    whole.close()
     frozen = torch.nn.Embedding(4, 2, sparse=True)
     frozen.weight.requires_grad = False
     nd.State(Bad(frozen), format="e4m3").close()
@@ -244,6 +247,21 @@ def refused_late(rank):
         state.close()
 
 
+def refused_on_one(rank):
+    """The other ranks do not wait until the deadline."""
+    module = torch.nn.Linear(2, 2)
+    state, model = nd.State(module), wrapped(module)
+    model.register_comm_hook(state, nd.hook)
+    if rank == 1:
+        state.index.clear()
+    try:
+        model(torch.ones(2)).sum().backward()
+        check(False, "a step goes on that one rank refuses")
+    except RuntimeError as e:
+        check(("had no gradient" if rank == 1 else "another rank") in str(e), f"refused on rank 1: {e}")
+    state.close()
+
+
 def bad_states(good):
     yield "on device 'meta'", good.to("meta")
     yield "layout torch.sparse_coo", good.to_sparse()
@@ -252,16 +270,32 @@ def bad_states(good):
     yield "a tensor of uint8", good.tolist()
     yield "a tensor of uint8", bytes(good.tolist())
     yield "a tensor of uint8", None
+    yield "a tensor of uint8", good[:0]
 
 
-def states(rank):
+def through_checkpoint(state, name, folder):
+    """torch.distributed.checkpoint keeps the states of all ranks."""
+    try:
+        from torch.distributed.checkpoint import load, save
+    except ImportError:  # PyTorch 1.13
+        return
+    saved, good = {"narrowcast": state.state_dict()}, state.state_dict()[name]
+    save(saved, checkpoint_id=f"{folder}/checkpoint")
+    saved["narrowcast"][name].zero_()
+    load(saved, checkpoint_id=f"{folder}/checkpoint")
+    state.load_state_dict(saved["narrowcast"])
+    check(torch.equal(state.state_dict()[name], good), "a checkpoint gives another state")
+
+
+def states(rank, folder):
     """All ranks refuse what one of them, or each, cannot load. The state can be used afterwards."""
     state = nd.State(torch.nn.Linear(30, 20), codec="onebit", quantise="all")
-    good = state.state_dict()["narrowcast"]
+    name = f"block{rank}"
+    good = state.state_dict()[name]
     for words, bad in bad_states(good):
         for mine in (True, rank == RANKS - 1):
             try:
-                state.load_state_dict({"narrowcast": bad if mine else good})
+                state.load_state_dict({name: bad if mine else good})
                 check(False, f"{words}: taken")
             except ValueError as e:
                 said = "narrowcast: cannot load a state: " in str(e) and words in str(e)
@@ -270,8 +304,9 @@ def states(rank):
                 check(not mine and "narrowcast: " in str(e), f"{words}, another rank: {e}")
     strided, odd = torch.stack([good, good], 1)[:, 0], torch.cat([good[:1], good])[1:]
     for fine in (good, strided, odd, good.reshape(2, -1)):
-        state.load_state_dict({"narrowcast": fine})
-    check(torch.equal(state.state_dict()["narrowcast"], good), "another state than was loaded")
+        state.load_state_dict({"block9": good[:1], name: fine})
+    check(torch.equal(state.state_dict()[name], good), "another state than was loaded")
+    through_checkpoint(state, name, folder)
     state.close()
 
 
@@ -287,8 +322,9 @@ def kinds(rank, folder):
     refused(rank)
     copied(rank)
     casts()
-    states(rank)
+    states(rank, folder)
     refused_late(rank)
+    refused_on_one(rank)
     print("kinds are averaged or refused\n", end="", flush=True)
     os._exit(0)  # gloo's threads still wait for messages of failed states
 

@@ -189,12 +189,14 @@ def mean_gpu(rank, folder, n_ranks):
 
 def blocks_refused(model, state):
     """Blocks that are ended too often or not at all, and the state of all ranks, which any number of ranks loads."""
-    saved = state.state_dict()["narrowcast"]
+    saved = state.state_dict()
     n_ranks = dist.get_world_size()
-    sizes = [None] * n_ranks
-    dist.all_gather_object(sizes, saved)
-    state.load_state_dict({"narrowcast": torch.cat(sizes)})
-    check(torch.equal(state.state_dict()["narrowcast"], saved), "the state of all ranks")
+    states = [None] * n_ranks
+    dist.all_gather_object(states, saved)
+    state.load_state_dict({name: part for each in states for name, part in each.items()})
+    again = state.state_dict()
+    check(list(again) == [f"block{b}" for b in state.blocks], f"blocks {state.blocks} are saved as {list(again)}")
+    check(all(torch.equal(again[name], part) for name, part in saved.items()), "the state of all ranks")
     try:
         nd.State(torch.nn.parallel.DistributedDataParallel(Known(), find_unused_parameters=True), blocks=n_ranks)
         check(False, "find_unused_parameters")

@@ -11,6 +11,7 @@ import sys
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "host", "python"))
@@ -257,8 +258,16 @@ def faults(rank):
     refused(rank, [], TypeError, "a torch.nn.Module, not list")
     refused(rank, sharded(), ValueError, "needs all gradients on one GPU: they are on cpu", device="cuda")
     refused(rank, Units(), ValueError, "call fully_shard() first")
+    alone = init_device_mesh(DEVICE, (RANKS, 1), mesh_dim_names=("replicas", "shards"))
+    refused(rank, sharded(mesh=alone), RuntimeError, "e9m9", format="e9m9")
     model = sharded()
     state = nf.State(model)
+    for comm, n_out, n_in in ((nf.AllGather(state, 0), 3, 2), (nf.ReduceScatter(state, 0, (2,)), 2, 3)):
+        try:
+            comm(torch.zeros(n_out), torch.zeros(n_in), dist.group.WORLD, dist.ReduceOp.AVG)
+            check(False, f"{type(comm).__name__} takes {n_in} numbers for {n_out}")
+        except ValueError as e:
+            check(f" {max(n_out, n_in)} numbers on {RANKS} ranks with 2 each" in str(e), f"{type(comm).__name__}: {e}")
     step(model, rank)
     state.close()
     state.close()

@@ -21,13 +21,14 @@ STEPS = 3
 
 
 class Model(nn.Module):
-    """Two blocks and a head. `other` is used in every second pass, if at all."""
+    """Two blocks and a head. `other` is used in every second pass, if at all. `wide` is in fp64."""
 
-    def __init__(self, other=False, recompute=False, tied=False):
+    def __init__(self, other=False, recompute=False, tied=False, wide=False):
         super().__init__()
         self.blocks = nn.ModuleList([nn.Sequential(nn.Linear(12, 12), nn.LayerNorm(12), nn.GELU()) for _ in range(2)])
         self.head = nn.Linear(12, 12)
         self.other = nn.Linear(12, 12) if other else None
+        self.wide = nn.Linear(12, 12).double() if wide else None
         self.recompute, self.calls = recompute, 0
         if tied:
             self.head.weight = self.blocks[0][0].weight
@@ -38,6 +39,8 @@ class Model(nn.Module):
             x = checkpoint(block, x, use_reentrant=False) if self.recompute else block(x)
         if self.other and self.calls % 2:
             x = x + self.other(x)
+        if self.wide:
+            x = x + self.wide(x.double()).float()
         return self.head(x)
 
 
@@ -98,6 +101,8 @@ DDP = {  # name: (options of DDP, of the model, the training)
     "no_sync": ({}, {}, ddp_accumulates),
     "torch.compile": ({}, {}, compiled),
     "static_graph": ({"static_graph": True}, {}, train),
+    "static_graph, fp32 and fp64": ({"static_graph": True}, {"wide": True}, train),
+    "static_graph, ignored": ({"static_graph": True, "ignored": ["wide.weight", "head.bias"]}, {"wide": True}, train),
     "find_unused_parameters": ({"find_unused_parameters": True}, {"other": True}, train),
     "join": ({}, {}, joined),
     "checkpoint": ({}, {"recompute": True}, train),
@@ -109,6 +114,8 @@ DDP = {  # name: (options of DDP, of the model, the training)
 
 def ddp(model, options, narrow):
     import narrowcast.ddp
+    options = dict(options)
+    nn.parallel.DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, options.pop("ignored", []))
     model = nn.parallel.DistributedDataParallel(model, **options)
     if not narrow:
         return model, None

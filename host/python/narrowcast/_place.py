@@ -31,12 +31,15 @@ def fp32(tensor: torch.Tensor, place: torch.device) -> torch.Tensor:
 
 
 def has_memory(tensor: torch.Tensor) -> bool:
-    """Return True if data_ptr() is the address of a tensor's numbers. False for DTensors,
-    FakeTensors, sparse and nested tensors, and device meta."""
+    """Return True if data_ptr() is the address of a tensor's numbers. False for DTensors, FakeTensors, tensors of torch.func,
+    sparse and nested tensors, and device meta."""
     if tensor.layout != torch.strided or tensor.is_nested or tensor.device.type == "meta":
         return False
-    # without memory, an address is the offset alone
-    return tensor.numel() == 0 or tensor.data_ptr() != tensor.storage_offset() * tensor.element_size()
+    try:
+        # without memory, an address is the offset alone
+        return tensor.numel() == 0 or tensor.data_ptr() != tensor.storage_offset() * tensor.element_size()
+    except RuntimeError:
+        return False
 
 
 def stream(place: torch.device) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import array
 import ctypes
+import numbers
 import sys
 from ctypes import byref, c_double
 from dataclasses import dataclass, field
@@ -68,8 +69,9 @@ def _floats(x: Any) -> Any:
     if _is_numpy(x):
         import numpy
 
-        if x.dtype.kind != "f":
-            raise TypeError(f"narrowcast: cannot encode an array of {x.dtype}: need floats")
+        if x.dtype.kind != "f" or isinstance(x, numpy.ma.MaskedArray):
+            kind = "a masked array" if x.dtype.kind == "f" else f"an array of {x.dtype}"
+            raise TypeError(f"narrowcast: cannot encode {kind}: need floats")
         return numpy.asarray(x, numpy.float32, order="C")
     view = _buffer(x)
     if view.format != "f" or not view.c_contiguous:
@@ -165,13 +167,23 @@ def encode(x: Any, **options: Any) -> Codes:
 def decode(codes: Codes) -> Any:
     """Return the numbers of codes: fp32 of codes.shape, as a numpy array, torch tensor or array.array("f"), as codes.data is.
 
-    Raises ValueError if codes.data has gaps, or another length than that of codes.shape."""
-    lib, words = _library.load(), _settings("decode", codes.options)
+    Raises ValueError if codes.data has gaps, or another length than that of codes.shape; TypeError for fields of other types than
+    encode() returns."""
+    if not isinstance(codes, Codes):
+        raise TypeError(f"narrowcast: cannot decode a {type(codes).__name__}: need the Codes of encode()")
+    for name, kinds in ("shape", (tuple, list)), ("scale", numbers.Real), ("options", dict):
+        if not isinstance(getattr(codes, name), kinds):
+            raise TypeError(f"narrowcast: cannot decode codes with {name} {getattr(codes, name)!r}: need what encode() returned")
+    if not all(isinstance(length, numbers.Integral) and length >= 0 for length in codes.shape):
+        raise ValueError(f"narrowcast: cannot decode codes of shape {tuple(codes.shape)}: need whole numbers from 0 on")
     n = _count(codes.shape)
+    if n > sys.maxsize:
+        raise ValueError(f"narrowcast: cannot decode {n} codes: need at most {sys.maxsize}")
+    lib, words = _library.load(), _settings("decode", codes.options)
     nbytes = lib.nc_cast(byref(words), None, n, None, None)
     if nbytes >= 0 and nbytes != codes.nbytes:
         raise ValueError(f"narrowcast: cannot decode {codes.nbytes} bytes: {n} values have {nbytes}")
     x = _empty(codes.data, n, floats=True)
-    if nbytes < 0 or lib.nc_uncast(byref(words), _address(codes.data)[0], n, codes.scale, _address(x)[0]) < 0:
+    if nbytes < 0 or lib.nc_uncast(byref(words), _address(codes.data)[0], n, float(codes.scale), _address(x)[0]) < 0:
         raise ValueError(_library.last_error())
     return x.reshape(codes.shape) if hasattr(x, "reshape") else x

@@ -69,13 +69,14 @@ def _cannot(tensor):
     return None
 
 
-def _averaged(module):
+def _averaged(model, module):
     """Return (name, parameter) for all gradients to average. Raise ValueError for one that cannot be."""
+    ignored = getattr(model, "parameters_to_ignore", getattr(module, "_ddp_params_and_buffers_to_ignore", ()))  # by DDP
     embeddings = (torch.nn.Embedding, torch.nn.EmbeddingBag)
     sparse = {id(m.weight) for m in modules(module) if isinstance(m, embeddings) and m.sparse}
     named = []
     for name, p in module.named_parameters():
-        if not p.requires_grad:
+        if not p.requires_grad or name in ignored:
             continue
         if torch.nn.parameter.is_lazy(p):
             why = "it has no shape yet, run the module once before"
@@ -88,6 +89,17 @@ def _averaged(module):
     if not named:
         raise ValueError("narrowcast: no parameter of the model needs gradients: need at least one")
     return named
+
+
+def _bytes(state, name):
+    """Return a tensor of a state that was saved, in CPU memory."""
+    saved = state.get(name) if isinstance(state, dict) else None
+    if not isinstance(saved, torch.Tensor) or saved.dtype != torch.uint8 or saved.numel() == 0:
+        raise ValueError(f"narrowcast: cannot load a state: need what state_dict() returned, with a tensor of uint8 for '{name}'")
+    try:
+        return torch.empty(saved.shape, dtype=torch.uint8, device="cpu").copy_(saved).reshape(-1)
+    except RuntimeError as e:  # of device 'meta', or sparse
+        raise ValueError(f"narrowcast: cannot load a state: '{name}' is on device '{saved.device}', of layout {saved.layout}: {e}") from None
 
 
 class State(Unique):
@@ -111,7 +123,7 @@ class State(Unique):
             raise ValueError("narrowcast: blocks= does not work with find_unused_parameters=True: DDP would see only the last block")
         self.lib = _library.load()
         module = model.module if isinstance(model, torch.nn.parallel.DistributedDataParallel) else model
-        named = _averaged(module)
+        named = _averaged(model, module)
         devices = {p.device for _, p in named}
         self.place = _place.choose(devices, options.get("device", ""))
         self.was_on_cpu = "device" not in options and all(device.type == "cpu" for device in devices)
@@ -122,6 +134,7 @@ class State(Unique):
         self.params = [p for _, p in named]
         self.index = {id(p): i for i, p in enumerate(self.params)}
         self.waiting = []  # (bucket, places of its gradients, future) of the current step
+        self.taken = set()  # indices of parameters whose gradients came in this step
         self.report, self.steps, self.skipped, self.sent_bytes = {}, 0, 0, 0
         layers = (Layer * len(named))()
         for layer, (name, p) in zip(layers, named):
@@ -133,7 +146,7 @@ class State(Unique):
         self.weights = [layer.weights for layer in layers] if "relgrad" in options.get("codec", "") else []
         process_group, self.own_group = _gloo_group(model, process_group)
         self.comm = Communicator(process_group, words, layers, self.place)
-        first, self.n_blocks = self.lib.nc_first_block(self.nc), options.get("blocks", 0) or self.lib.nc_n_ranks(self.nc)
+        first = self.lib.nc_first_block(self.nc)
         self.blocks = range(first, first + self.lib.nc_n_blocks(self.nc))
         # gradients of each block: those of the last are the hook's
         self.rooms = [[_place.empty(p.numel(), self.place).zero_() for p in self.params] for _ in self.blocks]
@@ -153,10 +166,23 @@ class State(Unique):
         try:
             return self.comm.step(code)
         except RuntimeError as failed:
-            for *_, future in self.waiting:
-                future.set_exception(failed)
-            self.waiting = []
+            self._end(failed)
             raise
+
+    def _refuse(self, why):
+        """Raise here and on the other ranks, which would wait."""
+        failed = RuntimeError("narrowcast: " + why)
+        self.lib.nc_abort(self.nc, -errno.EINVAL)
+        self._end(failed)
+        raise failed
+
+    def _end(self, failed=None):
+        """End the step. Return what waited for its end, which failed unless that is None."""
+        ended, self.waiting, self.taken = self.waiting, [], set()
+        if failed:
+            for *_, future in ended:
+                future.set_exception(failed)
+        return ended
 
     def next_block(self) -> None:
         """End a block other than this rank's last: keep its gradients, and set them to 0.
@@ -182,20 +208,19 @@ class State(Unique):
                 continue
             why = _cannot(p.grad)
             if why:
-                raise RuntimeError(f"narrowcast: cannot average gradients of '{self.names[id(p)]}': {why}")
+                self._refuse(f"cannot average gradients of '{self.names[id(p)]}': {why}")
             room.copy_(p.grad.reshape(-1))
             p.grad.zero_()
         self.at += 1
 
     def _begin(self):
         if self.at != len(self.blocks) - 1:
-            self.lib.nc_abort(self.nc, -errno.EINVAL)  # so that the other ranks do not wait
-            raise RuntimeError(f"narrowcast: this rank has {len(self.blocks)} blocks, and {self.at} had their next_block(): call it after "
-                               "the backward pass of each one but the last")
+            self._refuse(f"this rank has {len(self.blocks)} blocks, and {self.at} had their next_block(): call it after the backward pass "
+                         "of each one but the last")
         for p, weights in zip(self.params, self.weights):
             if weights and p.data_ptr() != weights:
-                raise RuntimeError("narrowcast: a parameter lies elsewhere than when the state was made (p.data = ...), and relgrad "
-                                   "looks at weights: make another State")
+                self._refuse("a parameter lies elsewhere than when the state was made (p.data = ...), and relgrad looks at weights: make "
+                             "another State")
         self._must(self.lib.nc_iallreduce(self.nc, self.grads))
 
     def _ready(self, i):
@@ -205,13 +230,13 @@ class State(Unique):
             self._must(self.lib.nc_ready(self.nc, i, 1))
 
     def _check(self, buffer, params, grads):
-        """Raise unless every number of a bucket belongs to a gradient of this state."""
+        """Refuse a bucket with a number that belongs to no gradient of this state."""
         for p in params:
             if p.numel() > 0 and id(p) not in self.index:
                 name = self.names.get(id(p))
                 why = (f"parameter '{name}' had no gradient when the state was made" if name else
                        "a parameter is not of the model that the state was made for")
-                raise RuntimeError("narrowcast: " + why)
+                self._refuse(why)
         why, seen = _cannot(buffer), sum(grad.numel() for grad in grads)
         if not why and buffer.is_cuda and self.was_on_cpu:
             why = f"they are on {buffer.device}, the parameters were on the CPU: make the state after model.cuda(), or with device='cpu'"
@@ -219,25 +244,30 @@ class State(Unique):
             why = f"they are {seen} of the {buffer.numel()} numbers in their bucket"
         if why:
             names = ", ".join(f"'{self.names.get(id(p), '?')}'" for p in params)
-            raise RuntimeError(f"narrowcast: cannot average gradients of {names}: {why}")
+            self._refuse(f"cannot average gradients of {names}: {why}")
 
     def _take(self, bucket):
         """Send the gradients of a bucket that is ready. The last bucket's call waits for all, as DDP would next."""
         self._open()
-        if self.waiting and bucket.index() <= self.waiting[-1][0].index():
-            raise RuntimeError("narrowcast: the backward pass before this one ended in the middle: close() this state, on all ranks, and "
-                               "make another")
         buffer, params, grads = bucket.buffer(), bucket.parameters(), bucket.gradients()
         self._check(buffer, params, grads)
-        if not self.waiting:
-            self._begin()
         pairs = [(self.index[id(p)], grad) for p, grad in zip(params, grads) if p.numel() > 0]
         future = torch.futures.Future(devices=[buffer.device] if buffer.is_cuda else [])
+        if not pairs and not self.waiting:
+            future.set_result(buffer)
+            return future
+        again = any(i in self.taken for i, _ in pairs)
+        if again or self.waiting and bucket.index() < self.waiting[-1][0].index():
+            self._refuse("the backward pass before this one ended in the middle: close() this state, on all ranks, and make another")
+        if not self.waiting:
+            self._begin()
         self.waiting.append((bucket, pairs, future))
+        self.taken.update(i for i, _ in pairs)
         for i, grad in pairs:
             self.room[i].copy_(grad.reshape(-1))
             self._ready(i)
-        if bucket.is_last():
+        # in the first pass of a static graph every bucket has index 0, and none is the last
+        if bucket.is_last() or len(self.taken) == len(self.params):
             self._finish()
         return future
 
@@ -248,8 +278,8 @@ class State(Unique):
         self.steps += 1
         self.skipped += skipped
         self.sent_bytes += report.sent_bytes
-        waiting, self.waiting, self.at = self.waiting, [], 0
-        for bucket, pairs, future in waiting:
+        self.at = 0
+        for bucket, pairs, future in self._end():
             for i, grad in pairs:
                 if skipped:
                     grad.fill_(float("nan"))
@@ -262,34 +292,26 @@ class State(Unique):
             future.set_result(bucket.buffer())
 
     def state_dict(self) -> dict[str, torch.Tensor]:
-        """Return this rank's residuals and number of steps. A job with the same number of ranks (of blocks), model and options that
-        loads them continues with the same bits."""
+        """Return this rank's residuals and number of steps, in bytes: a tensor `blockB` for each of its blocks; without blocks= rank B
+        is block B. A job with the same model, options and number of blocks that loads them continues with the same bits. No two ranks
+        have a key in common, so torch.distributed.checkpoint saves the tensors of all."""
         self._open()
         saved = torch.empty(self.lib.nc_state_bytes(self.nc), dtype=torch.uint8, device="cpu")
         self.comm.must(self.lib.nc_state_save(self.nc, saved.data_ptr()))
-        return {"narrowcast": saved}
+        return {f"block{b}": part.clone() for b, part in zip(self.blocks, saved.view(len(self.blocks), -1))}
 
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
-        """Load what this rank saved, on any device. With blocks, another number of ranks may load the tensors of all ranks, joined by
-        torch.cat() in rank order. Call on all ranks, between steps. Raise on all ranks, and leave this state unchanged, if a rank's
-        state cannot be loaded."""
+        """Load the tensors of this rank's blocks, on any device; others may be there too. Call on all ranks, between steps. Raise on
+        all ranks, and leave this state unchanged, if a rank's state cannot be loaded."""
         self._open()
-        saved = state.get("narrowcast") if isinstance(state, dict) else None
-        # One byte is not a state. If it is passed, the library tells the other ranks of the failure.
-        own, why = torch.zeros(1, dtype=torch.uint8, device="cpu"), None
-        if not isinstance(saved, torch.Tensor) or saved.dtype != torch.uint8:
-            why = "need what state_dict() returned, with a tensor of uint8"
-        else:
-            try:
-                own = torch.empty(saved.shape, dtype=torch.uint8, device="cpu").copy_(saved)
-            except RuntimeError as e:  # of device 'meta', or sparse
-                why = f"its tensor is on device '{saved.device}', of layout {saved.layout}: {e}"
-        each = self.lib.nc_state_bytes(self.nc) // len(self.blocks)
-        if own.numel() == self.n_blocks * each:
-            own = own[self.blocks[0] * each:(self.blocks[-1] + 1) * each]
-        code = self.lib.nc_state_load(self.nc, own.data_ptr(), own.numel())
-        if why:
-            raise ValueError("narrowcast: cannot load a state: " + why)
+        try:
+            saved, wrong = torch.cat([_bytes(state, f"block{b}") for b in self.blocks]), None
+        except ValueError as e:
+            # One byte is not a state. If it is passed, the library tells the other ranks of the failure.
+            saved, wrong = torch.zeros(1, dtype=torch.uint8, device="cpu"), e
+        code = self.lib.nc_state_load(self.nc, saved.data_ptr(), saved.numel())
+        if wrong:
+            raise wrong
         self.comm.must(code)
 
     def close(self) -> None:
@@ -309,6 +331,9 @@ def hook(state: State, bucket: dist.GradBucket) -> torch.futures.Future:
     if not isinstance(state, State):
         raise TypeError(f"narrowcast: the hook's state is a {type(state).__name__}: need "
                         "register_comm_hook(state, hook) with a narrowcast.ddp.State")
+    if not isinstance(bucket, dist.GradBucket):
+        raise TypeError(f"narrowcast: the hook got a {type(bucket).__name__}: need a bucket of DistributedDataParallel (torch.compile "
+                        "passes none if torch._dynamo.config.optimize_ddp is 'python_reducer')")
     return state._take(bucket)
 
 

@@ -78,6 +78,12 @@ def _factor(op, n_ranks):
 _ROUNDED = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
+def _fits(what, shard, whole, group):
+    """Raise ValueError unless one tensor is as long as the other on all ranks."""
+    if whole.numel() != group.size() * shard.numel():
+        raise ValueError(f"narrowcast: cannot {what} {whole.numel()} numbers on {group.size()} ranks with {shard.numel()} each")
+
+
 class Comm:
     """PyTorch's interface Comm."""
 
@@ -100,6 +106,7 @@ class ReduceScatter(Comm):
 
     def __call__(self, output_tensor: torch.Tensor, input_tensor: torch.Tensor, group: dist.ProcessGroup, op: Any,
                  async_op: bool = False) -> None:
+        _fits("reduce and scatter", output_tensor, input_tensor, group)
         factor, place = _factor(op, group.size()), self.state.place
         grads = _place.fp32(input_tensor, place)
         comm, sizes = self.open(group, output_tensor.numel())
@@ -142,6 +149,7 @@ class AllGather(Comm):
         return comm
 
     def __call__(self, output_tensor: torch.Tensor, input_tensor: torch.Tensor, group: dist.ProcessGroup, async_op: bool = False) -> None:
+        _fits("gather", input_tensor, output_tensor, group)
         # parameters of several types, as bytes; or weights that FSDP has rounded already
         if not input_tensor.is_floating_point() or input_tensor.dtype == _ROUNDED.get(self.state.gather):
             dist.all_gather_into_tensor(output_tensor, input_tensor, group)
@@ -207,8 +215,9 @@ class State(Unique):
             group, shards = _shards(unit)
             reduce = ReduceScatter(self, number, tuple(n for p, n in shards.items() if p.requires_grad))
             made.append((unit, reduce, AllGather(self, number)))
-            if group is None or group.size() == 1:
+            if group is None:
                 continue
+            # FSDP reduces nothing in a group of one rank, but wrong options are refused there too
             if reduce.sizes:
                 reduce.open(group, sum(reduce.sizes))
             if gather:
