@@ -95,8 +95,8 @@ ranks.sh)
     done
     if [ -n "$early" ] || { [ -n "$asked" ] && [ "$rc" = 138 ]; }; then
         rc=$asked
-    elif [ -z "$asked" ]; then
-        case $rc in 13[4-9] | 143) echo "ranks.sh: a rank was ended by SIG$(kill -l "$rc")" >&2 ;; esac
+    elif [ -z "$asked" ] && [ "$rc" -gt 128 ] && name=$(kill -l "$rc" 2>/dev/null); then
+        echo "ranks.sh: a rank was ended by SIG$name" >&2
     fi
     exit "$rc"
     ;;

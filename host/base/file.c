@@ -307,10 +307,10 @@ void file_hold_standard(void)
 
 int file_end_standard(void)
 {
-    errno = 0;
-    if (fflush(stdout) || ferror(stdout))
-        return ERR(-EIO, "cannot write to standard output: %s", strerror(errno ? errno : EIO));
-    return 0;
+    if (fflush(stdout))
+        return ERR(-EIO, "cannot write to standard output: %s", strerror(errno));
+    /* An earlier write failed, whose errno is lost. */
+    return ferror(stdout) ? ERR(-EIO, "cannot write all to standard output") : 0;
 }
 
 bool file_same(const char *a, const char *b)

@@ -47,7 +47,11 @@ static int split_names(const char *where, char (*names)[OFFLOAD_NAME_BYTES], int
             return ERR(-EINVAL, "the name of card '%.*s' is too long: need at most %d characters",
                        (int)n, at, OFFLOAD_NAME_BYTES - 1);
         memcpy(names[*n_names], at, n);
-        TRY(fpga_check_name(names[(*n_names)++]));
+        TRY(fpga_check_name(names[*n_names]));
+        for (int i = 0; i < *n_names; i++)
+            if (!strcmp(names[i], names[*n_names]) && strncmp(names[i], "sim", 3) != 0)
+                return ERR(-EINVAL, "card %s is named twice: name each card once", names[i]);
+        ++*n_names;
     }
     return 0;
 }

@@ -284,9 +284,11 @@ done
 mkdir 'a=b c' # not an assignment, though env would read one
 cp "$n" 'a=b c/'
 [ "$("$ranks" 1 './a=b c/narrowcast' --version)" = "$("$n" --version)" ] || fail "a command with '=' in its path does not start"
-# shellcheck disable=SC2016
-if "$ranks" 2 sh -c 'kill -KILL $$' >stderr 2>&1; then fail "a killed rank is no failure"; fi
-grep -qxE "ranks.sh: a rank was ended by SIGKILL|YOUR APPLICATION .*: Killed \(signal 9\)" stderr || fail "a killed rank: $(cat stderr)"
+for signal in KILL ILL HUP; do
+    if "$ranks" 2 sh -c "kill -$signal \$\$" >stderr 2>&1; then fail "a rank with SIG$signal is no failure"; fi
+    grep -qxE "ranks.sh: a rank was ended by SIG$signal|YOUR APPLICATION .* \(signal $(kill -l $signal)\)" stderr ||
+        fail "a rank with SIG$signal: $(cat stderr)"
+done
 
 # --- NARROWCAST_MPS=1 starts the service for its ranks and ends it; a fake writes what it is told ---
 refused "NARROWCAST_MPS 'yes': must be 0 or 1" env NARROWCAST_MPS=yes "$ranks" 2 true

@@ -215,6 +215,13 @@ refused "cannot open 'no/folder/log'" small 2 --log no/folder/log
 refused "No space left" small 2 --log /dev/full
 "$n" train --model mlp --data synthetic:120,1 --batch 24 --steps 1 >/dev/full 2>said && fail 'a table on a full disk'
 [ "$(tail -n 1 said)" = 'narrowcast: cannot write to standard output: No space left on device' ] || fail "a table on a full disk: $(cat said)"
+for command in train emulate; do
+    "$n" $command --help >/dev/full 2>said && fail "$command --help on a full disk"
+    grep -qx 'narrowcast: cannot write all to standard output\|narrowcast: .* output: No space left on device' said || fail "$command --help on a full disk: $(cat said)"
+    # ended by SIGPIPE, as other programs are
+    { "$n" $command --help || [ $? = 141 ] || echo "status $?" >&2; } 2>said | :
+    [ ! -s said ] || fail "$command --help into a closed pipe: $(cat said)"
+done
 mkdir taken
 refused "cannot write 'taken'" small 2 --save taken
 refused "'no/folder/dump'" small 2 --dump-gradients no/folder/dump

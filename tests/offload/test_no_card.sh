@@ -62,6 +62,7 @@ done
 for port in 0 99999; do
     one_line fails 'is not a card: need .*a port from 1 to 65535' "${train[@]}" --offload udp://127.0.0.1:$port
 done
+one_line fails 'card udp://127.0.0.1:9 is named twice' "${train[@]}" --offload udp://127.0.0.1:9,sim:c,udp://127.0.0.1:9
 one_line fails "'garbage' is not a card: need .*NARROWCAST_OFFLOAD names it" env NARROWCAST_OFFLOAD=garbage "${train[@]}"
 ranks_in "$dir" # simulated devices record their owners there
 # shellcheck disable=SC2016 # its own words

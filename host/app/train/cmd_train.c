@@ -113,11 +113,12 @@ int cmd_train(int argc, char **argv)
     struct opt_parsed parsed = {0};
     struct comm *comm;
     err_hold();
-    signal(SIGPIPE, SIG_IGN); /* if the reader of --log closes it, the write fails */
     const bool joins = argc > 0 && !strcmp(argv[0], ELASTIC_JOINS);
     if (joins)
         argc--, argv++;
     int rc = train_options_read(&train_command, argc, argv, &o, &parsed);
+    if (!parsed.help)
+        signal(SIGPIPE, SIG_IGN); /* if the reader of --log closes it, the write fails */
     const bool elastic =
         rc == 0 && o.elastic && !parsed.help && (comm_can_be_elastic() || !train_job_id());
     if (rc == 0 && joins && !elastic)
@@ -182,10 +183,10 @@ int cmd_emulate(int argc, char **argv)
     struct comm_virtual *v;
     struct train_options o = {0};
     struct opt_parsed parsed = {0};
-    signal(SIGPIPE, SIG_IGN);
     TRY(train_options_read(&emulate_command, argc, argv, &o, &parsed));
     if (parsed.help)
         return opt_help(&emulate_command, &parsed, stdout), 0;
+    signal(SIGPIPE, SIG_IGN);
     TRY(check_alone());
     TRY(comm_virtual_open((int)o.ranks, NULL, &v));
     const int rc = run(&o, v, NULL);

@@ -264,8 +264,8 @@ static int attach(struct xdp *w, const struct wire_hop *hop, char *why)
                  hop->name, hop->name);
     else
         snprintf(why, WIRE_WHY_BYTES,
-                 "'%s' takes no XDP program: %s. If its MTU is above 1500: `ip link set %s mtu "
-                 "1500`",
+                 "'%s' takes no XDP program: %s. If its MTU, or that of the other end of a veth "
+                 "pair, is above 1500: `ip link set %s mtu 1500`",
                  hop->name, strerror(-w->link), hop->name);
     return -ENODATA;
 }
