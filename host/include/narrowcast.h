@@ -1,8 +1,8 @@
 /* narrowcast.h : averages gradients over all ranks of an MPI job and sends them as narrow floats.
  *
  * The library scales each layer by a power of two, casts it to a format of 2 to 32 bits, packs it,
- * adds the codes of all ranks and casts the sums back. With exact sums (the default where the
- * format allows them) the result has the same bits for every algorithm, order and run.
+ * adds the codes of all ranks and casts the sums back. With exact sums (the default where format
+ * and algorithm allow them) the result has the same bits for every algorithm, order and run.
  *
  *     #include <narrowcast.h>
  *     #include <stdio.h>
@@ -38,8 +38,8 @@
  *
  *     cc train.c -Ihost/include -Lbuild -Wl,-rpath=$PWD/build -lnarrowcast; host/ranks.sh 4 ./a.out
  *
- * Errors: functions return negative errno values (see nc_strerror). One rank prints a line to
- * stderr or options.log; nc_last_error() returns that line on that rank.
+ * Errors: functions return negative errno values (see nc_strerror). One rank, or each that made a
+ * mistake of its own, prints a line to stderr or options.log; nc_last_error() returns it there.
  *
  * NULL pointers: a call with a NULL communicator returns -EINVAL (nc_step and nc_state_bytes return
  * 0). nc_close, nc_abort and nc_last_error accept NULL. Other pointers may be NULL only where their
@@ -54,20 +54,19 @@
  * level of MPI, from the caller's MPI_Init_thread or, if nc_open initializes MPI, options.threads.
  *
  *   MPI_THREAD_MULTIPLE     Several communicators may be active at once, each in its own thread.
- *   MPI_THREAD_SERIALIZED   One communicator per process may be active at a time, in any
- *                           thread, and no other thread may call MPI meanwhile. A call made
- *                           while another communicator is active (in a call, or with a step
- *                           in flight) returns -EBUSY.
+ *   MPI_THREAD_SERIALIZED   One communicator per process may be active at a time (in a call, or
+ *                           with a step in flight), in any thread; a call of another returns
+ *                           -EBUSY. The program may not call MPI meanwhile.
  *   lower levels            Only the thread that initialized MPI may call; calls of others return
  *                           -EPERM. Gradients handed in with nc_ready() are sent inside nc_wait().
  *
- * After fork() the child may not call the library. Its calls return -EPERM.
+ * After fork() the child may not use MPI or the parent's communicators: -EPERM.
  *
  * Deadline: if a rank makes another one wait longer than options.deadline_s, 10 minutes by default,
  * with cards up to 1.75 times as long, one line names the missing rank and the job ends (over a
- * caller's transport, calls return -ETIMEDOUT). The deadline runs only while a rank waits inside a
- * call, and pauses while that rank itself is stopped. Work between calls may take any time if no
- * other rank waits. Opening a communicator over MPI has no deadline. */
+ * caller's transport, calls return -ETIMEDOUT). It runs only while a rank in a call, or its thread
+ * in a step, waits for another, and pauses while that rank itself is stopped. Work between calls
+ * may take any time. nc_open() over MPI waits without a deadline for all ranks to call it. */
 #ifndef NARROWCAST_H
 #define NARROWCAST_H
 #include <stddef.h>
@@ -85,13 +84,14 @@ extern "C" {
 #define NC_API __attribute__((visibility("default")))
 #endif
 
-/* Return the library's version; the macros have that at compile time. */
+/* Return the library's version. The macros have that of compilation. */
 NC_API const char *nc_version(void);
 NC_API int nc_version_number(void);
 
-/* Options of a communicator, the same on all ranks. Strings are spelled as in `narrowcast train
- * --help`, and NULL selects the default: format e5m2 and scale none, unlike train. Start from
- * nc_options_default(). Later versions may append fields, and accept programs with fewer. */
+/* Options of a communicator, the same on all ranks, except log, deadline_s, threads, count_lost and
+ * xclbin. Strings are copied; they are spelled as in `narrowcast train --help`, and NULL means the
+ * default (format e5m2 and scale none, unlike train). Start from nc_options_default(). Later
+ * versions may append fields, and accept programs with fewer. */
 struct nc_options {
     size_t size;            /* sizeof(struct nc_options) in the caller's build */
     const char *format;     /* fp32 fp16 bf16 e5m2 e4m3 e4m3fn e3m0, eXmY, eXmYfn or eXmYf */
@@ -124,9 +124,9 @@ struct nc_options {
     /* If not 0, rescale the sums of groups before adding them. Needs scale aps, sum nearest and
      * algo group-*:K. */
     int rescale;
-    /* mean, or sum (only with codecs that support sums; 2^128 or more is inf). For a mean, a sum
-     * beyond its format's largest number counts as that number. `overflow` applies to gradients
-     * outside the range of the scale: above 2^126 / ranks (aps) or 2^126 (aps-tight). */
+    /* mean, or sum (only with codecs that support sums). `overflow` applies to sums beyond their
+     * format's largest number, and to gradients outside the range of the scale: above 2^126 / ranks
+     * (aps) or 2^126 (aps-tight). */
     const char *op;
     /* Element type of the gradients: fp32; with device cpu also fp64, fp16 or bf16, converted to
      * fp32 (fp64: rounded to nearest, overflow becomes inf); means are rounded to nearest back to
@@ -134,7 +134,7 @@ struct nc_options {
     const char *type;
     int threads; /* if not 0 and nc_open initializes MPI, request MPI_THREAD_MULTIPLE */
     /* Receives messages instead of stderr: one line without newline; level is NC_LOG_x. Runs in the
-     * calling thread or the communicator's own. Must not call the library. */
+     * calling thread or the communicator's own. Must not call the library but nc_strerror(). */
     void (*log)(void *arg, int level, const char *line);
     void *log_arg;
     int count_lost; /* if not 0, count cast losses in nc_report; for device cpu, minifloat */
@@ -204,8 +204,8 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
  * Cards, blocks, other algorithms, rescale and node_sum do not work with shards. */
 
 /* Fill *options (not NULL) with the defaults: all strings NULL (offload: off, device: cpu, op:
- * mean, type: fp32), buckets of 1 MiB, a deadline of 600 s, seed 1. size: bytes of *options. Fields
- * that this library does not know become 0. */
+ * mean, type: fp32), a deadline of 600 s, seed 1, else 0. size: bytes of *options. Fields that this
+ * library does not know become 0. */
 NC_API void nc_options_init(struct nc_options *options, size_t size);
 static inline struct nc_options nc_options_default(void)
 {
@@ -255,7 +255,7 @@ struct nc_report {
 struct nc; /* a communicator */
 
 /* Join the job and prepare for steps of these layers. Calls MPI_Init unless the caller has done so.
- * All ranks call it; it blocks until they have.
+ * All ranks call it, for several communicators in the same order; it blocks until they have.
  *
  *   options   NULL for the defaults
  *   layers    [n_layers], in forward order, the same on every rank
@@ -271,9 +271,9 @@ struct nc; /* a communicator */
  *   -ENOTCONN   a card does not answer, with algo "offload"
  *   -ENODEV, -ENOENT, -ELIBACC, -ELIBBAD   no GPU or MPI, or no library that drives it
  *
- * or, on this rank only: -EPERM or -EBUSY (see Threads above), or -ENOTSUP if MPI does not support
- * threads. A failed nc_open keeps no resources and may be repeated. MPI stays initialized; if
- * nc_open initialized it, it is finalized when the process exits. */
+ * or, on this rank only: -EPERM or -EBUSY (see Threads above). A failed nc_open keeps no resources
+ * and may be repeated. MPI stays initialized; if nc_open initialized it, it is finalized when the
+ * process exits. */
 NC_API int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers,
                    struct nc **out);
 
@@ -325,7 +325,7 @@ struct nc_transport {
 
 /* Like nc_open, over the caller's transport and without MPI. All ranks of the transport call it.
  * Several communicators may be open, each with its own transport. Every option of `narrowcast train
- * --help` works except the algorithm native.
+ * --help` works except the algorithm native and quantise conv.
  *
  *   transport   copied; its functions and arg stay in use until nc_close()
  *
@@ -340,15 +340,14 @@ NC_API int nc_open_over(const struct nc_transport *transport, const struct nc_op
                         const struct nc_layer *layers, int n_layers, struct nc **out);
 
 /* Leave the job. All ranks call it, after nc_wait() and before MPI_Finalize(), and close several
- * communicators in the same order. If nc_open called MPI_Init, a process's last nc_close calls
- * MPI_Finalize; nc_open then fails, as MPI starts only once. No effect for NULL or after fork(). */
+ * communicators in the same order. It waits for the others, over a transport at most the deadline.
+ * If nc_open called MPI_Init, a process's last nc_close calls MPI_Finalize; nc_open then fails, as
+ * MPI starts only once. No effect for NULL or after fork(). */
 NC_API void nc_close(struct nc *nc);
 
-/* Abort after a failure in which the other ranks cannot be consulted. Any thread may call it.
- *
- *   code   a negative errno
- *
- * Over MPI nc_abort() ends all processes of the job at once with a nonzero status, like MPI_Abort,
+/* Abort after a failure in which the other ranks cannot be consulted. Any thread may call it, but
+ * no signal handler. code: a negative errno; -EINVAL, -EBUSY and -EPERM count as -ECANCELED. Over
+ * MPI nc_abort() ends all processes of the MPI job at once with a nonzero status, like MPI_Abort,
  * and does not return. Over a caller's transport it returns. Then this rank's pending and later
  * calls return code, and soon those of all other ranks. Call nc_close() after nc_abort() has
  * returned. Does nothing for NULL or after fork(). */
@@ -386,7 +385,7 @@ NC_API int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *repo
 
 /* Run the step of nc_allreduce() in parts, with the same bits, while gradients are being computed.
  * A thread of the communicator sends buckets of layers as soon as they are handed in. Until
- * nc_wait() no other thread may call MPI, except with MPI_THREAD_MULTIPLE.
+ * nc_wait() the program may not call MPI, except with MPI_THREAD_MULTIPLE.
  *
  *   nc_iallreduce(nc, grads)       Begin a step. Its gradients need not be final yet.
  *   nc_ready(nc, first, n)         Gradients of layers first to first+n-1 are final (with "cuda":
@@ -395,16 +394,16 @@ NC_API int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *repo
  *   nc_ready_on(nc, first, n, s)   With "cuda": these are final once the work now queued in stream
  *                                  s has ended (cudaStream_t; NULL is CUDA's default stream). The
  *                                  host does not wait for it.
- *   nc_test(nc, &done)             Set done to 1 if nc_wait() would not block. If the MPI level
- *                                  forbids the thread, nc_test runs the whole step once all layers
- *                                  are ready.
+ *   nc_test(nc, &done)             Set done to 1 if nc_wait() would not block. Without a thread
+ *                                  (MPI's level or the transport forbids it, or blocks) nc_test
+ *                                  runs the whole step once all layers are ready.
  *   nc_wait(nc, &report)           Hand in the remaining layers and block until the means are in
  *                                  place.
  *
  * nc_wait() returns the codes of nc_allreduce(), but after code 1 fp32 gradients are undefined.
  * Only one step may be in flight. All ranks begin and wait for steps in the same order, each step
  * by the same function: nc_allreduce() does not meet the nc_iallreduce() of another rank. The first
- * nc_iallreduce() starts the thread and may return -ENOMEM or -EAGAIN. */
+ * one blocks until all ranks call it, starts the thread, and may fail with -ENOMEM or -EAGAIN. */
 NC_API int nc_iallreduce(struct nc *nc, const void *grads);
 NC_API int nc_ready(struct nc *nc, int first, int n);
 NC_API int nc_ready_on(struct nc *nc, int first, int n, void *cuda_stream);
@@ -451,11 +450,11 @@ NC_API int nc_all_gather(struct nc *nc, const float *shard, const void *weights,
 NC_API int nc_iall_gather(struct nc *nc, const float *shard, const void *weights);
 
 /* Copy bytes, such as initial weights, from rank root to all ranks. All ranks call it with the same
- * root and bytes. buf is in CPU memory. Returns 0, -EINVAL (root is not a rank) or -EIO. */
+ * root and bytes. buf is in CPU memory. Returns 0, -EINVAL (root is not a rank) or a failure. */
 NC_API int nc_broadcast(struct nc *nc, void *buf, size_t bytes, int root);
 
 /* From the next step on send all layers in fp32 if on is not 0, else as configured. All ranks call
- * it between the same two steps. Returns 0 or -EBUSY. */
+ * it between the same two steps. */
 NC_API int nc_force_fp32(struct nc *nc, int on);
 
 /* Return or set the number of steps; its lower 32 bits key random bits. All ranks set the same. */
@@ -463,10 +462,11 @@ NC_API uint64_t nc_step(const struct nc *nc);
 NC_API int nc_set_step(struct nc *nc, uint64_t step);
 
 /* Save and load a rank's state between steps (number of steps, residuals). A job that loads it
- * continues with the same bits. nc_state_save() writes nc_state_bytes() bytes. All ranks call
- * nc_state_load(), each with the state saved by the same rank of a job with the same number of
- * ranks, options and layers. It returns 0, or on all ranks -EPROTO if a state belongs to another
- * job or another step than the others', or holds inf or nan; the communicator stays usable. */
+ * continues with the same bits (gather delta: but in its first all-gather). nc_state_save() writes
+ * nc_state_bytes() bytes. All ranks call nc_state_load(), each with the state of the same rank of
+ * a job with the same number of ranks, options and layers. It returns 0, or on all ranks -EPROTO
+ * if a state is of another job or step than the others', or holds inf or nan; the communicator
+ * stays usable. */
 NC_API size_t nc_state_bytes(const struct nc *nc);
 NC_API int nc_state_save(struct nc *nc, void *to);
 NC_API int nc_state_load(struct nc *nc, const void *from, size_t bytes);
@@ -474,7 +474,7 @@ NC_API int nc_state_load(struct nc *nc, const void *from, size_t bytes);
 /* ---- casts without a communicator ---- */
 
 /* Cast x [n], in CPU memory, to packed codes by options.format, scale, overflow, round, seed and
- * codec, and back. Scales aps:G and quantile and relgrad by weights: -EINVAL.
+ * codec, and back (NULL: defaults). Scales aps:G and quantile and relgrad by weights: -EINVAL.
  *
  *   scale   minifloat: 2^k, codes are cast(x * 2^k). Other codecs: the largest |x|
  *   codes   code i of w bits is in bits i * w to i * w + w - 1, from the lowest of byte 0 on

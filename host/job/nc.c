@@ -177,6 +177,7 @@ struct opening {
     const struct nc_layer *layers;
     int n_layers;
     struct nc *nc;
+    struct nc **out;
     /* copies of the layers: [n_layers] */
     struct reducer_layer *copy;
     const float **weights;
@@ -285,6 +286,8 @@ static void give_back(struct nc *nc)
 static int prepare(void *arg)
 {
     struct opening *a = arg;
+    if (!a->out)
+        return ERR(-EINVAL, "cannot open a communicator: the pointer for it is NULL");
     if (a->options_rc < 0)
         return nc_options_refuse(a->options_rc);
     a->nc = buf_alloc(sizeof *a->nc);
@@ -344,7 +347,7 @@ static int open_as(struct comm_members *members, const struct nc_transport *tran
                    const struct nc_options *options, const struct nc_layer *layers, int n_layers,
                    struct nc **out)
 {
-    struct opening a = {.layers = layers, .n_layers = n_layers};
+    struct opening a = {.layers = layers, .n_layers = n_layers, .out = out};
     fenv_t fp; /* the caller's mode; specs and tables need IEEE's default */
     if (out)
         *out = NULL;
@@ -353,9 +356,7 @@ static int open_as(struct comm_members *members, const struct nc_transport *tran
     a.options_rc = nc_options_copy(options, &a.options);
     struct err_lines lines = nc_lines(&a.options);
     struct err_lines *before = err_turn(&lines);
-    const int rc = !out ? ERR(-EINVAL, "cannot open a communicator: the pointer for it is NULL")
-                   : members ? open_by_mpi(&a, members)
-                             : open_by_calls(&a, transport);
+    const int rc = members ? open_by_mpi(&a, members) : open_by_calls(&a, transport);
     err_turn(before);
     nc_thread_failed(&lines, rc);
     gpu_leave(gpu);
@@ -367,6 +368,7 @@ static int open_as(struct comm_members *members, const struct nc_transport *tran
     a.nc->opening = NULL;
     a.nc->by_mpi = members != NULL;
     a.nc->pid = getpid();
+    a.nc->opener = pthread_self();
     a.nc->log = a.options;
     a.nc->lines = a.nc->thread_lines = nc_lines(&a.nc->log);
     *out = a.nc;
@@ -440,18 +442,13 @@ void nc_abort(struct nc *nc, int code)
 {
     if (!nc || getpid() != nc->pid)
         return;
-    code = code < 0 && code > -4096 ? code : -ECANCELED;
+    const bool keeps = code == -EINVAL || code == -EBUSY || code == -EPERM; /* what they mean */
+    code = code < 0 && code > -4096 && !keeps ? code : -ECANCELED;
     if (!comm_fail(nc->comm, code))
         comm_abort(nc->comm, code);
-    /* A call in progress finds the failure. Otherwise this thread must notify the other ranks. */
-    if (!comm_threads(nc->comm) || atomic_exchange(&nc->busy, true))
-        return;
-    fenv_t fp;
-    fp_env_enter(&fp);
-    if (!nc->under_way)
-        (void)comm_missing(nc->comm);
-    fesetenv(&fp);
-    atomic_store(&nc->busy, false);
+    /* A call in progress or the step's thread tells the other ranks, or else this thread. */
+    if (comm_threads(nc->comm) || pthread_equal(nc->opener, pthread_self()))
+        nc_tell(nc);
 }
 
 int nc_rank(const struct nc *nc)

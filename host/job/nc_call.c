@@ -26,7 +26,7 @@ const char *nc_strerror(int code)
         {-ENXIO, "a card cannot exist as described"},
         {-ENOTCONN, "a card does not answer"},
         {-ECANCELED, "the step was abandoned"},
-        {-ENOTSUP, "this MPI allows no threads"},
+        {-ENOTSUP, "not supported here"},
         {-ENODEV, "there is no GPU"},
         {-ENOENT, "a file or library was not found"},
         {-ELIBACC, "a library cannot be loaded"},
@@ -38,12 +38,18 @@ const char *nc_strerror(int code)
     return "an error that this library does not know";
 }
 
+/* Drops the line of a call that a log function makes, which would call it again, without end. */
 static void to_log(void *arg, bool error, const char *line)
 {
+    static _Thread_local bool is_inside;
     const struct nc_options *o = arg;
+    if (is_inside)
+        return;
     fenv_t fp; /* the log function might change the mode */
     fegetenv(&fp);
+    is_inside = true;
     o->log(o->log_arg, error ? NC_LOG_ERROR : NC_LOG_WARNING, line);
+    is_inside = false;
     fesetenv(&fp);
 }
 
@@ -71,8 +77,10 @@ int nc_async_error(const struct nc *nc)
 {
     if (!nc)
         return -EINVAL;
-    const int failed = atomic_load(&nc->failed);
-    return failed ? failed : comm_failed(nc->comm);
+    int failed = atomic_load(&nc->failed);
+    if (!failed)
+        failed = comm_failed(nc->comm);
+    return failed ? failed : reducer_failed(nc->blocks->job.reducer);
 }
 
 const char *nc_last_error(const struct nc *nc)
@@ -80,15 +88,18 @@ const char *nc_last_error(const struct nc *nc)
     return nc ? nc->lines.first : open_error;
 }
 
+static int refuse_failed(int failed)
+{
+    return ERR(failed, "cannot call after a failure (%s): only nc_close is allowed",
+               nc_strerror(failed));
+}
+
 /* ends: nc_wait() collects the reason of a step that failed in the thread. */
 static int may_call(struct nc *nc, bool ends)
 {
-    if (getpid() != nc->pid)
-        return ERR(-EPERM, "cannot call after fork(): the communicator belongs to the parent");
     const int failed = nc_async_error(nc);
     if (failed && !(ends && nc->under_way && !atomic_load(&nc->failed)))
-        return ERR(failed, "cannot call after a failure (%s): only nc_close is allowed",
-                   nc_strerror(failed));
+        return refuse_failed(failed);
     if (!nc->by_mpi)
         return 0;
     if (nc->has_turn)
@@ -98,11 +109,17 @@ static int may_call(struct nc *nc, bool ends)
     return 0;
 }
 
-/* Another thread is using nc->lines. */
-static int refuse_busy(struct nc *nc)
+/* Another thread, perhaps the parent's, is using nc->lines. */
+static int refuse(struct nc *nc)
 {
     struct err_lines own = nc_lines(&nc->log), *before = err_turn(&own);
-    const int rc = ERR(-EBUSY, "cannot call: another thread is in a call of the same communicator");
+    int rc = nc_async_error(nc);
+    if (getpid() != nc->pid)
+        rc = ERR(-EPERM, "cannot call after fork(): the communicator belongs to the parent");
+    else if (rc < 0)
+        rc = refuse_failed(rc);
+    else
+        rc = ERR(-EBUSY, "cannot call: another thread is in a call of the same communicator");
     err_turn(before);
     return rc;
 }
@@ -111,8 +128,8 @@ static int enter(struct nc *nc, bool ends)
 {
     if (!nc)
         return ERR(-EINVAL, "cannot call: the communicator is NULL");
-    if (atomic_exchange(&nc->busy, true))
-        return refuse_busy(nc);
+    if (getpid() != nc->pid || atomic_exchange(&nc->busy, true))
+        return refuse(nc);
     nc->lines.first[0] = 0;
     if (!nc->under_way && !nc_async_error(nc)) /* the thread is idle */
         nc->thread_lines.first[0] = 0;
@@ -141,11 +158,23 @@ int nc_enter_between(struct nc *nc)
     return nc_leave_refused(nc, ERR(-EBUSY, "cannot call during a step: call nc_wait() first"));
 }
 
+void nc_tell(struct nc *nc)
+{
+    fenv_t fp;
+    if (!comm_failed(nc->comm) || atomic_exchange(&nc->busy, true))
+        return;
+    fp_env_enter(&fp);
+    if (!nc->under_way || !reducer_overlaps(nc->blocks->job.reducer))
+        (void)comm_missing(nc->comm);
+    fesetenv(&fp);
+    atomic_store(&nc->busy, false);
+}
+
 int nc_leave_refused(struct nc *nc, int rc)
 {
     if (rc < 0 && !nc->lines.first[0])
         remember(&nc->thread_lines, rc, nc->lines.first, sizeof nc->lines.first);
-    if (nc->has_turn && !nc->under_way && getpid() == nc->pid) {
+    if (nc->has_turn && !nc->under_way) {
         nc->has_turn = false;
         comm_give_turn();
     }
@@ -153,6 +182,8 @@ int nc_leave_refused(struct nc *nc, int rc)
     gpu_leave(nc->gpu);
     fesetenv(&nc->fp);
     atomic_store(&nc->busy, false);
+    if (!nc->by_mpi)
+        nc_tell(nc);
     return rc;
 }
 

@@ -6,6 +6,7 @@
 #include "comm/virtual/comm_virtual.h"
 #include "job/job.h"
 #include "vec/fp_mode.h"
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 
@@ -50,6 +51,7 @@ struct nc {
     atomic_int failed; /* 0, or a negative errno: only nc_close() may follow */
     atomic_bool busy;
     pid_t pid;
+    pthread_t opener;
     struct nc_options log;
     struct err_lines lines, *before;
     struct err_lines thread_lines; /* of the thread that runs a step in parts */
@@ -82,6 +84,10 @@ int nc_leave(struct nc *nc, int rc);
 
 /* End a call that changed nothing and may be repeated. Returns rc. */
 int nc_leave_refused(struct nc *nc, int rc);
+
+/* Tell the other ranks of a failure over the caller's transport, unless a call or the step's thread
+ * is in progress, which does. */
+void nc_tell(struct nc *nc);
 
 /* Return lines that go to o->log if it is set. o must outlive them. */
 struct err_lines nc_lines(struct nc_options *o);

@@ -27,6 +27,8 @@ static void *run(void *arg)
         overlap_set_works(o, true);
         pthread_mutex_unlock(&o->lock);
         const int rc = reducer_step_all(o->r);
+        if (rc < 0)
+            atomic_store(&o->r->failed_in_thread, rc);
         pthread_mutex_lock(&o->lock);
         overlap_set_works(o, false);
         o->rc = rc;

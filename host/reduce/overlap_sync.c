@@ -1,6 +1,7 @@
 /* overlap_sync.c : synchronises the communication thread with the main thread in mid-step. */
 #include "base/clock.h"
 #include "reduce/overlap_sync.h"
+#include <time.h>
 
 /* Call it with the lock held, before `works` or `waits` changes. */
 static void count_work(struct overlap *o)
@@ -61,18 +62,37 @@ void overlap_released(struct overlap *o, int n_buckets)
     pthread_mutex_unlock(&o->lock);
 }
 
+/* Over the caller's transport, looks for comm_fail() meanwhile. The caller holds the lock. */
+static void await_change(struct overlap *o)
+{
+    const long look_ns = 20000000;
+    struct timespec until;
+    if (comm_is_mpi(o->r->comm)) {
+        pthread_cond_wait(&o->wake, &o->lock);
+        return;
+    }
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += look_ns;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&o->wake, &o->lock, &until);
+}
+
 int overlap_await(struct overlap *o, int bucket)
 {
     if (!o)
         return 0;
+    struct comm *c = o->r->comm;
     pthread_mutex_lock(&o->lock);
     if (o->missing[bucket] > 0) {
         overlap_set_works(o, false);
-        while (o->missing[bucket] > 0 && !o->quit)
-            pthread_cond_wait(&o->wake, &o->lock);
+        while (o->missing[bucket] > 0 && !o->quit && !comm_failed(c))
+            await_change(o);
         overlap_set_works(o, true);
     }
-    const int rc = o->quit ? -ECANCELED : 0;
+    const bool quit = o->quit;
     pthread_mutex_unlock(&o->lock);
-    return rc;
+    if (quit)
+        return -ECANCELED;
+    return comm_failed(c) ? comm_missing(c) : 0; /* tells the other ranks */
 }

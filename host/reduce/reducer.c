@@ -261,6 +261,11 @@ bool reducer_overlaps(const struct reducer *r)
     return r->overlap;
 }
 
+int reducer_failed(const struct reducer *r)
+{
+    return atomic_load(&r->failed_in_thread);
+}
+
 size_t reducer_held(const struct reducer *r)
 {
     const struct plan *p = &r->plans[NARROW];

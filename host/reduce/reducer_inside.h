@@ -6,6 +6,7 @@
 #include "base/trace.h"
 #include "reduce/bucket.h"
 #include "reduce/card_path.h"
+#include <stdatomic.h>
 
 /* The layers as buckets: as configured, or all in fp32. */
 struct plan {
@@ -84,6 +85,7 @@ struct reducer {
     struct dev_event **events, **after;
     /* The communication thread; NULL: reducer_next() or reducer_finish() runs the step. */
     struct overlap *overlap;
+    atomic_int failed_in_thread; /* reducer_failed() */
     struct trace *trace;
     reducer_seen *seen; /* of reducer_watch(), or NULL */
     void *seen_ctx;

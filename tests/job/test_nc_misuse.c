@@ -237,20 +237,17 @@ static void call_in_log(void *arg, int level, const char *line)
 {
     (void)arg, (void)level;
     snprintf(line_inside, sizeof line_inside, "%s", line);
-    if (!rc_inside) {
-        rc_inside = 1;
-        rc_inside = nc_set_step(logs, 0);
-    }
+    rc_inside = nc_set_step(logs, 0);
 }
 
-/* A call during another one: its line goes to the log. */
+/* A call in a log function fails without a line, which would call the function again. */
 static void busy(void)
 {
     struct nc_options o = options();
     o.log = call_in_log;
     logs = open_fine(&o);
     CHECK(nc_wait(logs, NULL) == -EINVAL && rc_inside == -EBUSY, "%d", rc_inside);
-    CHECK(strstr(line_inside, "another thread"), "logged: \"%s\"", line_inside);
+    CHECK(strstr(line_inside, "nc_iallreduce()"), "logged: \"%s\"", line_inside);
     CHECK(strstr(nc_last_error(logs), "nc_iallreduce()"), "\"%s\"", nc_last_error(logs));
     nc_close(logs);
 }

@@ -359,12 +359,33 @@ static int heard_at_once(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
-struct fault {
-    const char *how, *line;
-    int code;
-};
-static struct nc *struck;
+/* nc_abort() in the opening thread, while others are in calls, of a transport that allows no other
+ * thread. A code that leaves a communicator usable is not kept. */
+static int aborts_alone(const struct nc_transport *t, void *ctx)
+{
+    static float x[N_ALL];
+    void *list[N_LAYERS];
+    struct nc_options o = options(NULL);
+    struct nc_transport own = *t;
+    struct nc *nc = NULL;
+    (void)ctx;
+    point(x, sizeof *x, list);
+    own.threads = 0;
+    CHECK(nc_open_over(t, &o, layers, N_LAYERS, t->rank ? &nc : NULL) == -EINVAL, "no place");
+    CHECK(nc_open_over(&own, &o, layers, N_LAYERS, &nc) == 0, "open: %s", nc_last_error(NULL));
+    const time_t start = time(NULL);
+    if (t->rank == 0) {
+        usleep(200000);
+        nc_abort(nc, -EBUSY);
+        usleep(500000);
+    }
+    CHECK(nc_allreduce(nc, list, NULL) == -ECANCELED, "rank %d: %d", t->rank, nc_async_error(nc));
+    CHECK(time(NULL) - start < 10, "rank %d heard it late", t->rank);
+    nc_close(nc);
+    return 0;
+}
 
+static struct nc *struck;
 static void *strike(void *how)
 {
     usleep(200000);
@@ -375,6 +396,34 @@ static void *strike(void *how)
     return NULL;
 }
 
+/* nc_abort() in another thread, while the step's thread waits for gradients. */
+static int aborts_in_step(const struct nc_transport *t, void *ctx)
+{
+    static float x[N_ALL];
+    void *list[N_LAYERS];
+    struct nc_options o = options(NULL);
+    pthread_t thread;
+    (void)ctx;
+    point(x, sizeof *x, list);
+    CHECK(nc_open_over(t, &o, layers, N_LAYERS, &struck) == 0, "open: %s", nc_last_error(NULL));
+    CHECK(nc_iallreduce(struck, list) == 0, "begin");
+    const time_t start = time(NULL);
+    if (t->rank == 0) {
+        pthread_create(&thread, NULL, strike, (char[]){"abort"});
+        pthread_join(thread, NULL);
+        usleep(500000);
+        CHECK(nc_ready(struck, 0, 1) == -ECANCELED, "ready: %d", nc_async_error(struck));
+    }
+    CHECK(nc_wait(struck, NULL) == -ECANCELED, "rank %d: %d", t->rank, nc_async_error(struck));
+    CHECK(time(NULL) - start < 10, "rank %d heard it late", t->rank);
+    nc_close(struck);
+    return 0;
+}
+
+struct fault {
+    const char *how, *line;
+    int code;
+};
 static int fault(const struct nc_transport *t, void *ctx)
 {
     static float x[N_ALL];
@@ -441,6 +490,8 @@ int main(void)
     CHECK(over_run(4, machines, NULL) == 0, "two machines with GPUs");
     CHECK(over_run(2, heard_at_once, (char[]){"send"}) == 0, "a send that fails");
     CHECK(over_run(3, heard_at_once, (char[]){"abort"}) == 0, "an abort between calls");
+    CHECK(over_run(3, aborts_alone, NULL) == 0, "an abort without threads");
+    CHECK(over_run(3, aborts_in_step, NULL) == 0, "an abort in mid-step");
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         CHECK(over_run(3, fault, &faults[i]) == 0, "%s", faults[i].how);
     DONE();

@@ -243,6 +243,9 @@ void over_notes_end(struct comm_over *o)
     if (!why_leaving(o)) {
         tell(o, OVER_BYE, 0, 0);
         look_until(o, all_left, o->comm.deadline_s);
+        if (!why_leaving(o) && !all_left(o))
+            err_warn("rank %d of %d closes after %g s, in which another rank did not", o->comm.rank,
+                     o->comm.n_ranks, o->comm.deadline_s);
     }
     if (why_leaving(o)) {
         if (!atomic_load(&o->failed))
