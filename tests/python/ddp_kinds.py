@@ -235,7 +235,7 @@ def refused_late(rank):
     x = torch.ones(2)
     for state, module, x, words in (
             (of_late, late, torch.tensor([rank]), "of 'weight': they are of layout"),
-            (of_frozen, frozen, x, "parameter 'weight' had no gradient"),
+            (of_frozen, frozen, x, "parameter 'weight' needed no gradient"),
             (of_other, torch.nn.Linear(2, 2), x, "is not of the model")):
         model = wrapped(module)
         model.register_comm_hook(state, nd.hook)
@@ -258,7 +258,7 @@ def refused_on_one(rank):
         model(torch.ones(2)).sum().backward()
         check(False, "a step goes on that one rank refuses")
     except RuntimeError as e:
-        check(("had no gradient" if rank == 1 else "another rank") in str(e), f"refused on rank 1: {e}")
+        check(("needed no gradient" if rank == 1 else "another rank") in str(e), f"refused on rank 1: {e}")
     state.close()
 
 

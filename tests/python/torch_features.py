@@ -29,6 +29,7 @@ class Model(nn.Module):
         self.head = nn.Linear(12, 12)
         self.other = nn.Linear(12, 12) if other else None
         self.wide = nn.Linear(12, 12).double() if wide else None
+        self.shift = nn.Parameter(torch.zeros(12))
         self.recompute, self.calls = recompute, 0
         if tied:
             self.head.weight = self.blocks[0][0].weight
@@ -41,7 +42,7 @@ class Model(nn.Module):
             x = x + self.other(x)
         if self.wide:
             x = x + self.wide(x.double()).float()
-        return self.head(x)
+        return self.head(x + self.shift)
 
 
 def inputs(step):
@@ -102,7 +103,8 @@ DDP = {  # name: (options of DDP, of the model, the training)
     "torch.compile": ({}, {}, compiled),
     "static_graph": ({"static_graph": True}, {}, train),
     "static_graph, fp32 and fp64": ({"static_graph": True}, {"wide": True}, train),
-    "static_graph, ignored": ({"static_graph": True, "ignored": ["wide.weight", "head.bias"]}, {"wide": True}, train),
+    "static_graph, ignored": ({"static_graph": True, "ignored": ["wide.weight", "shift", "head.weight"]},
+                              {"wide": True, "tied": True}, train),
     "find_unused_parameters": ({"find_unused_parameters": True}, {"other": True}, train),
     "join": ({}, {}, joined),
     "checkpoint": ({}, {"recompute": True}, train),

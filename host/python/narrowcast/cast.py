@@ -70,8 +70,8 @@ def _floats(x: Any) -> Any:
         import numpy
 
         if x.dtype.kind != "f" or isinstance(x, numpy.ma.MaskedArray):
-            kind = "a masked array" if x.dtype.kind == "f" else f"an array of {x.dtype}"
-            raise TypeError(f"narrowcast: cannot encode {kind}: need floats")
+            kind = "a masked array: need one without mask, x.filled(...)" if x.dtype.kind == "f" else f"an array of {x.dtype}: need floats"
+            raise TypeError(f"narrowcast: cannot encode {kind}")
         return numpy.asarray(x, numpy.float32, order="C")
     view = _buffer(x)
     if view.format != "f" or not view.c_contiguous:

@@ -69,14 +69,20 @@ def _cannot(tensor):
     return None
 
 
+def _reduced(model, module):
+    """Return the ids of the parameters that DDP does not ignore, which it names as here: one of the root has a dot before its name."""
+    wrapped = isinstance(model, torch.nn.parallel.DistributedDataParallel)
+    ignored = model.parameters_to_ignore if wrapped else getattr(module, "_ddp_params_and_buffers_to_ignore", ())
+    return {id(p) for at, m in module.named_modules() for name, p in m.named_parameters(recurse=False) if f"{at}.{name}" not in ignored}
+
+
 def _averaged(model, module):
     """Return (name, parameter) for all gradients to average. Raise ValueError for one that cannot be."""
-    ignored = getattr(model, "parameters_to_ignore", getattr(module, "_ddp_params_and_buffers_to_ignore", ()))  # by DDP
     embeddings = (torch.nn.Embedding, torch.nn.EmbeddingBag)
     sparse = {id(m.weight) for m in modules(module) if isinstance(m, embeddings) and m.sparse}
-    named = []
+    reduced, named = _reduced(model, module), []
     for name, p in module.named_parameters():
-        if not p.requires_grad or name in ignored:
+        if not p.requires_grad or id(p) not in reduced:
             continue
         if torch.nn.parameter.is_lazy(p):
             why = "it has no shape yet, run the module once before"
@@ -99,7 +105,8 @@ def _bytes(state, name):
     try:
         return torch.empty(saved.shape, dtype=torch.uint8, device="cpu").copy_(saved).reshape(-1)
     except RuntimeError as e:  # of device 'meta', or sparse
-        raise ValueError(f"narrowcast: cannot load a state: '{name}' is on device '{saved.device}', of layout {saved.layout}: {e}") from None
+        why = f"'{name}' is on device '{saved.device}', of layout {saved.layout}: {e}"
+        raise ValueError("narrowcast: cannot load a state: " + why) from None
 
 
 class State(Unique):
@@ -172,7 +179,7 @@ class State(Unique):
     def _refuse(self, why):
         """Raise here and on the other ranks, which would wait."""
         failed = RuntimeError("narrowcast: " + why)
-        self.lib.nc_abort(self.nc, -errno.EINVAL)
+        self.lib.nc_abort(self.nc, -errno.ECANCELED)
         self._end(failed)
         raise failed
 
@@ -234,7 +241,7 @@ class State(Unique):
         for p in params:
             if p.numel() > 0 and id(p) not in self.index:
                 name = self.names.get(id(p))
-                why = (f"parameter '{name}' had no gradient when the state was made" if name else
+                why = (f"parameter '{name}' needed no gradient, or DDP ignored it, when the state was made" if name else
                        "a parameter is not of the model that the state was made for")
                 self._refuse(why)
         why, seen = _cannot(buffer), sum(grad.numel() for grad in grads)
@@ -279,7 +286,7 @@ class State(Unique):
         self.skipped += skipped
         self.sent_bytes += report.sent_bytes
         self.at = 0
-        for bucket, pairs, future in self._end():
+        for _, pairs, _ in self.waiting:
             for i, grad in pairs:
                 if skipped:
                     grad.fill_(float("nan"))
@@ -289,6 +296,7 @@ class State(Unique):
                         largest = torch.finfo(grad.dtype).max
                         self.rooms[0][i].clamp_(-largest, largest)
                     grad.copy_(self.rooms[0][i].view(grad.shape))
+        for bucket, _, future in self._end():
             future.set_result(bucket.buffer())
 
     def state_dict(self) -> dict[str, torch.Tensor]:

@@ -79,7 +79,7 @@ _ROUNDED = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16
 
 
 def _fits(what, shard, whole, group):
-    """Raise ValueError unless one tensor is as long as the other on all ranks."""
+    """Raise ValueError unless `whole` has as many numbers as the shards of all ranks."""
     if whole.numel() != group.size() * shard.numel():
         raise ValueError(f"narrowcast: cannot {what} {whole.numel()} numbers on {group.size()} ranks with {shard.numel()} each")
 
@@ -217,7 +217,11 @@ class State(Unique):
             made.append((unit, reduce, AllGather(self, number)))
             if group is None:
                 continue
-            # FSDP reduces nothing in a group of one rank, but wrong options are refused there too
+            if group.size() == 1:  # FSDP reduces and gathers nothing, but wrong options are refused here too
+                self.open(group, ("reduce",), (1,), self.words)
+                if gather:
+                    self.open(group, ("gather",), (1,), self.gather_words)
+                continue
             if reduce.sizes:
                 reduce.open(group, sum(reduce.sizes))
             if gather:
