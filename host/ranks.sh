@@ -95,8 +95,8 @@ ranks.sh)
     done
     if [ -n "$early" ] || { [ -n "$asked" ] && [ "$rc" = 138 ]; }; then
         rc=$asked
-    elif [ -z "$asked" ] && [ "$rc" -gt 128 ] && name=$(kill -l "$rc" 2>/dev/null); then
-        echo "ranks.sh: a rank was ended by SIG$name" >&2
+    elif [ -z "$asked" ] && [ "$rc" -gt 128 ] && [ "$rc" != 141 ] && name=$(kill -l "$rc" 2>/dev/null); then
+        echo "ranks.sh: a rank was ended by SIG$name" >&2 # not SIGPIPE: of a closed reader
     fi
     exit "$rc"
     ;;

@@ -309,8 +309,8 @@ int file_end_standard(void)
 {
     if (fflush(stdout))
         return ERR(-EIO, "cannot write to standard output: %s", strerror(errno));
-    /* An earlier write failed, whose errno is lost. */
-    return ferror(stdout) ? ERR(-EIO, "cannot write all to standard output") : 0;
+    return ferror(stdout) ? ERR(-EIO, "cannot write to standard output: an earlier write failed")
+                          : 0;
 }
 
 bool file_same(const char *a, const char *b)

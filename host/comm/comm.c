@@ -108,6 +108,15 @@ bool comm_fail(struct comm *c, int code)
     return c->ops->fail;
 }
 
+int comm_failure_code(int code)
+{
+    static const int usable[] = {-EINVAL, -EBUSY, -EPERM};
+    for (size_t i = 0; i < sizeof usable / sizeof *usable; i++)
+        if (code == usable[i])
+            return 0;
+    return code < 0 && code > -4096 ? code : 0;
+}
+
 int comm_failed(const struct comm *c)
 {
     return c->ops->failed ? c->ops->failed(c) : 0;

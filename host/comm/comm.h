@@ -103,6 +103,10 @@ void comm_yield(struct comm *c);
  * comm_abort() is needed. */
 bool comm_fail(struct comm *c, int code);
 
+/* Return code if it can be that of a failed communicator, else 0: it is no negative errno, or one
+ * with which the public interface leaves a communicator usable. */
+int comm_failure_code(int code);
+
 /* Return the error that all calls return after a failure, or 0. Always 0 except over the caller's
  * transport. Any thread may call it. */
 int comm_failed(const struct comm *c);

@@ -39,7 +39,7 @@
  *     cc train.c -Ihost/include -Lbuild -Wl,-rpath=$PWD/build -lnarrowcast; host/ranks.sh 4 ./a.out
  *
  * Errors: functions return negative errno values (see nc_strerror). One rank, or each that made a
- * mistake of its own, prints a line to stderr or options.log; nc_last_error() returns it there.
+ * mistake of its own, prints a line to stderr or options.log; its nc_last_error() returns it.
  *
  * NULL pointers: a call with a NULL communicator returns -EINVAL (nc_step and nc_state_bytes return
  * 0). nc_close, nc_abort and nc_last_error accept NULL. Other pointers may be NULL only where their
@@ -60,13 +60,13 @@
  *   lower levels            Only the thread that initialized MPI may call; calls of others return
  *                           -EPERM. Gradients handed in with nc_ready() are sent inside nc_wait().
  *
- * After fork() the child may not use MPI or the parent's communicators: -EPERM.
+ * After fork() nc_open() and calls of the parent's communicators return -EPERM in the child.
  *
  * Deadline: if a rank makes another one wait longer than options.deadline_s, 10 minutes by default,
  * with cards up to 1.75 times as long, one line names the missing rank and the job ends (over a
- * caller's transport, calls return -ETIMEDOUT). It runs only while a rank in a call, or its thread
- * in a step, waits for another, and pauses while that rank itself is stopped. Work between calls
- * may take any time. nc_open() over MPI waits without a deadline for all ranks to call it. */
+ * caller's transport, calls return -ETIMEDOUT). The deadline runs only while a rank in a call, or
+ * its thread in a step, waits for another, and pauses while that rank itself is stopped. Work
+ * between calls may take any time. nc_open() waits for ranks over MPI without a deadline. */
 #ifndef NARROWCAST_H
 #define NARROWCAST_H
 #include <stddef.h>
@@ -84,7 +84,7 @@ extern "C" {
 #define NC_API __attribute__((visibility("default")))
 #endif
 
-/* Return the library's version. The macros have that of compilation. */
+/* Return the library's version. The macros are the version at compile time. */
 NC_API const char *nc_version(void);
 NC_API int nc_version_number(void);
 
@@ -134,7 +134,7 @@ struct nc_options {
     const char *type;
     int threads; /* if not 0 and nc_open initializes MPI, request MPI_THREAD_MULTIPLE */
     /* Receives messages instead of stderr: one line without newline; level is NC_LOG_x. Runs in the
-     * calling thread or the communicator's own. Must not call the library but nc_strerror(). */
+     * calling thread or the communicator's own. Must not call the library, except nc_strerror(). */
     void (*log)(void *arg, int level, const char *line);
     void *log_arg;
     int count_lost; /* if not 0, count cast losses in nc_report; for device cpu, minifloat */
@@ -204,8 +204,8 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
  * Cards, blocks, other algorithms, rescale and node_sum do not work with shards. */
 
 /* Fill *options (not NULL) with the defaults: all strings NULL (offload: off, device: cpu, op:
- * mean, type: fp32), a deadline of 600 s, seed 1, else 0. size: bytes of *options. Fields that this
- * library does not know become 0. */
+ * mean, type: fp32), a deadline of 600 s, seed 1, others 0. size: bytes of *options. Fields that
+ * this library does not know become 0. */
 NC_API void nc_options_init(struct nc_options *options, size_t size);
 static inline struct nc_options nc_options_default(void)
 {
@@ -331,8 +331,8 @@ struct nc_transport {
  *
  * A failing transport call or an expired deadline, also when opening, does not end the process. The
  * ranks run a liveness check of at most 2 s, and one of them reports the missing ranks. From then
- * on every call of every rank returns a negative errno: -ETIMEDOUT or the transport's. The failed
- * job's messages may still arrive, so give the next job a transport that they cannot reach.
+ * on every call of every rank returns -ETIMEDOUT or the transport's code (-EIO for one that leaves
+ * a communicator usable). Late messages of a failed job must not reach the next job's transport.
  *
  * Returns the codes of nc_open or of a failed message. An invalid table or deadline returns -EINVAL
  * on this rank only; the other ranks then wait until their deadline. */
@@ -346,11 +346,11 @@ NC_API int nc_open_over(const struct nc_transport *transport, const struct nc_op
 NC_API void nc_close(struct nc *nc);
 
 /* Abort after a failure in which the other ranks cannot be consulted. Any thread may call it, but
- * no signal handler. code: a negative errno; -EINVAL, -EBUSY and -EPERM count as -ECANCELED. Over
- * MPI nc_abort() ends all processes of the MPI job at once with a nonzero status, like MPI_Abort,
- * and does not return. Over a caller's transport it returns. Then this rank's pending and later
- * calls return code, and soon those of all other ranks. Call nc_close() after nc_abort() has
- * returned. Does nothing for NULL or after fork(). */
+ * no signal handler. Over MPI nc_abort() ends all processes of the MPI job at once with a nonzero
+ * status, like MPI_Abort, and does not return. Over a caller's transport it returns. Then this
+ * rank's pending and later calls return code (a negative errno; -ECANCELED instead of a code that
+ * leaves a communicator usable), or that of an earlier failure, and soon all other ranks' calls.
+ * Call nc_close() after nc_abort() has returned. Does nothing for NULL or after fork(). */
 NC_API void nc_abort(struct nc *nc, int code);
 
 /* Return 0, or the negative errno with which the communicator has failed, in a call or in its own
@@ -395,15 +395,15 @@ NC_API int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *repo
  *                                  s has ended (cudaStream_t; NULL is CUDA's default stream). The
  *                                  host does not wait for it.
  *   nc_test(nc, &done)             Set done to 1 if nc_wait() would not block. Without a thread
- *                                  (MPI's level or the transport forbids it, or blocks) nc_test
+ *                                  (MPI or the transport allows none, or with blocks) nc_test
  *                                  runs the whole step once all layers are ready.
  *   nc_wait(nc, &report)           Hand in the remaining layers and block until the means are in
  *                                  place.
  *
  * nc_wait() returns the codes of nc_allreduce(), but after code 1 fp32 gradients are undefined.
  * Only one step may be in flight. All ranks begin and wait for steps in the same order, each step
- * by the same function: nc_allreduce() does not meet the nc_iallreduce() of another rank. The first
- * one blocks until all ranks call it, starts the thread, and may fail with -ENOMEM or -EAGAIN. */
+ * by the same function: nc_allreduce() does not meet the nc_iallreduce() of another rank. A first
+ * step in parts blocks until all ranks begin it, and may fail with -ENOMEM or -EAGAIN. */
 NC_API int nc_iallreduce(struct nc *nc, const void *grads);
 NC_API int nc_ready(struct nc *nc, int first, int n);
 NC_API int nc_ready_on(struct nc *nc, int first, int n, void *cuda_stream);
@@ -450,7 +450,7 @@ NC_API int nc_all_gather(struct nc *nc, const float *shard, const void *weights,
 NC_API int nc_iall_gather(struct nc *nc, const float *shard, const void *weights);
 
 /* Copy bytes, such as initial weights, from rank root to all ranks. All ranks call it with the same
- * root and bytes. buf is in CPU memory. Returns 0, -EINVAL (root is not a rank) or a failure. */
+ * root and bytes. buf is in CPU memory. Returns 0, -EINVAL or the code of a failure. */
 NC_API int nc_broadcast(struct nc *nc, void *buf, size_t bytes, int root);
 
 /* From the next step on send all layers in fp32 if on is not 0, else as configured. All ranks call
@@ -462,7 +462,7 @@ NC_API uint64_t nc_step(const struct nc *nc);
 NC_API int nc_set_step(struct nc *nc, uint64_t step);
 
 /* Save and load a rank's state between steps (number of steps, residuals). A job that loads it
- * continues with the same bits (gather delta: but in its first all-gather). nc_state_save() writes
+ * continues with the same bits (but gather delta sends fp32 first). nc_state_save() writes
  * nc_state_bytes() bytes. All ranks call nc_state_load(), each with the state of the same rank of
  * a job with the same number of ranks, options and layers. It returns 0, or on all ranks -EPROTO
  * if a state is of another job or step than the others', or holds inf or nan; the communicator

@@ -442,10 +442,11 @@ void nc_abort(struct nc *nc, int code)
 {
     if (!nc || getpid() != nc->pid)
         return;
-    const bool keeps = code == -EINVAL || code == -EBUSY || code == -EPERM; /* what they mean */
-    code = code < 0 && code > -4096 && !keeps ? code : -ECANCELED;
+    const int known = comm_failure_code(code);
+    code = known ? known : -ECANCELED;
     if (!comm_fail(nc->comm, code))
         comm_abort(nc->comm, code);
+    reducer_wake(nc->blocks->job.reducer);
     /* A call in progress or the step's thread tells the other ranks, or else this thread. */
     if (comm_threads(nc->comm) || pthread_equal(nc->opener, pthread_self()))
         nc_tell(nc);

@@ -26,7 +26,7 @@ const char *nc_strerror(int code)
         {-ENXIO, "a card cannot exist as described"},
         {-ENOTCONN, "a card does not answer"},
         {-ECANCELED, "the step was abandoned"},
-        {-ENOTSUP, "not supported here"},
+        {-ENOTSUP, "not supported by the transport"},
         {-ENODEV, "there is no GPU"},
         {-ENOENT, "a file or library was not found"},
         {-ELIBACC, "a library cannot be loaded"},
@@ -38,7 +38,7 @@ const char *nc_strerror(int code)
     return "an error that this library does not know";
 }
 
-/* Drops the line of a call that a log function makes, which would call it again, without end. */
+/* Passes a line to options.log. Drops lines of calls made in that function: they would recurse. */
 static void to_log(void *arg, bool error, const char *line)
 {
     static _Thread_local bool is_inside;
@@ -98,8 +98,10 @@ static int refuse_failed(int failed)
 static int may_call(struct nc *nc, bool ends)
 {
     const int failed = nc_async_error(nc);
-    if (failed && !(ends && nc->under_way && !atomic_load(&nc->failed)))
-        return refuse_failed(failed);
+    const bool by_thread = nc->under_way && !atomic_load(&nc->failed);
+    if (failed && !(ends && by_thread)) /* the thread's line is the reason */
+        return by_thread && reducer_failed(nc->blocks->job.reducer) ? failed
+                                                                    : refuse_failed(failed);
     if (!nc->by_mpi)
         return 0;
     if (nc->has_turn)
@@ -109,7 +111,7 @@ static int may_call(struct nc *nc, bool ends)
     return 0;
 }
 
-/* Another thread, perhaps the parent's, is using nc->lines. */
+/* Refuses without nc->lines: another thread, or the parent process, uses them. */
 static int refuse(struct nc *nc)
 {
     struct err_lines own = nc_lines(&nc->log), *before = err_turn(&own);
@@ -164,7 +166,8 @@ void nc_tell(struct nc *nc)
     if (!comm_failed(nc->comm) || atomic_exchange(&nc->busy, true))
         return;
     fp_env_enter(&fp);
-    if (!nc->under_way || !reducer_overlaps(nc->blocks->job.reducer))
+    struct reducer *r = nc->blocks->job.reducer;
+    if (!nc->under_way || !reducer_overlaps(r) || reducer_is_done(r))
         (void)comm_missing(nc->comm);
     fesetenv(&fp);
     atomic_store(&nc->busy, false);

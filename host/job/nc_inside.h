@@ -51,7 +51,7 @@ struct nc {
     atomic_int failed; /* 0, or a negative errno: only nc_close() may follow */
     atomic_bool busy;
     pid_t pid;
-    pthread_t opener;
+    pthread_t opener; /* of a transport without threads: the only one that may call it */
     struct nc_options log;
     struct err_lines lines, *before;
     struct err_lines thread_lines; /* of the thread that runs a step in parts */
@@ -85,8 +85,8 @@ int nc_leave(struct nc *nc, int rc);
 /* End a call that changed nothing and may be repeated. Returns rc. */
 int nc_leave_refused(struct nc *nc, int rc);
 
-/* Tell the other ranks of a failure over the caller's transport, unless a call or the step's thread
- * is in progress, which does. */
+/* Tell the other ranks of a failure over the caller's transport. Does nothing while a call or the
+ * step's thread runs: that tells them. */
 void nc_tell(struct nc *nc);
 
 /* Return lines that go to o->log if it is set. o must outlive them. */

@@ -68,7 +68,9 @@ int nc_step_run(struct nc *nc, struct nc_report *report)
 {
     if (!nc->gathers)
         nc_type_in(nc, 0, nc->n_layers);
-    const int rc = nc_each(nc, run);
+    int rc = nc_each(nc, run);
+    if (rc == 0)
+        rc = comm_failed(nc->comm); /* nc_abort() came too late for messages */
     return nc_leave(nc, rc < 0 ? rc : report_step(nc, report));
 }
 
@@ -217,7 +219,9 @@ int nc_wait(struct nc *nc, struct nc_report *report)
     if (!nc->under_way)
         return refuse_no_step(nc);
     hand_in(nc, 0, nc->n_layers);
-    const int rc = nc_each(nc, finish);
+    int rc = nc_each(nc, finish);
+    if (rc == 0)
+        rc = comm_failed(nc->comm);
     nc->under_way = rc < 0;
     return nc_leave(nc, rc < 0 ? rc : report_step(nc, report));
 }

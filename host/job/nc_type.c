@@ -135,6 +135,7 @@ static void type_out(const struct nc *nc, struct nc_block *b, int l)
             to[i] = (double)x[i];
     } else if (nc->type != NC_FP32) {
         struct vec_cast cast = vec_cast_to_16(nc->type == NC_FP16);
+        /* all-gathered weights are no means */
         cast.overflow = nc->gathers ? MF_INF : overflow_of(&b->job.codec);
         vec_best()->encode(&cast, x, nc->n[l], 0, 0, b->grads[l]);
     }

@@ -26,10 +26,15 @@ static void *run(void *arg)
             break;
         overlap_set_works(o, true);
         pthread_mutex_unlock(&o->lock);
-        const int rc = reducer_step_all(o->r);
+        int rc = reducer_step_all(o->r);
+        pthread_mutex_lock(&o->lock);
+        if (!comm_is_mpi(o->r->comm) && comm_failed(o->r->comm)) {
+            pthread_mutex_unlock(&o->lock);
+            rc = comm_missing(o->r->comm); /* tells the other ranks of comm_fail() */
+            pthread_mutex_lock(&o->lock);
+        }
         if (rc < 0)
             atomic_store(&o->r->failed_in_thread, rc);
-        pthread_mutex_lock(&o->lock);
         overlap_set_works(o, false);
         o->rc = rc;
         if (rc == 0 && !o->r->done.skipped)
@@ -186,7 +191,7 @@ bool overlap_next(struct overlap *o, int *first, int *n)
 bool overlap_is_done(struct overlap *o)
 {
     pthread_mutex_lock(&o->lock);
-    const bool is_done = o->state == DONE;
+    const bool is_done = o->state != RUNNING;
     pthread_mutex_unlock(&o->lock);
     return is_done;
 }

@@ -1,7 +1,6 @@
 /* overlap_sync.c : synchronises the communication thread with the main thread in mid-step. */
 #include "base/clock.h"
 #include "reduce/overlap_sync.h"
-#include <time.h>
 
 /* Call it with the lock held, before `works` or `waits` changes. */
 static void count_work(struct overlap *o)
@@ -62,20 +61,13 @@ void overlap_released(struct overlap *o, int n_buckets)
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Over the caller's transport, looks for comm_fail() meanwhile. The caller holds the lock. */
-static void await_change(struct overlap *o)
+void overlap_wake(struct overlap *o)
 {
-    const long look_ns = 20000000;
-    struct timespec until;
-    if (comm_is_mpi(o->r->comm)) {
-        pthread_cond_wait(&o->wake, &o->lock);
+    if (!o)
         return;
-    }
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += look_ns;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    pthread_cond_timedwait(&o->wake, &o->lock, &until);
+    pthread_mutex_lock(&o->lock);
+    pthread_cond_signal(&o->wake);
+    pthread_mutex_unlock(&o->lock);
 }
 
 int overlap_await(struct overlap *o, int bucket)
@@ -87,7 +79,7 @@ int overlap_await(struct overlap *o, int bucket)
     if (o->missing[bucket] > 0) {
         overlap_set_works(o, false);
         while (o->missing[bucket] > 0 && !o->quit && !comm_failed(c))
-            await_change(o);
+            pthread_cond_wait(&o->wake, &o->lock);
         overlap_set_works(o, true);
     }
     const bool quit = o->quit;

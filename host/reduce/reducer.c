@@ -253,7 +253,12 @@ int reducer_set_overlap(struct reducer *r, bool on)
     if (refused && comm_rank(r->comm) == 0)
         err_warn("gradients are sent after the backward pass, not during it: %s only one thread",
                  comm_is_mpi(r->comm) ? "this MPI allows" : "the transport connects ranks from");
-    return on && !refused ? overlap_open(r, &r->overlap) : 0;
+    if (!on || refused)
+        return 0;
+    struct overlap *o;
+    TRY(overlap_open(r, &o));
+    r->overlap = o;
+    return 0;
 }
 
 bool reducer_overlaps(const struct reducer *r)
@@ -264,6 +269,11 @@ bool reducer_overlaps(const struct reducer *r)
 int reducer_failed(const struct reducer *r)
 {
     return atomic_load(&r->failed_in_thread);
+}
+
+void reducer_wake(struct reducer *r)
+{
+    overlap_wake(r->overlap);
 }
 
 size_t reducer_held(const struct reducer *r)

@@ -185,6 +185,10 @@ bool reducer_overlaps(const struct reducer *r);
 /* Return 0, or the error with which the communication thread ended a step. Any thread may call. */
 int reducer_failed(const struct reducer *r);
 
+/* Let the communication thread, which may wait for gradients, look for comm_fail(). Any thread may
+ * call. */
+void reducer_wake(struct reducer *r);
+
 /* Set the layers' weights, for codecs that need them (relgrad). weights: [n_layers] pointers, same
  * type and memory as the gradients, or NULL if unavailable. Must stay valid until the next call. */
 void reducer_set_weights(struct reducer *r, const float *const *weights);

@@ -84,7 +84,7 @@ struct reducer {
     /* Both [n_layers], see reducer_stream.c; NULL if the gradients are in CPU memory. */
     struct dev_event **events, **after;
     /* The communication thread; NULL: reducer_next() or reducer_finish() runs the step. */
-    struct overlap *overlap;
+    struct overlap *_Atomic overlap;
     atomic_int failed_in_thread; /* reducer_failed() */
     struct trace *trace;
     reducer_seen *seen; /* of reducer_watch(), or NULL */
@@ -278,7 +278,9 @@ void overlap_hand_out(struct overlap *o, int n_buckets);
 /* Call it when the gradients of buckets [0, n_buckets) are released. */
 void overlap_released(struct overlap *o, int n_buckets);
 
-/* Wait for all gradients of the bucket. Returns 0 or -ECANCELED. */
+/* overlap_await() waits for all gradients of the bucket. Returns 0, -ECANCELED or the code of a
+ * failure. overlap_wake() lets it look for comm_fail(); any thread may call it. */
 int overlap_await(struct overlap *o, int bucket);
+void overlap_wake(struct overlap *o);
 
 #endif

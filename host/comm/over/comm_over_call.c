@@ -5,11 +5,10 @@
 #include "vec/fp_mode.h"
 #include <errno.h>
 
-/* Calls of the public interface that return one of these three leave the communicator usable. */
 static int over_code(int rc)
 {
-    const bool keeps = rc == -EINVAL || rc == -EBUSY || rc == -EPERM;
-    return rc == 0 || (rc < 0 && rc > -4096 && !keeps) ? rc : -EIO;
+    const int code = comm_failure_code(rc);
+    return rc == 0 || code ? rc : -EIO;
 }
 
 int over_begin(struct comm_over *o, struct over_message *m, bool sends, int tag, int peer,

@@ -209,12 +209,18 @@ int over_notes_begin(struct comm_over *o)
                strerror(-rc));
 }
 
+/* Returns n_ranks if there is none. */
+static int lowest_not_closed(const struct comm_over *o)
+{
+    int r = 0;
+    while (r < o->comm.n_ranks && (r == o->comm.rank || o->peers[r].bye || o->peers[r].gone))
+        r++;
+    return r;
+}
+
 static bool all_left(const struct comm_over *o)
 {
-    for (int r = 0; r < o->comm.n_ranks; r++)
-        if (r != o->comm.rank && !o->peers[r].bye && !o->peers[r].gone)
-            return false;
-    return !o->sent;
+    return lowest_not_closed(o) == o->comm.n_ranks && !o->sent;
 }
 
 static int why_leaving(const struct comm_over *o)
@@ -243,9 +249,10 @@ void over_notes_end(struct comm_over *o)
     if (!why_leaving(o)) {
         tell(o, OVER_BYE, 0, 0);
         look_until(o, all_left, o->comm.deadline_s);
-        if (!why_leaving(o) && !all_left(o))
-            err_warn("rank %d of %d closes after %g s, in which another rank did not", o->comm.rank,
-                     o->comm.n_ranks, o->comm.deadline_s);
+        const int missing = lowest_not_closed(o);
+        if (!why_leaving(o) && missing < o->comm.n_ranks)
+            err_warn("rank %d of %d closes without rank %d, which did not within %g s",
+                     o->comm.rank, o->comm.n_ranks, missing, o->comm.deadline_s);
     }
     if (why_leaving(o)) {
         if (!atomic_load(&o->failed))
