@@ -220,8 +220,9 @@ for command in train emulate; do
     grep -qx 'narrowcast: cannot write to standard output: an earlier write failed\|narrowcast: .* output: No space left on device' said || fail "$command --help on a full disk: $(cat said)"
     exec 3> >(:) # a reader that is gone
     wait $!
-    "$n" $command --help >&3 2>said
-    if [ $? != 141 ] || [ -s said ]; then fail "$command --help into a closed pipe is not ended by SIGPIPE: $(cat said)"; fi
+    rc=0
+    "$n" $command --help >&3 2>said || rc=$?
+    if [ $rc != 141 ] || [ -s said ]; then fail "$command --help into a closed pipe is not ended by SIGPIPE: $(cat said)"; fi
     exec 3>&-
 done
 mkdir taken
