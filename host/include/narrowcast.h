@@ -66,7 +66,7 @@
  * with cards up to 1.75 times as long, one line names the missing rank and the job ends (over a
  * caller's transport, calls return -ETIMEDOUT). The deadline runs only while a rank in a call, or
  * its thread in a step, waits for another, and pauses while that rank itself is stopped. Work
- * between calls may take any time. nc_open() waits for ranks over MPI without a deadline. */
+ * between calls may take any time if no other rank waits. nc_open() waits over MPI without one. */
 #ifndef NARROWCAST_H
 #define NARROWCAST_H
 #include <stddef.h>

@@ -37,6 +37,7 @@ static void pad_shard(struct nc *nc)
 static int report_step(struct nc *nc, struct nc_report *report)
 {
     const bool skipped = nc->blocks[0].done.skipped;
+    TRY(comm_failed(nc->comm)); /* nc_abort() came too late for messages */
     nc->step += !nc->gathers;
     if (!skipped && nc->shards && !nc->gathers)
         pad_shard(nc);
@@ -68,9 +69,7 @@ int nc_step_run(struct nc *nc, struct nc_report *report)
 {
     if (!nc->gathers)
         nc_type_in(nc, 0, nc->n_layers);
-    int rc = nc_each(nc, run);
-    if (rc == 0)
-        rc = comm_failed(nc->comm); /* nc_abort() came too late for messages */
+    const int rc = nc_each(nc, run);
     return nc_leave(nc, rc < 0 ? rc : report_step(nc, report));
 }
 
@@ -219,9 +218,7 @@ int nc_wait(struct nc *nc, struct nc_report *report)
     if (!nc->under_way)
         return refuse_no_step(nc);
     hand_in(nc, 0, nc->n_layers);
-    int rc = nc_each(nc, finish);
-    if (rc == 0)
-        rc = comm_failed(nc->comm);
+    const int rc = nc_each(nc, finish);
     nc->under_way = rc < 0;
     return nc_leave(nc, rc < 0 ? rc : report_step(nc, report));
 }

@@ -82,9 +82,7 @@ int overlap_await(struct overlap *o, int bucket)
             pthread_cond_wait(&o->wake, &o->lock);
         overlap_set_works(o, true);
     }
-    const bool quit = o->quit;
+    const int rc = o->quit ? -ECANCELED : comm_failed(c);
     pthread_mutex_unlock(&o->lock);
-    if (quit)
-        return -ECANCELED;
-    return comm_failed(c) ? comm_missing(c) : 0; /* tells the other ranks */
+    return rc;
 }

@@ -403,8 +403,7 @@ static int aborts_in_step(const struct nc_transport *t, void *ctx)
     void *list[N_LAYERS];
     struct nc_options o = options(NULL);
     pthread_t thread;
-    (void)ctx;
-    point(x, sizeof *x, list);
+    (void)ctx, point(x, sizeof *x, list);
     o.deadline_s = 20;
     CHECK(nc_open_over(t, &o, layers, N_LAYERS, &struck) == 0, "open: %s", nc_last_error(NULL));
     CHECK(nc_iallreduce(struck, list) == 0, "begin");
@@ -425,6 +424,7 @@ struct fault {
     const char *how, *line;
     int code;
 };
+
 static int fault(const struct nc_transport *t, void *ctx)
 {
     static float x[N_ALL];

@@ -98,7 +98,7 @@ ip -n n1 addr add 10.77.8.1/24 dev cardnetwork0001
 ip -n n1 link set cardnetwork0001 up
 second "cannot bind to 'cardnetwork0001-typo': need an IPv4 address" --offload udp://10.77.9.254:4711 --fabric xdp --fabric-address cardnetwork0001-typo
 for end in p1 p2; do ip link set $end mtu 9000; done
-second "is above 1500: \`ip link set eth0 mtu 1500\`" --offload udp://$udp --fabric xdp
+second "If its MTU, or that of the other end of a veth pair, is above 1500: \`ip link set eth0 mtu 1500\`" --offload udp://$udp --fabric xdp
 train=(setpriv --bounding-set=-all --inh-caps=-all "${train[@]}")
 second 'run as root, or with CAP_NET_RAW' --offload udp://$udp --fabric xdp
 exit $bad
