@@ -131,6 +131,23 @@ static void check_empty(void)
     nc_close(nc);
 }
 
+/* Weights in fp16: what fp16 cannot hold is inf, also if the format of means saturates. */
+static void check_inf(void)
+{
+    const struct nc_layer two = {.name = "two", .n = 2};
+    float shard[] = {INFINITY, -1e6F};
+    uint16_t weights[2] = {0};
+    size_t at, n;
+    void *list[] = {weights};
+    struct nc_options o = e4m3("fp32");
+    o.type = "fp16", o.gather = "fp32";
+    struct nc *nc = open_one(&o, &two, 1);
+    CHECK(nc_shard(nc, rank, &at, &n) == 0, "a range");
+    CHECK(nc_all_gather(nc, n ? shard + at : NULL, list, NULL) >= 0, "%s", nc_last_error(nc));
+    CHECK(weights[0] == 0x7c00 && weights[1] == 0xfc00, "%04x %04x", weights[0], weights[1]);
+    nc_close(nc);
+}
+
 /* Gradients and weights in bf16; shards in fp32. */
 static void check_type(void)
 {
@@ -388,6 +405,7 @@ int main(void)
     shard_check_gather(&s, n_ranks == 2 ? "bf16" : NULL, 1);
     check_long();
     check_empty();
+    check_inf();
     check_type();
     check_two();
     check_state();
