@@ -24,8 +24,8 @@ module nic_core #(
   parameter int FifoBeats = 256,             // for payloads, a power of two
   parameter int Descs     = 32,              // for frame headers
   parameter int Answers   = 16,              // for NAKs and PONGs
-  parameter int Wide      = Narrow != 0 ? 0 : 1,
-  parameter int Group     = 1,
+  parameter int Wide      = Narrow != 0 ? 0 : 1,  // 0: only formats of 8 bits
+  parameter int Group     = 1,               // 0: no multicast groups
   parameter int Ultra     = 1,               // 1: slot memory in UltraRAM
   parameter int LaneBytes = nc_pkg::BEAT_BYTES,  // 8, 16, 32, 64 or 128
   localparam int Flit     = 8 * LaneBytes

@@ -23,7 +23,7 @@ typedef void card_out(void *arg, uint32_t ip, uint16_t port, const uint8_t *byte
 struct card *card_open(card_out *out, void *arg);
 /* The same with fast sums (host/vec) and checksums (CPU instruction). */
 struct card *card_open_fast(card_out *out, void *arg);
-/* Makes a card after power-up one with Narrow=1. */
+/* Makes a new card add only e1m6f and e2m5f, in more slots (Narrow=1 of nic_core). */
 void card_make_narrow(struct card *card);
 void card_close(struct card *card);
 

@@ -13,8 +13,8 @@ int control_port_open(const struct control_ops *ops, void *card, uint32_t ip, ui
                       struct control_port **control);
 void control_port_close(struct control_port *c); /* NULL is legal */
 
-int control_port_fd(const struct control_port *c); /* to poll; -1 if c is NULL */
-/* Returns when work is due, ns; UINT64_MAX if c is NULL or nothing is due. */
+int control_port_fd(const struct control_port *c); /* to poll; -1: c is NULL or a request waits */
+/* Returns when work is due, ns; UINT64_MAX if c is NULL. */
 uint64_t control_port_due(const struct control_port *c);
 
 /* Does all due work. NULL is legal. Returns 0, or -EIO after reporting a card that does not

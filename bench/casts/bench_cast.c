@@ -1,8 +1,9 @@
 /* bench_cast.c : measures casts and sums on one core relative to copies of memory.
  *
- * Uses three arrays of --mib MiB. Every row runs --reps times (CPU time of the thread), after one
- * memcpy() of the fp32 array and one copy by the fastest of copies.c; the faster is that run's
- * "copy". Results are medians. Ratios compare, per second:
+ * Uses three arrays of --mib MiB. Every row runs --reps times (CPU time of the thread), after a
+ * memcpy() of the fp32 array, the fastest copy of copies.c, a streaming copy and a pass that only
+ * reads. The faster of the first two is that run's "copy". Results are medians. Ratios compare, per
+ * second:
  *     casts, largest exponent, APS   fp32 bytes read; a copy's: fp32 bytes read
  *     fp32 + left -> onebit:64       bytes moved; a copy's: read and written
  *     e5m2 += e5m2                   bytes moved (two reads, one write); a copy's: read and written

@@ -47,7 +47,6 @@ void err_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 enum { ERR_STRANGERS = 10, ERR_STRANGERS_S = 10 };
 int err_stranger(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void err_strangers_end(void);
-#define ERR_STRANGER(code, ...) err_stranger((code), __VA_ARGS__)
 
 /* Return the number of omitted lines: about strangers, or dropped because stderr was blocked. */
 uint64_t err_left_out(void);

@@ -92,7 +92,7 @@ int comm_lowest_here(const struct comm *c, int rank);
 int comm_n_processes(const struct comm *c);
 int comm_n_here(const struct comm *c);
 
-/* Return the users' word for a rank: "block" if it is one of several in a process, else "rank". */
+/* Return the users' word for a rank: "block" with --blocks or options.blocks, else "rank". */
 const char *comm_rank_word(const struct comm *c);
 
 /* Let the other virtual ranks of this process run. Does nothing for other ranks. */
@@ -112,8 +112,9 @@ int comm_failure_code(int code);
 int comm_failed(const struct comm *c);
 
 /* Agree on the result of a step that may have failed on any rank. All ranks pass their rc, with
- * errors held (err_hold()). If ranks failed, the lowest of them prints its held line, and all
- * return its code. Else rank 0 prints its held warnings, and all return 0. */
+ * errors held (err_hold()). If ranks failed, all return the code of the lowest one with a held
+ * line, which it prints; if none has one, the lowest rank's code. Else rank 0 prints its held
+ * warnings, and all return 0. */
 int comm_agree(struct comm *c, int rc);
 
 /* End the job from one rank when the others cannot be consulted. Prints held lines. All processes
@@ -149,8 +150,8 @@ int comm_pass_on(struct comm *c, int to, const void *mine, size_t bytes, int fro
 int comm_check_equal(struct comm *c, const void *mine, size_t bytes, const char *what);
 
 /* Wait for all messages in flight, including those left by a failed call. Polls without occupying
- * the core, since there may be more ranks than cores. Returns 0 or -EIO; in both cases the callers
- * own the buffers again. */
+ * the core, since there may be more ranks than cores. Returns like a collective; in any case the
+ * callers own the buffers again. */
 int comm_wait(struct comm *c);
 
 /* ---- jobs that outlive their ranks (comm_mpi_elastic.c) ---- */
@@ -212,12 +213,12 @@ struct comm_count comm_counted(const struct comm *c);
 
 /* ---- machines, and device memory in MPI ---- */
 
-/* Return the index of this rank's process on its machine, in rank order, or -EIO. All ranks call
- * it. */
+/* Return the index of this rank's process on its machine, in rank order, or a negative errno. All
+ * ranks call it. */
 int comm_rank_on_node(struct comm *c);
 
-/* Set nodes [n_ranks] to the lowest rank on each rank's machine. All ranks call it. Returns 0 or
- * -EIO. */
+/* Set nodes [n_ranks] to the lowest rank on each rank's machine. All ranks call it. Returns 0 or a
+ * negative errno. */
 int comm_nodes(struct comm *c, int32_t *nodes);
 
 /* Return K if the ranks are on several machines, each with K > 1 consecutive ranks; 0 if not, or a

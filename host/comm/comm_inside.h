@@ -69,11 +69,11 @@ struct comm_ops {
 
     /* ---- waits outside messages, card paths, end of a job ---- */
 
-    /* Progress messages and let other ranks run. Returns true if another rank has started the
-     * liveness check. */
+    /* Progress messages and let other ranks run. Returns true if missing() must be called: another
+     * rank has started the liveness check, or this communicator has failed. */
     bool (*poll)(struct comm *c);
     int (*abandon)(struct comm *c);    /* notifies the other ranks */
-    bool (*abandoned)(struct comm *c); /* has another rank abandoned the card path? */
+    bool (*abandoned)(struct comm *c); /* true if another rank has abandoned it */
     /* Drop notifications after a vote. abandoned: bit mask of the ranks that had abandoned. */
     int (*forget)(struct comm *c, const uint64_t *abandoned);
     int (*missing)(struct comm *c);
@@ -95,7 +95,7 @@ struct comm {
     size_t chunk_bytes; /* longest message; tests make it small */
     /* n_req: places with a message posted and not yet waited for. room: places allocated. */
     size_t n_req, room;
-    /* Virtual ranks between processes: ranks [near, near + n_near) are in this process. Else 0. */
+    /* Blocks: ranks [near, near + n_near) are in this process. Else 0. */
     int near, n_near;
     bool abandoned; /* by this rank, in this step */
     void *scratch;  /* [COMM_BLOCK] for collectives */
@@ -118,8 +118,8 @@ void comm_fini(struct comm *c);
 /* Make room for one more message at place c->n_req. Returns 0 or reports -ENOMEM. */
 int comm_place(struct comm *c);
 
-/* Post a message of any length; 0 bytes are not sent, since both sides know the length. Return 0,
- * -EIO or -ENOMEM. */
+/* Post a message of any length; 0 bytes are not sent, since both sides know the length. Return 0 or
+ * a negative errno. */
 int comm_send(struct comm *c, int to, const void *buf, size_t bytes);
 int comm_recv(struct comm *c, int from, void *buf, size_t bytes);
 
@@ -199,8 +199,8 @@ int comm_batch_recv(struct comm *c, struct comm_batch *batch, int tag, int from,
 bool comm_batch_done(const struct comm *c, const struct comm_batch *batch);
 
 /* Progress messages. If `wait`, block until at least one more is done, as comm_wait() does; at
- * least one must be in flight. Returns how many were done (0 only without wait), or -EIO with
- * nothing left in flight. */
+ * least one must be in flight. Returns how many were done (0 only without wait), or a negative
+ * errno with nothing left in flight. */
 int comm_some(struct comm *c, bool wait);
 
 #endif

@@ -87,9 +87,9 @@ static void refuse(int fd, const char *name, int rc)
 {
     uint8_t bytes[SIMLINK_BYTES];
     if (rc == -ENOMEM)
-        ERR_STRANGER(0, "refused %s: no memory", name);
+        err_stranger(0, "refused %s: no memory", name);
     else
-        ERR_STRANGER(0, "refused %s: there are already %d connections", name, CONTROL_PEERS);
+        err_stranger(0, "refused %s: there are already %d connections", name, CONTROL_PEERS);
     simlink_put(
         (struct simlink){.kind = SIMLINK_HELLO, .status = SIMLINK_FULL, .a = SIMLINK_VERSION},
         bytes);

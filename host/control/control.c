@@ -145,7 +145,7 @@ static int say(struct control *c, int peer, struct simlink m, const uint8_t *bod
 {
     struct peer *p = &c->peer[peer];
     if (p->out_n + SIMLINK_BYTES + m.bytes > CONTROL_UNREAD)
-        return ERR_STRANGER(1, "dropped %s: it does not read its answers", p->name);
+        return err_stranger(1, "dropped %s: it does not read its answers", p->name);
     simlink_put(m, p->out + p->out_n);
     if (m.bytes)
         memcpy(p->out + p->out_n + SIMLINK_BYTES, body, m.bytes);
@@ -183,7 +183,7 @@ int control_take(struct control *c, int peer, const uint8_t *bytes, size_t n)
         const struct simlink m = simlink_get(p->in);
         const char *why = nonsense(c, peer, &m);
         if (why)
-            return ERR_STRANGER(1, "cannot understand message %u of %s: %s: dropped the connection",
+            return err_stranger(1, "cannot understand message %u of %s: %s: dropped the connection",
                                 m.kind, p->name, why);
         if (p->in_n < SIMLINK_BYTES + m.bytes)
             continue;

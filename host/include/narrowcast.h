@@ -140,8 +140,8 @@ struct nc_options {
     int count_lost; /* if not 0, count cast losses in nc_report; for device cpu, minifloat */
     /* If not 0, the job's number V of blocks, from that of processes to 4096 (see "Blocks"). */
     int blocks;
-    /* no (default), or what nc_reduce_scatter() gives each rank of its own range: fp32, the sum
-     * without rounding, or rounded, the slice of nc_allreduce()'s mean (see "Shards" below). */
+    /* no (default), or what nc_reduce_scatter() gives each rank of its own range: fp32, the mean
+     * of unrounded sums, or rounded, the slice of nc_allreduce()'s mean (see "Shards" below). */
     const char *shard;
     /* With shard: [number of ranks] elements of each rank's range; may be 0; together all elements.
      * Copied. NULL: equal ranges. */
@@ -236,7 +236,7 @@ struct nc_layer {
     void *reserved[4]; /* must be NULL */
 };
 
-struct nc_report {
+struct nc_report {       /* with blocks, sums over those of this process */
     uint64_t sent_bytes; /* by this rank in this step */
     uint64_t code_bytes; /* this rank's packed gradients */
     uint64_t fp32_bytes; /* 4 per element, for comparison */
@@ -357,8 +357,8 @@ NC_API void nc_abort(struct nc *nc, int code);
  * thread; all later calls return it. Any thread may call nc_async_error() at any time. */
 NC_API int nc_async_error(const struct nc *nc);
 
-NC_API int nc_rank(const struct nc *nc);
-NC_API int nc_n_ranks(const struct nc *nc);
+NC_API int nc_rank(const struct nc *nc);    /* this process */
+NC_API int nc_n_ranks(const struct nc *nc); /* the number of processes */
 
 /* Return this process's number of blocks and its lowest block. Without blocks: 1 and the rank. */
 NC_API int nc_n_blocks(const struct nc *nc);

@@ -55,7 +55,7 @@ struct job {
     int group;
     /* the user named no algorithm: job_open() may choose gather-sum or group-scatter */
     bool chooses;
-    int near; /* of these, K near ranks that should add their codes first, or 0 */
+    int near; /* so many near ranks should add their codes first; or 0 */
     bool on_gpu, overlap;
     bool shares_gpus; /* some ranks use one GPU */
     /* With a GPU: the algorithm and how it carries codes. Else why there is no GPU, or "" if none

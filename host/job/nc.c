@@ -218,7 +218,8 @@ static int make_blocks(struct nc *nc)
     return 0;
 }
 
-static int check_alone(struct opening *a)
+/* No communication. */
+static int take_arguments(struct opening *a)
 {
     struct nc *nc = a->nc;
     const struct nc_options *o = &a->options;
@@ -245,7 +246,7 @@ static int open_job(struct opening *a)
     struct nc *nc = a->nc;
     const int blocks = a->options.blocks;
     err_hold();
-    TRY(comm_agree(nc->comm, check_alone(a)));
+    TRY(comm_agree(nc->comm, take_arguments(a)));
     TRY(comm_check_equal(nc->comm, &blocks, sizeof blocks, "the number of blocks"));
     TRY(comm_check_equal(nc->comm, &nc->type, sizeof nc->type, "the type of gradients"));
     err_hold();

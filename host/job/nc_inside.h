@@ -51,8 +51,8 @@ struct nc {
     atomic_int failed; /* 0, or a negative errno: only nc_close() may follow */
     atomic_bool busy;
     pid_t pid;
-    pthread_t opener; /* of a transport without threads: the only one that may call it */
-    struct nc_options log;
+    pthread_t opener;      /* of a transport without threads: the only one that may call it */
+    struct nc_options log; /* copy for log and log_arg; its strings may be freed */
     struct err_lines lines, *before;
     struct err_lines thread_lines; /* of the thread that runs a step in parts */
     fenv_t fp;                     /* the caller's floating-point mode during a call */
@@ -101,7 +101,8 @@ int nc_each(struct nc *nc, int (*body)(struct nc *nc, struct nc_block *b));
 
 /* ---- nc_step.c ---- */
 
-/* Begin a step: check the list of gradients or weights, and that steps scatter. Reports -EINVAL. */
+/* Begin a step: check the list of gradients or weights, and that the communicator has shards if and
+ * only if `shards` is set. Reports -EINVAL. */
 int nc_step_begin(struct nc *nc, const void *grads, bool shards, bool gathers);
 
 /* Run the step in this call, or in a thread. Both end the call. */

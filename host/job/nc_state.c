@@ -12,7 +12,7 @@
 
 struct head {
     char magic[8];
-    uint32_t words, layers;
+    uint32_t options, layers; /* tags */
     int32_t n_ranks, rank;
     uint64_t step, bytes;
     uint32_t crc, zero; /* crc: of the head with crc = 0, then of the state */
@@ -22,7 +22,7 @@ _Static_assert(sizeof(struct head) == 48, "no gaps");
 static struct head head_of(const struct nc *nc, const struct nc_block *b)
 {
     return (struct head){.magic = "ncstate", /* and a terminating zero */
-                         .words = b->job.tag,
+                         .options = b->job.tag,
                          .layers = nc->layers_tag,
                          .n_ranks = comm_n_ranks(b->comm),
                          .rank = comm_rank(b->comm),
@@ -85,7 +85,7 @@ static int check_block(const struct nc *nc, const struct nc_block *b, const uint
     memcpy(&got, from, bytes < sizeof got ? bytes : sizeof got);
     if (bytes < sizeof got || memcmp(got.magic, want.magic, sizeof got.magic) != 0)
         return ERR(-EPROTO, "cannot load a state: the bytes are not a state");
-    if (got.words != want.words || got.layers != want.layers)
+    if (got.options != want.options || got.layers != want.layers)
         return ERR(-EPROTO, "cannot load a state: it belongs to a job of other %s",
                    got.layers != want.layers ? "layers" : "options");
     if (bytes != sizeof got + want.bytes)

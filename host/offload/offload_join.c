@@ -199,7 +199,7 @@ static int open_window(struct offload *o, const struct hello *hello, const struc
         .out_shift = o->sum.out_shift,
         .beats = hello->beats,
         .card_deadline_s = o->card_deadline_s,
-        .deadline_s = o->others_s,
+        .others_s = o->others_s,
     };
     memcpy(config.secret, terms->secret, sizeof config.secret);
     for (int k = 0; k < o->n_members; k++) {

@@ -21,7 +21,7 @@ static struct {
     bool is_taken[TAGS];
 } tags = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = -1};
 
-static unsigned tag_of(const struct pmpi_spec *w)
+static unsigned options_crc(const struct pmpi_spec *w)
 {
     const char *const all[] = {w->format, w->scale,      w->sum,  w->round,
                                w->algo,   w->out_format, w->comms};
@@ -35,8 +35,8 @@ static unsigned tag_of(const struct pmpi_spec *w)
  * needed. */
 static bool all_agree(const struct pmpi_spec *w, int level)
 {
-    const unsigned tag = tag_of(w);
-    unsigned mine[] = {tag, ~tag, (unsigned)level, w->on}, least[4];
+    const unsigned crc = options_crc(w);
+    unsigned mine[] = {crc, ~crc, (unsigned)level, w->on}, least[4];
     PMPI_Allreduce(mine, least, 4, MPI_UNSIGNED, MPI_MIN, MPI_COMM_WORLD);
     state.has_threads = least[2] >= (unsigned)MPI_THREAD_MULTIPLE;
     if (least[0] == ~least[1] && (least[3] || !w->on))

@@ -35,7 +35,7 @@ int bucket_cut(const struct reducer_layer *layers, int n_layers, const struct co
                bool all_fp32, size_t bucket_bytes, struct bucket *out, struct codec_layer *placed,
                int *bucket_of);
 
-/* Return the most elements that two buckets have, one after the other. */
+/* Return the most elements of two adjacent buckets. */
 size_t bucket_most_of_two(const struct bucket *buckets, int n_buckets);
 
 #endif

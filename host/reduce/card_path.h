@@ -19,8 +19,8 @@ struct card_path_sum {
     size_t n;                  /* elements; a multiple of the unit, or any number if none follow */
     const uint8_t *codes;      /* [packed, n] of this rank; 8 bytes after them are readable */
     uint8_t *result;           /* [packed, n] out */
-    /* CRC32C of step, bucket, codec and all exponents. The checksums of packets continue it
-     * (offload/window/frame.h). */
+    /* CRC32C of the exponents that came with this bucket, the step, bucket, n and codec. The
+     * checksums of packets continue it (offload/window/frame.h). */
     uint32_t tag;
     /* sum() must have called need() for the whole bucket on return, even if it abandoned the
      * path. */

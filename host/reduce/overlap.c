@@ -38,7 +38,7 @@ static void *run(void *arg)
         overlap_set_works(o, false);
         o->rc = rc;
         if (rc == 0 && !o->r->done.skipped)
-            o->n_stand = plan_of(o)->n_buckets;
+            o->n_final = plan_of(o)->n_buckets;
         o->state = DONE;
         pthread_cond_signal(&o->done);
     }
@@ -49,10 +49,10 @@ static void *run(void *arg)
 static int start(struct overlap *o)
 {
     const size_t n = (size_t)o->r->n_layers;
-    o->there = buf_alloc(n * sizeof *o->there);
+    o->is_ready = buf_alloc(n * sizeof *o->is_ready);
     o->missing = buf_alloc(n * sizeof *o->missing);
-    o->out = buf_alloc(n * sizeof *o->out);
-    if (!o->there || !o->missing || !o->out)
+    o->is_out = buf_alloc(n * sizeof *o->is_out);
+    if (!o->is_ready || !o->missing || !o->is_out)
         return -ENOMEM;
     const int rc = pthread_create(&o->thread, NULL, run, o);
     return rc ? ERR(-rc, "cannot start the communication thread: %s", strerror(rc)) : 0;
@@ -63,9 +63,9 @@ static void give_back(struct overlap *o)
     pthread_cond_destroy(&o->done);
     pthread_cond_destroy(&o->wake);
     pthread_mutex_destroy(&o->lock);
-    free(o->there);
+    free(o->is_ready);
     free(o->missing);
-    free(o->out);
+    free(o->is_out);
     free(o);
 }
 
@@ -104,26 +104,26 @@ void overlap_begin(struct overlap *o)
 {
     const struct plan *p = plan_of(o);
     pthread_mutex_lock(&o->lock);
-    memset(o->there, 0, (size_t)o->r->n_layers * sizeof *o->there);
+    memset(o->is_ready, 0, (size_t)o->r->n_layers * sizeof *o->is_ready);
     for (int b = 0; b < p->n_buckets; b++)
         o->missing[b] = p->buckets[b].n_layers;
-    memset(o->out, 0, (size_t)o->r->n_layers * sizeof *o->out);
-    o->n_stand = o->n_released = 0;
+    memset(o->is_out, 0, (size_t)o->r->n_layers * sizeof *o->is_out);
+    o->n_final = o->n_released = 0;
     o->hidden_s = o->exposed_s = 0;
     o->state = RUNNING;
     pthread_cond_signal(&o->wake);
     pthread_mutex_unlock(&o->lock);
 }
 
-/* The caller of take(), stands() and hand_out() holds the lock. */
+/* The caller of take(), can_hand_out() and hand_out() holds the lock. */
 static void take(struct overlap *o, int first, int n)
 {
     const struct plan *p = plan_of(o);
     bool whole = false;
     for (int i = first; i < first + n; i++) {
-        if (!o->there[i])
+        if (!o->is_ready[i])
             whole = --o->missing[p->bucket_of[i]] == 0 || whole;
-        o->there[i] = true;
+        o->is_ready[i] = true;
     }
     if (whole)
         pthread_cond_signal(&o->wake);
@@ -154,20 +154,20 @@ void overlap_ready(struct overlap *o, int first, int n)
     pthread_mutex_unlock(&o->lock);
 }
 
-static bool stands(const struct overlap *o, int i)
+static bool can_hand_out(const struct overlap *o, int i)
 {
-    return !o->out[i] && plan_of(o)->bucket_of[i] < o->n_stand;
+    return !o->is_out[i] && plan_of(o)->bucket_of[i] < o->n_final;
 }
 
 /* Hand out the last run of layers whose means are final but not handed out. */
 static bool hand_out(struct overlap *o, int *first, int *n)
 {
     int end = o->r->n_layers;
-    while (end > 0 && !stands(o, end - 1))
+    while (end > 0 && !can_hand_out(o, end - 1))
         end--;
     int i = end;
-    while (i > 0 && stands(o, i - 1))
-        o->out[--i] = true;
+    while (i > 0 && can_hand_out(o, i - 1))
+        o->is_out[--i] = true;
     if (i < end) {
         *first = i;
         *n = end - i;

@@ -46,7 +46,7 @@ void overlap_hand_out(struct overlap *o, int n_buckets)
     if (!o)
         return;
     pthread_mutex_lock(&o->lock);
-    o->n_stand = n_buckets;
+    o->n_final = n_buckets;
     pthread_cond_signal(&o->done);
     pthread_mutex_unlock(&o->lock);
 }

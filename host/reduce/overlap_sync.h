@@ -14,18 +14,18 @@ struct overlap {
     pthread_cond_t wake, done; /* the thread waits for wake; the main thread waits for done */
     enum state state;
     bool quit;
-    bool *there;    /* [n_layers] gradients are final */
+    bool *is_ready; /* [n_layers] gradients are final */
     int *missing;   /* [n_layers] per bucket: layers that are not final */
-    int n_stand;    /* buckets [0, n_stand) have final means */
+    int n_final;    /* buckets [0, n_final) have final means */
     int n_released; /* gradients of buckets [0, n_released) are released */
     /* [n_layers] overlap_next() has handed out the layer */
-    bool *out;
+    bool *is_out;
     bool works;   /* the thread casts, sends or adds */
     bool waits;   /* the main thread waits for the thread */
     double since; /* of the last change of works or waits */
     double hidden_s, exposed_s;
     int rc;
-    /* Error lines of the caller that opened the reducer; the thread's are printed or held with
+    /* Error lines of the caller that turned overlap on; the thread's are printed or held with
      * them. */
     struct err_lines *lines;
 };

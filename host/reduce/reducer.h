@@ -34,8 +34,7 @@ struct reducer_step {
      * with overlap undefined. */
     bool skipped;
     uint64_t sent_bytes; /* by this rank in this step */
-    /* This rank's encoded gradients: sum of ceil8(n_l) * width / 8. */
-    uint64_t code_bytes;
+    uint64_t code_bytes; /* this rank's codes, padded to whole units; with fp32 layers */
     uint64_t fp32_bytes; /* 4 per element */
     int n_guessed;       /* layers whose guessed shift was right */
     bool by_card_path;   /* nothing was repeated: all narrow buckets came over the card path */
@@ -176,11 +175,11 @@ const struct codec *reducer_codec(const struct reducer *r, int layer);
  * warning and overlap stays off. Returns 0, or reports a negative errno, possibly on some ranks
  * only. */
 int reducer_set_overlap(struct reducer *r, bool on);
-/* Return the gradients that are in memory at once: all, or those of two buckets if they are
+bool reducer_overlaps(const struct reducer *r);
+
+/* Return the most gradient elements in memory at once: all, or those of two buckets if they are
  * released during the backward pass. */
 size_t reducer_held(const struct reducer *r);
-
-bool reducer_overlaps(const struct reducer *r);
 
 /* Return 0, or the error with which the communication thread ended a step. Any thread may call. */
 int reducer_failed(const struct reducer *r);

@@ -33,7 +33,7 @@ static bool are_coded(const struct reducer *r, const struct bucket *b, int i)
 static int number_of(const struct bucket_flow *f)
 {
     const struct reducer *r = f->r;
-    return (int)(f->bucket - r->plans[r->force_fp32].buckets);
+    return (int)(f->bucket - reducer_plan(r)->buckets);
 }
 
 static void cast_since(struct bucket_flow *f, const char *name, double start)
@@ -129,7 +129,7 @@ static void show(const struct reducer *r, const struct bucket *b, const uint8_t 
 void bucket_encoded(const struct bucket_flow *f, const uint8_t *codes)
 {
     struct reducer *r = f->r;
-    struct bucket *b = &r->plans[r->force_fp32].buckets[number_of(f)];
+    struct bucket *b = &reducer_plan(r)->buckets[number_of(f)];
     show(r, b, codes);
     const bool guesses = !r->force_fp32 && !codec_has_groups(&r->codecs[b->fp32]);
     for (int k = 0; k < b->n_layers && guesses; k++) {
@@ -165,7 +165,7 @@ void reducer_release(struct reducer *r, int first, int n)
 /* Layers are in forward order (shard_turn()). */
 static void release_bucket(struct reducer *r, int number)
 {
-    const struct bucket *b = &r->plans[r->force_fp32].buckets[number];
+    const struct bucket *b = &reducer_plan(r)->buckets[number];
     for (int k = 0, n; k < b->n_layers; k += n) {
         const struct codec_layer *l = b->call.layers + k;
         for (n = 1; k + n < b->n_layers && l[n].index == l->index + (uint32_t)n; n++)
@@ -177,7 +177,7 @@ static void release_bucket(struct reducer *r, int number)
 
 int reducer_bucket_mpi(struct reducer *r, int i)
 {
-    const struct bucket *b = &r->plans[r->force_fp32].buckets[i];
+    const struct bucket *b = &reducer_plan(r)->buckets[i];
     const double start = clock_s();
     struct bucket_flow casting = {.r = r, .bucket = b};
     struct algo_flow flow = bucket_flow(&casting);
@@ -187,8 +187,8 @@ int reducer_bucket_mpi(struct reducer *r, int i)
     const struct algo_call call = {.codec = &r->codecs[b->fp32],
                                    .op = b->op,
                                    .n = b->n,
-                                   .codes = r->codes +
-                                            r->plans[r->force_fp32].places[b->call.layers->index],
+                                   .codes =
+                                       r->codes + reducer_plan(r)->places[b->call.layers->index],
                                    .result = r->result,
                                    .once = r->once,
                                    .scratch = r->scratch,
@@ -250,7 +250,7 @@ int reducer_make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes)
 void reducer_span(struct reducer *r, int i, size_t from, size_t to, int shift, int8_t *exponents,
                   int k)
 {
-    const struct plan *plan = &r->plans[r->force_fp32];
+    const struct plan *plan = reducer_plan(r);
     const struct bucket *b = &plan->buckets[plan->bucket_of[i]];
     const struct codec_layer *layer = reducer_layer(r, i);
     const size_t end = to < layer->n ? to : layer->n;
@@ -275,12 +275,12 @@ void reducer_span(struct reducer *r, int i, size_t from, size_t to, int shift, i
 
 int reducer_n_groups(const struct reducer *r)
 {
-    return r->overlap || r->releases ? r->plans[r->force_fp32].n_buckets : 1;
+    return r->overlap || r->releases ? reducer_plan(r)->n_buckets : 1;
 }
 
 struct group reducer_group(const struct reducer *r, int g)
 {
-    const struct plan *p = &r->plans[r->force_fp32];
+    const struct plan *p = reducer_plan(r);
     if (!r->overlap && !r->releases)
         return (struct group){.n_buckets = p->n_buckets,
                               .n_layers = r->n_layers,

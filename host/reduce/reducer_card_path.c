@@ -139,7 +139,7 @@ static int buckets_by_card(struct reducer *r, const struct group *g, int rc)
 
 /* Scans later groups even after CARD_PATH_ABANDONED, since the repetition needs their exponents.
  * *n_counted: groups whose losses are counted, before means replace their gradients. */
-static int go(struct reducer *r, int *n_counted)
+static int run_by_card(struct reducer *r, int *n_counted)
 {
     int rc = 0;
     for (int k = 0; k < reducer_n_groups(r); k++) {
@@ -160,7 +160,8 @@ static int go(struct reducer *r, int *n_counted)
     return 0;
 }
 
-static int make_up(struct reducer *r, int n_counted, bool *finite)
+/* Over MPI: missed exponents and buckets, and buckets in fp32. */
+static int repeat_missed(struct reducer *r, int n_counted, bool *finite)
 {
     const struct plan *plan = &r->plans[NARROW];
     *finite = true;
@@ -210,7 +211,7 @@ int reducer_step_card_path(struct reducer *r, bool *finite)
     bool any = false;
     int n_counted = 0;
     memset(r->failed, 0, words * sizeof *r->failed);
-    int rc = go(r, &n_counted);
+    int rc = run_by_card(r, &n_counted);
     if (rc == -ECANCELED)
         /* the reducer is being closed; no rank waits for this step */
         return rc;
@@ -222,5 +223,5 @@ int reducer_step_card_path(struct reducer *r, bool *finite)
         return comm_agree(r->comm, rc < 0 ? rc : 0);
     TRY(r->card_path->end(r->card_path_arg, any));
     r->done.by_card_path = !any;
-    return make_up(r, n_counted, finite);
+    return repeat_missed(r, n_counted, finite);
 }

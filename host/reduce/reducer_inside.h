@@ -21,7 +21,7 @@ struct plan {
     uint64_t code_bytes; /* of all buckets */
 };
 
-enum { NARROW, FP32 }; /* format of a bucket, selected by bucket.fp32 */
+enum { NARROW, FP32 }; /* index of codecs (by bucket.fp32) and of plans (by force_fp32) */
 
 /* Buckets whose exponents go in one message: all of a step, or one with overlap or releases. */
 struct group {
@@ -115,18 +115,25 @@ void reducer_release(struct reducer *r, int first, int n);
 int reducer_n_groups(const struct reducer *r);
 struct group reducer_group(const struct reducer *r, int g);
 
+/* Return the timeline's row of the thread that runs the step. */
 enum trace_row reducer_row(const struct reducer *r);
+
+/* Return the plan of the current step or, between steps, of the next one. */
+static inline const struct plan *reducer_plan(const struct reducer *r)
+{
+    return &r->plans[r->force_fp32];
+}
 
 static inline const struct codec_layer *reducer_layer(const struct reducer *r, int i)
 {
-    const struct plan *p = &r->plans[r->force_fp32];
+    const struct plan *p = reducer_plan(r);
     return &p->placed[p->rank_of[i]];
 }
 
 /* Where layer i's exponents begin. */
 static inline size_t reducer_exponent_at(const struct reducer *r, int i)
 {
-    const struct plan *p = &r->plans[r->force_fp32];
+    const struct plan *p = reducer_plan(r);
     return p->exponent_at[p->rank_of[i]];
 }
 
@@ -140,58 +147,6 @@ static inline int8_t reducer_exponent(const struct reducer *r, int i)
  * with groups ignore shift, and read or write exponents: r->exponents or r->own_exponents. */
 void reducer_span(struct reducer *r, int i, size_t from, size_t to, int shift, int8_t *exponents,
                   int k);
-
-/* ---- reducer_state.c ---- */
-
-/* Count what the casts of a group lose, if reducer_count_lost() was called. Exponents must be known
- * and finite; means must not have replaced the gradients yet. */
-void reducer_lost(struct reducer *r, const struct group *g);
-
-/* ---- reducer_stream.c ---- */
-
-int reducer_open_streams(struct reducer *r);
-
-/* As reducer_ready_on() for layers [first, first + n). n > 0. */
-int reducer_note_stream(struct reducer *r, int first, int n, void *stream);
-
-/* Let later launches of this thread wait for the streams of the group's layers. */
-int reducer_await_streams(struct reducer *r, const struct group *g);
-void reducer_close_streams(struct reducer *r);
-
-/* ---- reducer_state.c ---- */
-
-/* Compute the size of the state of all narrow layers; then allocate it, zeroed. Returns 0 or
- * -ENOMEM. */
-void reducer_state_size(struct reducer *r);
-int reducer_state_open(struct reducer *r);
-void reducer_state_close(struct reducer *r);
-
-/* Make the state written by this step, if it is not skipped, the current one. */
-void reducer_state_swap(struct reducer *r);
-
-/* ---- reducer_scan.c ---- */
-
-/* Wait for the group's gradients, find this rank's exponents, and encode layers whose shift can be
- * guessed. Returns -ECANCELED if the reducer is closed in mid-step. */
-int reducer_scan(struct reducer *r, const struct group *g);
-
-/* Begin and end a group's message of exponents, in which ranks wait for the slowest one. start: of
- * reducer_max_begin(). */
-double reducer_max_begin(struct reducer *r, const struct group *g);
-void reducer_max_end(struct reducer *r, const struct group *g, double start);
-
-int reducer_max_mpi(struct reducer *r, const struct group *g);
-
-/* Return true if fp32 maxima follow the group's exponents, which say so: equal on all ranks. */
-bool reducer_maxima_follow(const struct reducer *r, const struct group *g);
-
-/* Hand the group's maxima over all ranks to the layers of its codec. */
-void reducer_take_maxima(struct reducer *r, const struct group *g);
-
-/* Exponents must be agreed on. */
-bool reducer_all_finite(const struct reducer *r, const struct group *g);
-
-/* ---- reducer_bucket.c ---- */
 
 /* Casts a bucket while it travels: encodes layers that were not guessed, decodes means in place. */
 struct bucket_flow {
@@ -215,6 +170,54 @@ void bucket_decode(struct bucket_flow *b);
 
 /* Bucket i of the plan in use, with the reducer's algorithm. */
 int reducer_bucket_mpi(struct reducer *r, int i);
+
+/* ---- reducer_stream.c ---- */
+
+int reducer_open_streams(struct reducer *r);
+
+/* As reducer_ready_on() for layers [first, first + n). n > 0. */
+int reducer_note_stream(struct reducer *r, int first, int n, void *stream);
+
+/* Let later launches of this thread wait for the streams of the group's layers. */
+int reducer_await_streams(struct reducer *r, const struct group *g);
+void reducer_close_streams(struct reducer *r);
+
+/* ---- reducer_state.c ---- */
+
+/* Compute the size of the state of all narrow layers; then allocate it, zeroed. Returns 0 or
+ * -ENOMEM. */
+void reducer_state_size(struct reducer *r);
+int reducer_state_open(struct reducer *r);
+void reducer_state_close(struct reducer *r);
+
+/* Make the state written by this step, if it is not skipped, the current one. */
+void reducer_state_swap(struct reducer *r);
+
+/* Count what the casts of a group lose, if reducer_count_lost() was called. Exponents must be known
+ * and finite; means must not have replaced the gradients yet. */
+void reducer_lost(struct reducer *r, const struct group *g);
+
+/* ---- reducer_scan.c ---- */
+
+/* Wait for the group's gradients, find this rank's exponents, and encode layers whose shift can be
+ * guessed. Returns -ECANCELED if the reducer is closed in mid-step. */
+int reducer_scan(struct reducer *r, const struct group *g);
+
+/* Begin and end a group's message of exponents, in which ranks wait for the slowest one. start: of
+ * reducer_max_begin(). */
+double reducer_max_begin(struct reducer *r, const struct group *g);
+void reducer_max_end(struct reducer *r, const struct group *g, double start);
+
+int reducer_max_mpi(struct reducer *r, const struct group *g);
+
+/* Return true if fp32 maxima follow the group's exponents, which say so: equal on all ranks. */
+bool reducer_maxima_follow(const struct reducer *r, const struct group *g);
+
+/* Hand the group's maxima over all ranks to the layers of its codec. */
+void reducer_take_maxima(struct reducer *r, const struct group *g);
+
+/* Exponents must be agreed on. */
+bool reducer_all_finite(const struct reducer *r, const struct group *g);
 
 /* ---- reducer_card_path.c ---- */
 

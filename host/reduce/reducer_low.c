@@ -62,7 +62,7 @@ void reducer_share(struct reducer *r, struct reducer *owner, void (*again)(void 
 
 static void add_codes(struct reducer *r)
 {
-    const struct plan *p = &r->plans[r->force_fp32];
+    const struct plan *p = reducer_plan(r);
     uint8_t *acc = r->scratch;
     for (int i = 0; i < p->n_buckets; i++) {
         const struct bucket *b = &p->buckets[i];
@@ -79,7 +79,7 @@ static void add_codes(struct reducer *r)
 /* All ranks share the gradients that this writes. */
 static void make_means(struct reducer *r)
 {
-    const struct plan *p = &r->plans[r->force_fp32];
+    const struct plan *p = reducer_plan(r);
     uint8_t *acc = r->scratch;
     for (int i = 0; i < p->n_buckets; i++) {
         const struct bucket *b = &p->buckets[i];

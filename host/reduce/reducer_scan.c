@@ -8,7 +8,7 @@
 /* Takes the exponent and the maximum of span `at`. */
 static void note_absmax(struct reducer *r, const struct codec *codec, int at)
 {
-    const struct plan *plan = &r->plans[r->force_fp32];
+    const struct plan *plan = reducer_plan(r);
     const ptrdiff_t i = r->parts[at].layer - plan->placed;
     int8_t *to = &r->own_exponents[plan->exponent_at[i]];
     *to = codec_exponent(codec, r->spans[at].absmax);
@@ -21,7 +21,7 @@ static void note_absmax(struct reducer *r, const struct codec *codec, int at)
 static void scan_kind(struct reducer *r, const struct group *g, int kind)
 {
     const struct codec *codec = &r->codecs[kind];
-    const struct plan *plan = &r->plans[r->force_fp32];
+    const struct plan *plan = reducer_plan(r);
     int n_guessed = 0, n_rest = 0;
     struct vec_scale scale;
     const bool groups = codec_groups(codec, &scale);

@@ -154,7 +154,7 @@ int shard_cut(struct reducer *r, bool owns)
 
 const struct algo_range *shard_ranges(const struct reducer *r, const struct bucket *b)
 {
-    const struct plan *p = &r->plans[r->force_fp32];
+    const struct plan *p = reducer_plan(r);
     return r->shard->ranges[r->force_fp32] + (b - p->buckets) * comm_n_ranks(r->comm);
 }
 

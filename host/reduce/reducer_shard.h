@@ -3,7 +3,7 @@
 #define REDUCER_SHARD_H
 #include "reduce/reducer_inside.h"
 
-/* Outs of a decoding beyond one per layer: units that begin or end a rank's range inside. */
+/* Outs of a decoding beyond one per layer: for units that belong to a rank only in part. */
 enum { SHARD_OUTS = 2 };
 
 struct edge {

@@ -57,13 +57,13 @@ int reducer_step_all(struct reducer *r)
     bool finite = false;
     if (r->gathers)
         return gather_run(r);
-    for (int i = 0; i < r->plans[r->force_fp32].n_buckets; i++) {
-        struct bucket *b = &r->plans[r->force_fp32].buckets[i];
+    for (int i = 0; i < reducer_plan(r)->n_buckets; i++) {
+        struct bucket *b = &reducer_plan(r)->buckets[i];
         b->call.step = r->step;
         b->coded = false;
     }
     r->max_s = 0;
-    *done = (struct reducer_step){.code_bytes = r->plans[r->force_fp32].code_bytes,
+    *done = (struct reducer_step){.code_bytes = reducer_plan(r)->code_bytes,
                                   .fp32_bytes = r->fp32_bytes};
     int open = card_path_is_open(r);
     TRY(open);

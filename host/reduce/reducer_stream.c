@@ -39,7 +39,7 @@ static int wait_for(struct dev_event *event)
 
 int reducer_await_streams(struct reducer *r, const struct group *g)
 {
-    const struct plan *plan = &r->plans[r->force_fp32];
+    const struct plan *plan = reducer_plan(r);
     const struct dev_event *last = NULL;
     for (int k = g->first; r->after && k < g->first + g->n_layers; k++) {
         struct dev_event **after = &r->after[plan->placed[k].index];

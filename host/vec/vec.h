@@ -195,7 +195,7 @@ void vec_decode_each(const struct vec_ops *ops, struct mf_fmt fmt, const struct 
 void vec_exponents_each(const struct vec_ops *ops, const struct vec_scale *scale,
                         struct vec_span *spans, int n_spans);
 
-/* Implement finish_blocks and sum_blocks by accumulate and finish of ops. */
+/* Implement finish_blocks and sum_blocks by other functions of ops. */
 void vec_finish_blocks_each(const struct vec_ops *ops, const struct vec_sum *sum,
                             const uint64_t *acc, size_t n, uint8_t *blocks);
 void vec_sum_blocks_each(const struct vec_ops *ops, const struct vec_sum *sum,

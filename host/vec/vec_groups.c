@@ -53,7 +53,7 @@ void vec_groups_encode(const struct vec_ops *ops, const struct vec_cast *cast,
     }
 }
 
-/* Takes n elements from the blocks of codes on: codes together, exponents together. */
+/* Separates the codes of n elements in blocks from the exponent after each block. */
 static void open_blocks(struct mf_fmt fmt, const uint8_t *blocks, size_t n, uint32_t block,
                         uint8_t *codes, int8_t *exponents)
 {

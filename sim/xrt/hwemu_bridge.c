@@ -126,7 +126,8 @@ static int read_registers(struct card_link *card, uint64_t address, uint8_t *to,
     return 0;
 }
 
-/* a: has room. Returns 0, 1 at the end, or a negative errno. */
+/* Numbers of f: PUT 3 address, 4 bytes, 5 size; GET 4 address, 5 size; WRITE 2 address, 4 bytes;
+ * READ 2 address, 3 size. a: has room. Returns 0, 1 at the end, or a negative errno. */
 static int obey(struct card_link *card, uint32_t number, const struct fields *f, struct answer *a)
 {
     int rc = 0;

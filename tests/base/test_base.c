@@ -274,7 +274,7 @@ static int n_lines(void)
 static void meet_strangers(void)
 {
     for (int i = 0; i < STRANGERS; i++)
-        CHECK(ERR_STRANGER(-EPROTO, "stranger %d", i) == -EPROTO, "code");
+        CHECK(err_stranger(-EPROTO, "stranger %d", i) == -EPROTO, "code");
 }
 
 static void test_strangers(void)

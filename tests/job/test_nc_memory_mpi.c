@@ -88,7 +88,7 @@ static void run_out_later(const struct nc_options *o, int who)
     static double x[N_ALL];
     void *list[N_LAYERS];
     point(x, o->type ? sizeof(double) : sizeof(float), list);
-    for (long at = 1; at <= 4; at++) {
+    for (long at = 1; at <= 4; at++) { /* struct overlap and its three lists */
         struct nc *nc = NULL;
         CHECK(nc_open(o, layers, N_LAYERS, &nc) == 0, "open");
         if (!nc)

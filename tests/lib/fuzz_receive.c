@@ -39,7 +39,7 @@ static void open_fuzz(void)
                                 .n_cards = 2,
                                 .grouped = fuzz.lost % 2,
                                 .card_deadline_s = 1,
-                                .deadline_s = 10};
+                                .others_s = 10};
     net_job_open(&fuzz.job);
     net_pings(&fuzz.job);
     fuzz.open = true;

@@ -268,7 +268,7 @@ struct net_job {
     struct card_fit fit;
     int n_ranks, n_cards;
     bool grouped;
-    double card_deadline_s, deadline_s;
+    double card_deadline_s, others_s;
     struct fpga_job jobs[NET_CARDS];
     struct window *windows[NET_RANKS];
 };
@@ -314,7 +314,7 @@ static void net_job_open(struct net_job *j)
                                              .out_shift = codec_sum(&j->codec)->out_shift,
                                              .beats = beats,
                                              .card_deadline_s = j->card_deadline_s,
-                                             .deadline_s = j->deadline_s};
+                                             .others_s = j->others_s};
         for (int c = 0; c < j->n_cards; c++)
             cards[c] =
                 (struct window_card){.wire = {.ops = &net_wire_ops, .own = &j->net->wires[r][c]},

@@ -95,7 +95,7 @@ static void open_job(void)
                            .n_ranks = RANKS,
                            .n_cards = 1,
                            .card_deadline_s = 0.5,
-                           .deadline_s = 1};
+                           .others_s = 1};
     net_job_open(&job);
     net_pings(&job);
 }

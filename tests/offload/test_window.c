@@ -120,7 +120,7 @@ static void try_job(const char *in, const char *out, int n_ranks, int n_cards, b
                         .n_ranks = n_ranks,
                         .n_cards = n_cards,
                         .card_deadline_s = 2,
-                        .deadline_s = 10};
+                        .others_s = 10};
     net_job_open(&j);
     net_pings(&j);
     net.bytes_out[0] = net.bytes_in[0] = 0;
@@ -171,7 +171,7 @@ static void try_uneven(void)
                         .n_ranks = 3,
                         .n_cards = 2,
                         .card_deadline_s = 2,
-                        .deadline_s = 10};
+                        .others_s = 10};
     net_job_open(&j);
     CHECK(j.jobs[0].slots == 64 && j.jobs[1].slots == 8, "%u and %u slots", j.jobs[0].slots,
           j.jobs[1].slots);

@@ -15,7 +15,7 @@ static void open_job(int n_ranks, int n_cards)
                            .n_ranks = n_ranks,
                            .n_cards = n_cards,
                            .card_deadline_s = 0.5,
-                           .deadline_s = 3};
+                           .others_s = 3};
     net_job_open(&job);
     net_pings(&job);
 }

@@ -17,7 +17,7 @@ static void open_job(struct net_job *j, int n_ranks, int n_cards, bool grouped)
                           .n_cards = n_cards,
                           .grouped = grouped,
                           .card_deadline_s = 2,
-                          .deadline_s = 10};
+                          .others_s = 10};
     net_job_open(j);
     net_pings(j);
 }

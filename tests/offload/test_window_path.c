@@ -19,7 +19,7 @@ static void open_job(const char *out_format, size_t known, size_t narrow)
                            .n_ranks = 2,
                            .n_cards = 2,
                            .card_deadline_s = 5,
-                           .deadline_s = 60};
+                           .others_s = 60};
     net_job_open(&job);
 }
 

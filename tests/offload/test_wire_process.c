@@ -38,7 +38,7 @@ static void open_all(const struct vec_sum *sum)
                                    .out_shift = sum->out_shift,
                                    .beats = 22,
                                    .card_deadline_s = 2,
-                                   .deadline_s = 10};
+                                   .others_s = 10};
     struct fpga_rank ranks[RANKS];
     struct fpga_caps caps;
     struct fpga_job job = {0};

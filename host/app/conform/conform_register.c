@@ -16,7 +16,8 @@ static const char *register_name(uint64_t at)
     }
 }
 
-/* Return the value here of a value in the vector, and note what later ones refer to. */
+/* Return the vector's value with this run's keys, addresses and counters; keep those that later
+ * values refer to. */
 static uint32_t real_of(struct conform_script *s, uint64_t at, bool write, uint32_t value)
 {
     const struct conform_end *end;
@@ -67,7 +68,7 @@ static int execute(struct conform_script *s, struct fpga_op *op, bool *refused)
 }
 
 /* A shared card stays enabled (R119). */
-static int disable(struct conform_script *s)
+static int check_disabled(struct conform_script *s)
 {
     struct fpga_op op = {.at = REG_CTRL, .read = true};
     bool refused;
@@ -97,7 +98,7 @@ int conform_register(struct conform_script *s, const char *event)
         return conform_fails(s, what, register_name(at), refused ? "refused" : "accepted",
                              to_refuse ? "refused" : "accepted");
     if (write && at == REG_CTRL && !(value & REG_CTRL_ENABLE))
-        return disable(s);
+        return check_disabled(s);
     /* SEEN_RANK is 0 only before the first wrong source since power-up. A card has sizes of its
      * own. */
     if (write || refused || op.value == wanted || (at == REG_SEEN_RANK && !value) ||

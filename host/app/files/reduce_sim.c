@@ -89,7 +89,7 @@ static int open_windows(struct sim_job *j)
                                    .out_shift = j->b.sum->out_shift,
                                    .beats = j->beats,
                                    .card_deadline_s = deadline_s,
-                                   .deadline_s = deadline_s};
+                                   .others_s = deadline_s};
     const size_t per_packet = card_fit_codes(&j->fit, j->beats),
                  blocks = j->job.slots * per_packet / CODES_IN_BLOCK;
     j->b.n_blocks = blocks ? blocks : 1;

@@ -21,7 +21,7 @@ struct emulation {
     int status; /* of the run, or 128 + signal number */
 };
 
-static int live(struct comm *c, void *ctx)
+static int run_rank(struct comm *c, void *ctx)
 {
     struct emulation *e = ctx;
     const int index = comm_rank(c) - comm_lowest_here(c, comm_rank(c));
@@ -42,7 +42,7 @@ static int run(const struct train_options *o, struct comm_virtual *v, struct ela
     const int n = comm_virtual_n_here(v);
     struct emulation e = {.o = o, .elastic = elastic};
     e.ranks = buf_alloc((size_t)n * sizeof *e.ranks);
-    int rc = e.ranks ? comm_virtual_run(v, live, &e) : -ENOMEM;
+    int rc = e.ranks ? comm_virtual_run(v, run_rank, &e) : -ENOMEM;
     /* The owner of the network closes last. */
     for (int r = n - 1; r >= 0 && e.ranks; r--)
         train_close(&e.ranks[r]);

@@ -138,7 +138,7 @@ struct verifying {
     struct train *ranks;
 };
 
-static int live(struct comm *c, void *ctx)
+static int run_rank(struct comm *c, void *ctx)
 {
     struct verifying *v = ctx;
     struct train *t = &v->ranks[comm_rank(c)];
@@ -159,7 +159,7 @@ static int repeat(const struct train_options *o)
     struct comm_virtual *ranks;
     TRY(comm_virtual_open((int)o->ranks, NULL, &ranks));
     v.ranks = buf_alloc((size_t)o->ranks * sizeof *v.ranks);
-    const int rc = v.ranks ? comm_virtual_run(ranks, live, &v) : -ENOMEM;
+    const int rc = v.ranks ? comm_virtual_run(ranks, run_rank, &v) : -ENOMEM;
     for (int64_t i = o->ranks - 1; i >= 0 && v.ranks; i--)
         train_close(&v.ranks[i]);
     free(v.ranks);

@@ -17,7 +17,7 @@
 struct train;
 struct elastic;
 
-/* Results of an attempt: it ends to take in a new process; nothing is left to do. */
+/* Results of an attempt. GROWS: it ends to take in a process; ENDED: nothing is left to do. */
 enum { ELASTIC_GROWS = 1 << 16, ELASTIC_ENDED };
 
 /* Makes SIGUSR2 a request for one more process. Call it as early as possible. */

@@ -236,6 +236,8 @@ void train_run_id_set(struct train *t);
  * (record_run()). Errors leave the file unchanged. */
 int train_log_open(const struct train *t, const char *option, const char *path, struct jsonl *log);
 
+/* ---- the run (train_loop.c), its tests and predictions (train_eval.c) ---- */
+
 /* Trains to the end, or until a rank is asked to stop (t->stopped_by). Other ranks know an error
  * only if t->agreed. */
 int train_run(struct train *t);

@@ -21,8 +21,8 @@ static void feed_micro(struct train *t, uint64_t epoch, uint64_t at, int m)
     trace_add(t->trace, TRACE_MAIN, "input", -1, start_s);
 }
 
-/* Queues micro-batch m and the next. Emulated ranks prefetch only within their share, because the
- * feed then serves the next rank. */
+/* Queues micro-batch m, unless it waits already, and the next. Emulated ranks prefetch only within
+ * their share, because the feed then serves the next rank. */
 static void feed_ahead(struct train *t, int m)
 {
     const uint64_t step = t->state.step, epoch = step / t->steps_per_epoch,

@@ -1,4 +1,5 @@
-/* train_record.c : writes the lines of --log. app/README.md has the keys. */
+/* train_record.c : writes the lines of --log. app/README.md has the keys. train_log.c reads the
+ * first ones: keep their order. */
 #include "app/app.h"
 #include "app/doctor/info.h"
 #include "app/train/train.h"
@@ -108,7 +109,7 @@ void record_run(const struct train *t, const char *option, struct jsonl *log)
 {
     jsonl_begin(log, "run");
     jsonl_text(log, "run_id", t->run_id);
-    jsonl_text(log, "file", option); /* train_log.c expects this key second */
+    jsonl_text(log, "file", option);
     jsonl_int(log, "schema", SCHEMA);
     put_date(log);
     put_machine(log);

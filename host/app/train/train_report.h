@@ -58,11 +58,23 @@ struct report {
 int report_open(struct train *t);
 void report_close(struct train *t);
 
+/* Report a finished step (already counted in t->state) or epoch. */
+int report_step(struct train *t, const struct report_step *step);
+int report_epoch(struct train *t, const struct report_epoch *epoch);
+
+/* Prints the table and the last two lines unless the run was stopped. All ranks call it. */
+int report_end(struct train *t);
+
+void report_stopped(const struct train *t);
+
+/* ---- train_record.c: facts of the run, and lines of the open log ---- */
+
 /* Return true if table and log show character error rates (transcripts), or the NN_TOP share. */
 bool report_shows_cer(const struct train *t);
 bool report_shows_top(const struct train *t);
 
-/* ---- lines of the open log (train_record.c) ---- */
+/* Returns whether the last test reached --until; the same on all ranks. */
+bool report_reached(const struct train *t);
 
 /* The caller ends the line. option: "log", "stats" or "receipts", which named the
  * file. */
@@ -73,17 +85,5 @@ int record_epoch(struct train *t, const struct report_epoch *epoch);
 /* Writes the last line of a done or stopped run, if there is a log. Arguments: bytes of a step,
  * means over ranks: sent, and in fp32. */
 int record_end(struct train *t, double mean_sent_bytes, double mean_fp32_bytes);
-
-/* Report a finished step (already counted in t->state) or epoch. */
-int report_step(struct train *t, const struct report_step *step);
-int report_epoch(struct train *t, const struct report_epoch *epoch);
-
-/* Returns whether the last test reached --until; the same on all ranks. */
-bool report_reached(const struct train *t);
-
-/* Prints the table and the last two lines unless the run was stopped. All ranks call it. */
-int report_end(struct train *t);
-
-void report_stopped(const struct train *t);
 
 #endif

@@ -15,10 +15,10 @@ void train_shard_close(struct train *t);
 /* Set where the reducer writes means. Call it after the job is open. No effect without --shard. */
 void train_shard_begin(struct train *t);
 
-/* The others need --shard. Step over the range and gather all weights, unless the step is skipped.
- * Add to *step what that took. */
+/* Only with --shard: step over the range and gather all weights, unless the step is skipped. Add to
+ * *step what that took. */
 int train_shard_update(struct train *t, double lr, struct reducer_step *step);
-/* Only gather. */
+/* Only with --shard: gather. */
 int train_shard_gather(struct train *t, struct reducer_step *step);
 
 /* Return the bytes that this rank's gather sends in fp32; 0 without --shard. */

@@ -49,7 +49,7 @@ struct pipe {
     struct level level[LEVELS];
     enum algo_form form; /* of PARTS */
     unsigned halves;
-    size_t n; /* elements, or with call->cut what algo_scatter.c pretends: P longest ranges */
+    size_t n; /* elements; with call->cut, P times the longest range */
     struct layout mem;
     const uint8_t **parts; /* [P] of the range being added */
     size_t *sent[KINDS];   /* index d - 1: segments sent to member + d */

@@ -1,11 +1,11 @@
-/* algo_pipe.h : the pipeline of `direct` and `group-scatter`. Nodes are groups of K consecutive
- * ranks. Segments of the vector pass through it one after another:
+/* algo_pipe.h : declares the pipeline of `direct` and `group-scatter`. Nodes are groups of K
+ * consecutive ranks. Segments of the vector pass through it one after another:
  *
  *     need -> codes --------> node's sum --------> result --------> results --------> have
  *                    to members           to nodes         to nodes          to members
  *
- * Member k of a node adds part k of a segment, and the node j of its set then range j of part k.
- * With one node, only codes and results travel: this is `direct`. */
+ * Member k of each node adds part k of a segment. Of all members k, that of node j then adds range
+ * j of part k. With one node, only codes and results travel: this is `direct`. */
 #ifndef ALGO_PIPE_H
 #define ALGO_PIPE_H
 #include "comm/algo/algo_step.h"

@@ -34,7 +34,7 @@ static void hear(struct comm_over *o, struct over_peer *p)
     }
 }
 
-/* A rank whose notes fail is gone. */
+/* Progresses messages, reads notes, frees sent ones. A rank whose notes fail is gone. */
 static void look(struct comm_over *o)
 {
     (void)over_progress(o); /* a failure shows in messages, too */

@@ -37,6 +37,7 @@ static inline void cuda_keep(struct cuda *c, int rc)
         c->failed = rc;
 }
 
+/* Functions of struct nn_ops, except cuda_feed_close(). */
 int cuda_input_plan(void *ctx, size_t max_n);
 void cuda_input(void *ctx, size_t n, const real *x, real *y);
 int cuda_feed_open(void *ctx, const struct nn_feed *f);

@@ -22,7 +22,7 @@ void feed_close(struct feed *f);
  * to first+n-1. */
 void feed_next(struct feed *f, uint64_t epoch, const uint32_t *index, int n);
 void feed_next_test(struct feed *f, size_t first, int n);
-int feed_waiting(const struct feed *f);
+int feed_waiting(const struct feed *f); /* the number of queued batches */
 
 /* Run nn_model_train or nn_model_eval on the oldest batch. */
 struct nn_result feed_train(struct feed *f, uint64_t key, nn_grad_ready *ready, void *ctx);

@@ -13,7 +13,7 @@
 #include "offload/card/fpga_job.h"
 #include "offload/wire/wire.h"
 
-enum { WINDOW_BEATS = 128 };
+enum { WINDOW_BEATS = 128 }; /* most payload beats of a frame; our cards take CARD_BEATS */
 
 struct window;
 
@@ -39,7 +39,7 @@ struct window_config {
      * may carry only shorter frames (window_beats()). */
     uint32_t beats;
     double card_deadline_s; /* silence after which a card is abandoned */
-    double deadline_s;      /* longest wait for other ranks */
+    double others_s;        /* longest wait for other ranks */
 };
 
 enum window_state {

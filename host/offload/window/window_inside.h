@@ -71,7 +71,7 @@ struct window {
     int lost;    /* card to abandon */
     char why[WINDOW_WHY_BYTES];
     struct card_path_count count;
-    /* damaged: not a whole frame; foreign: not of this job */
+    /* damaged: not a whole frame; foreign: of another job, rank or slot, or a wrong result */
     uint64_t damaged, foreign;
     /* grouped: sums go to a group; group_failed: not received, or forged results */
     bool grouped, group_failed;
@@ -130,7 +130,7 @@ bool window_send_new(struct window *w, double now);
 /* Passes complete results to the flow's have(): whole packets, in order, several at a time. */
 void window_have(struct window *w);
 
-/* Returns packet i's elements; *at: the first. */
+/* Returns packet i's number of elements; *at: the first. */
 size_t window_range(const struct window_work *work, uint64_t i, size_t *at);
 
 void window_build(const struct window *w, struct window_slot *s, uint64_t i);

@@ -52,7 +52,7 @@ static void build_sum(const struct window *w, struct window_slot *s, uint64_t i)
     const size_t held = (n * fit->in_width + 7) / 8;
     if (!work->sum.codec || !codec_to_card(work->sum.codec, work->sum.codes, at, n, payload))
         memcpy(payload, work->sum.codes + at * fit->in_width / 8, held);
-    if (n * fit->in_width % 8)
+    if (n * fit->in_width % 8) /* an odd number of 4-bit codes */
         payload[held - 1] &= 15;
     memset(payload + held, 0, bytes - held);
     struct pkt_header h = header_to(w, s);

@@ -175,7 +175,7 @@ void window_time_due(struct window *w, struct window_slot *s, double now)
     else if (end->n_questions >= MAX_QUESTIONS && !s->echo)
         /* enough pings are unanswered: only slots that have pinged already ping again */
         timer_wheel_add(&w->wheel, &s->timer, now + later_s);
-    else if (w->missing && waited_s > w->config.deadline_s) {
+    else if (w->missing && waited_s > w->config.others_s) {
         w->state = WINDOW_STRAGGLER;
         w->lost = (int)(end - w->ends);
     } else if (!w->missing && waited_s > TAKES_NONE * w->config.card_deadline_s)

@@ -1,4 +1,4 @@
-/* sum_step.h : defines tables that add two codes with m <= 2 of at most 8 bits, by lookups of
+/* sum_step.h : defines tables that add two codes of 8 bits with m <= 2, by lookups of
  * 16 entries.
  *
  * Codes grow like logarithms: twice the value is 2^m codes further. So for normals, |A| >= |B|,
