@@ -94,6 +94,7 @@ static void decode(struct bucket_flow *f, size_t at, size_t n)
     cast_since(f, "decode", start);
 }
 
+/* need() and have() of struct algo_flow (comm/algo/algo.h). */
 static void need(void *arg, size_t at, size_t n)
 {
     struct bucket_flow *f = arg;

@@ -16,7 +16,14 @@ enum {
 };
 
 /* Stage i of a segment produces messages of kind i, and stage i + 1 waits for them. */
-enum { MADE, PARTED, SUMMED, SPREAD, HAD, STAGES };
+enum {
+    MADE,   /* codes are encoded, for the members of the node */
+    PARTED, /* this member has added its part within the node, for the other nodes */
+    SUMMED, /* this rank has added its range, for the other nodes */
+    SPREAD, /* this member has its whole part of the sum, for the members of the node */
+    HAD,    /* the whole sum is here */
+    STAGES
+};
 enum { CODES = MADE, PARTS = PARTED, SUMS = SUMMED, RESULTS = SPREAD, KINDS };
 
 /* Sets of ranks that exchange messages. */
