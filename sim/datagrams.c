@@ -255,10 +255,24 @@ static void set_options(int fd, uint32_t ip)
     setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &from, sizeof from);
 }
 
+/* A multicast or broadcast address can be bound, but is no card's. */
+static bool is_of_many(int udp, uint32_t ip)
+{
+    const struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(ip)};
+    const struct sockaddr none = {.sa_family = AF_UNSPEC};
+    const bool many = IN_MULTICAST(ip) ||
+                      (connect(udp, (const struct sockaddr *)&at, sizeof at) && errno == EACCES);
+    (void)connect(udp, &none, sizeof none);
+    return many;
+}
+
 static int open_udp(uint32_t ip, uint16_t *port, int *udp)
 {
     *udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    const int rc = *udp < 0 ? -errno : bind_to(*udp, ip, port);
+    const int rc = *udp < 0               ? -errno
+                   : is_of_many(*udp, ip) ? -EADDRNOTAVAIL
+                                          : bind_to(*udp, ip, port);
     if (rc && *udp >= 0)
         close(*udp);
     return rc;
@@ -295,7 +309,8 @@ int datagrams_open(uint32_t ip, uint16_t *port, int *tcp, void **net)
     if (rc) {
         d->fd = -1;
         net_close(d);
-        return ERR(rc, "cannot listen on %s: %s", inet_text(ip, *port, text), strerror(-rc));
+        return ERR(rc, "cannot listen on %s: %s%s", inet_text(ip, *port, text), strerror(-rc),
+                   rc == -EADDRNOTAVAIL ? "; need an address of this machine" : "");
     }
     set_options(d->fd, ip);
     for (int i = 0; i < MESSAGES_IN; i++) {
