@@ -64,7 +64,7 @@ static struct ether_neighbour *replace(struct ether *e)
     return oldest;
 }
 
-/* Learns mac only if ip was asked for and has not answered. */
+/* Learns mac only if ip was asked for, and none is known. */
 static bool answers(struct ether *e, uint32_t ip, const uint8_t *mac)
 {
     struct ether_neighbour *n = find(e, ip);

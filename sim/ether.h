@@ -53,9 +53,9 @@ struct ether_udp {
 };
 
 /* Processes a frame[n]. Returns its fate, and with it *udp or reply[ETHER_MAX] and *reply_n. Only
- * the first answer to an ARP request of e teaches a neighbour's MAC. If a known neighbour's IP
- * sends an ARP request with another MAC than the learnt one, this MAC is forgotten and e asks
- * again. */
+ * the first answer after e asked for, or forgot, a neighbour's MAC teaches it. If a known
+ * neighbour's IP sends an ARP request with another MAC than the learnt one, this MAC is forgotten
+ * and e asks again. */
 enum ether_fate ether_take(struct ether *e, const uint8_t *frame, size_t n, struct ether_udp *udp,
                            uint8_t *reply, size_t *reply_n);
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# accuracy.sh : measures test accuracy with narrow gradients: Fashion-MNIST, resnet8, 4 ranks, every
-# format, scale and seed.
+# accuracy.sh : measures test accuracy with narrow gradients: Fashion-MNIST, resnet8, 4 ranks, fp32
+# and three formats with three scales each, every seed.
 # usage: NARROWCAST_DATA=DIR bench/codec_accuracy/accuracy.sh [--table] [SEEDS]
 # DIR/fashion-mnist holds the four .gz files; SEEDS: "1 2 3". Appends to $TABLES/fashion-mnist.tsv
 # (bench/data); --table prints it.

@@ -51,7 +51,8 @@ static const struct opt opts[] = {
      INT_AT(look, 1, 1e6)},
     {"lr", "X", "0.1", "Learning rate after --warmup.", REAL_AT(lr, 0, 100)},
     {"warmup", "N", "100", "Steps of warm-up, from 0.", INT_AT(warmup, 0, 1e6)},
-    {"layers", "FILE", NULL, "Write one line per layer to this file.", TEXT_AT(layers)},
+    {"layers", "FILE", NULL, "Write a line per step, scheme and layer to this file.",
+     TEXT_AT(layers)},
 };
 static const struct opt_command command = {
     .name = "bench_loss_scale",

@@ -6,9 +6,9 @@
 #        bench/loss_scale/loss_scale.sh --table [MODEL]
 # MODEL: resnet20, resnet56, resnet110 (e5m10), resnet8, resnet20-8bit or charlstm (8 bits).
 # DIR/cifar10 holds the binary batches, DIR/tinyshakespeare input.txt (charlstm).
-#   layers   200 steps of resnet110 (bench_loss_scale); one line per layer in
+#   layers   200 steps of resnet110 (bench_loss_scale); a line per step, scheme and layer in
 #            $B/loss_scale/layers.tsv. resnet8, resnet20: one table for each of e5m2, e4m3 and e3m4,
-#            in which only activation gradients are; a line per layer in layers-MODEL-FORMAT.tsv
+#            in which only activation gradients are; the same lines in layers-MODEL-FORMAT.tsv
 #   sweep    fp32, constant scales 1, 2, 4 ... 8192, dynamic, adaptive; 5 passes over 10,000 images
 #            (resnet56: fp32, none, 16 and adaptive; resnet110: fp32, none and adaptive, 3 over
 #            5,000; resnet8, resnet20-8bit: 10 passes, charlstm: 8 over the text, each with

@@ -3,7 +3,8 @@
 # a rate of 0.1 for 256 images in proportion to the batch, 5 epochs of warm-up from 0.1, a tenth after
 # 30, 60 and 80 of 90 epochs, Nesterov momentum 0.9, decay 1e-4, gamma 0 at the ends of blocks, random
 # parts and flips of pictures.
-# usage: [PER_RANK=32] [THREADS=8] bench/recipes/imagenet.sh DIR RANKS [OPTIONS of narrowcast train]
+# usage: [NARROWCAST=build/narrowcast] [PER_RANK=32] [THREADS=8] bench/recipes/imagenet.sh DIR RANKS
+#        [OPTIONS of narrowcast train]
 #   DIR       has train/CLASS/*.JPEG and val/CLASS/*.JPEG (narrowcast train --help, imagefolder)
 #   PER_RANK  images of a rank in a step
 #   THREADS   that decode pictures for a rank

@@ -118,7 +118,10 @@ static size_t unit(const struct codec *c, const struct codec_layer *layer)
 
 static size_t state_bytes(const struct codec *c, const struct codec_layer *layer)
 {
-    return (size_t)onebit_of(c)->keeps * layer->n * sizeof(float);
+    enum keeps keeps = onebit_of(c)->keeps;
+    if (c->unrounded && keeps == KEEPS_BOTH) /* unrounded sums leave nothing */
+        keeps = KEEPS_OWN;
+    return (size_t)keeps * layer->n * sizeof(float);
 }
 
 /* `which` selects the residuals of this rank's gradients (0) or of sums (1). */

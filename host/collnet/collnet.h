@@ -73,7 +73,8 @@ struct collnet_count {
 struct collnet_count collnet_sum_counted(const struct collnet_sum *s);
 
 /* Sum send [n] over ranks into recv [n], which may be the same buffer. type: NCCL's, of the kind of
- * s. Collective. Returns 0, or a negative errno with which the communicator has failed. */
+ * s. Collective. Returns 0, or a negative errno, perhaps on this rank only: then call
+ * comm_fail(). */
 int collnet_sum_run(struct collnet_sum *s, int type, const void *send, void *recv, size_t n);
 
 /* ---- collnet_comm.c ---- */

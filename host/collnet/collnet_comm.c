@@ -178,8 +178,9 @@ static int begin(struct group *g, void *handles[], int n_ranks, int rank,
 int collnet_connect(void *handles[], int n_ranks, int rank, void *listening, void **comm)
 {
     struct err_lines lines = collnet_lines(), *before = err_turn(&lines);
-    struct group *g = collnet_spec() && listening ? buf_alloc(sizeof *g) : NULL;
-    int rc = g ? 0 : -EINVAL;
+    const bool may = collnet_spec() && listening;
+    struct group *g = may ? buf_alloc(sizeof *g) : NULL;
+    int rc = g ? 0 : may ? -ENOMEM : -EINVAL;
     fenv_t fp; /* options and tables need IEEE's default mode */
     fp_env_enter(&fp);
     if (g) {

@@ -60,7 +60,7 @@
  *   lower levels            Only the thread that initialized MPI may call; calls of others return
  *                           -EPERM. Gradients handed in with nc_ready() are sent inside nc_wait().
  *
- * After fork() nc_open() and calls of the parent's communicators return -EPERM in the child.
+ * In a forked child nc_open() and all calls but queries of the parent's communicators: -EPERM.
  *
  * Deadline: if a rank makes another one wait longer than options.deadline_s, 10 minutes by default,
  * with cards up to 1.75 times as long, one line names the missing rank and the job ends (over a
@@ -111,8 +111,8 @@ struct nc_options {
     double deadline_s;   /* seconds, > 0, until a rank that others wait for counts as lost */
     uint64_t seed;       /* for stochastic rounding */
     const char *device;  /* memory of the gradients: cpu, or cuda (see below) */
-    /* minifloat (configured by the six strings from format to round), qsgd:B, onebit[:D|column],
-     * ternary, relgrad[:...] or nvfp4. */
+    /* minifloat (configured by the six strings from format to round), qsgd:B, onebit[:...],
+     * ternary, relgrad[:...], nvfp4, or for one rank and nc_cast() mx:E. */
     const char *codec;
     const char *xclbin; /* container file of xrt cards; NULL: NARROWCAST_XCLBIN */
     /* cpu, or xrt: a card in rank 0's machine adds. xrt needs algo group-scatter:K with K ranks. */
@@ -177,7 +177,7 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
  *   states     nc_state_save() writes the equally long states of the process's blocks one after
  *              another. A job with another number of processes loads its own blocks' states in the
  *              same order.
- *   nc_report  holds sums over this process's blocks. Messages between them do not count as sent.
+ *   nc_report  counts all of this process's blocks. Messages between them do not count as sent.
  *
  * tests/examples/blocks.c is an example. nc_rank() and nc_n_ranks() count processes. A step runs
  * inside nc_allreduce() or nc_wait(), without a thread. */
@@ -236,7 +236,7 @@ struct nc_layer {
     void *reserved[4]; /* must be NULL */
 };
 
-struct nc_report {       /* with blocks, sums over those of this process */
+struct nc_report {       /* with blocks, of all blocks of this process together */
     uint64_t sent_bytes; /* by this rank in this step */
     uint64_t code_bytes; /* this rank's packed gradients */
     uint64_t fp32_bytes; /* 4 per element, for comparison */
@@ -324,8 +324,8 @@ struct nc_transport {
 };
 
 /* Like nc_open, over the caller's transport and without MPI. All ranks of the transport call it.
- * Several communicators may be open, each with its own transport. Every option of `narrowcast train
- * --help` works except the algorithm native and quantise conv.
+ * Several communicators may be open, each with its own transport. Every option of nc_open()
+ * works except the algorithm native.
  *
  *   transport   copied; its functions and arg stay in use until nc_close()
  *
@@ -400,9 +400,9 @@ NC_API int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *repo
  *   nc_wait(nc, &report)           Hand in the remaining layers and block until the means are in
  *                                  place.
  *
- * nc_wait() returns the codes of nc_allreduce(), but after code 1 fp32 gradients are undefined.
- * Only one step may be in flight. All ranks begin and wait for steps in the same order, each step
- * by the same function: nc_allreduce() does not meet the nc_iallreduce() of another rank. A first
+ * nc_wait() returns the codes of nc_allreduce(), but after code 1 gradients of type fp32 are
+ * undefined. Only one step may be in flight. All ranks begin and wait for steps in the same order,
+ * each by the same function: nc_allreduce() does not meet another rank's nc_iallreduce(). A first
  * step in parts blocks until all ranks begin it, and may fail with -ENOMEM or -EAGAIN. */
 NC_API int nc_iallreduce(struct nc *nc, const void *grads);
 NC_API int nc_ready(struct nc *nc, int first, int n);
@@ -474,10 +474,10 @@ NC_API int nc_state_load(struct nc *nc, const void *from, size_t bytes);
 /* ---- casts without a communicator ---- */
 
 /* Cast x [n], in CPU memory, to packed codes by options.format, scale, overflow, round, seed and
- * codec, and back (NULL: defaults). Scales aps:G and quantile and relgrad by weights: -EINVAL.
+ * codec, and back (NULL: defaults). Scales aps:G and quantile, relgrad by weights: -EINVAL.
  *
- *   scale   minifloat: 2^k, codes are cast(x * 2^k). Other codecs: the largest |x|
- *   codes   code i of w bits is in bits i * w to i * w + w - 1, from the lowest of byte 0 on
+ *   scale   minifloat: 2^k, codes are cast(x * 2^k). Others: what nc_uncast() needs, mostly max |x|
+ *   codes   minifloat: code i of w bits is in bits i * w to i * w + w - 1, from byte 0's lowest on
  *
  * nc_cast() returns the bytes of the codes, and only counts them if codes is NULL; nc_uncast()
  * returns 0. Both may return a negative errno. */

@@ -14,7 +14,7 @@
  * - On a CPU slots without a return code cannot fail. A GPU reports a failed launch and returns it
  * from wait().
  * - Passes overwrite gradients unless noted.
- * - Unsupported slots return -ENOSYS without printing. */
+ * - Unsupported slots return -ENOSYS without printing; void ones do nothing. */
 #ifndef NN_OPS_H
 #define NN_OPS_H
 #include <stdbool.h>
@@ -116,7 +116,7 @@ enum { NN_SLOTS = 2 }; /* batches in transfer at once */
 struct nn_ops {
     const char *name;
 
-    /* Returns 0, -ENOMEM, or after reporting -EINVAL (unsupported setup), -ENODEV or -EIO. */
+    /* Returns 0, or reports -ENOMEM, -EINVAL (unsupported setup), -ENODEV or -EIO. */
     int (*open)(const struct nn_setup *setup, void **ctx);
     void (*close)(void *ctx);
     size_t (*act_bytes)(const void *ctx); /* of an activation */

@@ -292,7 +292,7 @@ static int eth_read(void *shell, uint32_t at, uint32_t *value)
     return axil_read(&((struct eth *)shell)->bus, at, value);
 }
 
-/* since: clock of the last register write, or of the start of run(). */
+/* since: clock of the last register write or lease tick, or of the start of run(). */
 static int is_quiet(const struct eth *s, uint64_t since)
 {
     const uint64_t last = s->last > since ? s->last : since;

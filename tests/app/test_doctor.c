@@ -146,7 +146,7 @@ static const struct {
      "ip link set dev eth0 mtu 1500"},
     {"MTU", 3, "NIC eth0", "1 Mb/s, MTU 9000, up", DOCTOR_WARN,
      "the MTU of eth0 of b is 9000 bytes, that of eth0 of a 1500",
-     "ip link set dev eth0 mtu 9000 on the former"},
+     "ip link set dev eth0 mtu 9000 on a, if"},
     {"MTU", 3, "NIC eth0", "1 Mb/s, MTU 1280, down", DOCTOR_OK, "the MTU of eth0 is 1500", ""},
 };
 

@@ -161,7 +161,7 @@ static void dies(struct drive *d)
     DRIVE_SAME(d, DRIVE_NET, close_recv(from));
 }
 
-/* No byte after the buffer is written. */
+/* Nothing is written to a buffer that is too short. */
 static void too_long(struct drive *d)
 {
     void *to = NULL, *from = NULL, *in, *out;

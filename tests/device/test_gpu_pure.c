@@ -4,11 +4,17 @@
  * emulator: EMU_LOG. */
 #include "gpu_fixture.h"
 #include "gpu_models.h"
+#include "device/nn/dev_nn.h"
 #include "nn/optim/optim.h"
 #include "nn/round/round_ops.h"
 #include <unistd.h>
 
-enum { ALLOCATIONS = 4096, LINE = 256, BATCH = 4, OPTIM_SCRATCH = 64 * sizeof(float) };
+enum {
+    ALLOCATIONS = 4096,
+    LINE = 256,
+    BATCH = 4,
+    OPTIM_SCRATCH = DEV_OPTIM_SCRATCH * sizeof(float)
+};
 
 static char log_path[] = "/tmp/narrowcast_pure.XXXXXX";
 

@@ -52,7 +52,7 @@ static inline float emu_from_bf16(unsigned short h)
     return emu_bits<float>((unsigned)h << 16);
 }
 
-/* h: prefix of the type's functions; t: type; t2: pair; n: half, bfloat16. */
+/* t: type; t2: pair; raw: struct of its bits; n: half, bfloat16; to, from: casts of float. */
 #define EMU_16_BIT(t, t2, raw, n, to, from)                               \
     struct raw {                                                          \
         unsigned short x;                                                 \

@@ -110,7 +110,7 @@ static const char *const ops[] = {"mean", "sum"};
 
 enum { N_FORMATS = sizeof formats / sizeof *formats, WAYS = 5 * 2 * 2 * 2 };
 
-/* Omits combinations in which all values overflow: nothing so large fits e < 8 unscaled. */
+/* Unscaled, only finiteness is checked: nothing so large fits e < 8. */
 static void check_minifloat(const char *algo)
 {
     for (int f = 0; f < N_FORMATS; f++)

@@ -81,7 +81,7 @@ static inline void fixture_remove(const struct fixture *x, const char *name)
     CHECK(remove(path) == 0, "%s", path);
 }
 
-/* Only x->gz is set before. kind: the data's kind in a spec. */
+/* Makes x's folders and files. kind: the data's kind in a spec. */
 static inline void fixture_open_dir(struct fixture *x, const char *kind)
 {
     const char *tmp = getenv("TMPDIR");

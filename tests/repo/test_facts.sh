@@ -23,6 +23,9 @@ says sim/README.md regs COUNTERS 'all % counters'
 awk 'length > 100 {print FILENAME ":" FNR ": " length " columns"; bad = 1} END {exit bad}' hls/*/*.def || bad=1
 [ "$(grep -c '^COUNTER(' hls/card/regs.def)" = "$(fact regs COUNTERS)" ] || { echo "hls/card/regs.def: not $(fact regs COUNTERS) counters" && bad=1; }
 
+tags=$(sed -n 's/^enum { NC_TAGS = \([0-9]*\) };/\1/p' host/include/narrowcast.h)
+grep -q "^N_TAGS = $tags  # NC_TAGS" host/python/narrowcast/_gloo.py || { echo "host/python/narrowcast/_gloo.py: N_TAGS must be $tags" && bad=1; }
+
 # The host refuses GPU libraries with another interface.
 interface=$(cat device/*/dev*.h hls/nn/{layer,optimisers,view}.h hls/nn/{layers,optimisers}.def hls/arith/{rules,level_lists,relative_lists}.h |
     sed '/DEV_VERSION = /d' | perl -0pe 's{/\*.*?\*/}{}gs' | tr -d ' \n' | cksum)

@@ -83,8 +83,10 @@ void doctor_mtu(const struct doctor *d, struct doctor_finding *f)
                        "the MTU of %s of %s is %d bytes, that of %s of %s %d: all send the shorter "
                        "packets",
                        name, host, mtu, first_name, doctor_fact(d, 0, "host"), first);
-            doctor_mend(f, "ip link set dev %s mtu %d on the former, if the switches allow it",
-                        mtu < first ? name : first_name, mtu < first ? first : mtu);
+            const bool shorter = mtu < first;
+            doctor_mend(f, "ip link set dev %s mtu %d on %s, if the switches allow it",
+                        shorter ? name : first_name, shorter ? first : mtu,
+                        shorter ? host : doctor_fact(d, 0, "host"));
         }
     }
     if (first > 0)

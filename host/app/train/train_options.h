@@ -48,6 +48,7 @@ struct train_options {
 
 /* --quantise conv */
 bool train_only_kernels(const struct train_options *o);
+/* --shard optimizer or all */
 bool train_is_sharded(const struct train_options *o);
 /* Whole layers' norms cannot be sharded. */
 bool train_can_shard(enum optim_kind kind);

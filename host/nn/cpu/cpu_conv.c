@@ -78,6 +78,7 @@ static struct place place_of(const struct nn_window *g, size_t pixel)
     return (struct place){(int)(pixel / image), (int)(pixel % image / wide), (int)(pixel % wide)};
 }
 
+/* n: at most the pixels left in the row. */
 static inline void advance(const struct nn_window *g, struct place *p, int n)
 {
     p->x += n;

@@ -123,8 +123,8 @@ static inline real live(real x)
     return x;
 }
 
-/* zi to zo [c]: the gates' sums on entry, the gates on return. was
- * [c]: the previous step's cells. */
+/* zi to zo [c]: the gates' sums on entry, the gates on return. was [c]: the previous step's
+ * cells. */
 CPU_HOT static void cell(int c, const real *restrict peephole, const real *restrict was,
                          real *restrict zi, real *restrict zf, real *restrict zg, real *restrict zo,
                          real *restrict now, real *restrict tanh_c, real *restrict m)

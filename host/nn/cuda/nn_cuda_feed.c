@@ -2,8 +2,8 @@
  * in advance.
  *
  *   images --gather--> pinned --copy stream--> bytes --feed kernel, context's stream--> activations
- *              (waits until the previous       (waits for the copy;
- *               copy has left)                  the next copy waits for it)
+ *              (waits until the slot's         (waits for the copy;
+ *               last copy has left)             the next copy waits for it)
  *
  * A batch's parameters for the kernel precede its images, in the same copy. */
 #include <errno.h>

@@ -28,8 +28,8 @@ enum optim_kind optim_find(const char *name);
 bool optim_takes(enum optim_kind kind, const char *option);
 
 struct optim;
-/* Open an optimiser with zeroed states. ctx: the model's, to run steps and passes in order. ctx and
- * params must outlive the optimiser. Returns 0 or -ENOMEM. */
+/* Open an optimiser with zeroed states. ctx: the model's, to run steps and passes in order; it must
+ * outlive the optimiser. Returns 0 or a negative errno. */
 int optim_open(const struct nn_ops *ops, void *ctx, const struct optim_options *o,
                const struct nn_param *params, int n_params, size_t n_weights, struct optim **out);
 void optim_close(struct optim *o);

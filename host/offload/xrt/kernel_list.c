@@ -2,6 +2,7 @@
 #include "offload/xrt/kernel_list.h"
 #include "base/text.h"
 #include "offload/xrt/xclbin.h"
+#include <assert.h>
 #include <ctype.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -21,6 +22,10 @@ static const struct kernel_arg args[] = {
     {KERNEL_##KERNEL, index, #name, offset, kind == MEMORY, c_type},
 #include "hls/card/kernels.def"
 };
+
+#define KERNEL_ARG(KERNEL, index, name, offset, kind, c_type) \
+    static_assert((index) < KERNEL_MAX_ARGS, "raise KERNEL_MAX_ARGS (hls/card/kernels.h)");
+#include "hls/card/kernels.def"
 
 enum { IN, OUT }; /* way of KERNEL_STREAM */
 

@@ -11,7 +11,7 @@
 
 #define XCLBIN_MAGIC "xclbin2" /* with terminating 0 */
 
-/* Sections read or made here; kernel_list.c has the names of all. */
+/* Sections read or made here; kernel_list.c names more. */
 enum {
     XCLBIN_BITSTREAM = 0,
     XCLBIN_EMBEDDED_METADATA = 2,

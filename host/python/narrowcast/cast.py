@@ -25,10 +25,11 @@ OPTIONS = ("format", "scale", "overflow", "round", "seed", "codec")
 class Codes:
     """What encode() returns.
 
-    data      [nbytes] uint8, a numpy array, torch tensor or bytearray as x was: code i of w bits is in bits i * w to i * w + w - 1,
-              counted from the lowest bit of byte 0. Codes of 8 bits are a byte each
+    data      [nbytes] uint8, a numpy array, torch tensor or bytearray as x was. Codec minifloat: code i of w bits is in bits i * w to
+              i * w + w - 1, counted from the lowest bit of byte 0; codes of 8 bits are a byte each
     shape     of x
-    scale     codec minifloat: 2^k, and codes are cast(x * 2^k). Other codecs: the largest |x|
+    scale     codec minifloat: 2^k, and codes are cast(x * 2^k). Other codecs: what decode() needs, mostly the
+              largest |x|
     options   as encode() got them"""
 
     data: Any
