@@ -59,6 +59,10 @@ done
         printf "narrowcast \\- %s\n.SH SYNOPSIS\n.B narrowcast\n.I COMMAND\n[options]\n.SH COMMANDS\n", plain($0)
         next
     }
+    /^narrowcast .*--/ || /^narrowcast help / { use = use plain($0) "\n"; next }
+    /^environment$/ { environment = 1; printf ".SH OPTIONS\n.nf\n%s.fi\n.SH ENVIRONMENT\n.nf\n", use; next }
+    environment && /^ / { print plain(substr($0, 3)); next }
+    environment { environment = 0; print ".fi" }
     /^  [a-z]+ +[^ ]/ && !/narrowcast/ { name = $1; sub(/^  [a-z]+ +/, ""); printf ".TP\n.BR narrowcast\\-%s (1)\n%s\n", name, plain($0) }
     END { print ".SH SEE ALSO\n.BR narrowcast (3)" }' >"$to/narrowcast.1"
 

@@ -22,6 +22,7 @@ export HWLOC_COMPONENTS="${HWLOC_COMPONENTS:--linuxpci,-pci}"
 export RES_OPTIONS="${RES_OPTIONS:-timeout:1 attempts:1}" # mpirun resolves this host: limits a silent name server to 1 s
 case ${0##*/} in
 ranks.sh)
+    case ${1-} in -h | --help) exec sed -n '2,/^export/{/^export/d;s/^# \{0,1\}//p;}' "$0" ;; esac
     [ $# -ge 2 ] || { echo "usage: ranks.sh N COMMAND [ARG...]" >&2; exit 2; }
     case $1 in *[!0-9]* | 0* | '') echo "ranks.sh: '$1': must be a number of ranks, from 1 on" >&2; exit 2 ;; esac
     for what in "$2" mpirun; do

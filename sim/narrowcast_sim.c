@@ -70,7 +70,7 @@ int main(int argc, char **argv)
         return ERR(1, "--control needs --listen, and with --tap also --shell: --listen "
                       "127.0.0.1:4711 --control 4712");
     if (o.wave && o.pcap && file_same(o.wave, o.pcap))
-        return ERR(1, "--wave and --pcap name one file: '%s'", o.wave);
+        return ERR(1, "--wave and --pcap both name '%s': need two files", o.wave);
     struct sockaddr_storage peer;
     if (o.fd >= 0 && getpeername((int)o.fd, (struct sockaddr *)&peer, &(socklen_t){sizeof peer}))
         return ERR(1, "--fd %d is not a connected socket: cards for all programs need --listen",

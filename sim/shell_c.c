@@ -32,7 +32,9 @@ static int open_with(struct card *(*card)(card_out *, void *), const char *wave,
                      void *arg, void **shell)
 {
     if (wave)
-        return ERR(-EINVAL, "cannot write '%s': the C model has no clock and therefore no waves",
+        return ERR(-EINVAL,
+                   "cannot write '%s': the C model has no clock and therefore no waves; use "
+                   "--engine rtl",
                    wave);
     struct model_shell *s = calloc(1, sizeof *s);
     if (s) {

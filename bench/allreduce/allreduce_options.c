@@ -18,7 +18,7 @@ static const struct opt opts[] = {
      "Formats: FORMAT, or FORMAT/OUT where sums are sent back in another format.", TEXT_AT(format)},
     {"out-format", "FORMAT", NULL, "Format of the sums where --format names none: auto.",
      TEXT_AT(out_format)},
-    {"scale", "WORD", NULL, "none, const:K, aps[:G], aps-tight[:G], quantile:Q[:G].",
+    {"scale", "WORD", NULL, "none, const:K, aps[:G], aps-tight[:G], quantile[:q=X,...].",
      TEXT_AT(scale)},
     {"sum", "WORD", NULL, "auto, exact, fp32, nearest, kahan, trunc.", TEXT_AT(sum)},
     {"sizes", "FROM:TO", "1k:256M", "Bytes of fp32 per rank: one size or a range.", TEXT_AT(sizes)},

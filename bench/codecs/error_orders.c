@@ -58,7 +58,7 @@ static const struct opt orders_opts[] = {
      "Algorithms, with one table each: see narrowcast train --help (native is excluded).",
      TEXT_AT(algo)},
     {"format", "F", "e5m2", "Format of the codes.", TEXT_AT(format)},
-    {"scale", "S", "aps", "none, const:K, aps[:G], aps-tight[:G] or quantile:Q[:G].",
+    {"scale", "S", "aps", "none, const:K, aps[:G], aps-tight[:G] or quantile[:q=X,...].",
      TEXT_AT(scale)},
     {"sum", "RULE", "auto", "exact, fp32, nearest, kahan, trunc or auto.", TEXT_AT(sum)},
     {"acc-format", "F", "auto", "Format of partial sums with nearest and kahan.",

@@ -29,7 +29,7 @@ static const struct {
     {"sim", cmd_sim, false, "simulate a card on the network, or read its counters"},
     {"card", cmd_card, false, "own a card of this machine and serve it to all jobs"},
     {"conform", cmd_conform, false,
-     "test whether a card or a library follows the rules, with stored vectors"},
+     "test a card or a library against the rules, with stored vectors"},
     {"xclbin", cmd_xclbin, false, "show, check or make the container that XRT loads into a card"},
     {"predict", cmd_predict, false, "predict the time of a step on a cluster that you describe"},
     {"plot", cmd_plot, false, "draw charts and tables of the logs of trainings and benches"},
@@ -50,8 +50,20 @@ static void usage(FILE *to)
                 "narrowcast COMMAND --help WORD   only one option, section or row of a list\n"
                 "narrowcast help COMMAND [WORD]   the same\n"
                 "narrowcast --version\n\n"
-                "Start here (trains a small network on generated images; half a minute on two "
-                "cores):\n");
+                "environment\n"
+                "  NARROWCAST_OFFLOAD=CARDS, NARROWCAST_XCLBIN=FILE   see train --help\n"
+                "  NARROWCAST_ISA=WORD       instructions: scalar, avx2, avx512, avx512vbmi,\n"
+                "                            avx512fp16 or neon; the bits are the same.\n"
+                "                            Default: the best of this CPU\n"
+                "  NARROWCAST_CONV=WORD      cuDNN's plans: fastest (the default), first (the\n"
+                "                            same bits in every run) or any\n"
+                "  NARROWCAST_GPU_TRANSPORT=WORD   how codes travel between GPUs: auto, nccl,\n"
+                "                            ipc, mpi or pinned\n"
+                "  NARROWCAST_RUN=ID         16 hex digits: a job that is started again resumes\n"
+                "                            its --save file\n"
+                "  NARROWCAST_CUDA, _MPI, _FABRIC, _XDP, _XRT, _DNNL=PATH   the library to load\n"
+                "                            instead of the one beside the program\n\n"
+                "Start here (a small network on generated images; half a minute on two cores):\n");
     opt_print(to, "  host/ranks.sh 4 build/narrowcast train\n");
 }
 

@@ -152,7 +152,7 @@ static bool gives_sums(const struct codec *c)
 const struct codec_kind codec_minifloat = {
     .name = "minifloat",
     .help = "each gradient becomes a small float, as set by --format, --scale, --sum, "
-            "--out-format, --overflow and --round",
+            "--acc-format, --out-format, --rescale, --overflow and --round",
     .parse = minifloat_parse,
     .asks_max = asks_max,
     .sums = REDUCE_PARTS | REDUCE_WIDE | REDUCE_NODES,

@@ -230,8 +230,9 @@ static const struct reduce_op_kind onebit_reduce_op = {
 const struct codec_kind codec_onebit = {
     .name = "onebit",
     .help = "onebit[:D|column,residual=both|own|none]: sends a sign per element and two means "
-            "per D elements (64) or per column of a tensor. Each rank adds the residual of its "
-            "gradients in the next step, and the owner of a sum that of the sum",
+            "per D elements (64; a multiple of 32 up to 16384) or per column of a tensor. "
+            "residual=both, the default: each rank adds the residual of its gradients in the next "
+            "step, and the owner of a sum that of the sum; own: only the first; none: neither",
     .parse = onebit_parse,
     .leaves_small = true,
     .settle = onebit_settle,

@@ -190,8 +190,12 @@ const struct codec_kind codec_qsgd = {
     .name = "qsgd",
     .help =
         "qsgd:B[,bucket=D][,norm=max|2][,levels=sign|even]: rounds without bias to levels of B = "
-        "1, 2, 4, 8 or 16 bits, with one scale per D elements (128, 128, 512, 512, 8192). "
-        "levels=sign: a sign and 2^(B-1) - 1 levels. levels=even: the ends of 2^B - 1 intervals",
+        "1, 2, 4, 8 or 16 bits, with one scale per D elements (128, 128, 512, 512, 8192; a "
+        "multiple "
+        "of 32 up to 16384): the largest magnitude (norm=max, the default) or the 2-norm. "
+        "levels=sign: a sign and 2^(B-1) - 1 levels, the default for B > 1. levels=even: the ends "
+        "of "
+        "2^B - 1 intervals",
     .parse = qsgd_parse,
     .leaves_small = true,
     .settle = qsgd_settle,

@@ -97,10 +97,11 @@ static size_t unit(const struct codec *c, const struct codec_layer *layer)
 
 const struct codec_kind codec_relgrad = {
     .name = "relgrad",
-    .help = "relgrad[:eps=X,q=X,every=N,samples=N,of=weights|gradient]: e5m2 of g / (|w| + eps) "
-            "(1e-5), scaled so that the quantile q (0.95) of `samples` (1024) elements becomes the "
-            "largest number. The scale is found anew after `every` (100) steps. Needs --sum trunc, "
-            "nearest or exact",
+    .help =
+        "relgrad[:OPTION=X,...]: e5m2 of g / (|w| + eps), scaled so that the quantile q of "
+        "`samples` elements becomes the largest number, found anew after `every` steps. Options: "
+        "eps (1e-5), q (0.95), every (100), samples (1024); of=gradient: of g itself, without "
+        "eps. --sum auto is trunc; nearest and exact are possible",
     .parse = relgrad_parse,
     .asks_max = quantile_asks_max,
     .asks_weights = asks_weights,

@@ -247,7 +247,8 @@ static const struct reduce_op_kind ternary_reduce_op = {
 
 const struct codec_kind codec_ternary = {
     .name = "ternary",
-    .help = "ternary[:clip=X]: clips gradients at X (2.5) standard deviations, then rounds without "
+    .help = "ternary[:clip=X]: clips gradients at X (2.5, at least 1) standard deviations, then "
+            "rounds without "
             "bias to -1, 0 or 1 times the largest gradient of the layer over all ranks, in 2 bits. "
             "Sums are exact",
     .parse = ternary_parse,

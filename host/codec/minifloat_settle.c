@@ -96,7 +96,7 @@ static int settle_rule(struct minifloat *m, const struct codec_adder *by)
     if (m->sum.acc.e && by->adds)
         return ERR(-EINVAL,
                    "--acc-format %s is impossible with algorithm \"%s\", which adds in the format "
-                   "it sends; need direct, gather, ring, group-master or group-scatter",
+                   "it sends; need direct, gather, gather-sum, ring, group-master or group-scatter",
                    codec_format_name(m->sum.acc, name), by->name);
     if (list_rules(&m->sum, by, list)[0] == '\0')
         return ERR(-EINVAL, "algorithm \"%s\" cannot add %s: need %s", by->name,

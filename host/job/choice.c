@@ -20,10 +20,8 @@ static const char *cards_of(const char *word, bool *by_word)
 {
     const char *environment = getenv("NARROWCAST_OFFLOAD");
     *by_word = !is(word, "auto");
-    if (is(word, "off"))
-        return NULL;
     const char *cards = *by_word ? word : environment;
-    return cards && *cards ? cards : NULL;
+    return cards && *cards && !is(cards, "off") ? cards : NULL;
 }
 
 const char *choice_named_cards(const char *word)

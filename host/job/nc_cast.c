@@ -35,7 +35,8 @@ static int settle(const struct nc_options *o, size_t n, struct caster *c)
     if (codec_asks_weights(&c->codec) || (c->codec.kind == &codec_minifloat && !c->plain))
         return ERR(-EINVAL,
                    "cannot cast with \"%s\": its codes need weights, exponents of groups or a "
-                   "quantile",
+                   "quantile; need scale none, const:K, aps or aps-tight, or codec "
+                   "relgrad:of=gradient",
                    codec_describe(&c->codec, text));
     if (!c->plain)
         codec_whole(&c->codec, n ? n : 1, &c->whole);

@@ -29,7 +29,7 @@ int reducer_low_check(const struct reducer *r)
     if (!adds)
         return ERR(-EINVAL,
                    "low memory adds each rank's codes as soon as they are made, but codec \"%s\" "
-                   "adds those of all ranks at once",
+                   "adds those of all ranks at once: use --memory full",
                    r->codecs[NARROW].kind->name);
     return 0;
 }

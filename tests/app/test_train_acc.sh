@@ -31,9 +31,9 @@ done
 
 refused '--acc-format e6m9 needs --sum nearest or kahan, not auto' trains 2 --acc-format e6m9
 refused '--acc-format must represent every number of e4m3, which e6m2 does not: need e4m3 or more of both, or --scale none or const:K' trains 2 --format e4m3 --sum nearest --acc-format e6m2
-refused '--acc-format e6m9 is impossible with algorithm "native", which adds in the format it sends; need direct, gather, ring, group-master or group-scatter' trains 2 \
+refused '--acc-format e6m9 is impossible with algorithm "native", which adds in the format it sends; need direct, gather, gather-sum, ring, group-master or group-scatter' trains 2 \
     --format e5m2 --sum nearest --acc-format e6m9 --algo native
-refused 'a card cannot add by --sum nearest: it adds only exactly' trains 2 --format e5m2 --sum nearest --acc-format e6m9 --offload sim:c
+refused 'a card cannot add by --sum nearest: use --sum exact, or leave the card out' trains 2 --format e5m2 --sum nearest --acc-format e6m9 --offload sim:c
 refused '--acc-format e6m9 has no effect with --codec qsgd' trains 2 --codec qsgd:4 --acc-format e6m9
 narrow="--format e3m2 --scale aps --sum nearest --algo group-master:2"
 # shellcheck disable=SC2086

@@ -49,6 +49,6 @@ fi
 codec=''
 refused 'a card cannot add codes of this kind: each rank has scales of its own' on 2 --steps 2 --codec qsgd:4 --offload sim:c
 refused 'a card cannot add codes of this kind: each rank has scales of its own' on 2 --steps 2 --codec onebit --offload sim:c
-refused 'a card cannot add by --sum trunc: it adds only exactly' on 2 --steps 2 --codec relgrad --offload sim:c
+refused 'a card cannot add by --sum trunc: use --sum exact, or leave the card out' on 2 --steps 2 --codec relgrad --offload sim:c
 refused 'codes have 2 bits (ternary, with --node-sum)' on 2 --steps 2 --codec ternary --algo group-scatter:2 --node-sum xrt
 exit $bad

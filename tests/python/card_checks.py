@@ -342,7 +342,7 @@ def errors(address):
         fails(nc.CardError, "refuses register DROP_IN", card.write, "DROP_IN", 1)
         fails(ValueError, "at most 512", card.batch, [("ID", None)] * 513)
         fails(ValueError, "takes 1 to 64", card.job, 65)
-        fails(ValueError, f"has {card.slots}", card.job, 2, slots=card.slots + 1)
+        fails(ValueError, f"takes 1 to {card.slots}", card.job, 2, slots=card.slots + 1)
         fails(ValueError, "e4m3fn", card.job, 2, "e4m4")
         fails(ValueError, "takes 2 to", card.job, 2, "e3m0", "e4m3", beats=1)
         fails(nc.CardError, "more than half", card.job, 2, slots=card.slots)

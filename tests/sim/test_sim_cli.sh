@@ -27,7 +27,7 @@ refused 'HOST:PORT' timeout 20 "$n" sim --listen here
 for group in 255.255.255.255 127.255.255.255 224.0.0.5; do refused 'need an address of this machine' timeout 20 "$n" sim --engine c --listen $group:0; done
 refused '--fd 0 is not a connected socket' timeout 20 "$n" sim --engine c --fd 0
 refused '--fd 0 is not a connected socket' timeout 20 "$n" sim --listen 127.0.0.1:0 --engine c --fd 0
-refused 'name one file' timeout 20 "$n" sim --listen 127.0.0.1:0 --wave one --pcap ./one
+refused "both name 'one': need two files" timeout 20 "$n" sim --listen 127.0.0.1:0 --wave one --pcap ./one
 if ! grep -q 'built without Verilator' "$B/narrowcast-sim"; then
     echo text >target
     ln -s target link

@@ -169,7 +169,8 @@ static int cast_layer(const struct cast_options *o, const struct opt_parsed *p)
     struct codec codec;
     float max;
     if (strcmp(o->on, "cpu"))
-        return ERR(-EINVAL, "--on %s casts only minifloats, not --codec %s", o->on, o->codec);
+        return ERR(-EINVAL, "--on %s casts only minifloats, not --codec %s: use --on cpu", o->on,
+                   o->codec);
     TRY(card_words_check(o->on, o->card, o->xclbin));
     TRY(codec_parse(&spec, &codec));
     TRY(codec_settle(&codec, 1, &(struct codec_adder){.name = "cast"}));

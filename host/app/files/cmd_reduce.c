@@ -29,7 +29,8 @@ static const struct opt opts[] = {
      "--format e5m2. It must represent every number of --format. auto: --format.",
      TEXT_AT(acc_format)},
     {"out-format", "F", "auto",
-     "Format of the sum's codes. auto: --format, but e4m3 for formats of at most 4 bits.",
+     "Format of the sum's codes. auto: --format, but e4m3 for formats of at most 4 bits, except "
+     "with --sum nearest and kahan.",
      TEXT_AT(out_format)},
     {"out-shift", "C", "0", "Divide the sum by 2^C before it is rounded (only --sum exact).",
      INT_AT(out_shift, 0, 62)},
@@ -54,8 +55,10 @@ static const struct opt_command command = {
     .args = "IN0 [IN1 ...] OUT",
     .min_args = 2,
     .max_args = 1 << 16,
-    .about = "Adds files of packed codes element by element, as the ranks of a job would, and "
-             "writes the codes of the sum to OUT. OUT appears only when it is complete.",
+    .about =
+        "Adds files of packed codes element by element, as the ranks of a job would, and "
+        "writes the codes of the sum to OUT, which may be one of the inputs. OUT appears only when "
+        "it is complete.",
     .examples = "  build/narrowcast reduce --format e5m2 --sum exact \\\n"
                 "      rank0.e5m2 rank1.e5m2 rank2.e5m2 sum.e5m2\n"
                 "  build/narrowcast reduce --format e3m0 --out-format e4m3 --count 1001 \\\n"

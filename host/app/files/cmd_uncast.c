@@ -22,13 +22,15 @@ struct uncast_options {
 static const struct opt opts[] = {
     {"codec", "C", "minifloat", "The codec that was given to `cast`.", TEXT_AT(codec)},
     {"weights", "FILE", NULL, "The weights that were given to `cast --codec`.", TEXT_AT(weights)},
-    {"max", "X", "1", "The `max X` that `cast --codec` printed.", REAL_AT(max, 0, 0x1.fffffep127)},
+    {"max", "X", "1",
+     "The `max X` that `cast --codec` printed; only ternary, nvfp4 and relgrad have and need it.",
+     REAL_AT(max, 0, 0x1.fffffep127)},
     {"format", "F", "e4m3", "The format that was given to `cast`.", TEXT_AT(format)},
     {"shift", "N", "0", "Divide by 2^N, the `shift N` that `cast --scale` printed.",
      INT_AT(shift, -400, 400)},
     {"count", "N", "0",
-     "Number of codes in IN, needed for formats of fewer than 8 bits, whose length does not tell. "
-     "0: as many as fit.",
+     "Number of values. Needed for formats of fewer than 8 bits and for --codec, whose files are "
+     "padded. 0: as many as fit, padding included.",
      SIZE_AT(count, 0, 1e15)},
     {"on", "cpu|xrt", "cpu",
      "cpu: cast with the fastest backend of this CPU. xrt: cast on a card in this machine, through "
@@ -89,7 +91,8 @@ static int uncast_layer(const struct uncast_options *o, const struct opt_parsed 
     const struct codec_spec spec = {.codec = o->codec,
                                     .format = opt_given(&command, p, "format") ? o->format : NULL};
     if (strcmp(o->on, "cpu"))
-        return ERR(-EINVAL, "--on %s casts only minifloats, not --codec %s", o->on, o->codec);
+        return ERR(-EINVAL, "--on %s casts only minifloats, not --codec %s: use --on cpu", o->on,
+                   o->codec);
     TRY(card_words_check(o->on, o->card, o->xclbin));
     TRY(codec_parse(&spec, &codec));
     TRY(codec_settle(&codec, 1, &(struct codec_adder){.name = "uncast"}));

@@ -65,15 +65,15 @@ static const struct opt opts[] = {
      TEXT_AT(size)},
     {"format", "LIST", "e5m2,e3m0",
      "Formats: FORMAT, or FORMAT/OUT where sums are sent back in another format.", TEXT_AT(format)},
-    {"out-format", "F", NULL,
+    {"out-format", "F", "auto",
      "Format of the sums where --format names none: see train's --out-format.",
      TEXT_AT(out_format)},
     {"scale", "S", "aps",
      "See train's --scale. With aps, some formats have no room for many ranks. With none, only "
      "formats with at least 5 exponent bits are allowed.",
      TEXT_AT(scale)},
-    {"sum", "RULE", NULL, "See train's --sum.", TEXT_AT(sum)},
-    {"acc-format", "F", NULL, "Format in which partial sums travel: see train's --acc-format.",
+    {"sum", "RULE", "auto", "See train's --sum.", TEXT_AT(sum)},
+    {"acc-format", "F", "auto", "Format in which partial sums travel: see train's --acc-format.",
      TEXT_AT(acc_format)},
     {"algo", "LIST", "direct,ring,group-master:16,group-scatter:16,offload",
      "Algorithms: see train's --algo. native is excluded, because its traffic is chosen by MPI.",
@@ -115,8 +115,9 @@ static const struct opt opts[] = {
 
     {"output", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
     {"json", NULL, NULL,
-     "Print JSON lines: \"predict\" for each all-reduce, \"best\" for each number of ranks, and "
-     "\"memory\" for each number of ranks and --shard.",
+     "Print JSON lines: the rates measured here (\"cast\", \"port\"; without --rates), \"predict\" "
+     "for each all-reduce, \"best\" for each number of ranks, link and format, and \"memory\" for "
+     "each number of ranks and --shard (not with --size).",
      FLAG_AT(json)},
 };
 static const struct opt_command command = {
@@ -125,7 +126,8 @@ static const struct opt_command command = {
     .about = "Predicts the time of a step on a cluster that you describe: casts, exponents, "
              "messages and additions, minus the part hidden by the backward pass. Bytes and rounds "
              "are those of train's algorithms and codecs. Rates are given, or measured on one core "
-             "of this machine.\n\n"
+             "of this machine. Rates have a unit K, M, G or T (powers of 1000), sizes k, M or G "
+             "(powers of 1024), times s, ms, us or ns.\n\n"
              "Each table holds algorithms whose sums are rounded in the same way; only these are "
              "comparable. Exact sums are rounded once; with nearest, each partial sum is rounded. "
              "The columns are the ms of a step with the fastest algorithm in fp32 and with each of "

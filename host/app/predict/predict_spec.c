@@ -84,7 +84,10 @@ int predict_rate(const char *option, const char *text, double *out)
     if (READ_UNIT(text, bare, &number))
         return ERR(-EINVAL, "--%s '%s': the unit is missing: append K, M, G or T, as in 10G",
                    option, text);
-    return ERR(-EINVAL, "--%s '%s': need a rate above 0, such as 10G, 2.5G or 100M", option, text);
+    return ERR(
+        -EINVAL,
+        "--%s '%s': need a rate above 0 in K, M, G or T (powers of 1000), such as 10G or 2.5M",
+        option, text);
 }
 
 int predict_time(const char *option, const char *text, double *out)

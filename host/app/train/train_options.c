@@ -21,8 +21,9 @@ static const struct opt opts[] = {
     {GROUP("data and model")},
     {TEXT("data", "SPEC", "synthetic", data, TRAIN_BITS, dataset_help)},
     {"train-samples", "N", "0",
-     "Use only the first N/classes training images of every class. 0: all.", OPT_SIZE,
-     AT(train_samples), 0, 1e9, TRAIN_BITS},
+     "Use only the first N/classes training images of every class, without classes the first N "
+     "samples. 0: all.",
+     OPT_SIZE, AT(train_samples), 0, 1e9, TRAIN_BITS},
     {TEXT(
         "augment", "none|WORD[+WORD...]", "none", augment, TRAIN_BITS,
         "How to vary training images: crop (at a random place of the image inside a black border "
@@ -31,7 +32,8 @@ static const struct opt opts[] = {
         "with +: crop-reflect+flip+cutout:8. For imagefolder, crop is a random part of 8 to 100 % "
         "of the picture's area, with sides of 3:4 to 4:3; there is no crop-reflect and cutout.")},
     {"image", "N", "0",
-     "Scale images up to N x N pixels (bilinear), after --augment. 0: keep their size. A network "
+     "Scale images up to N x N pixels (bilinear, up to 227), after --augment. 0: keep their size. "
+     "A network "
      "that needs larger images says so.",
      OPT_INT, AT(image), 0, DATASET_SCALED_MAX, TRAIN_BITS},
     {TEXT("model", "NAME", "resnet8", model, TRAIN_BITS, nn_model_help)},
@@ -49,21 +51,23 @@ static const struct opt opts[] = {
      "time and bytes until then. 0: do not stop early.",
      REAL_AT(until, 0, 1)},
     {"batch", "N", "120",
-     "Images in a step, of all ranks together; a multiple of the number of ranks.", OPT_SIZE,
-     AT(batch), 1, 1 << 20, TRAIN_BITS},
+     "Images in a step, of all ranks together; a multiple of the number of ranks (with --blocks "
+     "of V, with --micro of N times as many).",
+     OPT_SIZE, AT(batch), 1, 1 << 20, TRAIN_BITS},
     {"blocks", "V", "0",
      "Cut each batch into V equal blocks, and treat each block as a rank of its own: it has its "
      "own cast, batch-norm moments and random draws. Weights and logs (except for times and bytes "
      "sent) then do not depend on the number of processes, which may be anything from 1 to V, and "
      "a run may be resumed on another number of processes. Fewest bytes travel if the number of "
      "processes divides V, since a process then adds its blocks first; the number of messages "
-     "grows with the square of V. For a card each block is a rank. 0: one block per process.",
+     "grows with the square of V. For a card each block is a rank. Not with --shard, --trace, "
+     "--node-sum, --overlap on and --algo native. 0: one block per process.",
      INT_AT(blocks, 0, 4096)},
     {"elastic", "MIN", "0",
      "Go on while at least MIN processes live; needs --blocks, and an MPI with fault tolerance: "
      "`mpirun --with-ft ulfm` of Open MPI 5. The step in which a process dies is done again by the "
      "others, with the same bits. A process that is silent for --deadline is killed. SIGUSR2 adds "
-     "a process after the step. 0: all processes must live.",
+     "a process after the step. Not with --predict. 0: all processes must live.",
      INT_AT(elastic, 0, 4096)},
     {"micro", "N", "1",
      "Split each rank's share of a batch into N passes, and add their gradients in fp32 before the "
@@ -84,7 +88,8 @@ static const struct opt opts[] = {
 #include "hls/nn/optimisers.def"
     {"seed", "N", "1",
      "Seed of weights, image order, augmentation, dropout and stochastic rounding. The same seed "
-     "gives the same weights, bit for bit.",
+     "gives the same weights, bit for bit; on a GPU only with NARROWCAST_CONV=first in the "
+     "environment, since cuDNN's plans are else chosen by speed.",
      OPT_SIZE, AT(seed), 0, 0, TRAIN_BITS},
 
     {GROUP("gradients on the wire")},
@@ -93,12 +98,14 @@ static const struct opt opts[] = {
     {CHOICE("quantise", "auto|large|all|conv", "auto", quantise, TRAIN_BITS,
             "Layers to quantise; others are sent in fp32. large: all except the smallest, which "
             "together hold less than 1 % of all weights. conv: only the kernels of convolutions. "
-            "auto: all for minifloat, else large.")},
-    {TEXT("format", "F", "e4m3", format, TRAIN_BITS,
-          "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23), packed to "
-          "1+X+Y bits. eXmYfn has no inf, and eXmYf neither inf nor nan; both use these codes for "
-          "larger numbers. e4m3 reaches 240; what others call fp8 or E4M3 is e4m3fn, up to 448. "
-          "fp8_e5m2, fp6_e2m3 and fp4 mean e5m2, e2m3f and e2m1f.")},
+            "auto: all for minifloat and relgrad, else large.")},
+    {TEXT(
+        "format", "F", "e4m3", format, TRAIN_BITS,
+        "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23), packed to "
+        "1+X+Y bits. eXmYfn has no inf, and eXmYf neither inf nor nan; both use these codes for "
+        "larger numbers, and X is at most 7. e4m3 reaches 240; fp8, fp8_e4m3 and what others call "
+        "E4M3 are e4m3fn, up to 448. fp8_e5m2, fp6_e2m3, fp6_e3m2 and fp4 mean e5m2, e2m3f, e3m2f "
+        "and e2m1f.")},
     {TEXT("scale", "none|const:K|aps[:G]|aps-tight[:G]|quantile", "aps", scale, TRAIN_BITS,
           "Power of two that scales each layer before the cast. none: 1. const:K: K. aps: the "
           "largest that cannot overflow the sum. aps-tight: a tighter one that needs exact sums. "
@@ -130,9 +137,14 @@ static const struct opt opts[] = {
           "the groups' sums before these are cast again and added. Needs head-room for log2 K and "
           "log2 P/K binades instead of log2 P.")},
     {CHOICE("overflow", "saturate|inf", "saturate", overflow, TRAIN_BITS,
-            "Values that are too large become the largest finite value, or inf.")},
-    {CHOICE("round", "nearest|stochastic|zero", "nearest", round, TRAIN_BITS,
-            "How gradients are cast. Sums are always rounded to nearest.")},
+            "Values that are too large become the largest finite value, or inf: nan in eXmYfn, and "
+            "in eXmYf still the largest value.")},
+    {CHOICE(
+        "round", "nearest|stochastic|zero", "nearest", round, TRAIN_BITS,
+        "How gradients are cast. nearest: ties to even. stochastic: up with the probability of the "
+        "part that is cut off. zero: toward zero. Sums are rounded to nearest; --sum trunc also "
+        "has "
+        "its own cast, without --round.")},
     {"first-epochs-fp32", "N", "0",
      "Hybrid precision: send the gradients of the first N epochs in fp32.", OPT_INT,
      AT(first_epochs_fp32), 0, 1e6, TRAIN_BITS},
@@ -156,15 +168,19 @@ static const struct opt opts[] = {
      OPT_SIZE, AT(bucket_bytes), 0, 1e12, TRAIN_BITS},
     {CHOICE("overlap", "auto|on|off", "auto", overlap, 0,
             "on: a second thread sends buckets during the backward pass, except with --micro above "
-            "1 and in steps for --stats or --dump-gradients. The bits are the same. "
+            "1 and in steps for --stats or --dump-gradients. Not with --blocks; no effect in "
+            "emulate. The bits are the same. "
             "auto: on if gradients are on a GPU.")},
-    {CHOICE("shard", "no|optimizer|all", "no", shard, 0,
-            "optimizer: each rank keeps the optimiser's states, and fp32 weights, of its own 1/P "
-            "of all weights, and updates only these (ZeRO). Gradients are reduce-scattered, and "
-            "the weights gathered after each step; they have the bits of a run without --shard if "
-            "they travel in fp32. For sgd and adamw, with direct or auto. all: also release "
-            "gradients bucket by bucket during the backward pass, which waits so that about two "
-            "buckets are in memory. On the CPU.")},
+    {CHOICE(
+        "shard", "no|optimizer|all", "no", shard, 0,
+        "optimizer: each rank keeps the optimiser's states, and fp32 weights, of its own 1/P "
+        "of all weights, and updates only these (ZeRO). Gradients are reduce-scattered, and "
+        "the weights gathered after each step; they have the bits of a run without --shard if "
+        "they travel in fp32. For sgd and adamw, with direct or auto. all: also release "
+        "gradients bucket by bucket during the backward pass, which waits so that about two "
+        "buckets are in memory; not with --micro, --dump-gradients and --overlap off. Neither "
+        "with --blocks, --stats, --receipts, --rescale, --node-sum, cards and fp16-pure. On the "
+        "CPU.")},
     {TEXT("gather", "fp32|bf16|fp16|delta:F[:G]", "fp32", gather, TRAIN_LATER,
           "With --shard: how new weights travel. delta:F[:G]: as differences from the weights "
           "sent last, in format F with an exponent for each G elements (a power of two from 8 to "
@@ -182,7 +198,10 @@ static const struct opt opts[] = {
         "start a Verilated card on this machine for the run; sim:c: the card in plain C, which "
         "every build has. xrt[:BDF][@IP]: a card in rank 0's machine, through the Xilinx runtime; "
         "IP is the address to give it. off: none. auto: the value of NARROWCAST_OFFLOAD, else off. "
-        "A card that fails costs time but changes no bits: its step is repeated over MPI.")},
+        "A card that fails costs time but changes no bits: its step is repeated over MPI. Cards "
+        "add exactly, up to 64 ranks (fp16: 32): minifloats of 4, 8 or 16 bits with at most 5 "
+        "exponent and 10 mantissa bits, and ternary. With NARROWCAST_OFFLOAD others add over "
+        "MPI.")},
     {TEXT("xclbin", "FILE", NULL, xclbin, 0,
           "The xclbin to load into the FPGA with --offload xrt or --node-sum xrt (see `narrowcast "
           "xclbin`). Default: the file named by NARROWCAST_XCLBIN.")},
@@ -193,12 +212,14 @@ static const struct opt opts[] = {
     {TEXT("card-group", "ADDRESS[:PORT]", NULL, card_group, 0,
           "Multicast group ADDRESS[:PORT] to which cards send each sum once, instead of once to "
           "each rank. This divides the traffic of a card's port by the number of ranks. An IPv4 "
-          "address of 224.0.0.0/4 in the ranks' own network, such as 239.1.1.1. If a rank does not "
+          "address of 224.0.0.0/4 in the ranks' own network, such as 239.1.1.1; port 28259 unless "
+          "given. With UDP sockets only (--fabric), and not with xrt. If a rank does not "
           "receive the group's packets, all ranks leave the group with one warning. Default: send "
           "to each rank.")},
     {"card-deadline", "S", "5",
-     "Seconds of silence after which a card's step is repeated over MPI, at most a quarter of "
-     "--deadline. At the start the limit is at least 2 seconds; then the run begins without the "
+     "Seconds of silence after which a card's step is repeated over MPI; more than a quarter of "
+     "--deadline counts as that quarter. At the start the limit is at least 2 seconds; then the "
+     "run begins without the "
      "card.",
      REAL_AT(card_deadline, 0.05, 1e4)},
     {TEXT(
@@ -231,26 +252,29 @@ static const struct opt opts[] = {
     {CHOICE("reduce-in", "fp16|fp32", "fp16", reduce_in, TRAIN_BITS,
             "With --precision fp16-pure: fp16 also rounds the means over ranks to e5m10 before the "
             "optimiser reads them; fp32 keeps them in fp32.")},
-    {TEXT("loss-scale", "S", "auto", loss_scale, TRAIN_BITS,
-          "Factor on activation gradients that keeps small ones from underflow, with --precision "
-          "fp16, fp16-pure or --quant error=F. none: 1. K: this power of two, from 1 to 16777216, "
-          "applied to the loss. dynamic (with --quant, needs overflow=inf): starts at 65536, "
-          "halves after a step with inf or nan, doubles after 2000 steps without. "
-          "adaptive[:T,every,A,max]: a factor per layer, found anew in every (default: 1) step, so "
-          "that a share T (0.001) of its products underflow; A and max (65504) limit the product "
-          "of all factors and each factor. auto: dynamic with fp16, else none.")},
+    {TEXT(
+        "loss-scale", "S", "auto", loss_scale, TRAIN_BITS,
+        "Factor on activation gradients that keeps small ones from underflow, with --precision "
+        "fp16, fp16-pure or --quant error=F. none: 1. K: this power of two, from 1 to 16777216, "
+        "applied to the loss. dynamic (with --quant, needs overflow=inf): starts at 65536, "
+        "halves after a step with inf or nan, doubles after 2000 steps without. "
+        "adaptive[:T,every,A,max]: a factor per layer, found anew in every (default: 1) step, so "
+        "that a share T (0.001, up to 0.5) of its products underflow; A and max (65504) limit the "
+        "product of all factors and each factor. auto: dynamic with fp16, else none.")},
     {CHOICE("conv", "auto|winograd|gemm", "auto", conv, TRAIN_BITS,
             "How the CPU convolves. winograd: 3x3 windows in 2.25 times fewer products; other "
             "windows, and channels that are no multiple of 16, by gemm; needs AVX2. gemm: all by "
-            "matrix products of CBLAS. auto: winograd if the CPU can.")},
-    {TEXT("gemm", "F[+kahan]", "fp32", gemm, TRAIN_BITS,
-          "Emulate matrix units with a narrow accumulator: round every product and every partial "
-          "sum to this format, such as e5m10 or e6m9+kahan.")},
+            "matrix products of CBLAS. auto: winograd if the CPU can, without --gemm.")},
+    {TEXT(
+        "gemm", "F[+kahan]", "fp32", gemm, TRAIN_BITS,
+        "Emulate matrix units with a narrow accumulator: round every product and every partial "
+        "sum to this format, such as e5m10 or e6m9+kahan. Needs --precision fp32, or fp16-pure on "
+        "the CPU; not with --conv winograd.")},
     {TEXT("quant", "WHAT=F,...", "none", quant, TRAIN_BITS,
           "Emulate narrow numbers between layers, rounded to nearest after every layer: act=F "
           "(outputs of layers), weight=F (weights as layers read them; the optimiser's stay fp32), "
           "error=F (gradients of outputs). Values that are too large become the largest finite "
-          "value, or inf with ,overflow=inf.")},
+          "value, or inf with ,overflow=inf. Needs --precision fp32.")},
     {"threads", "N", "1",
      "Threads for a rank's matrix products; more ranks are faster. More than one may change the "
      "last bits.",
@@ -264,7 +288,8 @@ static const struct opt opts[] = {
     {TEXT("stats", "FILE", NULL, stats, 0,
           "Write JSON lines with the effect of narrow floats on a step's gradients, layer by "
           "layer: exponents, underflow, saturation, round-off of the mean, lost weight updates.")},
-    {"stats-every", "N", "100", "Write --stats for step 1 and then for every N-th step.",
+    {"stats-every", "N", "100",
+     "Write --stats for step 1 and each N-th step after it: 1, N+1, 2N+1.",
      SIZE_AT(stats_every, 1, 1e12)},
     {TEXT("receipts", "FILE", NULL, receipts, 0,
           "Write JSON lines with SHA-256 digests of every step: of each rank's codes, and of the "
@@ -280,8 +305,9 @@ static const struct opt opts[] = {
           "a CPU by layer), casts, all-reduces with their bytes, and the bytes of each step. It "
           "holds only the end of a long run.")},
     {TEXT("save", "FILE", NULL, save, 0,
-          "Write a checkpoint at the end (see also --save-every), and after the step in which "
-          "SIGINT, SIGTERM or SIGUSR1 arrives. The file appears only when it is complete.")},
+          "Write a checkpoint at the end (see also --save-every). After SIGINT, SIGTERM or SIGUSR1 "
+          "the run ends after its step, with a checkpoint and exit status 128 + the signal's "
+          "number. The file appears only when it is complete.")},
     {"save-every", "N", "0", "Also write the checkpoint after every N steps. 0: only at the end.",
      SIZE_AT(save_every, 0, 1e12)},
     {TEXT("resume", "FILE", NULL, resume, 0,
@@ -292,7 +318,7 @@ static const struct opt opts[] = {
         "init", "FILE", NULL, init, 0,
         "Start with the weights of a checkpoint, also of another network or data set: layers with "
         "an equal name and shape are taken, and a line names the others. Optimiser, batch-norm "
-        "statistics, steps and order of images start anew. Not with --resume.")},
+        "statistics, steps and order of images start anew. Not with --resume and --receipts.")},
     {TEXT(
         "predict", "DIR", NULL, predict, 0,
         "After the last test write the predicted label map of each test image as DIR/NUMBER.png. A "
@@ -310,11 +336,13 @@ static const struct opt opts[] = {
      "Number of ranks that take turns in this process. Gradients, sums and bits are those of P "
      "real ranks.",
      INT_AT(ranks, 1, 4096)},
-    {CHOICE("memory", "full|low", "full", memory, 0,
-            "low: compute the gradients of each rank twice in a step, once for the exponents and "
-            "once for codes that are added at once. Memory then does not grow with P, except for "
-            "statistics. The bits are the same. Needs exact sums, or sums in rank order (direct, "
-            "gather).")},
+    {CHOICE(
+        "memory", "full|low", "full", memory, 0,
+        "low: compute the gradients of each rank twice in a step, once for the exponents and "
+        "once for codes that are added at once. Memory then does not grow with P, except for "
+        "statistics. The bits are the same; the bytes sent are not counted. Needs exact sums, or "
+        "sums in rank order (direct, gather, gather-sum), of minifloat, ternary or relgrad. Not "
+        "with --stats and --receipts.")},
 };
 enum { EMULATE_ROWS = 3, N_ROWS = sizeof opts / sizeof *opts };
 
@@ -342,7 +370,8 @@ const struct opt_command train_command = {
     .about = "Trains a network on the ranks of an MPI job. Each rank computes the gradients of its "
              "share of a batch. The ranks exchange them as narrow floats, add them, and all take "
              "the same step. Without options: a small residual network on generated images, "
-             "about half a minute on two cores.",
+             "about half a minute on two cores. The exit status is 0 if the training has ended, "
+             "128 + N after signal N, else 1.",
     .examples = "  host/ranks.sh 4 build/narrowcast train\n"
                 "  host/ranks.sh 4 build/narrowcast train --format e5m2 --scale none \\\n"
                 "      --algo ring --sum nearest\n"
@@ -365,8 +394,9 @@ const struct opt_command emulate_command = {
              "checkpoints (except for the id of the run) equal those of `narrowcast train` on P "
              "ranks, bit for bit. All P ranks run the algorithm and copy memory where real ranks "
              "send. Where a card is named, they add as it would. Takes all options of train except "
-             "those without a meaning in one process: --deadline, --card-slots, --card-group, "
-             "--card-deadline, --fabric, --fabric-address, --xclbin, --trace, --blocks, --shard, "
+             "the algorithm native and those without a meaning in one process: --deadline, "
+             "--card-slots, --card-group, --card-deadline, --fabric, --fabric-address, --xclbin, "
+             "--trace, --blocks, --shard, "
              "--gather and --elastic.",
     .examples = "  build/narrowcast emulate --ranks 256 --model resnet20 --batch 8192 \\\n"
                 "      --data cifar10:DIR --format e5m2 --algo group-master:16 --sum nearest\n"

@@ -73,7 +73,8 @@ int algo_find(const char *word, int n_ranks, const struct algo **algo, int *grou
 int algo_here(const struct comm *c, const struct algo **algo)
 {
     if ((*algo)->mpis_order && !comm_is_mpi(c))
-        return ERR(-EINVAL, "cannot run \"%s\" %s: MPI chooses its order of additions",
+        return ERR(-EINVAL,
+                   "cannot run \"%s\" %s: MPI chooses its order of additions; use another --algo",
                    (*algo)->name,
                    comm_is_virtual(c) ? "with virtual ranks" : "over a transport of the caller's");
     if ((*algo)->by_memory && comm_is_virtual(c) && comm_n_processes(c) == 1)

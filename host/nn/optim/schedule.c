@@ -16,7 +16,8 @@ static int parse_fractions(const char *word, const char *list, double *at)
         double x;
         const char *end = number_take(p, &x);
         if (!end || (*end != ',' && *end != '\0'))
-            return ERR(-EINVAL, "cannot read schedule '%s': '%s' is not a list of numbers", word,
+            return ERR(-EINVAL,
+                       "bad schedule '%s': '%s' is not a list of fractions, such as 0.5,0.75", word,
                        p);
         if (x <= 0 || x >= 1 || (n > 0 && x <= at[n - 1]))
             return ERR(-EINVAL,

@@ -77,15 +77,17 @@ int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_
 {
     char name[CODEC_NAME_BYTES];
     if (!sum)
-        REFUSE("a card cannot add codes of this kind: each rank has scales of its own (qsgd, "
-               "onebit, nvfp4), or codes have 2 bits (ternary, with --node-sum)");
+        REFUSE(
+            "a card cannot add codes of this kind: each rank has scales of its own (qsgd, "
+            "onebit, nvfp4), or codes have 2 bits (ternary, with --node-sum); leave the card out");
     if (sum->out_group)
         REFUSE("a card gives results no exponents of groups: need --out-format %s",
                codec_format_name(sum->out, name));
     TRY(check_format(sum->in, "add", why, size));
     TRY(check_format(sum->out, "make", why, size));
     if (sum->rule != VEC_EXACT)
-        REFUSE("a card cannot add by --sum %s: it adds only exactly", codec_rule_name(sum->rule));
+        REFUSE("a card cannot add by --sum %s: use --sum exact, or leave the card out",
+               codec_rule_name(sum->rule));
     if (n < 1 || n > PKT_MAX_RANKS)
         REFUSE("a card cannot add %d %s: from 1 to %d", n, what, PKT_MAX_RANKS);
     if (!beat_fits(beat_format(beat_format_byte(sum->in)), (uint32_t)n)) /* only fp16 */

@@ -147,10 +147,10 @@ class Card:
             beats: Optional[int] = None, timeout: float = 5.0) -> "Job":
         """Start a job whose ranks are sockets of this process.
 
-        ranks        at least 1
+        ranks        1 to 64; of fp16 1 to 32
         format       of contributions: "e4m3", "e5m2", "e3m0", "e2m5f", "fp16", ... (error messages list all)
         out_format   of sums; None: as format
-        slots        packets in flight
+        slots        packets in flight, at most half of the card's free slots
         beats        most beats of 64 bytes in a packet; None: as many as fit an MTU of 1500 bytes
         timeout      seconds without progress, after which sum() gives up"""
         return Job(self, ranks, format, out_format or format, slots, beats, timeout)
@@ -189,7 +189,7 @@ class Job:
         if not 1 <= ranks <= card.most_ranks:
             raise ValueError(f"ranks={ranks}: card {card.name} takes 1 to {card.most_ranks} in a job")
         if not 1 <= slots <= card.slots:
-            raise ValueError(f"slots={slots}: card {card.name} has {card.slots}")
+            raise ValueError(f"slots={slots}: card {card.name} takes 1 to {card.slots}")
         if not self._ratio <= most <= card.beats:
             raise ValueError(f"beats={most}: card {card.name} takes {self._ratio} to {card.beats} with these formats")
         if (self._width // 4 | self._out_width // 4) & ~card._formats:

@@ -149,7 +149,7 @@ def encode(x: Any, **options: Any) -> Codes:
     overflow   "saturate" (default) or "inf"
     round      "nearest" (default), "stochastic" or "zero"
     seed       of stochastic rounding, 1 by default: the same seed gives the same codes
-    codec      instead of a format: "mx:e4m3" (OCP MX), "nvfp4", "qsgd:B", "onebit", "ternary"
+    codec      instead of a format: "mx:e4m3" (OCP MX), "nvfp4", "qsgd:B", "onebit", "ternary", "relgrad:of=gradient"
 
     Raises ValueError with the library's reason, such as inf or nan in x where the codes have none; TypeError for another x."""
     lib, words = _library.load(), _settings("encode", options)

@@ -114,8 +114,9 @@ class State(Unique):
 
     model          the DistributedDataParallel, or the module that it wraps; all ranks have the same
     process_group  of gloo's kind, and this state's alone, of DDP's ranks; None: one of all ranks is made (all of them call)
-    options        fields of struct nc_options (narrowcast.h): format, scale, codec, algo, seed, deadline_s, ...; bucket_bytes is 16 MiB
-                   unless given. device is "cuda" if one GPU has all parameters, else "cpu"; device="cpu" copies gradients to the CPU
+    options        fields of struct nc_options (narrowcast.h): format, scale, codec, algo, seed, deadline_s, ... Unless given, format is
+                   e5m2, scale none (unlike in `narrowcast train`) and bucket_bytes 16 MiB. device is "cuda" if one GPU has all
+                   parameters, else "cpu"; device="cpu" copies gradients to the CPU
 
     blocks=V makes the result independent of the number of ranks: see next_block().
 

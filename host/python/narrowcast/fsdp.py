@@ -176,7 +176,7 @@ class State(Unique):
     gather    how weights travel: None, as FSDP sends them; or nc_options.gather (narrowcast.h): fp32, bf16, fp16, delta:F[:G].
               With delta each rank keeps all weights in fp32; use reshard_after_forward=False, since a second all-gather
               in the same step sends once more
-    options   fields of struct nc_options: format, scale, codec, seed, deadline_s, ...; FSDP chooses
+    options   fields of struct nc_options: format (e5m2 unless given), scale (none), codec, seed, deadline_s, ...; FSDP chooses
               op. shard is "fp32" unless given, device as in narrowcast.ddp.State
 
     sent_bytes of gradients and gathered_bytes of weights (by `gather`) were sent by this rank; skipped counts reductions of modules
