@@ -14,6 +14,9 @@ module fifo #(
   output logic         out_valid_o,
   input  logic         out_ready_i
 );
+  if (Depth < 2) begin : g_depth
+    depth_must_be_2_or_more u_refused ();
+  end
   localparam int CountW = $clog2(Depth + 1);
   localparam bit [PtrW-1:0] PtrLast = PtrW'(Depth - 2);
 

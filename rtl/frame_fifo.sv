@@ -6,7 +6,7 @@
 // valid come from registers. Frames are not delimited.
 module frame_fifo #(
   parameter int W     = 8,
-  parameter int Depth = 256,                 // beats, a power of two
+  parameter int Depth = 256,                 // beats, a power of two, at least 2
   localparam int PtrW = $clog2(Depth)
 ) (
   input  logic         clk_i,
@@ -20,7 +20,7 @@ module frame_fifo #(
   output logic         out_valid_o,
   input  logic         out_ready_i
 );
-  power_of_two #(.N(Depth)) u_depth ();
+  power_of_two #(.N(Depth), .Least(2)) u_depth ();
   (* ram_style = "block" *) logic [W-1:0] mem_q [Depth];
   logic [W-1:0]  out_q;
   // wr: next write; end: first unreleased beat. The top bit tells full from empty.

@@ -17,14 +17,15 @@
 // 128 after a full last flit; a frame without room is dropped and counted. One clock domain; rst_i
 // is synchronous.
 module nic_core #(
+  // allowed values: core_sizes
   parameter int Narrow    = 0,               // 1: adds only e1m6f and e2m5f, in more slots
   parameter int Slots     = Narrow != 0 ? nc_pkg::CARD_NARROW_SLOTS : nc_pkg::CARD_SLOTS,
   parameter int Rows      = nc_pkg::CARD_BEATS,  // most payload beats, a power of two
   parameter int Jobs      = nc_pkg::CARD_JOBS,
-  parameter int FifoBeats = 256,             // for payloads, a power of two
+  parameter int FifoBeats = 256,             // for payloads, a power of two, Rows or more
   parameter int Descs     = 32,              // for frame headers
   parameter int Answers   = 16,              // for NAKs and PONGs
-  parameter int Wide      = Narrow != 0 ? 0 : 1,  // 0: only formats of 8 bits
+  parameter int Wide      = Narrow != 0 ? 0 : 1,  // 0: only formats of 8 bits, as with Narrow
   parameter int Group     = 1,               // 0: no multicast groups
   parameter int Ultra     = 1,               // 1: slot memory in UltraRAM
   parameter int LaneBytes = nc_pkg::BEAT_BYTES,  // 8, 16, 32, 64 or 128
@@ -65,6 +66,10 @@ module nic_core #(
   output logic         s_rvalid_o,
   input  logic         s_rready_i
 );
+  core_sizes #(
+    .Narrow(Narrow), .Slots(Slots), .Rows(Rows), .Jobs(Jobs), .FifoBeats(FifoBeats), .Descs(Descs),
+    .Answers(Answers), .Wide(Wide), .Group(Group), .Ultra(Ultra), .LaneBytes(LaneBytes)
+  ) u_sizes ();
   localparam int Ranks = nc_pkg::PKT_MAX_RANKS;
   localparam int SlotW = $clog2(Slots), JobW = $clog2(Jobs),
                  RankW = $clog2(Ranks);

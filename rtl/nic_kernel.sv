@@ -8,7 +8,7 @@
 // A frame from a socket without peer, or to an address without socket, is dropped and counted. Only
 // Vitis wrappers use ap_clk and ap_rst_n.
 module nic_kernel #(
-  parameter int Sockets = 16,                // of the shell, a power of two
+  parameter int Sockets = 16,                // of the shell, a power of two from 2 to 32768
   parameter int Narrow  = 0,                 // see nic_core
   parameter int Wide    = Narrow != 0 ? 0 : 1
 ) (

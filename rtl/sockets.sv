@@ -1,6 +1,6 @@
 // sockets: translates between a UDP shell's socket numbers and peer addresses. Port 0: no peer.
 module sockets #(
-  parameter int N = 16,                      // a power of two
+  parameter int N = 16,                      // a power of two from 2 to 32768
   localparam int IndexW = $clog2(N)
 ) (
   input  logic              clk_i,
@@ -16,7 +16,7 @@ module sockets #(
   output logic              found_o,
   output logic [IndexW-1:0] found_index_o    // the lowest with that address
 );
-  power_of_two #(.N(N)) u_n ();
+  power_of_two #(.N(N), .Least(2), .Most(1 << 15)) u_n ();
   logic [48*N-1:0] table_q;
   logic [N-1:0]    is_it;
 

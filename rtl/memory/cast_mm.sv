@@ -54,6 +54,9 @@ module cast_mm #(
   localparam bit [1:0] Words = Max ? 2'd3 : 2'd1;  // exponent and absmax; status
   localparam int StatusAt = Max ? nc_pkg::ARG_EXPMAX_status
                           : Quant ? nc_pkg::ARG_QUANT_status : nc_pkg::ARG_UNQUANT_status;
+  if (Kernel != nc_pkg::KERNEL_UNQUANT && !Quant && !Max) begin : g_kernel
+    kernel_must_be_quant_unquant_or_expmax u_refused ();
+  end
   typedef enum logic [2:0] {Idle, Width, Check, Stream, Put, Done} state_t;
   state_t state_q;
 

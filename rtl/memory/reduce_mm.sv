@@ -6,7 +6,7 @@
 // Addresses are issued ahead of data: a beat a clock if the memory keeps up. Sums wait for room in
 // the output. AXI4: 64-byte beats, INCR, one id; no burst crosses 4 KiB.
 module reduce_mm #(
-  parameter int Rows = 32,                   // beats of a block, a power of two
+  parameter int Rows = 32,                   // beats of a block, a power of two, 2 or more
   parameter int Wide = 1
 ) (
   input  logic         clk_i,
@@ -131,7 +131,7 @@ module reduce_mm #(
   logic [511:0] kept_data;
   logic [2:0]   kept_status;
   /* verilator lint_off PINCONNECTEMPTY */
-  power_of_two #(.N(Rows)) u_rows ();
+  power_of_two #(.N(Rows), .Least(2)) u_rows ();
   tile #(.Slots(1), .Rows(Rows), .Wide(Wide)) u_tile (
     .clk_i, .rst_i,
     .in_valid_i(code_valid && room && run_q), .in_ready_o(tile_ready), .in_slot_i('0),

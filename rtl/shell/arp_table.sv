@@ -5,8 +5,8 @@
 // another MAC, the entry only becomes unknown: the card asks for the IP again. A looked-up IP
 // replaces an unknown entry, else the next in turn; a requesting host gets only an empty entry.
 module arp_table #(
-  parameter int Rows  = 16,                  // a power of two; clocks of a search
-  parameter int Banks = 4,                   // entries searched in a clock, a power of two
+  parameter int Rows  = 16,                  // a power of two, 2 or more; clocks of a search
+  parameter int Banks = 4,                   // searched in a clock; a power of two, 2 or more
   parameter int Heard = 8                    // for ARP packets
 ) (
   input  logic        clk_i,
@@ -30,6 +30,8 @@ module arp_table #(
   output logic        send_valid_o,
   input  logic        send_ready_i
 );
+  power_of_two #(.N(Rows), .Least(2)) u_rows ();
+  power_of_two #(.N(Banks), .Least(2)) u_banks ();
   localparam int RowW = $clog2(Rows), BankW = $clog2(Banks), Width = 81;
 
   typedef enum logic [1:0] {Clear, Idle, Search, Act} state_e;

@@ -87,10 +87,47 @@ size() {
 folder=${1:-rtl}
 while read -r verdict size; do
     # shellcheck disable=SC2086  # three words
-    case $long$size in long* | kept_mem* | sum_room\ Ranks*) size "$verdict" $size ;; esac
+    case $long$size in long* | kept_mem* | core_sizes\ Slots* | core_sizes\ Narrow* | sum_room\ Ranks*) size "$verdict" $size ;; esac
 done <<'END'
 refused kept_mem Rows 12
 taken kept_mem Rows 16
+refused core_sizes LaneBytes 4
+refused core_sizes LaneBytes 96
+refused core_sizes LaneBytes 256
+refused core_sizes Slots 1
+taken core_sizes Slots 2
+taken core_sizes Slots 32768
+refused core_sizes Slots 32769
+refused core_sizes Jobs 1
+taken core_sizes Jobs 3
+refused core_sizes Jobs 32768
+refused core_sizes Rows 1
+refused core_sizes Rows 12
+taken core_sizes Rows 128
+refused core_sizes Rows 256
+refused core_sizes FifoBeats 16
+refused core_sizes FifoBeats 48
+taken core_sizes FifoBeats 32
+refused core_sizes Descs 1
+refused core_sizes Answers 1
+taken core_sizes Answers 2
+refused core_sizes Narrow 1
+refused core_sizes Wide 2
+refused core_sizes Group 2
+refused core_sizes Ultra 2
+refused nic_core Group 2
+refused sockets N 1
+taken sockets N 2
+refused fifo Depth 1
+refused frame_fifo Depth 1
+refused mm_kernel Kernel 0
+refused mm_kernel Kernel 5
+refused cast_mm Kernel 1
+refused reduce_mm Rows 1
+taken reduce_mm Rows 2
+refused arp_table Rows 12
+refused arp_table Banks 3
+refused arp_table Banks 1
 refused reduce_mm Rows 12
 refused frame_fifo Depth 12
 refused sockets N 12
