@@ -14,7 +14,7 @@
 // MAX: the int8 is y's low 7 bits, with the stop on bit 6, not rounded, and inverted back.
 module fp_encode #(
   parameter int Lanes = 1,
-  parameter int Wide = 1,
+  parameter int Wide = 1,                    // 0: only formats of 8 bits
   localparam int Man = Wide != 0 ? 10 : 6,   // fraction bits
   // Bits: of a code; Sum to Low: see acc_lane
   localparam int Bits = Wide != 0 ? 16 : 8,

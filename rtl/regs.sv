@@ -7,8 +7,8 @@ module regs #(
   parameter int Jobs      = nc_pkg::CARD_JOBS,
   parameter int Rows      = nc_pkg::CARD_BEATS,
   parameter int Widths    = 7,               // code widths: bit 0: 4 bits, bit 1: 8, bit 2: 16
-  parameter int Group     = 1,
-  parameter int Narrow    = 0,
+  parameter int Group     = 1,               // 0: no multicast groups
+  parameter int Narrow    = 0,               // 1: adds only e1m6f and e2m5f
   localparam int IndexW = $clog2(nc_pkg::REG_COUNTERS),
   localparam int RankW = $clog2(nc_pkg::PKT_MAX_RANKS)
 ) (

@@ -12,7 +12,7 @@ module sends #(
 ) (
   input  logic             clk_i,
   input  logic             rst_i,
-  // for the mask's ranks; always taken
+  // a finished result for the mask's ranks; always taken
   input  logic             done_valid_i,
   input  logic [SlotW-1:0] done_slot_i,
   input  logic [Ranks-1:0] done_mask_i,

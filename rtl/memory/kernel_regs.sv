@@ -33,6 +33,7 @@ module kernel_regs #(
   logic        write, read, done_q, gie_q, ier_q, isr_q;
   logic [11:0] w_at, r_at;
   logic [31:0] data, mask, read_data;
+  // Every address gets an answer, as Vitis' generated kernels do.
   axil u_axil (
     .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o,
     .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o, .s_bvalid_o, .s_bready_i,
@@ -40,7 +41,6 @@ module kernel_regs #(
     .write_o(write), .waddr_o(w_at), .wdata_o(data), .wmask_o(mask), .werr_i(1'b0), .wlater_i(1'b0),
     .wdone_i(1'b0), .read_o(read), .raddr_o(r_at), .rerr_i(1'b0), .rdata_i(read_data));
 
-  // Every address gets an answer, as Vitis' generated kernels do.
   assign interrupt_o = gie_q && isr_q;
 
   always_ff @(posedge clk_i) begin
