@@ -107,7 +107,7 @@ shorter() {
     bench/netlab.sh*) c=${c/build\/bench_nc/build\/bench_nc --layers 5 --elements 1000 --ms 5} ;;
     bench/allreduce/ddp_hooks.sh*) c="$c 2 1gbit 32 2 2" ;;
     bench/training/emulate.sh*) c=${c/-n 3 256 --model resnet20/-n 1 2 --model mlp} ;;
-    *bench_allreduce*) c=${c/bench_allreduce/bench_allreduce --sizes 4k --reps 2 --mpi ring} && c=${c/--reps 2 --sizes 1M:64M/--reps 2} ;;
+    *bench_allreduce*) c=${c/ --sizes 1M:64M/} && c=${c/bench_allreduce/bench_allreduce --sizes 4k --reps 2 --mpi ring} ;;
     bench/allreduce/bench_native.sh*) c="ROUNDS=1 ${c/--reps 15/--reps 1 --mib 1}" ;;
     *build/bench_cast*) c=${c/bench_cast/bench_cast --mib 1 --reps 1} ;;
     *build/bench_codecs*) c=${c/ --mib 256/} && c=${c/bench_codecs build\/dump/bench_codecs build\/dump --mib 1 --reps 1 --draws 10} ;;
