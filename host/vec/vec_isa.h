@@ -7,7 +7,9 @@
 #define VEC_ISA_H
 #include "vec/vec.h"
 
-#if defined(__x86_64__)
+/* VEC_PLAIN, for quick builds: without instruction sets. */
+#if defined(VEC_PLAIN)
+#elif defined(__x86_64__)
 #define VEC_X86 1
 #elif defined(__aarch64__) && defined(__ARM_NEON) && defined(__AARCH64EL__)
 #define VEC_ARM 1

@@ -1,7 +1,8 @@
 #!/bin/bash
 # test_lint.sh : `make lint` must find nothing. Only with `long` clang reads all C and the kernels,
-# and shellcheck what a script includes. Otherwise clang reads the small libraries that
-# test_sanitizers.sh does not build, and shellcheck looks for nothing that depends on includes.
+# and shellcheck the tests and what a script includes. Otherwise clang reads the small libraries that
+# test_sanitizers.sh does not build, and shellcheck the scripts that are no tests, for nothing that
+# depends on includes.
 set -u
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES
 cd "$(dirname "$0")/../.." || exit 1
