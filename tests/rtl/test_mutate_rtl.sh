@@ -33,8 +33,10 @@ look() {
     proof:*)
         # The solver must refute the mutant; an error of Yosys does not count. formal.sh changes to
         # its folder's parent, so proofs/ has a copy.
-        quick=$(sed -n "/ long\$/d; s/^${1#proof:} .*/quick/p" "$tree/rtl/check/formal.list" | head -1)
-        for quick in $quick ''; do # all lines, if the quick ones are proven
+        quick=$(sed -n "/ long\$/d; s/^${1#proof:} .*/quick/p" "$tree/rtl/check/formal.list" | head -1) all=''
+        [ "$which" = quick ] || ! grep -q "^${1#proof:} .* long\$" "$tree/rtl/check/formal.list" || all=all
+        for lines in $quick $all; do # all lines, if the quick ones are proven
+            [ "$lines" = quick ] || quick=''
             rm -f "$dir"/build/formal/*.log
             # shellcheck disable=SC2086  # a word or none
             B=$dir/build "$tree/proofs/formal.sh" $quick "${1#proof:}" >"$dir/log" 2>&1 </dev/null && continue
