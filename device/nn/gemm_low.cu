@@ -167,9 +167,10 @@ static __global__ void k_gemm_low(struct gemm_job job, rounding<T> k, rounding<d
     const int y = (int)threadIdx.x / SIDE, x = (int)threadIdx.x % SIDE;
     const int first = (int)blockIdx.z * job.run,
               end = job.k - first < job.run ? job.k : first + job.run;
+    const bool idle = row + y >= job.m || column + x >= job.n; /* then it only loads panels */
     T s[EACH][EACH] = {}, c[EACH][EACH] = {};
     for (int p = first; p < end; p += DEPTH) {
-        const int deep = end - p < DEPTH ? end - p : DEPTH;
+        const int deep = idle ? 0 : end - p < DEPTH ? end - p : DEPTH;
         fetch(job.a, job.lda, !job.ta, p, end, row, job.m, a);
         fetch(job.b, job.ldb, job.tb, p, end, column, job.n, b);
         __syncthreads();
