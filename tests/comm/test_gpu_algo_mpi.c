@@ -24,7 +24,7 @@ static struct {
     struct comm *c;
     int rank, n_ranks, n_gpus;
     bool emulated, all_rules;
-    float *grads, *on_gpu;
+    float *whole, *any, *grads, *on_gpu;
     uint8_t *codes, *want, *got;
     int n_algos, n_run, n_refused;
 } t;
@@ -206,11 +206,7 @@ static void check_algo(const char *transport, const char *word, bool exact)
     if (t.rank == 0)
         printf("%-8s %s\n", transport, said);
     /* MPI and NCCL add in their own order, so only whole numbers */
-    for (size_t i = 0; i < N_MAX; i++) {
-        const uint32_t r = philox_u32(SEED + (uint64_t)t.rank, i);
-        t.grads[i] = plain == &algo_native ? (float)(r % 3) * 0.0625f
-                                           : ldexpf((float)(int32_t)r, -31 - (int)(r % 9));
-    }
+    memcpy(t.grads, plain == &algo_native ? t.whole : t.any, N_MAX * sizeof(float));
     copy(t.on_gpu, t.grads, N_MAX * sizeof(float));
     static const size_t sizes[][2] = {{8, 1000}, {16 * 1024, 24}, {N_MAX - 8 * 1024, 8 * 1024}};
     const int turn = t.n_algos++ % 3;
@@ -262,7 +258,14 @@ static void open_job(double deadline_s)
         comm_abort(t.c, rc);
     t.n_gpus = gpu()->run->count();
     t.emulated = strcmp(gpu_info()->name, "emulated") == 0;
+    t.whole = buf_alloc(N_MAX * sizeof(float));
+    t.any = buf_alloc(N_MAX * sizeof(float));
     t.grads = buf_alloc(N_MAX * sizeof(float));
+    for (size_t i = 0; i < N_MAX; i++) {
+        const uint32_t r = philox_u32(SEED + (uint64_t)t.rank, i);
+        t.whole[i] = (float)(r % 3) * 0.0625f;
+        t.any[i] = ldexpf((float)(int32_t)r, -31 - (int)(r % 9));
+    }
     t.on_gpu = gpu()->run->alloc(N_MAX * sizeof(float));
     t.codes = buf_alloc(N_MAX * WIDEST);
     t.want = buf_alloc(N_MAX * WIDEST);
