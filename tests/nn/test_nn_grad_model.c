@@ -1,11 +1,11 @@
 /* test_nn_grad_model.c : compares gradients of whole small networks with central differences:
- * connections of nodes, shared gradient buffers. Six weights of each tensor, with `long` 24. */
+ * connections of nodes, shared gradient buffers. Four weights of each tensor, with `long` 24. */
 #include "nn_double.h"
 #include "host/nn/zoo/model_zoo.c"
 #include "host/nn/zoo/model_zoo_plain.c"
 
 enum { CLASSES = 5, BATCH = 4 };
-static int n_samples = 6;
+static int n_samples = 4;
 
 struct case_data {
     struct nn_model *m;
