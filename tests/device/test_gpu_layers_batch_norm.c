@@ -1,6 +1,6 @@
 /* test_gpu_layers_batch_norm.c : compares batch norm's statistics and gradients with sums in
  * double, and values computed from them to the bit. Small sizes take turns: aligned tensors or
- * unaligned ones, with `long` both.
+ * unaligned ones, with `long` both. Two large sizes take turns in precision, with `long` each in all.
  *
  * A float operation has a relative error of at most U = 2^-24. rounds(n) is the longest chain of
  * operations on a value: a thread's rows, at the sizes below at most n / 1024 + 8, plus at most 8
@@ -343,6 +343,8 @@ int main(int argc, char **argv)
                     continue;
                 if (!all && n * (size_t)c <= 100000 && g.skew != (i & 1))
                     continue;
+                if (!all && n * (size_t)c > 50000 && (m + i) % 2 != 0)
+                    continue;
                 check_forward(&g, n, c, false, false);
                 check_forward(&g, n, c, true, false);
                 check_forward(&g, n, c, true, true);
@@ -355,7 +357,8 @@ int main(int argc, char **argv)
                 if (g.skew == (i & 1))
                     check_forms(&g, n, c);
             }
-            check_repeat(&g, 5000, 24);
+            if (all || g.skew == 0)
+                check_repeat(&g, 5000, 24);
             if (g.skew && m == 1) { /* enough rows per thread */
                 check_forward(&g, 1300, 2048, true, false);
                 check_backward(&g, 1300, 2048, true, false, true, 1);
