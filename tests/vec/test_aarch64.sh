@@ -1,7 +1,7 @@
 #!/bin/bash
 # test_aarch64.sh : runs casts, sums and codecs for aarch64 in qemu's user mode: NEON, vectorised C
-# and the switch of the floating-point mode. `long`: -O2, all sums, more formats and inputs, and plain C. Debian:
-# gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+# and the switch of the floating-point mode. `long`: -O2, all sums, more formats and inputs, and plain C.
+# Debian: gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 set -eu
 cd "$(dirname "$0")/../.."
 cc=aarch64-linux-gnu-gcc
