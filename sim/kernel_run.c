@@ -88,7 +88,8 @@ static uint32_t reduce_check(const struct kernel_run *r)
         return status;
     const uint64_t out_beats = ((uint64_t)run->beats * out_width + in_width - 1) / in_width,
                    in_beats = (uint64_t)(run->parts - 1) * run->stride + run->beats;
-    if (run->in % BEAT_SIZE || run->out % BEAT_SIZE || out_beats >> 32)
+    if (run->in % BEAT_SIZE || run->out % BEAT_SIZE || run->beats > REDUCE_MAX_BEATS ||
+        out_beats >> 32)
         return REDUCE_REFUSED;
     if (run->beats &&
         !(beats_at(r, ARG_REDUCE_MM_in, in_beats) && beats_at(r, ARG_REDUCE_MM_out, out_beats)))

@@ -68,6 +68,8 @@ void reduce_kernel(const struct beat *in, struct beat *out, uint32_t n_parts, ui
                     n_beats <= (uint32_t)REDUCE_MAX_BEATS && out_shift <= (uint32_t)PKT_MAX_SHIFT &&
                     saturate < 2u;
     good = good != 0u ? beat_fits(r.in, n_parts) : 0u;
+    if (good != 0u && r.out.width > r.in.width) /* beats of sums: 2 or 4 times as many */
+        good = n_beats <= 0xffffffffu >> (thirties_log2(r.in.width) - thirties_log2(r.out.width));
     uint32_t end = good != 0u ? n_beats : 0u, flags = 0u, n_out = 0u, part = 0u;
     uint32_t passes_log2 = thirties_log2(r.in.width),
              last_part = (1u << thirties_log2(r.out.width)) - 1u;

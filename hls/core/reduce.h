@@ -6,7 +6,7 @@
 #include "hls/card/packet.h"
 
 enum {
-    REDUCE_MAX_BEATS = 1 << 30 /* of a part: the counters of beats have 32 bits */
+    REDUCE_MAX_BEATS = 1 << 30 /* of a part; the result has fewer than 2^32 */
 };
 enum { REDUCE_ROWS = 32 }; /* beats of each part added before rounding: one burst */
 enum {
@@ -18,7 +18,7 @@ enum {
  *   out        [ceil(n_beats * out bits / in bits)] beats, where bits are those of a code; unused
  *              bits are 0
  *   n_parts    1 to 64; for e5m10 at most 32
- *   n_beats    beats of a part, at most REDUCE_MAX_BEATS
+ *   n_beats    beats of a part, at most REDUCE_MAX_BEATS; the result has fewer than 2^32
  *   fmt, out_fmt   bytes of the formats of in and out (beat.h)
  *   out_shift  0 to 6
  *   saturate   1: a sum that is too large becomes the largest finite value; 0: inf

@@ -82,7 +82,8 @@ module reduce_mm #(
   assign good  = in_w != '0 && out_w != '0 && fmt[31:8] == '0 && out_fmt[31:8] == '0 && parts != '0
               && parts <= (in_w == 2'd3 ? 32'd32 : 32'd64)
               && out_shift <= nc_pkg::PKT_MAX_SHIFT && saturate < 32'd2
-              && in[5:0] == '0 && out[5:0] == '0 && out_beats[33:32] == '0;
+              && in[5:0] == '0 && out[5:0] == '0 && out_beats[33:32] == '0
+              && beats <= 32'h4000_0000;
   always_comb begin
     if (out_w >= in_w) begin
       out_beats = 34'(beats) << (out_w - in_w);

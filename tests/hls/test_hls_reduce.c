@@ -135,5 +135,6 @@ int main(void)
     refused(2, 1, 0x43, 0x43, 7, 0);
     refused(2, 1, 0x43, 0x43, 0, 2);
     refused(1, (1u << 30) + 1, 0x52, 0x52, 0, 1);
+    refused(1, 1u << 30, 0x30, 0x5a, 0, 1); /* 2^32 beats of sums */
     DONE();
 }

@@ -105,6 +105,9 @@ int main(int argc, char **argv)
     REFUSED(out_fmt, 0);
     REFUSED(shift, 7);
     REFUSED(saturate, 2);
+    REFUSED(beats, 0x40000001);
+    bad = (struct job){5, IN_END, 1, 0x40000000, 0x40000000, 0x30, 0x5a, 0, 1};
+    CHECK(run(bad, "2^32 beats out", &clocks) == REDUCE_REFUSED, "2^32 beats out");
     bad = (struct job){5, IN_END, 33, 37, 33, 0x5a, 0x43, 6, 1};
     CHECK(run(bad, "33 parts of 16 bits", &clocks) == REDUCE_REFUSED, "33 parts of 16 bits");
     bad = j;
