@@ -11,18 +11,25 @@ conform() { "$n" conform --vectors "$vectors" "$@"; }
 card plain --engine c
 plain=$(at plain)
 all=$(cat "$vectors"/{card,control,step}.jsonl | grep -cE '"op":"(card|step|stream)"')
-# passes CARD DEADLINE: all vectors but card/disabled, which a shared card cannot run
+# passes CARD DEADLINE: all vectors but card/disabled, which a shared card cannot run, and
+# card/narrow, for a card with other formats
 passes() {
     conform --card "$(at "$1")" --deadline "$2" >"$1.said" 2>stderr || fail "card $1: $(grep -v '^passed' "$1.said") $(cat stderr)"
-    [ "$(tail -n 1 "$1.said")" = "$((all - 1)) vectors passed, 0 failed, 1 not run" ] || fail "card $1: $(tail -n 1 "$1.said")"
+    [ "$(tail -n 1 "$1.said")" = "$((all - 2)) vectors passed, 0 failed, 2 not run" ] || fail "card $1: $(tail -n 1 "$1.said")"
     grep -q '^not run  card/disabled .*R119' "$1.said" || fail "card $1: card/disabled: $(grep disabled "$1.said")"
+    grep -q '^not run  card/narrow .*CAP_FORMATS is 00012e07, not 00031002$' "$1.said" || fail "card $1: card/narrow: $(grep narrow "$1.said")"
 }
 passes plain 2
 passes plain 2 # again: counters, SEEN_* and keys are others now
 # in_readme LINE: the sample outputs are up to date
 in_readme() { grep -qxF "$1" "$tree/host/app/README.md" || fail "host/app/README.md does not say '$1'"; }
-in_readme "$(grep '^not run' plain.said)"
+in_readme "$(grep '^not run  card/disabled' plain.said)"
+in_readme "$(grep '^not run  card/narrow' plain.said)"
 in_readme "$(tail -n 1 plain.said)"
+card narrow --engine narrow
+conform --card "$(at narrow)" --only card/narrow >out || true
+grep -q '^passed   card/narrow ' out || fail "a narrow card: $(cat out)"
+uncard narrow
 if [ -n "$rtl" ]; then
     card verilated
     passes verilated 10

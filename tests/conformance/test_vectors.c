@@ -2,7 +2,9 @@
  * usage: test_vectors           compare (from the top of the tree)
  *        test_vectors write     write them to tests/conformance/vectors */
 #include "check.h"
+#include "vectors_exchange.h"
 #include "vectors_groups.h"
+#include "vectors_job.h"
 #include "vectors_step.h"
 
 static const struct {
@@ -28,9 +30,11 @@ static const struct {
              {"packets", packet_lines},
              {"format_bytes", format_byte_lines},
              {"ranks", rank_lines},
+             {"job", job_lines},
              {"card", card_lines},
              {"control", control_lines},
              {"step", step_lines},
+             {"exchange", exchange_lines},
              {"groups", group_lines}};
 
 static void compare(const char *path, const char *made, size_t n)

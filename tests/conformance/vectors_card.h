@@ -47,10 +47,14 @@ static const char *counter_name(unsigned i)
     }
 }
 
-static void script_open(const char *name, const char *rules, struct frame_job job, uint32_t group)
+static void script_open_kind(const char *name, const char *rules, struct frame_job job,
+                             uint32_t group, bool narrow)
 {
     char id[64];
+    uint32_t caps = 0;
     script.card = card_open(script_takes, NULL);
+    if (narrow)
+        card_make_narrow(script.card);
     script.job = job;
     script.n_events = 0;
     frame_register_group(job, group, 6000, script_writes, script.card);
@@ -64,7 +68,17 @@ static void script_open(const char *name, const char *rules, struct frame_job jo
             (unsigned long long)job.key, group, group ? 6000 : 0);
     for (unsigned r = 0; r < job.ranks; r++)
         fprintf(line_to, "%s[\"%08x\",%d]", r ? "," : "", frame_ip(job.index, r), frame_port(r));
-    fputs("]},\"events\":[", line_to);
+    fputs("]}", line_to);
+    if (narrow) {
+        (void)card_read(script.card, REG_CAP_FORMATS, &caps);
+        line_words("cap_formats", &caps, 1, 8);
+    }
+    fputs(",\"events\":[", line_to);
+}
+
+static void script_open(const char *name, const char *rules, struct frame_job job, uint32_t group)
+{
+    script_open_kind(name, rules, job, group, false);
 }
 
 /* A frame from ip:port, the counter that counts it, and the answers. */
@@ -337,6 +351,22 @@ static void nak_script(void)
     script_close();
 }
 
+/* in_fmt, out_fmt of a card that adds only e1m6f and e2m5f */
+static void narrow_script(void)
+{
+    static const uint32_t formats[][2] = {{0xa5, 0xa5}, {0x96, 0x52}, {0xa5, 0xc3}, {0x43, 0x43},
+                                          {0xb4, 0xb4}, {0xa5, 0x5a}, {0x21, 0x25}, {0x25, 0xa5}};
+    script_open_kind("narrow", "R88 R95 R102 R113", usual_job, 0, true);
+    for (uint32_t k = 0, chunk = 0; k < sizeof formats / sizeof *formats; k++) {
+        const uint32_t in = formats[k][0], beats = formats[k][1] == 0x5a || in == 0x21 ? 2 : 1;
+        for (uint16_t r = 0; r < 2; r++)
+            script_give(sum_of(usual_job, r, chunk, in, formats[k][1], beats),
+                        payload_of(r, k, false), 1);
+        chunk += k < 3;
+    }
+    script_close();
+}
+
 static void drop_script(void)
 {
     static const struct change bad[] = {{"len", 4, 2, 64, 0, 0},
@@ -386,6 +416,7 @@ static void drop_script(void)
 static void card_refuse_lines(void)
 {
     nak_script();
+    narrow_script();
     drop_script();
 }
 

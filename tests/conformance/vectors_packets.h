@@ -55,7 +55,11 @@ static void codec_text_lines(void)
                 {{.codec = "ternary"}, 4},
                 {{.codec = "relgrad"}, 4},
                 {{.format = "e5m2", .scale = "const:9.5367431640625e-07"}, 4},
-                {{.codec = "ternary:clip=2.7182818"}, 4}};
+                {{.codec = "ternary:clip=2.7182818"}, 4},
+                {{.format = "e4m3", .scale = "aps-tight:32"}, 4},
+                {{.format = "e2m5f", .scale = "aps:16"}, 4},
+                {{.format = "e2m1f", .out_format = "e2m3f:64"}, 4},
+                {{.format = "e5m2", .scale = "aps", .sum = "nearest", .acc_format = "e5m4"}, 3}};
     char id[64], text[CODEC_TEXT_BYTES];
     for (size_t i = 0; i < sizeof done / sizeof *done; i++) {
         const struct codec c = codec_for(&done[i].spec, done[i].ranks);

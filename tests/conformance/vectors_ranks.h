@@ -6,17 +6,29 @@
 
 /* ---- a window whose frames go nowhere ---- */
 
+static struct {
+    size_t n;
+    uint8_t bytes[CARD_FRAME_BYTES];
+} quiet_sent; /* the last frame */
+
 static int wire_send(void *wire, const uint8_t *bytes, size_t n)
 {
-    (void)wire, (void)bytes, (void)n;
+    (void)wire;
+    memcpy(quiet_sent.bytes, bytes, quiet_sent.n = n);
     return 0;
+}
+static size_t wire_most(const void *wire)
+{
+    (void)wire;
+    return CARD_FRAME_BYTES;
 }
 static int wire_flush(void *wire)
 {
     (void)wire;
     return 0;
 }
-static const struct wire_ops quiet_wire = {.send = wire_send, .flush = wire_flush};
+static const struct wire_ops quiet_wire = {
+    .send = wire_send, .flush = wire_flush, .most = wire_most};
 
 enum { QUIET_CARDS = 3 };
 
@@ -153,16 +165,13 @@ static void order_lines(void)
 }
 
 /* Frames of a vector of n codes. */
-static void cut_line(const char *id, const char *in, const char *out, int shift, uint32_t beats,
-                     size_t n)
+static void cut_sum_line(const char *id, const char *rules, const struct vec_sum *card,
+                         uint32_t beats, size_t n)
 {
-    const struct vec_sum sum = {.rule = VEC_EXACT,
-                                .in = format_of(in),
-                                .out = format_of(out),
-                                .out_shift = shift,
-                                .n_ranks = 4};
+    const struct vec_sum sum = *card;
     const struct fpga_job job = {0x1122334455667788u, 1, 16, 2};
     struct window *w = quiet_window(3, &sum, beats, job, false);
+    char in[CODEC_NAME_BYTES], out[CODEC_NAME_BYTES];
     uint32_t codes[256];
     static uint8_t packed[1024];
     memset(packed, 0, sizeof packed);
@@ -171,10 +180,10 @@ static void cut_line(const char *id, const char *in, const char *out, int shift,
     pack_write(mf_width(sum.in), codes, n, packed);
     const struct card_path_sum work = {.n = n, .codes = packed, .tag = 0x00c0ffee};
     window_start_sum(w, &work, 1);
-    line_open(id, "cut", "R81 R89 R90 R91 R127 R129");
-    line_text("in", in);
-    line_text("out", out);
-    line_int("out_shift", shift);
+    line_open(id, "cut", rules);
+    line_text("in", codec_format_name(sum.in, in));
+    line_text("out", codec_format_name(sum.out, out));
+    line_int("out_shift", sum.out_shift);
     line_int("most_beats", (long)beats);
     line_int("rank", 3);
     line_int("job", 1);
@@ -199,17 +208,40 @@ static void cut_line(const char *id, const char *in, const char *out, int shift,
     window_close(w);
 }
 
-static void max_cut_line(void)
+static void cut_line(const char *id, const char *in, const char *out, int shift, uint32_t beats,
+                     size_t n)
 {
-    const struct vec_sum sum = {.rule = VEC_EXACT, .in = {4, 3, 0}, .out = {4, 3, 0}, .n_ranks = 4};
+    const struct vec_sum sum = {.rule = VEC_EXACT,
+                                .in = format_of(in),
+                                .out = format_of(out),
+                                .out_shift = shift,
+                                .n_ranks = 4};
+    cut_sum_line(id, "R81 R89 R90 R91 R127 R129", &sum, beats, n);
+}
+
+/* the card's sum of ternary numbers */
+static void ternary_cut_line(void)
+{
+    const struct codec_spec spec = {.codec = "ternary"};
+    const struct codec c = codec_for(&spec, 4);
+    cut_sum_line("rank/cut-ternary", "R69 R89 R91 R129", codec_card_sum(&c), 2, 100);
+}
+
+/* Frames of a vector of n int8 in a job whose SUMs have these formats. */
+static void max_cut_line(const char *id, const char *in, const char *out, uint32_t beats, int n)
+{
+    const struct vec_sum sum = {
+        .rule = VEC_EXACT, .in = format_of(in), .out = format_of(out), .n_ranks = 4};
     const struct fpga_job job = {0x1122334455667788u, 1, 16, 2};
-    struct window *w = quiet_window(3, &sum, 1, job, false);
-    int8_t x[70];
-    for (int i = 0; i < 70; i++)
-        x[i] = (int8_t)(i - 35);
-    window_start_max(w, 0x00c0ffee, x, sizeof x, 1);
-    line_open("rank/cut-max", "cut_max", "R81 R92 R127 R129");
-    line_int("most_beats", 1);
+    struct window *w = quiet_window(3, &sum, beats, job, false);
+    static int8_t x[1408];
+    for (int i = 0; i < n; i++)
+        x[i] = (int8_t)((i - 35) % 128);
+    window_start_max(w, 0x00c0ffee, x, (size_t)n, 1);
+    line_open(id, "cut_max", "R81 R92 R127 R129");
+    line_text("in", in);
+    line_text("out", out);
+    line_int("most_beats", (long)beats);
     line_int("rank", 3);
     line_int("job", 1);
     line_int("slot_base", 16);
@@ -217,7 +249,7 @@ static void max_cut_line(void)
     line_u64("key", job.key);
     line_u64("nonce", w->config.nonce);
     line_words("bucket_tag", &w->work.tag, 1, 8);
-    line_bytes("values", (const uint8_t *)x, sizeof x);
+    line_bytes("values", (const uint8_t *)x, (size_t)n);
     fputs(",\"frames\":[", line_to);
     for (uint64_t i = 0; i < w->work.n_packets; i++) {
         const struct window_slot *s = built(w, i);
@@ -390,7 +422,10 @@ static void rank_lines(void)
     cut_line("rank/cut-4-8", "e3m0", "e4m3", 0, 2, 131);
     cut_line("rank/cut-4-4", "e2m1", "e3m0", 0, 1, 129);
     cut_line("rank/cut-16-8", "fp16", "e5m2", 0, 2, 65);
-    max_cut_line();
+    cut_line("rank/cut-4-16", "e3m0", "fp16", 0, 7, 200);
+    ternary_cut_line();
+    max_cut_line("rank/cut-max", "e4m3", "e4m3", 1, 70);
+    max_cut_line("rank/cut-max-4-16", "e3m0", "fp16", 22, 1408);
     pong_lines();
     accept_lines();
 }

@@ -1,6 +1,8 @@
-/* vectors_step.h : a whole step of four ranks through a card that loses and repeats frames. */
+/* vectors_step.h : a whole step of four ranks through a card that loses and repeats frames. The
+ * ranks' reducers make exponents, tags, codes and means (recorded_ranks.h). */
 #ifndef VECTORS_STEP_H
 #define VECTORS_STEP_H
+#include "recorded_ranks.h"
 #include "vectors_control.h"
 
 enum {
@@ -19,9 +21,11 @@ static const struct {
 static struct {
     struct codec codec;
     struct window *windows[STEP_RANKS];
-    float x[STEP_RANKS][STEP_LAYERS][100];
-    uint8_t codes[STEP_RANKS][STEP_SUM + 8], sums[STEP_SUM];
-    int8_t own[STEP_RANKS][STEP_LAYERS], agreed[STEP_LAYERS];
+    float x[STEP_RANKS][STEP_LAYERS][100], means[STEP_RANKS][STEP_LAYERS][100];
+    struct recorded all;
+    struct recorded_rank ranks[STEP_RANKS];
+    uint8_t sums[STEP_SUM];
+    int8_t agreed[STEP_LAYERS];
 } step;
 
 /* One event: rank r sends a frame, which may be lost. loser: the rank that does not receive its
@@ -88,6 +92,25 @@ static void step_ping(int r, uint64_t i, uint64_t echo)
     step_event("ping", r, frame, sizeof frame, false, -1);
 }
 
+/* The reducers' step: step.all gets its two messages, step.means the means. */
+static void step_record(void)
+{
+    struct reducer_layer layers[STEP_LAYERS];
+    for (int l = 0; l < STEP_LAYERS; l++)
+        layers[step_layers[l].index] = (struct reducer_layer){.n = step_layers[l].n};
+    recorded_open(&step.all, step.ranks, STEP_RANKS, &step.codec, layers, STEP_LAYERS, 4096, false);
+    for (int r = 0; r < STEP_RANKS; r++)
+        for (int l = 0; l < STEP_LAYERS; l++) {
+            memcpy(step.means[r][l], step.x[r][l], sizeof step.x[r][l]);
+            step.ranks[r].grads[step_layers[l].index] = step.means[r][l];
+        }
+    recorded_step(&step.all, step.ranks, STEP_NUMBER);
+    CHECK(step.all.n_messages == 2 && step.all.messages[0].n == STEP_LAYERS &&
+              step.all.messages[1].n == STEP_SUM,
+          "%d messages", step.all.n_messages);
+    recorded_close(&step.all, step.ranks);
+}
+
 static void step_open(void)
 {
     const struct codec_spec spec = {.format = "e4m3", .scale = "aps-tight", .sum = "exact"};
@@ -98,14 +121,11 @@ static void step_open(void)
         step.windows[r] = quiet_window(r, codec_sum(&step.codec), 1, told, false);
         for (int l = 0; l < STEP_LAYERS; l++) {
             struct floats v;
-            uint32_t most = 0;
             put_floats(&v, step_layers[l].n, 900 + 2 * (uint64_t)r + (uint64_t)l, l ? -9 : -20);
             memcpy(step.x[r][l], v.x, v.n * sizeof *v.x);
-            for (size_t i = 0; i < v.n; i++)
-                most = (bits_of(v.x[i]) & 0x7fffffff) > most ? bits_of(v.x[i]) & 0x7fffffff : most;
-            step.own[r][step_layers[l].index] = codec_exponent(&step.codec, most);
         }
     }
+    step_record();
     line_open("step/four-ranks", "step",
               "R23 R24 R25 R27 R28 R29 R31 R37 R48 R80 R81 R94 R105 R106 R107 R127 R128 R129 R131 "
               "R134");
@@ -136,10 +156,9 @@ static void step_open(void)
 
 static void step_max(void)
 {
-    const uint32_t tag =
-        bucket_tag(0, STEP_NUMBER, UINT32_MAX, STEP_LAYERS, codec_tag(&step.codec));
+    struct recorded_message *m = &step.all.messages[0];
     for (int r = 0; r < STEP_RANKS; r++)
-        window_start_max(step.windows[r], tag, step.own[r], STEP_LAYERS, 1);
+        window_start_max(step.windows[r], m->tag, (int8_t *)m->sent[r], STEP_LAYERS, 1);
     step_send(0, 0, false, -1);
     step_send(3, 0, true, -1);
     step_send(2, 0, false, -1);
@@ -150,24 +169,13 @@ static void step_max(void)
     step_send(1, 0, false, -1);
 }
 
-static void step_encode(void)
-{
-    for (int r = 0; r < STEP_RANKS; r++)
-        for (int l = 0; l < STEP_LAYERS; l++)
-            codec_encode(&step.codec, STEP_NUMBER, (uint32_t)step_layers[l].index, (uint32_t)r,
-                         step.x[r][l], step_layers[l].n,
-                         codec_shift(&step.codec, step.agreed[step_layers[l].index]),
-                         step.codes[r] + step_layers[l].at);
-}
-
 static void step_sum(void)
 {
     struct card_path_sum work[STEP_RANKS];
-    const uint32_t tag = bucket_tag(crc32c(step.agreed, STEP_LAYERS), STEP_NUMBER, 0, STEP_SUM,
-                                    codec_tag(&step.codec));
+    const struct recorded_message *m = &step.all.messages[1];
     for (int r = 0; r < STEP_RANKS; r++) {
         work[r] = (struct card_path_sum){
-            .n = STEP_SUM, .codes = step.codes[r], .result = step.sums, .tag = tag};
+            .n = STEP_SUM, .codes = m->sent[r], .result = step.sums, .tag = m->tag};
         window_start_sum(step.windows[r], &work[r], 1);
     }
     for (int r = 0; r < STEP_RANKS; r++)
@@ -191,20 +199,20 @@ static void step_lines(void)
     step_open();
     fputs(",\"events\":[", line_to);
     step_max();
-    step_encode();
     step_sum();
+    const struct recorded_message *max = &step.all.messages[0], *sum = max + 1;
+    CHECK(!memcmp(step.agreed, max->result, STEP_LAYERS), "the card's maxima");
+    CHECK(!memcmp(step.sums, sum->result, STEP_SUM), "the card's sums");
     fputs("],\"layers\":[", line_to);
     for (int l = 0; l < STEP_LAYERS; l++) {
-        const int index = step_layers[l].index;
         const size_t n = step_layers[l].n;
-        const int shift = codec_shift(&step.codec, step.agreed[index]);
         uint32_t bits[100];
-        float mean[100];
         fprintf(line_to,
                 "%s{\"index\":%d,\"at\":%zu,\"n\":%zu,\"own\":[%d,%d,%d,%d],"
                 "\"agreed\":%d,\"shift\":%d,\"gradients\":[",
-                l ? "," : "", index, step_layers[l].at, n, step.own[0][index], step.own[1][index],
-                step.own[2][index], step.own[3][index], step.agreed[index], shift);
+                l ? "," : "", step_layers[l].index, step_layers[l].at, n, (int8_t)max->sent[0][l],
+                (int8_t)max->sent[1][l], (int8_t)max->sent[2][l], (int8_t)max->sent[3][l],
+                step.agreed[l], codec_shift(&step.codec, step.agreed[l]));
         for (int r = 0; r < STEP_RANKS; r++) {
             memcpy(bits, step.x[r][l], n * 4);
             fputs(r ? "," : "", line_to);
@@ -213,12 +221,11 @@ static void step_lines(void)
         fputs("],\"codes\":[", line_to);
         for (int r = 0; r < STEP_RANKS; r++) {
             fputs(r ? "," : "", line_to);
-            line_bare_bytes(step.codes[r] + step_layers[l].at, n);
+            line_bare_bytes(sum->sent[r] + step_layers[l].at, n);
         }
         fputc(']', line_to);
         line_bytes("sums", step.sums + step_layers[l].at, n);
-        codec_decode(&step.codec, step.sums + step_layers[l].at, n, shift, mean);
-        memcpy(bits, mean, n * 4);
+        memcpy(bits, step.means[0][l], n * 4);
         line_words("means", bits, n, 8);
         fputc('}', line_to);
     }

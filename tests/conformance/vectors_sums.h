@@ -114,15 +114,19 @@ static void settle_lines(void)
     static const struct {
         const char *format, *scale, *sum;
         int ranks;
-    } tried[] = {{"e3m0", "none", "fp32", 4},         {"e2m1f", "none", "nearest", 4},
-                 {"e3m0", "aps", NULL, 63},           {"e3m0", "aps", NULL, 64},
-                 {"e2m1f", "aps", NULL, 15},          {"e2m1f", "aps", NULL, 16},
-                 {"e3m0", "aps-tight", NULL, 64},     {"e4m3", "aps-tight", "nearest", 4},
-                 {"e2m3f", "aps", NULL, 4},           {"e4m3", "none", NULL, 4},
-                 {"e3m0", "none", "nearest", 4},      {"e5m10", "none", "exact", 1048576},
-                 {"e5m10", "none", "exact", 1048577}, {"e5m10", "none", "exact", 2097153},
-                 {"e5m23", "none", "exact", 257},     {"e3m23", "none", "exact", 257},
-                 {"e6m9", "none", "exact", 2}};
+        const char *acc;
+    } tried[] = {
+        {"e3m0", "none", "fp32", 4, NULL},         {"e2m1f", "none", "nearest", 4, "e3m3"},
+        {"e3m0", "aps", NULL, 63, NULL},           {"e3m0", "aps", NULL, 64, NULL},
+        {"e2m1f", "aps", NULL, 15, NULL},          {"e2m1f", "aps", NULL, 16, NULL},
+        {"e3m0", "aps-tight", NULL, 64, NULL},     {"e4m3", "aps-tight", "nearest", 4, NULL},
+        {"e2m3f", "aps", NULL, 4, NULL},           {"e4m3", "none", NULL, 4, NULL},
+        {"e3m0", "none", "nearest", 4, NULL},      {"e5m10", "none", "exact", 1048576, NULL},
+        {"e5m10", "none", "exact", 1048577, NULL}, {"e5m10", "none", "exact", 2097153, NULL},
+        {"e5m23", "none", "exact", 257, NULL},     {"e3m23", "none", "exact", 257, NULL},
+        {"e6m9", "none", "exact", 2, NULL},        {"e5m2", "none", "nearest", 4, "e4m3"},
+        {"e5m2", "const:2", "kahan", 4, "e4m3"},   {"e5m2", "aps", "nearest", 4, "e4m3"},
+        {"e5m2", "aps", "nearest", 3, "e5m4"}};
     char id[80], name[CODEC_NAME_BYTES];
     err_hold();
     for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
@@ -130,13 +134,17 @@ static void settle_lines(void)
         const struct codec_spec spec = {.format = tried[i].format,
                                         .scale = tried[i].scale,
                                         .sum = tried[i].sum,
-                                        .acc_format = i == 1 ? "e3m3" : NULL};
+                                        .acc_format = tried[i].acc};
         const bool good =
             codec_parse(&spec, &c) == 0 &&
             codec_settle(&c, tried[i].ranks, &(struct codec_adder){.name = "vectors"}) == 0;
+        const bool names_sum = i < 2 || (tried[i].acc && i > 2);
         snprintf(id, sizeof id, "settle/%s/%s/%s%s%d", spec.format, spec.scale,
-                 i < 2 ? spec.sum : "", i < 2 ? "-" : "", tried[i].ranks);
-        line_open(id, "settle", tried[i].ranks > 256 || tried[i].ranks == 2 ? "R35" : "R32 R33");
+                 names_sum ? spec.sum : "", names_sum ? "-" : "", tried[i].ranks);
+        line_open(id, "settle",
+                  tried[i].ranks > 256 || tried[i].ranks == 2 ? "R35"
+                  : i > 2 && tried[i].acc                     ? "R33 R40"
+                                                              : "R32 R33");
         line_text("format", spec.format);
         line_text("scale", spec.scale);
         line_text("sum", spec.sum ? spec.sum : "exact");
@@ -302,7 +310,11 @@ static void rounded_sum_lines(void)
                 {VEC_KAHAN, "e5m2", "e5m2", "e5m2", MF_SATURATE, "R43"},
                 {VEC_KAHAN, "e4m3", "e4m3", "e4m3", MF_INF, "R43"},
                 {VEC_KAHAN, "e4m3", "e5m7", "e4m3", MF_SATURATE, "R40 R41 R43"},
-                {VEC_TRUNC, "e5m2", NULL, "e5m2", MF_SATURATE, "R44"}};
+                {VEC_TRUNC, "e5m2", NULL, "e5m2", MF_SATURATE, "R44"},
+                /* accumulators that do not hold the addends */
+                {VEC_NEAREST, "e5m2", "e4m3", "e5m2", MF_SATURATE, "R39 R40 R41"},
+                {VEC_NEAREST, "e4m3", "e3m0", "e4m3", MF_INF, "R39 R40 R41"},
+                {VEC_KAHAN, "e4m3fn", "e4m3", "e4m3fn", MF_SATURATE, "R40 R41 R43"}};
     static struct addends a;
     char id[80];
     for (size_t i = 0; i < sizeof done / sizeof *done; i++) {

@@ -7,6 +7,7 @@
 #include "base/opt/opt.h"
 #include "base/plugin.h"
 #include "base/progress.h"
+#include "hls/card/regs.h"
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
@@ -166,10 +167,10 @@ static int run_all(struct conform *c, const struct conform_options *o, struct re
 {
     static const char *const card[] = {"card", "control", "step", NULL};
     static const char *const library[] = {
-        "formats", "casts",     "streams",     "uncasts",      "packing",    "random",
-        "scales",  "sums",      "means",       "groups",       "wide_words", "qsgd",
-        "onebit",  "ternary",   "quantile",    "step",         "ranks",      "packets",
-        "tags",    "checksums", "codec_texts", "format_bytes", NULL};
+        "formats",      "casts",    "streams", "uncasts",    "packing", "random",    "scales",
+        "sums",         "means",    "groups",  "wide_words", "qsgd",    "onebit",    "ternary",
+        "quantile",     "step",     "ranks",   "packets",    "tags",    "checksums", "codec_texts",
+        "format_bytes", "exchange", "job",     NULL};
     char path[PATH_MAX];
     const char *folder = o->vectors;
     folder = folder ? folder : beside("../share/narrowcast/vectors", path);
@@ -187,12 +188,19 @@ static int run_all(struct conform *c, const struct conform_options *o, struct re
 
 static int open_card(struct conform *c, const char *where)
 {
-    static const struct card_fit fit = {.in_width = 8, .out_width = 8, .wider = 8, .ratio = 1};
+    /* a format that every card adds */
+    static const struct card_fit fit = {
+        .in_fmt = 0xa5, .out_fmt = 0xa5, .in_width = 8, .out_width = 8, .wider = 8, .ratio = 1};
+    struct fpga_op op = {.at = REG_CAP_FORMATS, .read = true};
+    size_t done;
     int rc = fpga_open(&c->card, where, NULL, CONFORM_CONTROL_S);
     if (!rc)
         rc = fpga_job_caps(&c->card, &fit, 1, &c->caps, CONFORM_CONTROL_S);
     if (!rc)
         rc = c->card.ops->address(&c->card, &c->card_ip, &c->card_port, CONFORM_CONTROL_S);
+    if (!rc)
+        rc = c->card.ops->batch(&c->card, &op, 1, &done, CONFORM_CONTROL_S);
+    c->formats = op.value;
     return rc ? ERR(rc, "%s", c->card.why) : 0;
 }
 

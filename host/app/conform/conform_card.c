@@ -56,10 +56,12 @@ static bool read_job(struct conform_script *s, const char *job, struct told *t)
     return t->ranks == (uint64_t)s->n_ranks && t->ranks > 0;
 }
 
-/* Returns CONFORM_NOT_RUN if the card has no room for the job. */
+/* Returns CONFORM_NOT_RUN if the card has no room for the job, or other formats. */
 static int fits(struct conform_script *s, const struct told *t)
 {
     const struct fpga_caps *caps = &s->c->caps;
+    const char *wanted = jsonl_in_value(s->in, "cap_formats");
+    uint64_t formats;
     char why[64] = "";
     if (t->index >= caps->jobs)
         snprintf(why, sizeof why, "the card has %u jobs", caps->jobs);
@@ -69,6 +71,9 @@ static int fits(struct conform_script *s, const struct told *t)
         snprintf(why, sizeof why, "the card takes %u ranks", caps->ranks);
     else if (t->group && !caps->groups)
         snprintf(why, sizeof why, "the card cannot send to groups");
+    else if (wanted && conform_number(wanted, &formats) && formats != s->c->formats)
+        snprintf(why, sizeof why, "the card's CAP_FORMATS is %08x, not %08x", s->c->formats,
+                 (unsigned)formats);
     if (!*why)
         return 0;
     conform_fails(s, why, NULL, NULL, NULL);

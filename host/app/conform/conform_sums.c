@@ -216,7 +216,7 @@ int conform_block(struct conform_play *p)
 
 int conform_settle(struct conform_play *p)
 {
-    char asked[CONFORM_WORD];
+    char asked[CONFORM_WORD], acc[CONFORM_WORD];
     int refused;
     const char *call;
     if (!p->options.format || p->ranks < 1 || !conform_int(p, "refused", &refused))
@@ -226,6 +226,7 @@ int conform_settle(struct conform_play *p)
     if (p->ranks > CONFORM_RANKS)
         return conform_leave(p, "it has more than 64 ranks");
     p->options.out_format = conform_text(p, "asked", asked);
+    p->options.acc_format = conform_text(p, "acc", acc);
     struct conform_job job = {.n_ranks = p->ranks, .n_layers = 1, .n = {8}, .only_opens = true};
     const int rc = conform_job(p, &job, &call);
     return rc == -EINVAL ? CONFORM_PASSED : conform_returns(p, call, rc, -EINVAL);

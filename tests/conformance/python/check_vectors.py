@@ -5,6 +5,7 @@ import os
 import sys
 
 import check_numbers
+import check_steps
 import check_wire
 
 VECTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "vectors")
@@ -13,7 +14,7 @@ VECTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "vector
 def check_of(op):
     """The function that checks vectors of this op."""
     name = "check_" + op
-    return getattr(check_numbers, name, None) or getattr(check_wire, name)
+    return getattr(check_numbers, name, None) or getattr(check_steps, name, None) or getattr(check_wire, name)
 
 
 def run(names, verbose):

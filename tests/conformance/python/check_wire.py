@@ -38,6 +38,13 @@ CODEC_TEXTS = {
     "checksum/codec-13": lambda: pk.minifloat_text(
         parse_format("e5m2"), pk.scale_text("const", 2.0**-20), "exact", parse_format("e5m2")),
     "checksum/codec-14": lambda: pk.ternary_text(2.7182817459106445),
+    "checksum/codec-15": lambda: pk.minifloat_text(parse_format("e4m3"), "aps-tight:32", "exact", parse_format("e4m3")),
+    "checksum/codec-16": lambda: pk.minifloat_text(
+        parse_format("e2m5f"), "aps:16", "exact", parse_format("e2m5f"), block=16),
+    "checksum/codec-17": lambda: pk.minifloat_text(
+        parse_format("e2m1f"), "none", "exact", parse_format("e2m3f"), block=64),
+    "checksum/codec-18": lambda: pk.minifloat_text(
+        parse_format("e5m2"), "aps", "nearest", parse_format("e5m2"), parse_format("e5m4")),
 }
 
 
@@ -125,7 +132,7 @@ def check_cut(v):
 
 def check_cut_max(v):
     values = [b - 256 if b > 127 else b for b in bytes.fromhex(v["values"])]
-    packets = sender(v).cut_max(int(v["bucket_tag"], 16), values)
+    packets = sender(v).cut_max(parse_format(v["in"]), parse_format(v["out"]), int(v["bucket_tag"], 16), values)
     need([p.frame().hex() for p in packets], v["frames"], "frames")
 
 
@@ -145,8 +152,26 @@ def check_accept(v):
     need(waiting.judge(answer), v["verdict"])
 
 
-def make_card(job):
-    a_card = card.Card()
+def check_first_pong(v):
+    s = pk.Sender(v["rank"], v["job"], int(v["key"], 16), v["slot_base"], 1, 0, v["most_beats"])
+    fmt, out = parse_format(v["in"]), parse_format(v["out"])
+    ratio = pk.Beats(fmt.width, out.width).ratio
+    ping = pk.parse(bytes.fromhex(v["ping"]))
+    fields = {"rank": s.rank, "key": s.key, "job": s.job, "slot": s.slot_base, "op": pk.PING, "echo": ping.echo,
+              "payload": bytes(64 * (s.most_beats // ratio * ratio))}
+    need(ping, pk.Packet(**fields), "ping")
+    need(list(pk.first_pong(s, fmt, out, bytes.fromhex(v["pong"]))), [v["verdict"], v["beats"]])
+
+
+def check_near(v):
+    got = pk.near(parse_format(v["format"]), parse_format(v["out"]), v["out_shift"], v["ranks"], v["near"], v["group"])
+    need(int(got is not None), v["adds"])
+    if got:
+        need([got[0].name, got[1], got[2], "inf"], [v["in"], v["near_shift"], v["card_shift"], v["near_overflow"]])
+
+
+def make_card(job, formats=None):
+    a_card = card.Card(formats=formats) if formats else card.Card()
     a_card.enabled = True
     group = int(job["group"], 16)
     a_card.start(job["index"], card.Job(
@@ -158,7 +183,7 @@ def make_card(job):
 
 
 def check_card(v):
-    a_card = make_card(v["job"])
+    a_card = make_card(v["job"], int(v.get("cap_formats", "0"), 16))
     for i, e in enumerate(v["events"]):
         if "frame" in e:
             before = dict(a_card.counters)
@@ -209,7 +234,7 @@ def check_step(v):
     need(pk.codec_tag(v["codec"]), int(v["codec_tag"], 16), "codec_tag")
     need(pk.minifloat_text(fmt, v["scale"], "exact", out), v["codec"], "codec")
     need(nf.out_shift_of(v["scale"], "exact", ranks), v["out_shift"], "out_shift")
-    layers = sorted(v["layers"], key=lambda layer: layer["index"])
+    layers = sorted(v["layers"], key=lambda layer: -layer["index"])     # R134: as they lie in the bucket
     for layer in layers:
         own = [nf.own_exponent(fmt, v["scale"], ranks, nf.absmax(words(g))) for g in layer["gradients"]]
         need(own, layer["own"], "own")

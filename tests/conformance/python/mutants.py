@@ -13,8 +13,8 @@ from mutants_list import CAUGHT, EQUIVALENT
 HERE = os.path.dirname(os.path.abspath(__file__))
 VECTORS = os.path.join(HERE, "..", "vectors")
 MODULES = ["narrowcast_format", "narrowcast_sums", "narrowcast_groups", "narrowcast_codecs", "narrowcast_packets",
-           "narrowcast_card"]
-CHECKS = ["vector_tools", "check_numbers", "check_wire", "check_vectors"]
+           "narrowcast_card", "narrowcast_steps"]
+CHECKS = ["vector_tools", "check_numbers", "check_steps", "check_wire", "check_vectors"]
 
 
 def load(sources):

@@ -104,8 +104,9 @@ class Job:
 class Card:
     """A card; receive() takes frames, write() and read() its registers."""
 
-    def __init__(self, slots=128, jobs=4, beats=32, ip=0x0A000001, port=4000):
+    def __init__(self, slots=128, jobs=4, beats=32, ip=0x0A000001, port=4000, formats=7 + 256 * 46 + 65536):
         self.beats, self.ip, self.port = beats, ip, port
+        self.formats = formats                          # CAP_FORMATS
         self.slots = [Slot() for _ in range(slots)]
         self.jobs = [None] * jobs
         self.addresses = [{} for _ in range(jobs)]      # of each job: {rank: (ip, port)}
@@ -172,6 +173,10 @@ class Card:
         fmt, out = pk.card_format(p.in_fmt), pk.card_format(p.out_fmt)
         if fmt is None or out is None or not pk.ranks_fit(fmt, job.ranks) or p.out_shift > 6:
             return False
+        if not all(self.formats >> {4: 0, 8: 1, 16: 2}[f.width] & 1 for f in (fmt, out)):       # R88
+            return False
+        if self.formats >> 17 & 1 and fmt.name not in ("e1m6f", "e2m5f"):
+            return False
         if job.in_fmt not in (0, p.in_fmt) or job.out_fmt not in (0, p.out_fmt):
             return False
         sizes = pk.Beats(fmt.width, out.width)
@@ -218,7 +223,7 @@ class Card:
                 (seen_job is None or seen_job.owner != host):                   # R119
             return None
         values = {0x000: 0x6E637231, 0x004: 1, 0x008: len(self.slots), 0x00C: len(self.jobs) + 65536 * 64,
-                  0x010: self.beats, 0x014: 7 + 256 * 46 + 65536, 0x018: int(self.enabled),
+                  0x010: self.beats, 0x014: self.formats, 0x018: int(self.enabled),
                   0x01C: 2 * self.refused, 0x020: self.job_index, 0x050: self.counter_index,
                   0x054: latched & M32, 0x058: latched >> 32,
                   0x060: self.seen[0], 0x064: self.seen[1], 0x068: self.seen[2]}

@@ -78,12 +78,14 @@ def scale_text(scale, constant=None, q=None, every=None, samples=None):
         return "const:%.17g" % constant
     if scale == "quantile":
         return "quantile:q=%s,every=%d,samples=%d" % (shortest(q), every, samples)
-    return scale
+    return scale                                        # aps and aps-tight with their ":G"
 
 
-def minifloat_text(fmt, scale, rule, out, acc=None, mode="nearest", overflow="saturate"):
-    """R79: the text of a codec of minifloats."""
+def minifloat_text(fmt, scale, rule, out, acc=None, mode="nearest", overflow="saturate", block=0):
+    """R79: the text of a codec of minifloats. block: B of F:B."""
     text = "%s, scale %s, %s sums in %s" % (fmt.name, scale, rule, out.name)
+    if block:
+        text += ":%d" % block
     if acc is not None and acc != fmt:
         text += ", partial ones in " + acc.name
     if mode != "nearest":
@@ -116,7 +118,7 @@ def codec_tag(text):
 
 
 def exponents_start(exponents):
-    """R80: start for sums, of agreed exponents (signed) by ascending index."""
+    """R80: start for sums, of agreed exponents (signed) in the order in which they were sent."""
     return crc(0, bytes(e % 256 for e in exponents))
 
 
@@ -308,11 +310,13 @@ class Sender:
             at += len(part)
         return packets
 
-    def cut_max(self, tag, values, first_packet=0):
-        """R90, R92, R129: the MAX packets of a vector of int8 values."""
+    def cut_max(self, in_fmt, out_fmt, tag, values, first_packet=0):
+        """R90, R92, R129: the MAX packets of a vector of int8 values, in a job with SUMs of these formats."""
+        ratio = Beats(in_fmt.width, out_fmt.width).ratio
+        most = self.most_beats // ratio * ratio
         packets, at = [], 0
         while at < len(values):
-            part = values[at:at + 64 * self.most_beats]
+            part = values[at:at + 64 * most]
             beats = -(-len(part) // 64)
             padded = part + [-128] * (64 * beats - len(part))
             packets.append(self.packet(
@@ -322,10 +326,9 @@ class Sender:
             at += len(part)
         return packets
 
-
     def cut_step(self, max_tag, exponents, buckets, first_packet=0):
         """R134: the packets of a step; buckets: arguments of cut_sum in ascending order."""
-        packets = self.cut_max(max_tag, exponents, first_packet)
+        packets = self.cut_max(*buckets[0][:2], max_tag, exponents, first_packet)
         for bucket in buckets:
             packets += self.cut_sum(*bucket, first_packet + len(packets))
         return packets
@@ -337,6 +340,37 @@ def result_payload(packet):
         return 64 * packet.beats
     sizes = Beats(card_format(packet.in_fmt).width, card_format(packet.out_fmt).width)
     return 64 * sizes.result_beats(packet.beats)
+
+
+def first_pong(sender, in_fmt, out_fmt, frame):
+    """R141: (verdict, beats) of a card's answer to the first PINGs."""
+    p, beats = parse(frame), len(frame) // 64 - 1
+    ours = (p.op, p.rank, p.key, p.job, p.slot) == (PONG, sender.rank, sender.key, sender.job, sender.slot_base)
+    if frame_error(frame) or not ours or not Beats(in_fmt.width, out_fmt.width).permitted(beats):
+        return "foreign", 0
+    return ("accepted" if (p.status, p.chunk) == (EMPTY, M32) else "abandon"), beats
+
+
+def near(fmt, out, c, ranks, k, group):
+    """R142: (format of sums of k ranks, s, out_shift of the card), or None: each rank sends its codes."""
+    if k < 2 or ranks % k or fmt.x > 5:
+        return None
+    w_out = 0 if group else out.width
+    own, best = k * max(fmt.width, w_out), None
+    for byte in range(256):
+        to = card_format(byte)
+        if to is None or (best and to.width >= best[0].width):
+            continue
+        finer = nf.floor_log2(fmt.unit) - nf.floor_log2(to.unit)
+        s = min(c, finer)
+        most = k * fmt.magnitude_value(fmt.largest) / fmt.unit          # in units of fmt
+        holds = most <= 2 ** (to.y + 1) and most * 2 ** (finer - s) <= to.magnitude_value(to.largest) / to.unit
+        if fmt.flavour != "f" and (to.flavour != "ieee" or to.y == 0):
+            holds = False
+        pays = ranks > 64 or max(to.width, w_out) < own
+        if holds and pays and ranks_fit(to, ranks // k) and 0 <= c - s <= 6:
+            best = to, s, c - s
+    return best
 
 
 class Waiting:

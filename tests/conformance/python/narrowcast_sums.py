@@ -89,15 +89,26 @@ def holds(acc, fmt):
 
 
 def widen(acc, fmt, code):
-    """R40: an addend, exactly, in the accumulator's format."""
+    """R44: an addend, exactly, in the accumulator's format."""
     return recode(fmt, code, 0, acc, "nearest", "inf")
+
+
+def real_value(fmt, code):
+    """A code's value as a Fraction, or a special."""
+    v = exact_value(fmt, code)
+    return v * fmt.unit if isinstance(v, int) else v
+
+
+def add_addend(acc, total, fmt, code, policy):
+    """R40: the exact sum of a code of acc and one of fmt, rounded once to acc."""
+    return finish(acc, exact_add(real_value(acc, total), real_value(fmt, code)), Fraction(1), 0, policy)
 
 
 def sum_nearest(fmt, acc, out, codes, policy):
     """R39 to R41."""
     total = 0
     for code in codes:
-        total = add_nearest(acc, total, widen(acc, fmt, code), policy)
+        total = add_addend(acc, total, fmt, code, policy)
     return finish(out, exact_value(acc, total), acc.unit, 0, policy)
 
 
@@ -115,7 +126,7 @@ def sum_kahan(fmt, acc, out, codes, policy):
         return v ^ acc.sign_bit
     s = e = 0
     for code in codes:
-        y = add_nearest(acc, widen(acc, fmt, code), neg(e), policy)
+        y = add_addend(acc, neg(e), fmt, code, policy)
         t = add_nearest(acc, s, y, policy)
         e = add_nearest(acc, add_nearest(acc, t, neg(s), policy), neg(y), policy)
         s = t
@@ -193,7 +204,8 @@ def settle(fmt, scale, sum_rule, ranks, acc=None):
         raise ValueError("R32: aps-tight needs exact sums")
     if sum_rule == "exact":
         check_exact(fmt, ranks)
-    if sum_rule in ("nearest", "kahan") and acc is not None and not holds(acc, fmt):
+    if sum_rule in ("nearest", "kahan") and acc is not None and not holds(acc, fmt) \
+            and scale != "none" and not scale.startswith("const:"):
         raise ValueError("R40: does not hold")
     own_accumulator = sum_rule in ("nearest", "kahan") and acc is not None and acc != fmt
     if fmt.width <= 4 and (sum_rule in ("exact", "fp32") or own_accumulator):

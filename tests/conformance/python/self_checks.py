@@ -168,6 +168,15 @@ def examples_groups():
     eq([ng.settle(pf(n), "aps-tight:32", "exact", 4) for n in ("e2m5f", "e4m3")], [("e2m5f:32", 0), ("e4m3", 2)], "R140")
 
 
+def examples_ranks():
+    eq(ns.sum_codes("nearest", E5M2, pf("e4m3"), pf("e4m3"), (0x7B,)), 0x77, "R40")
+    s = pk.Sender(0, 0, 0, 0, 8, 0, 22)
+    eq([p.count for p in s.cut_max(pf("e3m0"), FP16, 0, [0] * 1408)], [1280, 128], "R129")
+    eq(pk.near(pf("e3m0"), pf("e4m3"), 0, 8, 4, False), (FP16, 0, 0), "R142")
+    eq(nf.own_exponent(pf("e4m3"), "none", 1, 0x3F800000), 0, "R25")
+    eq(pk.codec_tag("e4m3, scale aps-tight:32, exact sums in e4m3"), 0x0B23609C, "R79")
+
+
 def random_checks(rng):
     names = ["e5m2", "e4m3", "e4m3fn", "e3m0", "e2m1f", "e1m2", "e2m5", "fp16", "bf16", "e2m3f", "e3m2f", "e5m7"]
     for name in names:
@@ -249,7 +258,7 @@ def random_checks(rng):
 
 if __name__ == "__main__":
     for part in (examples_formats_and_casts, examples_random_packing_scaling, examples_sums, examples_codecs,
-                 examples_wire, examples_groups):
+                 examples_wire, examples_groups, examples_ranks):
         part()
     print("examples: %d compared" % COUNT)
     random_checks(random.Random(1))
