@@ -2,6 +2,7 @@
  * usage: test_vectors           compare (from the top of the tree)
  *        test_vectors write     write them to tests/conformance/vectors */
 #include "check.h"
+#include "vectors_blocks.h"
 #include "vectors_exchange.h"
 #include "vectors_groups.h"
 #include "vectors_job.h"
@@ -35,7 +36,8 @@ static const struct {
              {"control", control_lines},
              {"step", step_lines},
              {"exchange", exchange_lines},
-             {"groups", group_lines}};
+             {"groups", group_lines},
+             {"blocks", scaled_block_lines}};
 
 static void compare(const char *path, const char *made, size_t n)
 {

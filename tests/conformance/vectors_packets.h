@@ -59,7 +59,9 @@ static void codec_text_lines(void)
                 {{.format = "e4m3", .scale = "aps-tight:32"}, 4},
                 {{.format = "e2m5f", .scale = "aps:16"}, 4},
                 {{.format = "e2m1f", .out_format = "e2m3f:64"}, 4},
-                {{.format = "e5m2", .scale = "aps", .sum = "nearest", .acc_format = "e5m4"}, 3}};
+                {{.format = "e5m2", .scale = "aps", .sum = "nearest", .acc_format = "e5m4"}, 3},
+                {{.codec = "nvfp4"}, 4},
+                {{.codec = "mx:e4m3"}, 1}};
     char id[64], text[CODEC_TEXT_BYTES];
     for (size_t i = 0; i < sizeof done / sizeof *done; i++) {
         const struct codec c = codec_for(&done[i].spec, done[i].ranks);

@@ -170,7 +170,7 @@ static int run_all(struct conform *c, const struct conform_options *o, struct re
         "formats",      "casts",    "streams", "uncasts",    "packing", "random",    "scales",
         "sums",         "means",    "groups",  "wide_words", "qsgd",    "onebit",    "ternary",
         "quantile",     "step",     "ranks",   "packets",    "tags",    "checksums", "codec_texts",
-        "format_bytes", "exchange", "job",     NULL};
+        "format_bytes", "exchange", "blocks",  "job",        NULL};
     char path[PATH_MAX];
     const char *folder = o->vectors;
     folder = folder ? folder : beside("../share/narrowcast/vectors", path);

@@ -1,4 +1,5 @@
-"""check_steps.py : runs the vectors of whole steps: check_OP(vector) raises unless it agrees."""
+"""check_steps.py : runs the vectors of whole steps and of chapter 19: check_OP(vector) raises unless it agrees."""
+import narrowcast_blocks as nb
 import narrowcast_format as nf
 import narrowcast_packets as pk
 import narrowcast_steps as st
@@ -29,3 +30,22 @@ def check_exchange(v):
         for index, text in enumerate(s["means"]):
             if text and not same_floats(means[index], words(text)):
                 need(means[index], words(text), (where, index))
+
+
+def check_nvfp4(v):
+    gradients = [words(g) for g in v["gradients"]]
+    need([nb.exponent(nf.absmax(g)) for g in gradients], v["exponents"], "exponents")
+    t = max(v["exponents"])
+    need([nb.nvfp4_words(g, t).hex() for g in gradients], v["words"], "words")
+    total = nb.nvfp4_sum([bytes.fromhex(w) for w in v["words"]])
+    need(total.hex(), v["sum"], "sum")
+    need(nb.nvfp4_values(total, len(gradients[0]), t), words(v["means"]), "means")
+
+
+def check_mx(v):
+    xs = words(v["x"])
+    data = nb.mx_words(v["element"], xs)
+    need(data.hex(), v["words"], "words")
+    values = nb.mx_values(v["element"], data, len(xs))
+    if not same_floats(values, words(v["values"])):
+        need(values, words(v["values"]), "values")

@@ -45,6 +45,8 @@ CODEC_TEXTS = {
         parse_format("e2m1f"), "none", "exact", parse_format("e2m3f"), block=64),
     "checksum/codec-18": lambda: pk.minifloat_text(
         parse_format("e5m2"), "aps", "nearest", parse_format("e5m2"), parse_format("e5m4")),
+    "checksum/codec-19": lambda: "nvfp4",
+    "checksum/codec-20": lambda: "mx:e4m3",
 }
 
 

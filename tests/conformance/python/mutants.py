@@ -13,7 +13,7 @@ from mutants_list import CAUGHT, EQUIVALENT
 HERE = os.path.dirname(os.path.abspath(__file__))
 VECTORS = os.path.join(HERE, "..", "vectors")
 MODULES = ["narrowcast_format", "narrowcast_sums", "narrowcast_groups", "narrowcast_codecs", "narrowcast_packets",
-           "narrowcast_card", "narrowcast_steps"]
+           "narrowcast_card", "narrowcast_steps", "narrowcast_blocks"]
 CHECKS = ["vector_tools", "check_numbers", "check_steps", "check_wire", "check_vectors"]
 
 

@@ -337,10 +337,23 @@ CAUGHT = [
     ("R142", "pays = ranks > 64 or max(to.width, w_out) < own", "pays = max(to.width, w_out) < own"),
     ("R142", " and ranks_fit(to, ranks // k)", ""),
     ("R142", " and 0 <= c - s <= 6:", ":"),
+    ("R143", "ceil_log2(FP32.magnitude_value(m) / (6 * 448))", "ceil_log2(FP32.magnitude_value(m) / 6) - 9"),
+    ("R143", "/ (6 * 448)), -126), 126)", "/ (6 * 448)), -140), 126)"),
+    ("R143", "a / one if one else Fraction(0)) for s, a in numbers]", "a / one if one else Fraction(0)) if one else 0 for s, a in numbers]"),
+    ("R143", "max(a for _, a in numbers) / (6 * tensor))", "max(a for _, a in numbers) / (6 * tensor), \"zero\")"),
+    ("R144", "    if len(parts) == 1:\n        return parts[0]\n", ""),
+    ("R144", "put_block(numbers[at:at + 16], Fraction(len(parts)))", "put_block(numbers[at:at + 16], Fraction(1))"),
+    ("R144", "abs(value(scale, code)) * power(t), \"nearest\", \"inf\")", "abs(value(scale, code)) * power(t), \"zero\", \"inf\")"),
+    ("R145", "    if m >= 0x7F800000:\n        return 255\n", "    if m > 0x7F800000:\n        return 255\n"),
+    ("R145", "return min(max(e + 127, 0), 254)", "return max(e + 127, 1)"),
+    ("R145", "NAN if byte == 255 else nf.uncast", "nf.uncast"),
+    ("R145", "codes = [nf.cast(fmt, x, 127 - byte) for x in part]", "codes = [nf.cast(fmt, x, 127 - byte, \"nearest\", \"inf\") for x in part]"),
     ("R139", "y = power_product(ns.mean(out, code, -f, ranks), r)", "y = ns.mean(out, code, -f, ranks)"),
 ]
 
 EQUIVALENT = [
+    # all elements are 0
+    ("R143", "Fraction(1) if t == -128 else Fraction(2) ** t", "Fraction(2) ** max(t, -126)"),
     # drop() makes inf the largest number
     ("R16", "return drop(cast(FP16, x, shift, \"nearest\", \"inf\"))", "return drop(cast(FP16, x, shift, \"nearest\", \"saturate\"))"),
     # B(1) of X = 6 is more than 62

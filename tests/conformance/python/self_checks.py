@@ -3,6 +3,7 @@ import random
 import sys
 from fractions import Fraction
 
+import narrowcast_blocks as nb
 import narrowcast_codecs as nc
 import narrowcast_format as nf
 import narrowcast_groups as ng
@@ -168,6 +169,13 @@ def examples_groups():
     eq([ng.settle(pf(n), "aps-tight:32", "exact", 4) for n in ("e2m5f", "e4m3")], [("e2m5f:32", 0), ("e4m3", 2)], "R140")
 
 
+def examples_blocks():
+    word = bytes.fromhex("30d7000000000000 00")
+    eq(nb.nvfp4_words([0x40400000, 0xBFC00000], 0), word, "R143")
+    eq(nb.nvfp4_sum([word, word]), word, "R144")
+    eq(nb.mx_words("e2m1", [0x40C00000])[:2], bytes([0x7F, 7]), "R145")
+
+
 def examples_ranks():
     eq(ns.sum_codes("nearest", E5M2, pf("e4m3"), pf("e4m3"), (0x7B,)), 0x77, "R40")
     s = pk.Sender(0, 0, 0, 0, 8, 0, 22)
@@ -258,7 +266,7 @@ def random_checks(rng):
 
 if __name__ == "__main__":
     for part in (examples_formats_and_casts, examples_random_packing_scaling, examples_sums, examples_codecs,
-                 examples_wire, examples_groups, examples_ranks):
+                 examples_wire, examples_groups, examples_blocks, examples_ranks):
         part()
     print("examples: %d compared" % COUNT)
     random_checks(random.Random(1))
