@@ -1,6 +1,7 @@
 /* test_gpu_layers_batch_norm.c : compares batch norm's statistics and gradients with sums in
  * double, and values computed from them to the bit. Small sizes take turns: aligned tensors or
- * unaligned ones, with `long` both. Two large sizes take turns in precision, with `long` each in all.
+ * unaligned ones, with `long` both. Two large sizes take turns in precision; with `long` each has
+ * all.
  *
  * A float operation has a relative error of at most U = 2^-24. rounds(n) is the longest chain of
  * operations on a value: a thread's rows, at the sizes below at most n / 1024 + 8, plus at most 8

@@ -1,5 +1,5 @@
-/* test_vec_sum.c : sums on every instruction set have vec_plain's bits. `few`: a third of the cases,
- * for slow machines. */
+/* test_vec_sum.c : sums on every instruction set have vec_plain's bits. `few`: a third of the
+ * cases, for slow machines. */
 #include "sum_tables.h"
 #include "vec/fp_mode.h"
 #include "vec_inputs.h"

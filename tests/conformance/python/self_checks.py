@@ -224,7 +224,7 @@ def random_checks(rng):
             eq(ns.finish(out, total, fmt.unit, c, policy), ns.sum_exact(fmt, out, codes, c, policy)[0], "order " + name)
         most = ns.wide_word(fmt, 8, ns.exact_sum(fmt, [fmt.largest] * 8))
         eq(ns.wide_value(fmt, 8, most), 8 * ns.exact_value(fmt, fmt.largest), "room " + name)
-    for _ in range(150):                                # fp16 holds e4m3 sums of two exactly: nearest equals exact
+    for _ in range(150):                                # fp32 holds e4m3 sums of two exactly: nearest equals exact
         codes = [rng.randrange(256) for _ in range(2)]
         fmt = pf("e4m3")
         eq(ns.sum_codes("nearest", fmt, FP32, fmt, codes, 0, "inf"), ns.sum_codes("exact", fmt, None, fmt, codes, 0, "inf"),
