@@ -42,9 +42,9 @@ struct dev_ipc {
 enum { DEV_IPC_BYTES = 2 << 20 };
 
 struct dev_run_ops {
-    /* Open device `ordinal`; if it is -1, device rank_on_node modulo the number of devices. Return
-     * 0, or report -ENODEV if the driver is missing or too old, or there is no GPU that this build
-     * has code for. */
+    /* Open device `ordinal`; if it is -1, usable device rank_on_node modulo count(). Return 0, or
+     * report -ENODEV if the driver is missing or too old, or there is no GPU that this build has
+     * code for. */
     int (*open)(int ordinal, int rank_on_node, dev_say *say, struct dev_info *info);
     void (*close)(void);
     /* Return the number of usable GPUs; 0 is no error. */

@@ -54,18 +54,36 @@ static int n_shown(cudaError_t *why)
     return *why == cudaSuccess ? n : 0;
 }
 
+static bool is_usable(int ordinal)
+{
+    int major = 0;
+    const cudaError_t e =
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, ordinal);
+    (void)cudaGetLastError();
+    return e == cudaSuccess && major >= LEAST_MAJOR;
+}
+
 int run_count(void)
 {
     cudaError_t why;
     int n_usable = 0;
     const int n = n_shown(&why);
-    for (int i = 0; i < n; i++) {
-        int major = 0;
-        if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, i) == cudaSuccess)
-            n_usable += major >= LEAST_MAJOR;
-    }
-    (void)cudaGetLastError();
+    for (int i = 0; i < n; i++)
+        n_usable += is_usable(i);
     return n_usable;
+}
+
+/* Returns usable device `index` modulo their number; if none is usable, one whose opening reports
+ * why. */
+static int usable_device(int index, int n)
+{
+    const int n_usable = run_count();
+    if (n_usable == 0)
+        return index % n;
+    int left = index % n_usable, i = 0;
+    while (!is_usable(i) || left-- > 0)
+        i++;
+    return i;
 }
 
 static int no_device(cudaError_t why)
@@ -170,7 +188,7 @@ int run_open(int ordinal, int rank_on_node, dev_say *say, struct dev_info *info)
         return cu_say(-ENODEV, "gpu: no GPU %d: this machine has %d, counted from 0", ordinal, n);
     struct dev_info found;
     const int before = run_current(-1);
-    const int rc = inspect(ordinal < 0 ? rank_on_node % n : ordinal, &found);
+    const int rc = inspect(ordinal < 0 ? usable_device(rank_on_node, n) : ordinal, &found);
     if (rc < 0) {
         (void)run_current(before);
         return rc;

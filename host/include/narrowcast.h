@@ -155,7 +155,7 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
 
 /* Gradients on GPUs (device "cuda").
  *
- * Each rank uses one GPU: its number on its machine modulo that of visible GPUs, which ranks may
+ * Each rank uses one GPU: its number on its machine modulo that of usable GPUs, which ranks may
  * share (CUDA_VISIBLE_DEVICES); nc_open_over(): the current device. nc_allreduce() takes device
  * pointers into its memory (others: -EINVAL) and writes the means there before it returns. Kernels
  * that write gradients must have finished, unless nc_ready_on() names their stream. Calls keep the

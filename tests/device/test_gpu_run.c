@@ -245,6 +245,23 @@ static int test_closed_in_call(void)
     CHECK(run->current(-1) == 1, "the caller's device is %d", run->current(-1));
     return check_bad != 0;
 }
+/* GPUs without code are neither counted nor chosen. */
+static int test_mixed(void)
+{
+    struct dev_info info;
+    setenv("EMU_DEVICES", "4", 1);
+    setenv("EMU_CC", "75,80,75,90", 1);
+    const struct dev_run_ops *run = gpu_fixture_choose()->run;
+    CHECK(run->count() == 2, "%d GPUs", run->count());
+    for (int rank = 0; rank < 5; rank++) {
+        CHECK(run->open(-1, rank, keep_line, &info) == 0 && info.ordinal == (rank % 2 ? 3 : 1),
+              "rank %d: GPU %d, %s", rank, info.ordinal, said);
+        run->close();
+    }
+    CHECK(run->open(2, 0, keep_line, &info) == -ENODEV && strstr(said, "GPU 2 (emulated) has"),
+          "GPU 2: %s", said);
+    return check_bad != 0;
+}
 static int test_many(void)
 {
     struct dev_info info;
@@ -295,6 +312,7 @@ int main(void)
     part("old driver", test_old_driver);
     part("old chip", test_old_chip);
     part("closed in the call", test_closed_in_call);
+    part("mixed", test_mixed);
     part("many", test_many);
     setenv("EMU_ASYNC", "1", 1);
     setenv("EMU_STRICT", "1", 1);

@@ -7,7 +7,7 @@
  * Environment, read when the library is loaded:
  *     EMU_DEVICES=N     number of GPUs (0: none)
  *     EMU_OLD_DRIVER=1  the driver is too old
- *     EMU_CC=70         compute capability 7.0
+ *     EMU_CC=70,80      compute capability of the first GPU and of the others
  *     EMU_MEMORY=BYTES  device memory (4 GiB)
  *     EMU_STRICT=1      a host that touches device memory outside kernels and copies dies
  *     EMU_ASYNC=1       streams run beside the host and each other: shows missing waits
@@ -44,6 +44,7 @@ bool emu_dead(int more);
 bool emu_capturing();
 
 long long emu_env(const char *name, long long otherwise);
+int emu_capability(int device); /* EMU_CC */
 
 struct emu_shape {
     dim3 grid, block;

@@ -115,6 +115,17 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
     return emu_chip(0);
 }
 
+/* The last number of EMU_CC=70,80 is also that of all later devices. */
+int emu_capability(int device)
+{
+    const char *list = getenv("EMU_CC");
+    if (!list || !*list)
+        return 90;
+    for (const char *comma; device > 0 && (comma = strchr(list, ',')); device--)
+        list = comma + 1;
+    return atoi(list);
+}
+
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
 {
     const cudaError_t e = emu_chip(device);
@@ -123,8 +134,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
     size_t free_bytes;
     *p = {};
     snprintf(p->name, sizeof p->name, "emulated");
-    p->major = (int)emu_env("EMU_CC", 90) / 10;
-    p->minor = (int)emu_env("EMU_CC", 90) % 10;
+    p->major = emu_capability(device) / 10;
+    p->minor = emu_capability(device) % 10;
     p->multiProcessorCount = 4;
     p->warpSize = 32;
     cudaMemGetInfo(&free_bytes, &p->totalGlobalMem);

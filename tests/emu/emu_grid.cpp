@@ -20,7 +20,7 @@ static int emu_allowed(const void *kernel)
 
 static bool emu_has_code()
 {
-    return emu_env("EMU_CC", 90) >= 80;
+    return emu_capability(emu_now.device) >= 80;
 }
 
 cudaError_t emu_set_attribute(const void *kernel, cudaFuncAttribute a, int value)
@@ -49,7 +49,7 @@ cudaError_t emu_get_attributes(cudaFuncAttributes *a, const void *kernel)
     *a = {};
     a->maxThreadsPerBlock = 1024;
     a->numRegs = 32;
-    a->ptxVersion = a->binaryVersion = (int)emu_env("EMU_CC", 90);
+    a->ptxVersion = a->binaryVersion = emu_capability(emu_now.device);
     a->maxDynamicSharedSizeBytes = emu_allowed(kernel);
     return cudaSuccess;
 }
