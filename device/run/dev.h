@@ -52,6 +52,9 @@ struct dev_run_ops {
     /* Make a device the calling thread's current one, unless it is -1. Return the one before. Other
      * functions leave the opened device current. */
     int (*current)(int ordinal);
+    /* Make device `before` current again, unless nothing uses it: CUDA would make a context there,
+     * half a gigabyte. A thread that never chose a device has 0 before. */
+    void (*restore)(int before);
     /* Return the device that has memory p; -1: this process's pinned or managed memory; -2: other
      * host memory. */
     int (*device_of)(const void *p);
@@ -104,7 +107,7 @@ struct dev_nn_ops;   /* dev_nn.h */
 struct dev_nccl_ops; /* dev_nccl.h */
 
 /* A checksum of the interface's text; tests/repo/test_facts.sh prints the value after a change. */
-enum { DEV_VERSION = 93733 };
+enum { DEV_VERSION = 194324 };
 struct dev_library {
     int version; /* DEV_VERSION; the host refuses any other */
     const struct dev_run_ops *run;

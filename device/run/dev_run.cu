@@ -112,6 +112,30 @@ int run_current(int ordinal)
     return before;
 }
 
+/* Asking the driver makes no context. */
+static bool has_context(int ordinal)
+{
+    int (*state)(int device, unsigned *flags, int *is_active);
+    void *found = NULL;
+    unsigned flags;
+    int is_active = 0;
+#if CUDART_VERSION >= 12050
+    (void)cudaGetDriverEntryPointByVersion("cuDevicePrimaryCtxGetState", &found, 7000,
+                                           cudaEnableDefault, NULL);
+#else
+    (void)cudaGetDriverEntryPoint("cuDevicePrimaryCtxGetState", &found, cudaEnableDefault, NULL);
+#endif
+    (void)cudaGetLastError();
+    memcpy(&state, &found, sizeof state);
+    return !found || (state(ordinal, &flags, &is_active) == 0 && is_active);
+}
+
+void run_restore(int before)
+{
+    if (has_context(before))
+        (void)run_current(before);
+}
+
 int run_device_of(const void *p)
 {
     cudaPointerAttributes at;
@@ -190,7 +214,7 @@ int run_open(int ordinal, int rank_on_node, dev_say *say, struct dev_info *info)
     const int before = run_current(-1);
     const int rc = inspect(ordinal < 0 ? usable_device(rank_on_node, n) : ordinal, &found);
     if (rc < 0) {
-        (void)run_current(before);
+        run_restore(before);
         return rc;
     }
     cu_ordinal = found.ordinal;
@@ -214,6 +238,7 @@ extern "C" const struct dev_run_ops dev_run = {
     .close = run_close,
     .count = run_count,
     .current = run_current,
+    .restore = run_restore,
     .device_of = run_device_of,
     .alloc = run_alloc,
     .free = run_free,

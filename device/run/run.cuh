@@ -10,6 +10,7 @@ int run_open(int ordinal, int rank_on_node, dev_say *say, struct dev_info *info)
 void run_close(void);
 int run_count(void);
 int run_current(int ordinal);
+void run_restore(int before);
 int run_device_of(const void *p);
 
 void *run_alloc(size_t bytes);

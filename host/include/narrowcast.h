@@ -159,7 +159,7 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
  * share (CUDA_VISIBLE_DEVICES); nc_open_over(): the current device. nc_allreduce() takes device
  * pointers into its memory (others: -EINVAL) and writes the means there before it returns. Kernels
  * that write gradients must have finished, unless nc_ready_on() names their stream. Calls keep the
- * current device.
+ * current device, unless nothing in the process uses it.
  *
  * libnarrowcast_cuda.so is loaded at run time from NARROWCAST_CUDA=PATH, the program's folder or
  * the loader's path. Results are bit-identical to those on the CPU. NARROWCAST_GPU_TRANSPORT=nccl,

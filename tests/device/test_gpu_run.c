@@ -4,6 +4,7 @@
 #include "gpu_fixture.h"
 #include "vec/gpu/gpu.h"
 #include <errno.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -245,6 +246,45 @@ static int test_closed_in_call(void)
     CHECK(run->current(-1) == 1, "the caller's device is %d", run->current(-1));
     return check_bad != 0;
 }
+static bool has_context(int device)
+{
+    int (*state)(int, unsigned *, int *), is_active = -1;
+    unsigned flags;
+    void *emulator = dlopen(getenv("NARROWCAST_CUDA"), RTLD_NOW | RTLD_NOLOAD);
+    *(void **)&state = dlsym(emulator, "cuDevicePrimaryCtxGetState");
+    CHECK(state && state(device, &flags, &is_active) == 0, "state");
+    return is_active;
+}
+
+/* A call in a thread that never chose a device. */
+static void *call(void *run)
+{
+    const int before = gpu_enter();
+    ((const struct dev_run_ops *)run)->free_pinned(NULL);
+    gpu_leave(before);
+    return (void *)(intptr_t)before;
+}
+
+/* The end of a call makes no context on a device that the process does not use. */
+static int test_context(void)
+{
+    pthread_t thread;
+    void *before = NULL;
+    setenv("EMU_DEVICES", "2", 1);
+    const struct dev_run_ops *run = gpu_fixture_choose()->run;
+    CHECK(gpu_open(1) == 0 && run->current(-1) == 1, "open");
+    CHECK(pthread_create(&thread, NULL, call, (void *)(uintptr_t)run) == 0 &&
+              pthread_join(thread, &before) == 0 && (intptr_t)before == 0 && !has_context(0),
+          "a context on GPU 0, which nothing uses");
+    gpu_leave(-1); /* as of the call that opened the device */
+    CHECK(!has_context(0) && run->current(-1) == 1, "open made a context on GPU 0");
+    (void)run->current(0);
+    CHECK(gpu_enter() == 0 && has_context(0) && run->current(1) == 0, "enter");
+    gpu_leave(0);
+    CHECK(run->current(-1) == 0, "the caller's device is %d", run->current(-1));
+    gpu_close();
+    return check_bad != 0;
+}
 /* GPUs without code are neither counted nor chosen. */
 static int test_mixed(void)
 {
@@ -312,6 +352,7 @@ int main(void)
     part("old driver", test_old_driver);
     part("old chip", test_old_chip);
     part("closed in the call", test_closed_in_call);
+    part("context", test_context);
     part("mixed", test_mixed);
     part("many", test_many);
     setenv("EMU_ASYNC", "1", 1);

@@ -70,6 +70,10 @@ cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device);
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr a, int device);
 cudaError_t cudaDeviceSynchronize();
+enum { cudaEnableDefault };
+extern "C" int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *is_active);
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **found, unsigned version,
+                                             unsigned long long flags, void *state);
 cudaError_t cudaDriverGetVersion(int *v);
 cudaError_t cudaRuntimeGetVersion(int *v);
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest);

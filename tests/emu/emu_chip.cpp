@@ -1,5 +1,6 @@
 /* emu_chip.cpp : provides the emulated device's properties and names of errors. */
 #include "emu_block.h"
+#include <atomic>
 #include <signal.h>
 #include <stdarg.h>
 
@@ -86,12 +87,30 @@ cudaError_t cudaGetDeviceCount(int *n)
     *n = (int)emu_env("EMU_DEVICES", 1);
     return *n ? cudaSuccess : emu_error(cudaErrorNoDevice);
 }
+/* Each device has one bit. As since CUDA 12.0, choosing a device makes its context. */
+static std::atomic<unsigned> emu_contexts;
 cudaError_t cudaSetDevice(int device)
 {
     const cudaError_t e = emu_chip(device);
-    if (e == cudaSuccess)
+    if (e == cudaSuccess) {
         emu_now.device = device;
+        emu_contexts |= 1u << device;
+    }
     return e;
+}
+extern "C" int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *is_active)
+{
+    *flags = 0;
+    *is_active = emu_contexts >> device & 1;
+    return 0;
+}
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **found, unsigned,
+                                             unsigned long long, void *)
+{
+    if (strcmp(name, "cuDevicePrimaryCtxGetState") != 0)
+        return emu_error(cudaErrorInvalidValue);
+    *found = (void *)cuDevicePrimaryCtxGetState;
+    return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int *device)
 {

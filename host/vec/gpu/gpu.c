@@ -173,7 +173,7 @@ void gpu_leave(int before)
     if (before < 0) /* loaded during the call */
         before = state.info.before;
     if (before >= 0)
-        (void)state.library->run->current(before);
+        state.library->run->restore(before);
 }
 
 void gpu_quiet(bool on)

@@ -25,7 +25,7 @@ const struct dev_library *gpu(void);
 const struct dev_info *gpu_info(void);
 
 /* Around calls of a program that uses CUDA itself: gpu_enter() returns the thread's current device
- * (-1 before the library is loaded), and gpu_leave() makes it current again. */
+ * (-1 before the library is loaded), and gpu_leave() makes it current again (run->restore()). */
 int gpu_enter(void);
 void gpu_leave(int before);
 
