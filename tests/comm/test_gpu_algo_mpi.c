@@ -243,6 +243,38 @@ static void check_words(void)
           "with cards: %s", said);
 }
 
+/* A rank whose GPU is older refuses fp8, which NCCL cannot add there. */
+static void check_fp8(void)
+{
+    static const char *const narrow[] = {"e5m2", "e4m3fn", "bf16"};
+    const int place = comm_rank_on_node(t.c);
+    const struct algo *a;
+    const struct vec_ops *ops;
+    char said[160];
+    int group;
+    if (!t.emulated || t.n_gpus < t.n_ranks)
+        return;
+    gpu_close();
+    setenv("EMU_CC", "90,86", 1);
+    setenv("NARROWCAST_GPU_TRANSPORT", "nccl", 1);
+    CHECK(place >= 0 && gpu_open(place) == 0 && algo_find("native", t.n_ranks, &a, &group) == 0 &&
+              gpu_peers_choose(t.c, false, false, 0, &a, &ops, said, sizeof said) == 0,
+          "native by NCCL");
+    for (int i = 0; i < 3; i++) {
+        const struct codec_spec spec = {.format = narrow[i], .sum = "nearest"};
+        struct codec codec;
+        const bool refused = i < 2 && place > 0;
+        err_hold();
+        CHECK(codec_parse(&spec, &codec) == 0 &&
+                  algo_settle(a, 0, t.n_ranks, &codec) == (refused ? -EINVAL : 0),
+              "rank %d, %s", t.rank, narrow[i]);
+        err_release(false);
+    }
+    gpu_close();
+    unsetenv("EMU_CC");
+    CHECK(gpu_open(place) == 0, "open again");
+}
+
 static void open_job(double deadline_s)
 {
     setenv("EMU_DEVICES", "8", 0); /* the emulator then has a GPU per rank */
@@ -332,6 +364,7 @@ int main(int argc, char **argv)
         check_algo(transports[i], "group-scatter:2", true);
     }
     check_words();
+    check_fp8();
     CHECK(t.n_run > 100 && t.n_refused > 4, "%d cases, %d refusals", t.n_run, t.n_refused);
     if (t.rank == 0)
         printf("%d cases, %d refusals\n", t.n_run, t.n_refused);

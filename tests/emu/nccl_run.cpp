@@ -291,7 +291,9 @@ static void reduce(ncclComm *c, const uint8_t *in, uint8_t *out, size_t n, ncclD
 ncclResult_t ncclAllReduce(const void *in, void *out, size_t n, ncclDataType_t type, ncclRedOp_t,
                            ncclComm_t c, cudaStream_t s)
 {
-    if (!c->ready)
+    int gpu = 0;
+    const bool fp8 = type == ncclFloat8e4m3 || type == ncclFloat8e5m2;
+    if (!c->ready || cudaGetDevice(&gpu) != cudaSuccess || (fp8 && emu_capability(gpu) < 90))
         return ncclInvalidArgument;
     must_be_device(in, n * (mf_width(format_of(type)) / 8));
     must_be_device(out, n * (mf_width(format_of(type)) / 8));

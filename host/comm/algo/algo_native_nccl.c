@@ -19,6 +19,7 @@ static const struct choice {
     {{5, 2, 0}, VEC_NEAREST, DEV_NCCL_E5M2},
 };
 enum { N_CHOICES = sizeof choices / sizeof choices[0] };
+enum { NCCL_FP8_MAJOR = 9 }; /* least compute capability */
 
 static const struct choice *find_choice(struct mf_fmt fmt)
 {
@@ -32,6 +33,19 @@ static bool native_adds(const struct vec_sum *sum)
 {
     const struct choice *choice = find_choice(sum->in);
     return choice && choice->rule == sum->rule;
+}
+
+static int native_check(const struct codec *codec, int n_ranks, int group)
+{
+    const enum dev_nccl_type type = find_choice(codec_sum(codec)->in)->type;
+    const struct dev_info *info = gpu_info();
+    (void)n_ranks, (void)group;
+    if (info->major < NCCL_FP8_MAJOR && (type == DEV_NCCL_E4M3 || type == DEV_NCCL_E5M2))
+        return ERR(-EINVAL,
+                   "algorithm \"native\" cannot add fp8 by NCCL on GPU %d of compute capability "
+                   "%d.%d: it needs %d.0; use direct, or fp16, bf16 or fp32",
+                   info->ordinal, info->major, info->minor, NCCL_FP8_MAJOR);
+    return 0;
 }
 
 static size_t native_scratch_bytes(const struct reduce_op *f, size_t n, int n_ranks, int group)
@@ -71,6 +85,7 @@ static void native_close(struct comm *c, struct algo_buffers *buffers)
 const struct algo algo_native_nccl = {
     .name = "native",
     .adds = native_adds,
+    .check = native_check,
     .scratch_bytes = native_scratch_bytes,
     .run = native_run,
     .close = native_close,
