@@ -34,6 +34,10 @@ static inline int cu_check(const char *what)
 
 int cu_n_sms(void);
 
+/* True while an event of dev_run_ops.event_leave has not passed. Nothing may then wait for the
+ * device. */
+bool cu_is_stuck(void);
+
 static inline unsigned cu_blocks(size_t n)
 {
     return (unsigned)((n + CU_THREADS - 1) / CU_THREADS);

@@ -82,6 +82,17 @@ struct dev_run_ops {
     int (*event_wait)(struct dev_event *e, struct dev_stream *s); /* the stream waits */
     int (*event_sync)(struct dev_event *e);                       /* the caller waits */
     int (*event_ms)(struct dev_event *from, struct dev_event *to, float *ms);
+    /* Return 1 if the work before the event is done, 0 if not, or the failure on the device. */
+    int (*event_done)(struct dev_event *e);
+    /* Close an event of a stream that may be stuck: its work may wait for ranks that are gone.
+     * CUDA frees memory only when all work on the device is done. So until the event has passed,
+     *
+     *     free, free_pinned, ipc_close, nccl->close    keep their memory: it is lost
+     *     stream_close, event_close, close             work as usual, as they do not wait
+     *     alloc, alloc_pinned, copies, launches        work as usual, on streams of their own
+     *
+     * in all threads. No stream of ours may wait for a caller's event: its wait() would not end. */
+    void (*event_leave)(struct dev_event *e);
 
     /* Between begin and end, launches on s are recorded as a graph, not executed. The memory of
      * recorded copies must stay at its addresses. */
@@ -107,7 +118,7 @@ struct dev_nn_ops;   /* dev_nn.h */
 struct dev_nccl_ops; /* dev_nccl.h */
 
 /* A checksum of the interface's text; tests/repo/test_facts.sh prints the value after a change. */
-enum { DEV_VERSION = 194324 };
+enum { DEV_VERSION = 21144 };
 struct dev_library {
     int version; /* DEV_VERSION; the host refuses any other */
     const struct dev_run_ops *run;

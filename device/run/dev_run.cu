@@ -227,7 +227,8 @@ int run_open(int ordinal, int rank_on_node, dev_say *say, struct dev_info *info)
 void run_close(void)
 {
     (void)cu_stream(NULL);
-    (void)cudaDeviceSynchronize();
+    if (!cu_is_stuck())
+        (void)cudaDeviceSynchronize();
     (void)cudaGetLastError();
     cu_ordinal = -1;
     cu_say = say_on_stderr;
@@ -256,6 +257,8 @@ extern "C" const struct dev_run_ops dev_run = {
     .event_wait = run_event_wait,
     .event_sync = run_event_sync,
     .event_ms = run_event_ms,
+    .event_done = run_event_done,
+    .event_leave = run_event_leave,
     .graph_begin = run_graph_begin,
     .graph_end = run_graph_end,
     .graph_launch = run_graph_launch,

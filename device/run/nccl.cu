@@ -78,7 +78,7 @@ static void close_nccl(struct dev_nccl *c)
 {
     if (!c)
         return;
-    if (c->comm)
+    if (c->comm && !cu_is_stuck()) /* it frees memory */
         (void)ncclCommAbort(c->comm);
     delete c;
 }

@@ -33,6 +33,8 @@ int run_event_record(struct dev_event *e, struct dev_stream *s);
 int run_event_wait(struct dev_event *e, struct dev_stream *s);
 int run_event_sync(struct dev_event *e);
 int run_event_ms(struct dev_event *from, struct dev_event *to, float *ms);
+int run_event_done(struct dev_event *e);
+void run_event_leave(struct dev_event *e);
 int run_graph_begin(struct dev_stream *s);
 int run_graph_end(struct dev_stream *s, struct dev_graph **out);
 int run_graph_launch(struct dev_graph *g, struct dev_stream *s);

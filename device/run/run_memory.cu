@@ -26,6 +26,20 @@ static void *no_memory(cudaError_t e, size_t bytes)
     return NULL;
 }
 
+/* The default stream may have work of the caller that takes long. */
+static int zero(void *p, size_t bytes)
+{
+    struct dev_stream *s;
+    int rc = run_stream_open(true, &s);
+    if (rc < 0)
+        return rc;
+    rc = run_zero(p, bytes, s);
+    if (rc == 0)
+        rc = run_wait(s);
+    run_stream_close(s);
+    return rc;
+}
+
 void *run_alloc(size_t bytes)
 {
     void *p = NULL;
@@ -33,12 +47,8 @@ void *run_alloc(size_t bytes)
     const cudaError_t e = cudaMalloc(&p, bytes > 0 ? bytes : 1);
     if (e != cudaSuccess)
         return no_memory(e, bytes);
-    /* Our streams do not synchronise with the default stream. */
-    cudaError_t zeroed = cudaMemset(p, 0, bytes);
-    if (zeroed == cudaSuccess)
-        zeroed = cudaStreamSynchronize(NULL);
-    if (cu_try(zeroed, "zeroing new memory") < 0) {
-        (void)cudaFree(p);
+    if (zero(p, bytes) < 0) {
+        run_free(p);
         return NULL;
     }
     return p;
@@ -47,7 +57,8 @@ void *run_alloc(size_t bytes)
 void run_free(void *p)
 {
     (void)cu_stream(NULL);
-    (void)cu_try(cudaFree(p), "freeing memory");
+    if (!cu_is_stuck())
+        (void)cu_try(cudaFree(p), "freeing memory");
 }
 
 void *run_alloc_pinned(size_t bytes)
@@ -70,7 +81,8 @@ void *run_alloc_pinned(size_t bytes)
 void run_free_pinned(void *p)
 {
     (void)cu_stream(NULL);
-    (void)cu_try(cudaFreeHost(p), "freeing pinned memory");
+    if (!cu_is_stuck())
+        (void)cu_try(cudaFreeHost(p), "freeing pinned memory");
 }
 
 static_assert(sizeof(struct dev_ipc) == sizeof(cudaIpcMemHandle_t), "a handle travels as dev_ipc");
@@ -101,6 +113,6 @@ int run_ipc_import(const struct dev_ipc *in, void **out)
 void run_ipc_close(void *p)
 {
     (void)cu_stream(NULL);
-    if (p)
+    if (p && !cu_is_stuck())
         (void)cu_try(cudaIpcCloseMemHandle(p), "closing another rank's memory");
 }

@@ -1,5 +1,7 @@
 /* run_stream.cu : implements streams, events, graphs, and flags that show a stream's progress. */
 #include "device/run/run.cuh"
+#include <mutex>
+#include <vector>
 
 /* The flag follows all earlier writes of the stream. A store across the bus, unlike a read, need
  * not be awaited. */
@@ -101,6 +103,44 @@ int run_event_ms(struct dev_event *from, struct dev_event *to, float *ms)
     if (rc == 0)
         *ms = t;
     return rc;
+}
+
+/* cudaErrorNotReady is no failure, but CUDA keeps it as the thread's last error. */
+static cudaError_t asked(cudaEvent_t e)
+{
+    (void)cu_stream(NULL);
+    const cudaError_t state = cudaEventQuery(e);
+    (void)cudaGetLastError();
+    return state;
+}
+
+int run_event_done(struct dev_event *e)
+{
+    const cudaError_t state = asked((cudaEvent_t)e);
+    if (state == cudaErrorNotReady)
+        return 0;
+    return state == cudaSuccess ? 1 : cu_failed(state, "work on the GPU");
+}
+
+static struct {
+    std::mutex lock;
+    std::vector<cudaEvent_t> events; /* that had not passed when last asked */
+} left;
+
+void run_event_leave(struct dev_event *e)
+{
+    std::lock_guard<std::mutex> hold(left.lock);
+    left.events.push_back((cudaEvent_t)e);
+}
+
+bool cu_is_stuck(void)
+{
+    std::lock_guard<std::mutex> hold(left.lock);
+    while (!left.events.empty() && asked(left.events.back()) != cudaErrorNotReady) {
+        (void)cudaEventDestroy(left.events.back());
+        left.events.pop_back();
+    }
+    return !left.events.empty();
 }
 
 /* Thread-local: other threads may make calls that a capture forbids. */

@@ -393,7 +393,7 @@ NC_API int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *repo
  *                                  order works; last layers first is fastest.
  *   nc_ready_on(nc, first, n, s)   With "cuda": these are final once the work now queued in stream
  *                                  s has ended (cudaStream_t; NULL is CUDA's default stream). The
- *                                  host does not wait for it.
+ *                                  step waits for it, with the deadline; the call does not.
  *   nc_test(nc, &done)             Set done to 1 if nc_wait() would not block. Without a thread
  *                                  (MPI or the transport allows none, or with blocks) nc_test
  *                                  runs the whole step once all layers are ready.

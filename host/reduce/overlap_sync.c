@@ -70,6 +70,16 @@ void overlap_wake(struct overlap *o)
     pthread_mutex_unlock(&o->lock);
 }
 
+int overlap_quits(struct overlap *o)
+{
+    if (!o)
+        return 0;
+    pthread_mutex_lock(&o->lock);
+    const int rc = o->quit ? -ECANCELED : 0;
+    pthread_mutex_unlock(&o->lock);
+    return rc;
+}
+
 int overlap_await(struct overlap *o, int bucket)
 {
     if (!o)

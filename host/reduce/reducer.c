@@ -169,6 +169,7 @@ void reducer_close(struct reducer *r)
     if (!r)
         return;
     overlap_close(r->overlap);
+    reducer_close_streams(r);
     /* messages posted by a failed step may still write into these buffers */
     (void)comm_wait(r->comm);
     algo_leave(r->algo, r->comm, &r->buffers);
@@ -201,7 +202,6 @@ void reducer_close(struct reducer *r)
     packed_all_close(r->packed);
     gather_close(r);
     shard_close(r);
-    reducer_close_streams(r);
     reducer_state_close(r);
     free(r);
 }

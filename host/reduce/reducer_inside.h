@@ -178,8 +178,9 @@ int reducer_open_streams(struct reducer *r);
 /* As reducer_ready_on() for layers [first, first + n). n > 0. */
 int reducer_note_stream(struct reducer *r, int first, int n, void *stream);
 
-/* Let later launches of this thread wait for the streams of the group's layers. */
+/* Wait for the streams of the group's layers. Returns -ECANCELED as reducer_scan() does. */
 int reducer_await_streams(struct reducer *r, const struct group *g);
+/* Call it before memory is freed: a stream of the caller may be stuck. */
 void reducer_close_streams(struct reducer *r);
 
 /* ---- reducer_state.c ---- */
@@ -284,6 +285,8 @@ void overlap_released(struct overlap *o, int n_buckets);
 /* overlap_await() waits for all gradients of the bucket. Returns 0, -ECANCELED or the code of a
  * failure. overlap_wake() lets it look for comm_fail(); any thread may call it. */
 int overlap_await(struct overlap *o, int bucket);
+/* Returns -ECANCELED if overlap_close() waits for the thread, else 0. */
+int overlap_quits(struct overlap *o);
 void overlap_wake(struct overlap *o);
 
 #endif

@@ -1,10 +1,10 @@
-/* reducer_stream.c : lets the casts' stream, but not the host, wait for the caller's CUDA
- * streams. */
+/* reducer_stream.c : waits for the caller's CUDA streams before gradients are cast. The thread of
+ * the step polls: no stream of ours is behind the caller's, which may be stuck. */
 #include "base/buf.h"
 #include "base/err.h"
+#include "comm/gpu/gpu_await.h"
 #include "reduce/reducer_inside.h"
 #include "vec/gpu/gpu.h"
-#include "vec/gpu/gpu_lane.h"
 #include <stdlib.h>
 
 /* events: [n_layers] one per call, at its first layer; after: [n_layers] event that a layer waits
@@ -31,10 +31,17 @@ int reducer_note_stream(struct reducer *r, int first, int n, void *stream)
     return 0;
 }
 
-static int wait_for(struct dev_event *event)
+static int quits(void *arg)
 {
-    const struct gpu_lane *lane = gpu_lane();
-    return lane ? gpu()->run->event_wait(event, lane->stream) : gpu_failed();
+    return overlap_quits(arg);
+}
+
+static int wait_for(struct reducer *r, struct dev_event *event)
+{
+    overlap_rest(r->overlap);
+    const int rc = gpu_await(r->comm, event, quits, r->overlap);
+    overlap_work(r->overlap);
+    return rc;
 }
 
 int reducer_await_streams(struct reducer *r, const struct group *g)
@@ -44,7 +51,7 @@ int reducer_await_streams(struct reducer *r, const struct group *g)
     for (int k = g->first; r->after && k < g->first + g->n_layers; k++) {
         struct dev_event **after = &r->after[plan->placed[k].index];
         if (*after && *after != last)
-            TRY(wait_for(*after));
+            TRY(wait_for(r, *after));
         last = *after;
         *after = NULL;
     }
@@ -53,9 +60,7 @@ int reducer_await_streams(struct reducer *r, const struct group *g)
 
 void reducer_close_streams(struct reducer *r)
 {
-    for (int i = 0; r->events && i < r->n_layers; i++)
-        if (r->events[i])
-            gpu()->run->event_close(r->events[i]);
+    gpu_await_leave(r->events, r->events ? r->n_layers : 0);
     free(r->events);
     free(r->after);
 }

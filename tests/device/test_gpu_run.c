@@ -89,7 +89,8 @@ static void test_events(const struct dev_run_ops *run, struct dev_stream *s, str
     CHECK(run->wait(t) == 0 && flags[1] == 100, "the other stream saw %u", flags[1]);
     CHECK(run->event_sync(to) == 0 && run->event_ms(from, to, &ms) == 0 && ms >= 0 && ms < 60000,
           "%g ms", (double)ms);
-    run->event_close(from);
+    CHECK(run->event_done(from) == 1 && run->event_done(to) == 1, "done");
+    run->event_leave(from); /* it has passed: freeing goes on */
     run->event_close(to);
     run->event_close(NULL);
     run->free(d);
@@ -285,6 +286,24 @@ static int test_context(void)
     gpu_close();
     return check_bad != 0;
 }
+/* A device that fails ends a wait for an event. */
+static int test_dead(void)
+{
+    struct dev_info info;
+    struct dev_stream *s = NULL;
+    struct dev_event *e = NULL;
+    setenv("EMU_DEAD", "20", 1);
+    const struct dev_run_ops *run = gpu_fixture_choose()->run;
+    CHECK(run->open(0, 0, keep_line, &info) == 0 && run->stream_open(false, &s) == 0 &&
+              run->event_open(&e) == 0 && run->event_record(e, s) == 0 && run->wait(s) == 0 &&
+              run->event_done(e) == 1,
+          "before: %s", said);
+    uint8_t *p = run->alloc(1);
+    for (int i = 0; i < 20; i++)
+        (void)run->zero(p, 1, s);
+    CHECK(run->event_done(e) == -EIO && n_said == 1, "%d lines, %s", n_said, said);
+    return check_bad != 0;
+}
 /* GPUs without code are neither counted nor chosen. */
 static int test_mixed(void)
 {
@@ -353,6 +372,7 @@ int main(void)
     part("old chip", test_old_chip);
     part("closed in the call", test_closed_in_call);
     part("context", test_context);
+    part("dead", test_dead);
     part("mixed", test_mixed);
     part("many", test_many);
     setenv("EMU_ASYNC", "1", 1);

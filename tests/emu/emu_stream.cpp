@@ -135,6 +135,10 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     emu_drain(s);
     return cudaSuccess;
 }
+extern "C" cudaError_t cudaLaunchHostFunc(cudaStream_t s, void (*work)(void *), void *arg)
+{
+    return emu_enqueue(s, [work, arg] { work(arg); });
+}
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     cudaStream_t s = emu_stream(stream);
@@ -235,6 +239,8 @@ cudaError_t cudaEventQuery(cudaEvent_t e)
 {
     if (e->captured)
         return emu_error(cudaErrorCapturedEvent);
+    if (emu_dead(0))
+        return emu_error(cudaErrorIllegalAddress);
     std::lock_guard<std::mutex> hold(e->state->lock);
     return e->state->passed >= e->state->recorded ? cudaSuccess : cudaErrorNotReady;
 }

@@ -13,13 +13,16 @@ static struct {
     /* A new key at every opening of the device: no thread keeps an old lane. */
     pthread_key_t key;
     const struct dev_run_ops *run; /* NULL: closed */
-    struct gpu_lane *first;
+    struct gpu_lane *first, *idle; /* of threads, and of threads that have ended */
 } lanes = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void free_list(const struct gpu_list *list)
+static void free_list(struct gpu_list *list)
 {
     lanes.run->free(list->device);
     lanes.run->free_pinned(list->pinned);
+    if (list->outgrown)
+        free_list(list->outgrown);
+    free(list->outgrown);
 }
 
 static void free_lane(struct gpu_lane *lane)
@@ -34,13 +37,16 @@ static void free_lane(struct gpu_lane *lane)
     free(lane);
 }
 
+/* Freeing would wait for all work on the device. */
 static void thread_ends(void *arg)
 {
+    struct gpu_lane *lane = arg;
     pthread_mutex_lock(&lanes.lock);
     for (struct gpu_lane **at = &lanes.first; *at; at = &(*at)->next)
-        if (*at == arg) { /* else the device was closed */
-            *at = (*at)->next;
-            free_lane(arg);
+        if (*at == lane) { /* else the device was closed */
+            *at = lane->next;
+            lane->next = lanes.idle;
+            lanes.idle = lane;
             break;
         }
     pthread_mutex_unlock(&lanes.lock);
@@ -54,15 +60,21 @@ int gpu_lanes_open(const struct dev_run_ops *run)
     return 0;
 }
 
+static void free_lanes(struct gpu_lane **list)
+{
+    for (struct gpu_lane *lane = *list, *next; lane; lane = next) {
+        next = lane->next;
+        free_lane(lane);
+    }
+    *list = NULL;
+}
+
 void gpu_lanes_close(void)
 {
     pthread_mutex_lock(&lanes.lock);
     pthread_key_delete(lanes.key);
-    for (struct gpu_lane *lane = lanes.first, *next; lane; lane = next) {
-        next = lane->next;
-        free_lane(lane);
-    }
-    lanes.first = NULL;
+    free_lanes(&lanes.first);
+    free_lanes(&lanes.idle);
     lanes.run = NULL;
     pthread_mutex_unlock(&lanes.lock);
 }
@@ -74,10 +86,24 @@ static int fill(struct gpu_lane *lane)
     return lane->flag ? 0 : -ENOMEM;
 }
 
+static struct gpu_lane *idle_lane(void)
+{
+    pthread_mutex_lock(&lanes.lock);
+    struct gpu_lane *lane = lanes.idle;
+    if (lane)
+        lanes.idle = lane->next;
+    pthread_mutex_unlock(&lanes.lock);
+    return lane;
+}
+
 static struct gpu_lane *new_lane(void)
 {
-    struct gpu_lane *lane = buf_alloc(sizeof *lane);
-    int rc = lane ? fill(lane) : -ENOMEM;
+    struct gpu_lane *lane = idle_lane();
+    int rc = 0;
+    if (!lane) {
+        lane = buf_alloc(sizeof *lane);
+        rc = lane ? fill(lane) : -ENOMEM;
+    }
     if (rc == 0 && pthread_setspecific(lanes.key, lane))
         rc = ERR(-ENOMEM, "cannot use a GPU from another thread: out of memory");
     if (rc < 0) {
@@ -104,8 +130,12 @@ static int grow(struct gpu_list *list, size_t bytes)
     if (bytes <= list->room)
         return 0;
     const size_t room = bytes > 2 * list->room ? bytes : 2 * list->room;
-    free_list(list);
-    *list = (struct gpu_list){lanes.run->alloc(room), lanes.run->alloc_pinned(room), 0, 0};
+    struct gpu_list *outgrown = buf_alloc(sizeof *outgrown);
+    if (!outgrown)
+        return -ENOMEM;
+    *outgrown = *list;
+    *list =
+        (struct gpu_list){lanes.run->alloc(room), lanes.run->alloc_pinned(room), 0, 0, outgrown};
     if (!list->device || !list->pinned)
         return -ENOMEM;
     list->room = room;

@@ -4,7 +4,7 @@
  *     list --memcpy--> pinned --copy on the stream--> device --kernels--> one copy back
  *
  * Kernels read the device's copy and so do not wait for the bus. A thread's first gpu_lane() makes
- * its lane, which is freed when the thread ends or the device is closed. Lists only grow: a loop
+ * its lane, which another thread takes over when this one ends. Lists only grow: a loop
  * over the same work allocates memory only in its first round. */
 #ifndef GPU_LANE_H
 #define GPU_LANE_H
@@ -15,6 +15,7 @@
 struct gpu_list {
     void *device, *pinned;
     size_t bytes, room;
+    struct gpu_list *outgrown; /* freed with the lane: freeing waits for all work on the device */
 };
 
 struct gpu_lane {

@@ -1,0 +1,16 @@
+/* gpu_await.h : waits for work in a CUDA stream of the caller. */
+#ifndef GPU_AWAIT_H
+#define GPU_AWAIT_H
+#include "comm/comm.h"
+#include "device/run/dev.h"
+
+/* Wait until an event has passed, by polling: the stream may wait for other ranks in its turn, so
+ * that only a failure, comm's deadline or `ends` ends the wait. ends: returns a negative errno to
+ * end it, else 0; or NULL. Returns 0 or a negative errno. */
+int gpu_await(struct comm *c, struct dev_event *e, int (*ends)(void *arg), void *arg);
+
+/* Close events whose streams may be stuck, after a failure or in mid-step: those that do not pass
+ * in time are left (dev_run_ops.event_leave). events: [n], or NULL. */
+void gpu_await_leave(struct dev_event *const *events, int n);
+
+#endif
