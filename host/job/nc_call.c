@@ -138,6 +138,7 @@ static int enter(struct nc *nc, bool ends)
     nc->before = err_turn(&nc->lines);
     fp_env_enter(&nc->fp);
     nc->gpu = gpu_enter();
+    gpu_forget(); /* failures of other communicators' calls */
     const int rc = may_call(nc, ends);
     return rc < 0 ? nc_leave_refused(nc, rc) : 0;
 }

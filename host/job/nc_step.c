@@ -1,5 +1,6 @@
 /* nc_step.c : runs a step of the public interface, at once or in parts. */
 #include "job/nc_inside.h"
+#include "vec/gpu/gpu.h"
 #include <math.h>
 
 static void report_blocks(const struct nc *nc, struct nc_report *out)
@@ -22,7 +23,7 @@ static void report_blocks(const struct nc *nc, struct nc_report *out)
 }
 
 /* Zeroes the shard's room beyond the range, if there is a shard. */
-static void pad_shard(struct nc *nc)
+static int pad_shard(struct nc *nc)
 {
     static const float zeros[64];
     const struct job *j = &nc->blocks->job;
@@ -32,6 +33,7 @@ static void pad_shard(struct nc *nc)
         k = left < most ? left : most;
         j->codec.ops->copy(nc->shard + i, zeros, k * sizeof *zeros);
     }
+    return gpu_failed();
 }
 
 static int report_step(struct nc *nc, struct nc_report *report)
@@ -40,7 +42,7 @@ static int report_step(struct nc *nc, struct nc_report *report)
     TRY(comm_failed(nc->comm)); /* nc_abort() came too late for messages */
     nc->step += !nc->gathers;
     if (!skipped && nc->shards && !nc->gathers)
-        pad_shard(nc);
+        TRY(pad_shard(nc));
     else if (!skipped)
         nc_type_out(nc);
     if (report)

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "reduce/overlap_sync.h"
+#include "vec/gpu/gpu.h"
 #include <fenv.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ static void *run(void *arg)
             break;
         overlap_set_works(o, true);
         pthread_mutex_unlock(&o->lock);
+        gpu_forget();
         int rc = reducer_step_all(o->r);
         pthread_mutex_lock(&o->lock);
         if (!comm_is_mpi(o->r->comm) && comm_failed(o->r->comm)) {

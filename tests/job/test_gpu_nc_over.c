@@ -174,6 +174,42 @@ static int gets_stuck(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
+/* ---- memory ---- */
+
+/* One of two communicators lacks memory for a step. The other goes on, and the first can be opened
+ * again. */
+static int lacks_memory(const struct nc_transport *t, void *ctx)
+{
+    const struct nc_options o = options();
+    struct sockets alone;
+    const int none = -1;
+    struct nc *a = NULL, *b = NULL;
+    float *list[N_LAYERS];
+    size_t left, all;
+    (void)ctx;
+    run = gpu_fixture_emulated(0)->run;
+    float *x = run->alloc(N_ALL * sizeof *x);
+    point(x, list);
+    CHECK(sockets_open(&alone, 0, 1, &none) == 0, "no sockets");
+    const struct nc_transport other = sockets_transport(&alone);
+    CHECK(nc_open_over(t, &o, layers, N_LAYERS, &a) == 0 &&
+              nc_open_over(&other, &o, layers, N_LAYERS, &b) == 0,
+          "open: %s", nc_last_error(NULL));
+    run->memory(&left, &all);
+    void *rest = run->alloc(left);
+    CHECK(rest && nc_allreduce(a, list, NULL) == -ENOMEM, "without memory: %s", nc_last_error(a));
+    run->free(rest);
+    CHECK(nc_allreduce(b, list, NULL) == 0, "the other one: %s", nc_last_error(b));
+    nc_close(a);
+    CHECK(nc_open_over(t, &o, layers, N_LAYERS, &a) == 0 && nc_allreduce(a, list, NULL) == 0,
+          "again: %s", nc_last_error(NULL));
+    nc_close(a);
+    nc_close(b);
+    sockets_close(&alone);
+    run->free(x);
+    return 0;
+}
+
 static void need_emulator(void)
 {
     const char *b = getenv("B");
@@ -192,6 +228,8 @@ int main(void)
                                    {"closes", "pinned", 1, true, 600, 0}};
     need_emulator();
     setenv("EMU_ASYNC", "1", 1);
+    setenv("EMU_MEMORY", "67108864", 1);
+    CHECK(over_run(1, lacks_memory, NULL) == 0, "without memory");
     for (size_t i = 0; i < sizeof stuck / sizeof *stuck; i++)
         CHECK(over_run(stuck[i].n_ranks, gets_stuck, &stuck[i]) == 0, "%s by %s", stuck[i].how,
               stuck[i].transport);

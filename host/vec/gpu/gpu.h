@@ -29,13 +29,15 @@ const struct dev_info *gpu_info(void);
 int gpu_enter(void);
 void gpu_leave(int before);
 
-/* Returns the first failure recorded by gpu_note() since the device was opened, or 0. */
-int gpu_failed(void);
-/* Records a failure, a negative errno, unless one is recorded. For functions that cannot return
- * it. */
-void gpu_note(int code);
-/* Clears the recorded failure. Called only by gpu.c, when it opens a device. */
+/* Failures on the GPU in functions that cannot return them. Each thread has its own: a failure,
+ * such as one for lack of memory, concerns one communicator. If all work on the GPU fails, CUDA
+ * reports that to every call.
+ *
+ * gpu_forget() begins work, before all fibers of the thread. gpu_failed() returns the first failure
+ * since then, a negative errno, or 0. gpu_note() records one. */
 void gpu_forget(void);
+int gpu_failed(void);
+void gpu_note(int code);
 
 /* Stops or resumes printing the library's errors, for attempts that may fail. */
 void gpu_quiet(bool on);

@@ -1,8 +1,7 @@
-/* gpu_note.c : keeps the first failure on the GPU in a call that cannot return it. */
+/* gpu_note.c : keeps a thread's first failure on the GPU in a call that cannot return it. */
 #include "vec/gpu/gpu.h"
-#include <stdatomic.h>
 
-static _Atomic int failed;
+static _Thread_local int failed;
 
 int gpu_failed(void)
 {
@@ -11,8 +10,7 @@ int gpu_failed(void)
 
 void gpu_note(int code)
 {
-    int none = 0;
-    atomic_compare_exchange_strong(&failed, &none, code);
+    failed = failed ? failed : code;
 }
 
 void gpu_forget(void)

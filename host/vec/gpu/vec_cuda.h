@@ -10,8 +10,8 @@
  * a multiple of 8.
  *
  * A GPU can fail, but calls of vec.h cannot return an error. One error is then printed, absmax is
- * not finite, codes are undefined, and gpu_failed() stays negative: check it once per step before
- * using results. */
+ * not finite, codes are undefined, and the thread's gpu_failed() stays negative until gpu_forget():
+ * check it once per step before using results. */
 #ifndef VEC_CUDA_H
 #define VEC_CUDA_H
 #include "vec/vec.h"
