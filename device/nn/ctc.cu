@@ -187,7 +187,7 @@ static __global__ void __launch_bounds__(CTC_THREADS)
     }
     look(logits + at, length, n.classes, t);
     __syncthreads();
-    const bool has_path = need_ <= length;
+    const bool has_path = length > 0 && need_ <= length;
     const int states = 2 * n_labels_ + 1;
     double log_all = 0;
     if (has_path)

@@ -152,7 +152,7 @@ static bool has_path(const struct ctc *c)
     int need = c->n_labels;
     for (int i = 1; i < c->n_labels; i++)
         need += c->labels[i] == c->labels[i - 1];
-    return need <= c->steps;
+    return c->steps > 0 && need <= c->steps;
 }
 
 /* Write the likeliest path's transcript to found [steps] and return its length. */
