@@ -16,13 +16,13 @@ trap 'rm -f "$rows"' EXIT
 for _ in $(seq "$runs"); do
     "$@" >>"$rows"
 done
-# Text fields and size name a row. All of MPI's algorithms are named MPI.
+# A row's name, or its label, algorithm, type, size and layer name it. All of MPI's algorithms are named MPI.
 awk "$json"'
     value("ratio") == "" { next }
     value("wrong") + 0 > 0 { print "wrong sums: " $0; wrong = 1 }
     {
         algo = value("algo"); sub(/^mpi:.*/, "MPI", algo)
-        key = algo == "" ? value("name") : value("label") " " algo " " value("type") " " value("size")
+        key = algo == "" ? value("name") : value("label") " " algo " " value("type") " " value("size") (value("layer") == "" ? "" : " " value("layer"))
         sub(/^ /, "", key)
         if (!(key in n)) order[++n_rows] = key
         n[key]++

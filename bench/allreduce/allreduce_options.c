@@ -44,8 +44,9 @@ static const struct opt opts[] = {
     {"virtual-ranks", "N", "32", "With --layers on one rank: number of virtual ranks.",
      INT_AT(virtual_ranks, 2, 256)},
     {"json", NULL, NULL,
-     "Print JSON lines: \"phase\" per row of --layers, \"allreduce\" per row, \"mpi\" per trial of "
-     "one of MPI's algorithms.",
+     "Print JSON lines: \"phase\" per row of --layers (bytes and rounds of messages, for real "
+     "ranks "
+     "times in us), \"allreduce\" per row, \"mpi\" per trial of one of MPI's algorithms.",
      FLAG_AT(json)},
     {"label", "TEXT", NULL, "Label to put into every JSON row, to tell several runs apart.",
      TEXT_AT(label)},

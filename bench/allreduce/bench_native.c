@@ -367,7 +367,9 @@ static const struct opt opts[] = {
     {"reps", "N", "9", "Runs of each row and of the fp32 all-reduces of MPI measured with it.",
      INT_AT(reps, 1, MAX_REPS)},
     {"only", "TEXT", NULL, "Print only rows with TEXT in their names.", TEXT_AT(only)},
-    {"json", NULL, NULL, "Print one JSON object per row.", FLAG_AT(json)},
+    {"json", NULL, NULL,
+     "Print JSON lines: \"mpi\", MPI's algorithm and how ranks copy; \"allreduce\" per row.",
+     FLAG_AT(json)},
 };
 static const struct opt_command command = {
     .name = "bench_native",

@@ -2,8 +2,8 @@
 # transports.sh : measures frames a second, and CPU time a frame, of --fabric socket and xdp in turn:
 # one rank on a node of bench/netlab.sh, a card in plain C at its head.
 # usage: bench/allreduce/transports.sh [RUNS [OPTION OF bench_allreduce...]]     as root
-# CPU times include casts, sums, MPI's all-reduce beside each repetition and the check of results
-# (with --algo self: only these), and are differences between a long and a short run.
+# CPU times include casts, sums, MPI's all-reduce beside each repetition and the check of results,
+# and are differences between a long and a short run.
 # OFFLOADS=off: the link takes single packets, not trains of them that only a receiver cuts.
 set -eu
 . "$(dirname "$0")/../usage.sh"

@@ -205,7 +205,9 @@ static const struct opt opts[] = {
      "Prefetch the input in casts and scans with AVX-512. auto: as is fastest on this CPU.",
      CHOICE_AT(prefetch)},
     {"only", "TEXT", NULL, "Print only rows with TEXT in their names.", TEXT_AT(only)},
-    {"json", NULL, NULL, "Print one JSON object per row.", FLAG_AT(json)},
+    {"json", NULL, NULL,
+     "Print a JSON object per row (\"cast\") and per way to copy memory (\"copy\").",
+     FLAG_AT(json)},
 };
 static const struct opt_command command = {
     .name = "bench_cast",

@@ -314,8 +314,9 @@ static void print_table(const struct bench *b, enum cell cell)
 static const struct opt opts[] = {
     {"group", "K", NULL, "Ranks of a node, whose codes are added first. Default: all ranks.",
      OPT_INT, offsetof(struct options, group), 1, 65536, 0},
-    {"json", NULL, NULL, "Print one JSON object per codec and layer instead of tables.", OPT_FLAG,
-     offsetof(struct options, json), 0, 0, 0}};
+    {"json", NULL, NULL,
+     "Print one JSON object per codec and layer, and one per codec for all layers (layer: null).",
+     OPT_FLAG, offsetof(struct options, json), 0, 0, 0}};
 static const struct opt_command command = {
     .name = "bench_shares",
     .args = "DIR",

@@ -12,7 +12,7 @@ enum optim_kind {
 
 enum { OPTIM_STATES = 2 }; /* most state arrays of an optimiser */
 
-/* AdamW: squares of values above ADAMW_LARGE would overflow fp32. Such values are multiplied by
+/* AdamW: squares of values above ADAMW_LARGE may overflow fp32. Such values are multiplied by
  * ADAMW_DOWN before squaring, and the root is divided by it: a power of two adds no rounding
  * error. */
 #define ADAMW_LARGE 0x1p60f

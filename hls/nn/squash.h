@@ -4,8 +4,8 @@
  *     exp(x) = 2^k * e^r,   k = x / ln 2 rounded, |r| <= ln 2 / 2,   e^r by its Taylor series
  *     sigmoid(x) = 1 / (1 + exp(-x))    tanh(x) = 2 sigmoid(2x) - 1
  *
- * The error of exp is at most two units in the last place; near 0, that of tanh is up to a unit in
- * the last place of 1.0. Arguments are clamped to +-SQUASH_END; nan stays nan. */
+ * The error of exp is at most two units in the last place; that of tanh is below two units in the
+ * last place of 1.0, also near 0. Arguments are clamped to +-SQUASH_END; nan stays nan. */
 #ifndef SQUASH_H
 #define SQUASH_H
 #include <string.h>

@@ -166,6 +166,7 @@ static const struct reduce_op_kind nvfp4_reduce_op = {
     .sum = sum, /* enough if all parts meet in one place */
 };
 
+_Static_assert(NVFP4_MAX_RANKS == 780, "the number in .help");
 const struct codec_kind codec_nvfp4 = {
     .name = "nvfp4",
     .help = "nvfp4: 4-bit floats (e2m1) with an e4m3 scale for each 16 elements of a rank and a "

@@ -84,13 +84,14 @@ int nc_type_begin(struct nc *nc, const void *grads)
     const int n = nc->n_layers;
     if (!list)
         return ERR(-EINVAL, "cannot %s: their list is NULL", step_of(nc));
-    for (int i = 0; i < nc->n_blocks * n; i++) {
-        if (!list[i])
-            return ERR(-EINVAL, "cannot %s: the pointer of layer %d is NULL", step_of(nc), i % n);
-        const bool as_before = list[i] == nc->blocks[i / n].grads[i % n];
-        if (nc->blocks->job.on_gpu && !as_before)
-            TRY(nc_type_check_gpu(nc, list[i], i % n));
-    }
+    for (int k = 0; k < nc->n_blocks; k++)
+        for (int l = 0; l < n; l++) {
+            const void *grads_of = list[(size_t)k * (size_t)n + (size_t)l];
+            if (!grads_of)
+                return ERR(-EINVAL, "cannot %s: the pointer of layer %d is NULL", step_of(nc), l);
+            if (nc->blocks->job.on_gpu && grads_of != nc->blocks[k].grads[l])
+                TRY(nc_type_check_gpu(nc, grads_of, l));
+        }
     for (int k = 0; k < nc->n_blocks; k++, list += n) {
         struct nc_block *b = &nc->blocks[k];
         memcpy(b->grads, list, (size_t)n * sizeof *list);

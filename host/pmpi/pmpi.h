@@ -71,7 +71,7 @@ void pmpi_leave(MPI_Comm comm);
 void pmpi_comm_begin(void);
 void pmpi_leave_all(void);
 /* Sum send over the ranks into recv. Calls for one communicator must not overlap. Returns
- * MPI_SUCCESS or an error class. */
+ * MPI_SUCCESS or an error code. */
 int pmpi_sum(struct pmpi_comm *c, const struct pmpi_call *call);
 /* For pmpi_end()'s report: sums narrowed, their bytes as fp32, and as codes. */
 void pmpi_counts(unsigned long long *n, unsigned long long *bytes, unsigned long long *code_bytes);

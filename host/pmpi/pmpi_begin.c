@@ -31,19 +31,24 @@ static unsigned options_crc(const struct pmpi_spec *w)
     return crc;
 }
 
-/* Compares the options and `on` of all ranks. Also finds out whether all have the threads
- * needed. */
+/* Compares options_crc() and `on` of all ranks, and says why sums are not narrowed. Also finds out
+ * whether all have the threads needed. */
 static bool all_agree(const struct pmpi_spec *w, int level)
 {
     const unsigned crc = options_crc(w);
     unsigned mine[] = {crc, ~crc, (unsigned)level, w->on}, least[4];
     PMPI_Allreduce(mine, least, 4, MPI_UNSIGNED, MPI_MIN, MPI_COMM_WORLD);
     state.has_threads = least[2] >= (unsigned)MPI_THREAD_MULTIPLE;
-    if (least[0] == ~least[1] && (least[3] || !w->on))
-        return least[3];
-    pmpi_say("sums are not narrowed: NARROWCAST_* differs between ranks (mpirun -x passes "
-             "it to all ranks)");
-    return false;
+    const bool agree = least[0] == ~least[1] && (least[3] || !w->on);
+    if (!agree)
+        pmpi_say("sums are not narrowed: NARROWCAST_* differs between ranks (mpirun -x passes "
+                 "it to all ranks)");
+    else if (w->bad)
+        pmpi_say("sums are not narrowed: bad %s \"%s\": need a number above 0", w->bad,
+                 getenv(w->bad));
+    else if (!w->on)
+        pmpi_say("sums are not narrowed: set NARROWCAST_FORMAT to a format");
+    return agree && least[3];
 }
 
 void pmpi_begin(void)
@@ -56,11 +61,6 @@ void pmpi_begin(void)
         pmpi_comm_begin();
     if (state.on && PMPI_Comm_dup(MPI_COMM_SELF, &state.self) != MPI_SUCCESS)
         state.has_threads = false;
-    else if (w->bad)
-        pmpi_say("sums are not narrowed: bad %s \"%s\": need a number above 0", w->bad,
-                 getenv(w->bad));
-    else if (!w->on)
-        pmpi_say("sums are not narrowed: set NARROWCAST_FORMAT to a format");
 }
 
 bool pmpi_is_on(void)

@@ -64,8 +64,8 @@ table ' exponents codes casts (time, ms)
 64 (2) e5m2 ring 1.5 2.5 0
 fused e5m2 ring 0.001 0.002 0.003' phases phases
 row() { echo "{\"kind\":\"error\",\"format\":\"e5m2\",\"scale\":\"aps\",\"sum\":\"nearest\",\"out_format\":\"e5m2\",$1,\"l2\":$2,\"mean\":$3,\"median\":$4}"; }
-{ row '"ranks":256,"group":16' 0.25 0.5 0.125 && row '"ranks":256,"group":8' 0.5 1 0.25; } >groups
-table 'ranks of a group e5m2 aps nearest, l2 e5m2 aps nearest, median e5m2 aps nearest, eq. 5 (error, %)
+{ row '"ranks":16' 0.25 0.5 0.125 && row '"ranks":8' 0.5 1 0.25; } >groups
+table 'ranks e5m2 aps nearest, l2 e5m2 aps nearest, median e5m2 aps nearest, eq. 5 (error, %)
 8 50 25 100
 16 25 12.5 50' roundoff groups
 "$B/narrowcast" predict --json --ranks 4,2 --size 64k --link 1G --algo ring --format e5m2 >predicted || fail predict

@@ -1,6 +1,6 @@
-"""sass_loads.py LOG : reads what nvdisasm prints, on standard input, and what ptxas -v said, in LOG. A line for each kernel, with tabs: its name;
-the most loads of 16 bytes, and of 8 or 16, that are on their way at once: one stands behind the other, and nothing between them reads
-what an earlier one brings, is a branch, or can be jumped to; registers; bytes spilt."""
+"""sass_loads.py LOG : counts loads in flight, from nvdisasm's output on standard input and that of ptxas -v in LOG. For each
+kernel of LOG it prints a line with tabs: name; most loads of 16 bytes, and of 8 or 16, with no use of an earlier one's registers,
+no branch and no label between them; registers; bytes spilt."""
 import re
 import subprocess
 import sys

@@ -135,7 +135,7 @@ static void check_random_sums(int n_outs, int n_sums)
             }
 }
 
-/* Sums in formats with up to 23 mantissa bits, which have too many codes for slow.h; they fit 62
+/* Sums in formats with up to 23 mantissa bits, which have too many codes for mf_slow.h; they fit 62
  * bits, and gcc converts int64 to float with one rounding to nearest. */
 static void check_long_mantissas(int n_sums)
 {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # test_nc_fault.sh : kills or stops a rank inside nc_wait(), or calls nc_abort() from another
-# thread. The job's error must name the missing rank.
+# thread. The job must end. A stopped rank is named; else narrowcast prints nothing.
 set -u
 . "$(dirname "$0")/../../host/ranks.sh"
 . "$(dirname "$0")/../lib/script.sh"

@@ -27,7 +27,7 @@ struct layers {
     void *cpu;
     struct {
         char *base;
-        size_t skip, bytes; /* guard bytes before; bytes of the tensor */
+        size_t skip, bytes; /* guard bytes before, besides LAYERS_BORDER; of the tensor */
     } held[LAYERS_HELD];
     int n_held;
     uint64_t key;

@@ -76,7 +76,7 @@ files 4 400000 # more than the card has slots for
 same --format e4m3
 cat last
 
-if [ -n "$xrt" ]; then # sums of any number of files, in runs of a kernel
+if [ -n "$xrt" ]; then # more files than a card in the network has ranks, in runs of a kernel
     only=xrt
     for k in 8 16 64; do
         files $k 4098

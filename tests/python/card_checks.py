@@ -54,7 +54,7 @@ def rules():
     for at in (0, 4, 40, 59, 60, 64, 191):
         fails(ValueError, "damaged", Packet.parse, frame[:at] + bytes([frame[at] ^ 1]) + frame[at + 1:])
     fails(ValueError, "must be beats", Packet.parse, frame[:-1])
-    fails(ValueError, "no field of a packet 'chunks'", Packet, chunks=1)
+    fails(ValueError, "no field of a packet 'chunks': did you mean 'chunk'?", Packet, chunks=1)
 
     job = nc.Job.__new__(nc.Job)
     job.card = type("AnyCard", (), {"name": "any"})

@@ -61,8 +61,9 @@ static const struct opt_command command = {
         "or no "
         "end within --deadline, fails this vector only. Not run, as no call of narrowcast.h shows "
         "or takes the values: random words (R11, R18 to R22, R53 to R56, R58, R66); residuals (R62 "
-        "to R64); packing, exponents, formats of sums, wide words, samples and tags by themselves; "
-        "messages. Left out of vectors: inf and nan where a library must refuse or skip them (R14, "
+        "to R64); packing, exponents, formats of sums, wide words, words of NVFP4 and MX (R143 to "
+        "R145), sums of near ranks (R142), samples and tags by themselves; messages and packets. "
+        "Left out of vectors: inf and nan where a library must refuse or skip them (R14, "
         "R30, R36), and blocks' exponents of groups (R137).",
     .examples = "  # a card in software; every line says passed or not run\n"
                 "  build/narrowcast sim --listen 127.0.0.1:4711 --engine c &\n"

@@ -32,8 +32,8 @@ int plot_series_of(struct plot *p, const char *name)
     if (found >= 0)
         return found;
     if (p->n_series == PLOT_SERIES)
-        return ERR(-EINVAL, "cannot plot more than %d lines: give fewer files%s", PLOT_SERIES,
-                   p->kind->layers ? ", or --layers" : "");
+        return ERR(-EINVAL, "cannot plot more than %d lines: give fewer %s", PLOT_SERIES,
+                   p->kind->layers ? "files, or --layers" : "files or rows");
     memcpy(p->series[p->n_series].name, cleaned, sizeof cleaned);
     return p->n_series++;
 }

@@ -35,13 +35,12 @@ static int phases_row(struct plot *p, struct plot_file *f, const struct jsonl_in
     return 1;
 }
 
-/* Rows of bench_error --json. x is the size of groups, or without groups the number of ranks. */
+/* Rows of bench_error --json without --algo. */
 static int roundoff_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
 {
     static const char *const errors[] = {"l2", "median", "mean"};
     char format[PLOT_NAME], scale[PLOT_NAME], sum[PLOT_NAME], out[PLOT_NAME], name[PLOT_NAME];
-    const double group = plot_real(in, "group"),
-                 x = isfinite(group) ? group : plot_real(in, "ranks");
+    const double x = plot_real(in, "ranks");
     (void)f;
     if (!jsonl_in_is(in, "error") || !isfinite(x))
         return 0;
@@ -137,10 +136,10 @@ const struct plot_kind plot_kinds[] = {
      .bars = true,
      .row = phases_row},
     {.name = "roundoff",
-     .about = "error of the mean by group size or number of ranks, of bench_error --json",
+     .about = "error of the mean by number of ranks, of bench_error --json without --algo",
      .title = "Error of the mean",
      .wants = "rows of bench_error --json",
-     .x = "ranks of a group",
+     .x = "ranks",
      .y = "error, %",
      .log_x = true,
      .log_y = true,

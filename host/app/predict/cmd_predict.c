@@ -116,8 +116,9 @@ static const struct opt opts[] = {
     {"output", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
     {"json", NULL, NULL,
      "Print JSON lines: the rates measured here (\"cast\", \"port\"; without --rates), \"predict\" "
-     "for each all-reduce, \"best\" for each number of ranks, link and format, and \"memory\" for "
-     "each number of ranks and --shard (not with --size).",
+     "for each all-reduce, \"best\" for each number of ranks, link, format and way of rounding, "
+     "and "
+     "\"memory\" for each number of ranks and --shard (not with --size).",
      FLAG_AT(json)},
 };
 static const struct opt_command command = {

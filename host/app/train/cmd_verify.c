@@ -26,7 +26,7 @@ static const struct opt opts[] = {
      "weights, and those of the steps before it.",
      SIZE_AT(step, 1, 1e12)},
     {"block", "B", NULL,
-     "With --step: compare only the codes of this rank or block of step K, counted from 0.",
+     "With --step: of step K compare only the codes of this rank or block, counted from 0.",
      SIZE_AT(block, 0, 4095)},
     {"resume", "FILE", NULL,
      "With --step: begin at this checkpoint of the training instead of its first step.",

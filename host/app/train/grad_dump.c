@@ -85,9 +85,9 @@ int grad_dump_open(struct train *t)
 
 int grad_dump_end(struct train *t)
 {
-    if (!t->dump || t->state.step <= t->dump_from || t->state.step >= t->dump_end)
+    if (!t->dump || t->state.step >= t->dump_end)
         return 0;
-    t->dump_end = t->state.step;
+    t->dump_end = t->state.step > t->dump_from ? t->state.step : t->dump_from;
     return write_text(t, "meta.txt", print_meta);
 }
 

@@ -68,7 +68,7 @@ static int compare_kind(const struct train *t, enum receipt_kind kind)
     const int right = most(t, kind, &n);
     for (odd = 0; comm_lowest_here(t->comm, odd) != odd || same(t, right, odd, kind, &layer); odd++)
         ;
-    if (n == 1) /* of two */
+    if (n == 1) /* no two are equal */
         snprintf(others, sizeof others, "%s %d", word, right);
     return ERR(-EPROTO, "%s %d%s has other %s than %s after step %" PRIu64 ": layer \"%s\"", word,
                odd, comm_is_virtual(t->comm) ? "'s process" : "", receipt_words[kind], others,

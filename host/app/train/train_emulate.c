@@ -1,7 +1,8 @@
 /* train_emulate.c : runs ranks of a training as fibers of one process that share the network.
  *
- *     shared, owned by rank 0: data, network, weights, velocities
- *     each rank's own:         gradients, batch-norm statistics, sums, codes, state of its codec */
+ *     shared, owned by the process's lowest rank: data, network, weights, velocities
+ *     each rank's own: gradients (not with --memory low), batch-norm statistics, sums, codes, state
+ *                      of its codec */
 #include "app/train/receipts.h"
 #include "app/train/train.h"
 #include "base/err.h"
@@ -9,8 +10,8 @@
 #include "vec/gpu/gpu.h"
 
 enum {
-    STACK_BYTES = 96 << 10,  /* of a fiber; measured */
-    QUEUE_BYTES = 60,        /* for each pair that communicated (comm_virtual.h) */
+    STACK_BYTES = 96 << 10,  /* of a fiber's stack that is touched; measured */
+    QUEUE_BYTES = 5 * 12,    /* for each pair that communicated: a struct virtual_queue per tag */
     LAYER_BYTES = 1 << 10,   /* per layer, in the plans of a reducer */
     MESSAGE_BYTES = 18 * 40, /* in flight to each peer, with `direct` */
 };

@@ -149,13 +149,12 @@ void algo_add_blocks(const struct reduce_op *f, size_t block, struct algo_range 
     }
 }
 
-/* The groups' sums get their own exponent E per layer, and are cast again:
+/* Gives the groups' sums their own exponent E per layer, and casts them again:
  *
  *   gradients * 2^f --cast--> codes ==group==> sums --largest--> E
  *                            E ==max over all ranks==> sums * 2^(bias - E), cast ==groups==>
  *
  * All ranks learn E, which decoding needs. Source: CPD's ResNet-50 script. */
-
 int algo_rescale(struct comm *c, const struct reduce_op *f, struct algo_range r, uint8_t *sums)
 {
     size_t n = 0;

@@ -3,8 +3,8 @@
 #include <math.h>
 #include "nn/cpu/cpu_ops.h"
 
-/* The mean of squares is stored as its root. Values whose squares would
- * overflow fp32 are scaled down first. */
+/* The mean of squares is stored as its root. Values whose squares may overflow
+ * fp32 are scaled down first. */
 CPU_HOT static void means(const struct optim_options *o, size_t n, const real *g, real *m, real *s)
 {
     const real b1 = (real)o->beta1, c1 = (real)(1 - o->beta1);

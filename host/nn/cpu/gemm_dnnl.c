@@ -27,8 +27,9 @@ struct dnnl {
             return rc_;                   \
     } while (0)
 
-#if DNNL_VERSION_MAJOR < 3
 typedef dnnl_memory_desc_t desc;
+
+#if DNNL_VERSION_MAJOR < 3
 static void desc_close(desc *d)
 {
     (void)d;
@@ -54,7 +55,6 @@ static dnnl_status_t append_sum(dnnl_post_ops_t ops)
     return dnnl_post_ops_append_sum(ops, 1);
 }
 #else
-typedef dnnl_memory_desc_t desc;
 static void desc_close(desc *d)
 {
     dnnl_memory_desc_destroy(*d);

@@ -40,14 +40,14 @@ struct fpga_ops {
     int (*open)(struct fpga *card, const char *name, double timeout_s);
 
     /* Executes ops[n] in order, within timeout_s and without other clients' operations in between
-     * (eth://: except between requests of 28 operations). *done: number executed; less than n if
-     * the card refused the next one (not a failure). Returns 0, or a negative errno if the card is
-     * gone. */
+     * (eth://: except between requests of 28 operations; xrt: with 2 s for each). *done: number
+     * executed; less than n if the card refused the next one (not a failure). Returns 0, or a
+     * negative errno if the card is gone. */
     int (*batch)(struct fpga *card, struct fpga_op *ops, size_t n, size_t *done, double timeout_s);
 
-    /* Finds the IPv4 address (127.0.0.1 is 0x7f000001) and port for frames, within timeout_s.
-     * Returns 0, -ENOTSUP if the card does not accept frames from a network, or another negative
-     * errno if it is gone. */
+    /* Finds the IPv4 address (127.0.0.1 is 0x7f000001) and port for frames, within timeout_s
+     * (xrt: 2 s each). Returns 0, -ENOTSUP if the card does not accept frames from a network, or
+     * another negative errno if it is gone. */
     int (*address)(struct fpga *card, uint32_t *ip, uint16_t *port, double timeout_s);
 
     /* Returns 0, or a negative errno if the card is gone. */

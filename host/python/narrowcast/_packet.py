@@ -42,7 +42,7 @@ def find(what: str, name: str, names: Dict[str, Any]) -> Any:
     """Return names[name]. Raises ValueError with the nearest name."""
     if name in names:
         return names[name]
-    near = difflib.get_close_matches(name.upper(), names, 1)
+    near = difflib.get_close_matches(name, names, 1) or difflib.get_close_matches(name.upper(), names, 1)
     raise ValueError(f"no {what} '{name}': " + (f"did you mean '{near[0]}'?" if near else f"those are {', '.join(names)}"))
 
 

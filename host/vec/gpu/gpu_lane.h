@@ -29,9 +29,9 @@ struct gpu_lane {
  * recording it for gpu_failed(). */
 struct gpu_lane *gpu_lane(void);
 
-/* Copy a list to device memory for the lane's next launch, and return the copy, with absmax 0,
- * which kernels raise. Exponents of groups are copied to lane->exponents, one span's after the
- * other's, and the copy of the list points there. Return NULL as gpu_lane() does. */
+/* Copy a list to device memory for the lane's next launch, and return the copy. absmax of spans is
+ * 0 there; kernels raise it. Exponents of groups are copied to lane->exponents, one span's after
+ * the other's, and the copy of the list points there. Return NULL as gpu_lane() does. */
 struct vec_span *gpu_lane_spans(struct gpu_lane *lane, const struct vec_span *spans, int n);
 struct vec_out *gpu_lane_outs(struct gpu_lane *lane, const struct vec_out *outs, int n);
 const uint8_t **gpu_lane_parts(struct gpu_lane *lane, const uint8_t *const *parts, int n);

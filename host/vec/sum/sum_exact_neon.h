@@ -62,7 +62,7 @@ EXACT_INLINE float16x8_t as_halves(uint8x16_t bytes)
     return vreinterpretq_f16_u8(bytes);
 }
 
-/* Adds the codes of elements i..i+n-1 to low and high. */
+/* Sets low and high to the sums of elements i..i+n-1 of all parts. */
 EXACT_INLINE void add_parts(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
                             size_t i, size_t n, float32x4_t *low, float32x4_t *high)
 {

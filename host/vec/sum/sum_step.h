@@ -14,7 +14,7 @@
  *             here  -52   -4    0     2     4
  *
  * Sums of subnormals need no rounding, so a sum's number below 4 is always one in this table.
- * test_vec_sum.c checks every pair of every format against mf_add() and mf_e5m2_trunc_add(). */
+ * test_vec_add.c checks every pair of every format against mf_add() and mf_e5m2_trunc_add(). */
 #ifndef SUM_STEP_H
 #define SUM_STEP_H
 #include "vec/vec.h"
@@ -85,7 +85,7 @@ struct sum_step_fmt {
     int inf, beyond, nan; /* magnitudes */
 };
 
-/* Returns false, except for formats of 8 bits with m <= 2. */
+/* Returns false, except for IEEE formats of 8 bits with m <= 2. */
 static inline bool sum_step_fmt(const struct vec_sum *sum, struct sum_step_fmt *out)
 {
     const struct mf_fmt f = sum->in;
