@@ -55,9 +55,9 @@ struct vec_counts;
 
 /* One backend. Operations block until done. On a CPU only alloc and alloc_floats allocate or can
  * fail; on a GPU see gpu_failed(). Buffers belong to the caller and must not overlap unless a slot
- * allows it. n may be 0. fp32 arrays are aligned to 4 bytes; codes need no alignment. On a GPU, fp32
- * arrays are device memory, and all other buffers come from alloc. Only GPU backends accept spans
- * whose type is not VEC_FLOAT. */
+ * allows it. n may be 0. fp32 arrays are aligned to 4 bytes; codes need no alignment. On a GPU,
+ * fp32 arrays are device memory, and all other buffers come from alloc. Only GPU backends accept
+ * spans whose type is not VEC_FLOAT. */
 struct vec_ops {
     const char *name;
 
