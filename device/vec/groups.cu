@@ -35,7 +35,7 @@ struct to_groups {
 };
 
 struct from_groups {
-    enum { LOOKS = 1, PER_SM = 5, PER_SM_ANY = 2 };
+    enum { LOOKS = 1, PER_SM = 5 };
     typedef by_group span;
     __device__ span of(const struct vec_out *out, int) const
     {

@@ -70,7 +70,7 @@ struct ratio_sent {
 };
 
 struct ratio_back {
-    enum { LOOKS = 1, PER_SM = 5, PER_SM_ANY = 2 };
+    enum { LOOKS = 1, PER_SM = 5 };
     const struct relative_part *with;
     float eps;
 

@@ -3,7 +3,7 @@
 #include "device/vec/vec.cuh"
 
 struct as_it_is {
-    enum { LOOKS = 0, PER_SM = UNCAST_PER_SM, PER_SM_ANY = 4 };
+    enum { LOOKS = 0, PER_SM = UNCAST_PER_SM };
     struct span {
         __device__ float4 made(size_t, float4 x) const { return x; }
     };
@@ -11,13 +11,12 @@ struct as_it_is {
 };
 
 template <int W>
-static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? 4 : UNCAST_PER_SM)
+static __global__ void __launch_bounds__(UNCAST_THREADS,
+                                         W == UNCAST_WIDE ? UNCAST_WIDE_PER_SM : UNCAST_PER_SM)
     k_uncast(struct uncast u, struct uncast_shift by, const uint8_t *codes, size_t n, float *x)
 {
-    __shared__ uint32_t words[UNCAST_THREADS / 32][129];
     for (size_t tile = blockIdx.x; tile * UNCAST_TILE < n; tile += gridDim.x)
-        uncast_tile<W>(&u, &by, words[threadIdx.x / 32], codes, n, x, VEC_FLOAT, tile,
-                       as_it_is::span());
+        uncast_tile<W>(&u, &by, codes, n, x, VEC_FLOAT, tile, as_it_is::span());
 }
 
 int vec_gpu_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
@@ -41,7 +40,10 @@ int vec_gpu_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift,
         k_uncast<16><<<grid, UNCAST_THREADS, 0, on>>>(u, by, codes, n, x);
         break;
     default:
-        k_uncast<0><<<grid, UNCAST_THREADS, 0, on>>>(u, by, codes, n, x);
+        if (u.width <= UNCAST_NARROW)
+            k_uncast<UNCAST_NARROW><<<grid, UNCAST_THREADS, 0, on>>>(u, by, codes, n, x);
+        else
+            k_uncast<UNCAST_WIDE><<<grid, UNCAST_THREADS, 0, on>>>(u, by, codes, n, x);
     }
     return cu_check("uncast");
 }

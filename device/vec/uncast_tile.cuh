@@ -2,27 +2,36 @@
  * division: tiles of a vector, or all spans of a list in one launch.
  *
  * A code | s | field | frac |, moved up by 23-m bits, is an fp32 that is too small by a factor of
- * 2^(127-bias), also for subnormals. One multiplication corrects that and applies the shift. If the
- * width is not 4, 8 or 16, a warp reads the 4 * width words of 128 codes, and each lane picks its
- * four.
+ * 2^(127-bias), also for subnormals. One multiplication corrects that and applies the shift.
  *
- * A transformation of the values is a launch argument of type TO. TO::PER_SM blocks
- * (TO::PER_SM_ANY for any width) fit a multiprocessor's registers. TO::span is its state for one
- * span, made by one thread if TO::LOOKS. span.made(element, x) transforms four values x, the first
- * of index `element`. */
+ * Codes of 4, 8 or 16 bits are loaded four at a time. At any other width, a thread loads the words
+ * that four codes touch, and moves each code to the highest bits:
+ *
+ *     words     |   d|ddccccccbbbbbbaaaaaa|  |     four codes of 6 bits: 24 bits of two words
+ *     moved up  |ddddddccccccbbbbbbaaaaaa....|     d is ready; the next are 6 bits below
+ *
+ * Neighbouring threads share words, which the L1 cache serves.
+ *
+ * A transformation of the values is a launch argument of type TO. TO::PER_SM blocks fit a
+ * multiprocessor's registers. TO::span is its state for one span, made by one thread if TO::LOOKS.
+ * span.made(element, x) transforms four values x, the first of index `element`. */
 #ifndef UNCAST_TILE_CUH
 #define UNCAST_TILE_CUH
 #include "device/vec/cast_list.cuh"
+#include "device/vec/cast_way.cuh"
 #include "device/vec/element.cuh"
 #include <string.h>
 
 enum {
     UNCAST_THREADS = 256,
     UNCAST_PER_SM = 6,
+    UNCAST_WIDE_PER_SM = 4,
     UNCAST_LOADS = 4,
     UNCAST_TILE = UNCAST_THREADS * 4 * UNCAST_LOADS
 };
 enum { SHIFT_MAX = 1000 };
+/* Values of W, the bits of a code, for all other widths up to these. */
+enum { UNCAST_NARROW = 7, UNCAST_WIDE = 32 };
 
 #define UNCAST_FN static __device__ __forceinline__
 
@@ -121,30 +130,50 @@ UNCAST_FN float uncast_value(const struct uncast *u, const struct uncast_shift *
     return mag > u->last ? __uint_as_float(0x7fffffffu | sign) : x;
 }
 
-/* Returns the value of a code that is a number. top: the code in the highest bits; lower bits may
- * have any value. Raises *largest to the moved code's magnitude. */
-UNCAST_FN float uncast_number(const struct uncast *u, const struct uncast_shift *by, uint32_t top,
-                              uint32_t *largest)
+/* Returns x, or inf or nan if the moved code without its sign says so. Only finite divisors above 0
+ * leave inf as it is. */
+UNCAST_FN float uncast_special(const struct uncast *u, uint32_t mag, uint32_t sign, float x)
 {
-    const uint32_t bits = (uint32_t)((int32_t)top >> u->right) & u->mask;
-    float x = __uint_as_float(bits);
-    *largest = max(*largest, bits & 0x7fffffffu);
-    if (by->far)
-        x = __fmul_rn(__fmul_rn(x, by->factor[0]), by->factor[1]);
-    return uncast_divide(by, __fmul_rn(x, by->factor[2]));
+    const uint32_t bits = mag > u->last << u->up ? 0x7fffffffu : 0x7f800000u;
+    return mag < u->special << u->up ? x : __uint_as_float(bits | sign);
 }
 
+/* Returns the values of four codes. top: each in the highest bits; lower bits may have any
+ * value. */
 UNCAST_FN float4 uncast_four(const struct uncast *u, const struct uncast_shift *by,
                              const uint32_t top[4])
 {
-    uint32_t largest = 0;
+    uint32_t mag[4], largest = 0;
     float v[4];
 #pragma unroll
-    for (int j = 0; j < 4; j++)
-        v[j] = uncast_number(u, by, top[j], &largest);
-    if (largest >= u->special << u->up)
+    for (int j = 0; j < 4; j++) {
+        const uint32_t bits = (uint32_t)((int32_t)top[j] >> u->right) & u->mask;
+        mag[j] = bits & 0x7fffffffu;
+        largest = max(largest, mag[j]);
+        v[j] = __uint_as_float(bits);
+    }
+    if (by->far) {
+#pragma unroll
         for (int j = 0; j < 4; j++)
-            v[j] = uncast_value(u, by, top[j] >> u->sign_left);
+            v[j] = __fmul_rn(__fmul_rn(v[j], by->factor[0]), by->factor[1]);
+    }
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+        v[j] = __fmul_rn(v[j], by->factor[2]);
+    if (by->times != 0) {
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            v[j] = __fmul_rn(v[j], by->times);
+    } else {
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            v[j] = __fdiv_rn(v[j], by->divisor);
+    }
+    if (largest >= u->special << u->up) {
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            v[j] = uncast_special(u, mag[j], top[j] & 0x80000000u, v[j]);
+    }
     return make_float4(v[0], v[1], v[2], v[3]);
 }
 
@@ -162,92 +191,130 @@ template <int W> UNCAST_FN uint64_t uncast_load(const uint8_t *codes, size_t ele
     uint64_t v = 0;
     const size_t here = element < n ? n - element : 0,
                  bytes = here < 4 ? (here * W + 7) / 8 : W / 2;
+#pragma unroll 1
     for (size_t i = 0; i < bytes; i++)
         v |= (uint64_t)from[i] << 8 * i;
     return v;
 }
 
-enum { UNCAST_HELD = 4 }; /* words per lane of 128 codes of up to 32 bits */
+/* ---- codes of any width ---- */
 
-/* Loads this lane's words of 128 codes. first: a multiple of 128. */
-UNCAST_FN void uncast_load_any(const struct uncast *u, const uint8_t *codes, size_t first, size_t n,
-                               uint32_t held[UNCAST_HELD])
+/* Returns codes `element` to `element` + 3, each in the highest bits; from n on, zeros. */
+CAST_APART uint4 uncast_load_bytes(const uint8_t *codes, uint32_t width, size_t element, size_t n)
 {
-    const size_t end = (n * u->width + 7) / 8, begin = first / 8 * u->width;
-    const bool words = (uintptr_t)codes % 4 == 0;
+    uint32_t top[4] = {0, 0, 0, 0};
 #pragma unroll
-    for (uint32_t k = 0; k < UNCAST_HELD; k++) {
-        const uint32_t q = threadIdx.x % 32 + 32 * k;
-        const size_t at = begin + 4 * q;
-        held[k] = 0;
-        if (q >= 4 * u->width)
-            continue;
-        if (at + 4 <= end && words)
-            held[k] = *(const uint32_t *)(codes + at);
-        else
-            for (size_t i = 0; i < 4 && at + i < end; i++)
-                held[k] |= (uint32_t)codes[at + i] << 8 * i;
+    for (size_t j = 0; j < 4 && element + j < n; j++) {
+        const size_t bit = (element + j) * width;
+        const uint32_t off = bit % 8;
+        uint64_t bytes = 0;
+#pragma unroll 1
+        for (uint32_t i = 0; 8 * i < off + width; i++)
+            bytes |= (uint64_t)codes[bit / 8 + i] << 8 * i;
+        top[j] = (uint32_t)(bytes >> off) << (32 - width);
+    }
+    return make_uint4(top[0], top[1], top[2], top[3]);
+}
+
+/* Sets top[j]: code j in the highest bits, above any bits. The codes end `left` bits below the end
+ * of `words`, whose bits move. */
+template <int HELD>
+UNCAST_FN void uncast_split(uint32_t words[HELD + 1], uint32_t left, uint32_t width,
+                            uint32_t top[4])
+{
+#pragma unroll
+    for (int k = 0; k < HELD; k++)
+        words[k] = __funnelshift_l(words[k], words[k + 1], left);
+#pragma unroll
+    for (int j = 3; j >= 0; j--) {
+        top[j] = words[HELD - 1];
+#pragma unroll
+        for (int k = HELD - 1; k >= 0; k--)
+            words[k] = __funnelshift_lc(k > 0 ? words[k - 1] : 0, words[k], width);
     }
 }
-/* Gives them to the warp. words: [129]. */
-UNCAST_FN void uncast_share(const struct uncast *u, const uint32_t held[UNCAST_HELD],
-                            uint32_t *words)
-{
-    /* Wait until the previous round's words are read. */
-    __syncwarp();
-#pragma unroll
-    for (uint32_t k = 0; k < UNCAST_HELD; k++)
-        if (threadIdx.x % 32 + 32 * k < 4 * u->width)
-            words[threadIdx.x % 32 + 32 * k] = held[k];
-    __syncwarp();
-}
-/* Returns code k in the highest bits. */
-UNCAST_FN uint32_t uncast_pick(const struct uncast *u, const uint32_t *words, uint32_t k)
-{
-    const uint32_t bit = k * u->width, q = bit / 32;
-    const uint64_t two = words[q] | (uint64_t)words[q + 1] << 32;
-    return (uint32_t)(two >> bit % 32) << u->sign_left;
-}
 
-/* W: 0 for any width. words: [129] of the warp. */
-template <int W, class SPAN>
-UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by, uint32_t *words,
-                           const uint8_t *codes, size_t n, void *x, enum vec_type type,
-                           uint64_t tile, SPAN become)
+/* Decodes a tile of codes of up to 8 * HELD bits. */
+template <int HELD, class SPAN>
+UNCAST_FN void uncast_tile_any(const struct uncast *u, const struct uncast_shift *by,
+                               const uint8_t *codes, size_t n, void *x, enum vec_type type,
+                               uint64_t tile, SPAN become)
 {
     const bool whole = elements_whole(x, type);
     const size_t first = tile * UNCAST_TILE + 4 * threadIdx.x;
-    const uint32_t lane = threadIdx.x % 32;
-    uint64_t packed[UNCAST_LOADS];
-    uint32_t held[UNCAST_LOADS][UNCAST_HELD];
-#pragma unroll
-    for (int i = 0; i < UNCAST_LOADS; i++) {
-        const size_t element = first + (size_t)i * 4 * UNCAST_THREADS;
-        if (W == 0)
-            uncast_load_any(u, codes, element - 4 * lane, n, held[i]);
-        else
-            packed[i] = uncast_load < W == 0 ? 8 : W > (codes, element, n);
+    const uint32_t skew = (uintptr_t)codes % 4;
+    /* the last word read must end with the codes, or before */
+    if ((tile + 1) * UNCAST_TILE + (skew ? 32 : 0) > n) {
+#pragma unroll 1
+        for (int i = 0; i < UNCAST_LOADS; i++) {
+            const size_t element = first + (size_t)i * 4 * UNCAST_THREADS;
+            const uint4 v = uncast_load_bytes(codes, u->width, element, n);
+            const uint32_t top[4] = {v.x, v.y, v.z, v.w};
+            elements_put(x, type, element, n, whole, become.made(element, uncast_four(u, by, top)));
+        }
+        return;
     }
+    const uint32_t end = (4 * threadIdx.x + 4) * u->width + 8 * skew; /* of the codes, in bits */
+    const int last = (int)(end - 1) / 32;
+    const uint32_t *from = (const uint32_t *)(codes - skew) + tile * (UNCAST_TILE / 32) * u->width;
+    uint32_t words[UNCAST_LOADS][HELD + 1];
+#pragma unroll
+    for (int i = 0; i < UNCAST_LOADS; i++, from += 4 * UNCAST_THREADS / 32 * u->width)
+#pragma unroll
+        for (int k = 0; k <= HELD; k++)
+            words[i][k] = from[max(last - HELD + k, 0)];
 #pragma unroll
     for (int i = 0; i < UNCAST_LOADS; i++) {
         const size_t element = first + (size_t)i * 4 * UNCAST_THREADS;
         uint32_t top[4];
-        if (W == 0)
-            uncast_share(u, held[i], words);
+        uncast_split<HELD>(words[i], 0u - end & 31, u->width, top);
+        elements_put(x, type, element, SIZE_MAX, whole,
+                     become.made(element, uncast_four(u, by, top)));
+    }
+}
+
+/* ---- tiles ---- */
+
+/* Decodes a tile of codes of W bits: 4, 8 or 16. */
+template <int W, class SPAN>
+UNCAST_FN void uncast_tile_even(const struct uncast *u, const struct uncast_shift *by,
+                                const uint8_t *codes, size_t n, void *x, enum vec_type type,
+                                uint64_t tile, SPAN become)
+{
+    const bool whole = elements_whole(x, type);
+    const size_t first = tile * UNCAST_TILE + 4 * threadIdx.x;
+    uint64_t packed[UNCAST_LOADS];
+#pragma unroll
+    for (int i = 0; i < UNCAST_LOADS; i++)
+        packed[i] = uncast_load<W>(codes, first + (size_t)i * 4 * UNCAST_THREADS, n);
+#pragma unroll
+    for (int i = 0; i < UNCAST_LOADS; i++) {
+        const size_t element = first + (size_t)i * 4 * UNCAST_THREADS;
+        uint32_t top[4];
 #pragma unroll
         for (int j = 0; j < 4; j++)
-            top[j] = W == 0 ? uncast_pick(u, words, 4 * lane + j)
-                            : (uint32_t)(packed[i] >> W * j / 32 * 32) << (32 - W - W * j % 32);
+            top[j] = (uint32_t)(packed[i] >> W * j / 32 * 32) << (32 - W - W * j % 32);
         elements_put(x, type, element, n, whole, become.made(element, uncast_four(u, by, top)));
     }
 }
 
+template <int W, class SPAN>
+UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by,
+                           const uint8_t *codes, size_t n, void *x, enum vec_type type,
+                           uint64_t tile, SPAN become)
+{
+    if constexpr (W == UNCAST_NARROW || W == UNCAST_WIDE)
+        uncast_tile_any<(W + 7) / 8>(u, by, codes, n, x, type, tile, become);
+    else
+        uncast_tile_even<W>(u, by, codes, n, x, type, tile, become);
+}
+
 template <int W, class TO>
-static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY : TO::PER_SM)
+static __global__ void __launch_bounds__(UNCAST_THREADS,
+                                         W == UNCAST_WIDE ? UNCAST_WIDE_PER_SM : TO::PER_SM)
     k_uncast_all(struct uncast u, const struct vec_out *spans, int n_spans, TO to)
 {
     __shared__ struct span_list<struct vec_out> list;
-    __shared__ uint32_t words[UNCAST_THREADS / 32][129];
     __shared__ typename TO::span become;
     int now = -1;
     for (int from = 0; from < n_spans; from += LIST_SPANS) {
@@ -264,8 +331,8 @@ static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY
                     become = to.of(span, now);
                 __syncthreads();
             }
-            uncast_tile<W>(&u, &by, words[threadIdx.x / 32], span->codes, span->n, span->x,
-                           span->type, span_list_within(&list, i, tile), become);
+            uncast_tile<W>(&u, &by, span->codes, span->n, span->x, span->type,
+                           span_list_within(&list, i, tile), become);
         }
         __syncthreads();
     }
@@ -293,7 +360,10 @@ static int uncast_all(struct mf_fmt fmt, float divisor, const struct vec_out *sp
         k_uncast_all<16, TO><<<grid, UNCAST_THREADS, 0, on>>>(u, spans, n_spans, to);
         break;
     default:
-        k_uncast_all<0, TO><<<grid, UNCAST_THREADS, 0, on>>>(u, spans, n_spans, to);
+        if (u.width <= UNCAST_NARROW)
+            k_uncast_all<UNCAST_NARROW, TO><<<grid, UNCAST_THREADS, 0, on>>>(u, spans, n_spans, to);
+        else
+            k_uncast_all<UNCAST_WIDE, TO><<<grid, UNCAST_THREADS, 0, on>>>(u, spans, n_spans, to);
     }
     return cu_check("uncast of a list");
 }

@@ -1,6 +1,6 @@
 """sass_loads.py LOG : counts loads in flight, from nvdisasm's output on standard input and that of ptxas -v in LOG. For each
-kernel of LOG it prints a line with tabs: name; most loads of 16 bytes, and of 8 or 16, with no use of an earlier one's registers,
-no branch and no label between them; registers; bytes spilt."""
+kernel of LOG it prints a line with tabs: name; most loads of 16 bytes, of 8 or 16, and of 4 to 16, with no use of an earlier one's
+registers, no branch and no label between them; instructions; registers; bytes spilt."""
 import re
 import subprocess
 import sys
@@ -9,7 +9,7 @@ SECTION = re.compile(r"^\.text\.(\w+):")
 LABEL = re.compile(r"^\.L_x_\d+:")
 INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z0-9_.]+)\s*(.*?)\s*;")
 REGISTER = re.compile(r"\bR(\d+)(\.64)?\b")
-LOAD = re.compile(r"^LDG?\.E.*\.(64|128)\b")
+LOAD = re.compile(r"^LDG?\.E(?!.*\.[US](?:8|16)\b)(?:.*\.(64|128)\b)?")
 
 
 def touched(operands):
@@ -28,7 +28,7 @@ def kernels(lines):
         section = SECTION.match(line)
         if section:
             name, coming = section.group(1), []
-            most[name] = [0, 0]
+            most[name] = [0, 0, 0, 0]
         instruction = INSTRUCTION.match(line)
         if LABEL.match(line):
             coming = []
@@ -36,15 +36,16 @@ def kernels(lines):
             continue
         op, operands = instruction.groups()
         load = LOAD.match(op)
+        most[name][3] += 1
         if any(touched(operands) & registers for _, registers in coming) or op.startswith(("BRA", "BRX", "JMP", "JMX", "CALL", "RET", "EXIT")):
             coming = []
         if not load:
             continue
-        bits = int(load.group(1))
+        bits = int(load.group(1) or 32)
         first = int(REGISTER.search(operands).group(1))
         coming.append((bits, set(range(first, first + bits // 32))))
-        wide = sum(bits == 128 for bits, _ in coming)
-        most[name] = [max(most[name][0], wide), max(most[name][1], len(coming))]
+        for i, least in enumerate((128, 64, 32)):
+            most[name][i] = max(most[name][i], sum(bits >= least for bits, _ in coming))
     return most
 
 

@@ -68,22 +68,22 @@ look() {
     "$nvdisasm" -c "$dir/cubin" | python3 "$here/device/sass_loads.py" "$dir/log"
 }
 
-# holds FILE KERNEL SIXTEEN EIGHT REGISTERS [SPILT]: at least SIXTEEN parallel loads of 16 bytes and
-# EIGHT of 8 or 16; at most REGISTERS registers and SPILT bytes spilt (none). A multiprocessor has
-# 65,536 registers: 64 per thread leave room for four blocks of 256 threads or one of 1024, 80 for
-# three, 128 for two.
+# holds FILE KERNEL SIXTEEN EIGHT REGISTERS [SPILT [FOUR LENGTH]]: at least SIXTEEN parallel loads of
+# 16 bytes, EIGHT of 8 or 16 and FOUR of 4 to 16; at most REGISTERS registers, SPILT bytes spilt
+# (none) and LENGTH instructions. A multiprocessor has 65,536 registers: 64 per thread leave room for
+# four blocks of 256 threads or one of 1024, 80 for three, 128 for two.
 holds() {
-    awk -F '\t' -v file="$1" -v kernel="$2" -v sixteen="$3" -v eight="$4" -v registers="$5" -v spilt="${6-0}" '
+    awk -F '\t' -v file="$1" -v kernel="$2" -v sixteen="$3" -v eight="$4" -v registers="$5" -v spilt="${6-0}" -v four="${7-0}" -v length_="${8-99999}" '
         $1 == kernel {
-            fine = $2 >= sixteen && $3 >= eight && $4 <= registers && $5 <= spilt
-            printf "%s %s: %s: %d loads of 16 bytes at once (%d asked), %d of 8 or more (%d), %d registers (%d allowed), %d bytes spilt (%d)\n",
-                   fine ? "ok  " : "FAIL", file, kernel, $2, sixteen, $3, eight, $4, registers, $5, spilt
+            fine = $2 >= sixteen && $3 >= eight && $4 >= four && $5 <= length_ && $6 <= registers && $7 <= spilt
+            printf "%s %s: %s: %d loads of 16 bytes at once (%d asked), %d of 8 or more (%d), %d of 4 or more (%d), %d registers (%d allowed), %d bytes spilt (%d), %d instructions (%d)\n",
+                   fine ? "ok  " : "FAIL", file, kernel, $2, sixteen, $3, eight, $4, four, $6, registers, $7, spilt, $5, length_
             found = 1; fails += !fine }
         END { if (!found) print "FAIL " file ": no kernel " kernel
               exit !found || fails }' <<<"$seen"
 }
 
-seen=$'k\t0\t4\t32\t0\nk\t4\t4\t32\t0'
+seen=$'k\t0\t4\t4\t9\t32\t0\nk\t4\t4\t4\t9\t32\t0'
 holds none k 4 4 64 >"$dir/planted" && echo 'FAIL of two kernels with one name the last alone counts' && bad=1
 
 file=
@@ -93,7 +93,7 @@ while read -r name kernel; do
         file=$name
         seen=$(look device/*/"$file") || bad=1
     fi
-    # shellcheck disable=SC2086  # three numbers or four
+    # shellcheck disable=SC2086  # three numbers to six
     holds "$file" "${kernel%%: *}" $numbers || bad=1
 done <<'END'
 sum_exact.cu k_sum_exact<8, exact_single>: 4 4 80
@@ -110,6 +110,12 @@ cast.cu k_encode<16, false, as_is>: 4 4 64 20
 cast.cu k_encode<8, true, as_is>: 4 4 80
 uncast.cu k_uncast_all<8, as_it_is>: 0 4 40
 uncast.cu k_uncast_all<16, as_it_is>: 0 4 40
+uncast.cu k_uncast_all<7, as_it_is>: 0 4 40 0 8 2000
+uncast.cu k_uncast_all<32, as_it_is>: 0 4 64 0 20 2000
+uncast.cu k_uncast<7>: 0 0 40 0 8 1600
+uncast.cu k_uncast<32>: 0 0 64 0 20 1600
+groups.cu k_uncast_all<7, from_groups>: 0 4 48 0 8 2400
+ratio.cu k_uncast_all<7, ratio_back>: 0 4 48 0 8 2400
 absmax.cu k_absmax: 4 4 32
 batch_norm_forward.cu k_norm_apply<__half, 8, (norm_form)0>: 4 4 64
 batch_norm_forward.cu k_norm_apply<__half, 8, (norm_form)1>: 8 8 80

@@ -6,6 +6,7 @@
 #include "vec/vec.h"
 #include <inttypes.h>
 
+enum { TILE = 4096 /* of a block, in elements */ };
 enum { N = 70000, GUARD = 16, SPANS = 600, FILL = 0x5a };
 
 static const struct dev_library *gpu_lib;
@@ -67,11 +68,14 @@ static void check_formats(void)
         for (unsigned m = 0; m <= 23; m++)
             for (unsigned fn = 0; fn <= (e < 8 && m > 0); fn++) {
                 const struct mf_fmt fmt = {(uint8_t)e, (uint8_t)m, (uint8_t)fn};
-                const size_t n = mf_width(fmt) > 12 ? 700 : ((size_t)1 << mf_width(fmt)) + 3;
+                const size_t n = mf_width(fmt) > 12 ? 700 : ((size_t)1 << mf_width(fmt)) + 3,
+                             tiles = TILE * (1 + round % 2) + round % 40;
                 fill_codes(fmt, n, round % 4);
                 for (size_t s = 0; s < sizeof shifts / sizeof *shifts; s++, round++)
                     check(fmt, n, (round - s) % 4, 0, shifts[s], divisors[round % 10]);
                 check(fmt, n, (round - sizeof shifts / sizeof *shifts) % 4, 3, 0, 1);
+                fill_codes(fmt, tiles, round % 4);
+                check(fmt, tiles, round % 4, round % 3, shifts[e], divisors[round % 10]);
             }
 }
 

@@ -93,6 +93,16 @@ static inline int __clzll(long long x)
 {
     return x ? __builtin_clzll((unsigned long long)x) : 64;
 }
+/* The upper word of high:low, shifted left by `by` modulo 32, or (c) by at most 32. */
+static inline unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned by)
+{
+    const unsigned long long both = (unsigned long long)high << 32 | low;
+    return by < 32 ? (unsigned)(both << by >> 32) : low;
+}
+static inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned by)
+{
+    return __funnelshift_lc(low, high, by % 32);
+}
 static inline int __popc(unsigned x)
 {
     return __builtin_popcount(x);
