@@ -8,8 +8,16 @@
 #include "device/vec/levels_warp.cuh"
 #include "device/vec/vec.cuh"
 
-/* Blocks in a grid, per multiprocessor. Stores are faster in many short blocks. */
-enum { THREADS = 256, ENCODE_PER_SM = 16, DECODE_PER_SM = 64 };
+enum {
+    THREADS = 256,
+    /* blocks in a grid, per multiprocessor; stores are faster in many short blocks */
+    ENCODE_PER_SM = 16,
+    /* the same in whole waves, which fill the GPU to the end; FIT: blocks at once */
+    DECODE_FIT = 6,
+    DECODE_PER_SM = 11 * DECODE_FIT,
+    DECODE_FIT_ANY = 4, /* BITS == 0 */
+    DECODE_PER_SM_ANY = 16 * DECODE_FIT_ANY
+};
 
 /* Codes to sum instead of x; `base` is that of levels_sum(). */
 struct levels_parts {
@@ -236,7 +244,7 @@ CAST_FN void bucket_decode(const struct levels_rule *r, const uint8_t *bucket, f
 }
 
 template <int TEAM, int BITS, bool EVEN>
-static __global__ void __launch_bounds__(THREADS, BITS ? 6 : 4)
+static __global__ void __launch_bounds__(THREADS, BITS ? DECODE_FIT : DECODE_FIT_ANY)
     k_levels_decode(struct levels_rule r, const struct vec_out *outs, int n_outs, float divisor)
 {
     __shared__ struct span_list<struct vec_out> list;
@@ -330,8 +338,8 @@ template <int TEAM, int BITS, bool EVEN>
 static int launch_decode(const struct levels_rule *r, float divisor, const struct vec_out *outs,
                          int n_outs, size_t n_elems, struct dev_stream *s)
 {
-    const unsigned grid =
-        cu_grid(n_elems / tile_of(TEAM, r->bucket) + (size_t)n_outs, DECODE_PER_SM);
+    const unsigned grid = cu_grid(n_elems / tile_of(TEAM, r->bucket) + (size_t)n_outs,
+                                  BITS ? DECODE_PER_SM : DECODE_PER_SM_ANY);
     k_levels_decode<TEAM, BITS, EVEN>
         <<<grid, THREADS, 0, cu_stream(s)>>>(*r, outs, n_outs, divisor);
     return cu_check("levels to floats");

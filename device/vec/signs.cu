@@ -11,7 +11,9 @@
 
 enum {
     THREADS = 256,
-    PER_SM = 32,        /* blocks, one after another: neighbours in memory run together */
+    /* blocks in a grid, per multiprocessor; one after another: neighbours in memory run together */
+    ENCODE_PER_SM = 32,
+    DECODE_FIT = 5,     /* blocks at once on a multiprocessor */
     BATCH = 16,         /* most columns of a warp that decodes: one mean per lane */
     BATCH_ELEMS = 1024, /* of a batch, unless a column is longer */
     /* elements of a block: */
@@ -184,7 +186,7 @@ static __global__ void __launch_bounds__(THREADS, SUMS ? 3 : 4)
     }
 }
 
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, DECODE_FIT)
     k_signs_decode(const struct signs_out *outs, int n_outs, float divisor)
 {
     __shared__ struct span_list<struct signs_out> list;
@@ -205,9 +207,9 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 /* tile: elements of a typical tile. */
-static unsigned grid_for(size_t n_elems, int n_spans, size_t tile)
+static unsigned grid_for(size_t n_elems, int n_spans, size_t tile, int per_sm)
 {
-    return cu_grid(n_elems / tile + (size_t)n_spans, PER_SM);
+    return cu_grid(n_elems / tile + (size_t)n_spans, per_sm);
 }
 
 int vec_gpu_signs_encode(struct signs_span *spans, int n_spans, size_t n_elems,
@@ -216,7 +218,7 @@ int vec_gpu_signs_encode(struct signs_span *spans, int n_spans, size_t n_elems,
     const struct signs_parts none = {NULL, 0, NULL};
     if (n_spans <= 0)
         return 0;
-    const unsigned grid = grid_for(n_elems, n_spans, ENCODE_TILE);
+    const unsigned grid = grid_for(n_elems, n_spans, ENCODE_TILE, ENCODE_PER_SM);
     k_signs_encode<false><<<grid, THREADS, 0, cu_stream(s)>>>(spans, n_spans, none);
     return cu_check("signs");
 }
@@ -227,7 +229,7 @@ int vec_gpu_signs_sum(const uint8_t *const *parts, int n_parts, struct signs_spa
     const struct signs_parts p = {parts, n_parts, base};
     if (n_spans <= 0)
         return 0;
-    const unsigned grid = grid_for(n_elems, n_spans, ENCODE_TILE);
+    const unsigned grid = grid_for(n_elems, n_spans, ENCODE_TILE, ENCODE_PER_SM);
     k_signs_encode<true><<<grid, THREADS, 0, cu_stream(s)>>>(spans, n_spans, p);
     return cu_check("sums of signs");
 }
@@ -237,7 +239,9 @@ int vec_gpu_signs_decode(float divisor, const struct signs_out *outs, int n_outs
 {
     if (n_outs <= 0)
         return 0;
-    const unsigned grid = grid_for(n_elems, n_outs, DECODE_TILE);
+    /* whole waves of blocks fill the GPU to the end; see span_list_grid() */
+    const int waves = n_outs <= LIST_SHORT ? 16 : 6;
+    const unsigned grid = grid_for(n_elems, n_outs, DECODE_TILE, DECODE_FIT * waves);
     k_signs_decode<<<grid, THREADS, 0, cu_stream(s)>>>(outs, n_outs, divisor);
     return cu_check("signs to floats");
 }

@@ -347,7 +347,7 @@ static int uncast_all(struct mf_fmt fmt, float divisor, const struct vec_out *sp
         return 0;
     const struct uncast u = uncast_make(fmt, divisor);
     const unsigned grid =
-        span_list_grid(n_elems / UNCAST_TILE + (size_t)n_spans, UNCAST_PER_SM, n_spans);
+        span_list_grid(n_elems / UNCAST_TILE + (size_t)n_spans, TO::PER_SM, n_spans);
     const cudaStream_t on = cu_stream(s);
     switch (u.width) {
     case 4:

@@ -47,8 +47,8 @@ fused() {
     echo $((all - asked))
 }
 for f in "${files[@]}"; do
-    [ "$long" ] && grep -qF "${f##*/} k_" "$0" && [ -x "$nvdisasm" ] && continue # below
     only=(-fdevice-syntax-only) && [[ " ${exact[*]} " != *" $f "* ]] || only=()
+    [ "$long" ] && [ "${only[*]}" ] && grep -qF "${f##*/} k_" "$0" && [ -x "$nvdisasm" ] && continue # below
     ptx "$f" "${only[@]}" || { echo "FAIL $f"; head -n 20 "$dir/log"; bad=1; }
 done
 echo '__global__ void warns(float *x) { int unused; x[0] = 1; }' >"$dir/warns.cu"
@@ -114,6 +114,8 @@ uncast.cu k_uncast_all<7, as_it_is>: 0 4 40 0 8 2000
 uncast.cu k_uncast_all<32, as_it_is>: 0 4 64 0 20 2000
 uncast.cu k_uncast<7>: 0 0 40 0 8 1600
 uncast.cu k_uncast<32>: 0 0 64 0 20 1600
+signs.cu k_signs_decode: 0 0 48 0 4
+levels.cu k_levels_decode<32, 4, false>: 0 0 40 8
 groups.cu k_uncast_all<7, from_groups>: 0 4 48 0 8 2400
 ratio.cu k_uncast_all<7, ratio_back>: 0 4 48 0 8 2400
 absmax.cu k_absmax: 4 4 32
