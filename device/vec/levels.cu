@@ -2,22 +2,28 @@
  * level.h.
  *
  * A bucket's team is one warp up to 512 elements, else one block. Until the scale is known,
- * elements stay in a warp's registers (levels_warp.cuh), or in shared memory if the team is a block
- * or codes are summed. 16 lanes compute level.h's 2-norm: slow, but rare. */
+ * elements stay in the registers of a warp, or of a block for qsgd:16 (levels_warp.cuh); in other
+ * blocks and in sums, in shared memory. 16 lanes compute level.h's 2-norm: slow, but rare. */
 #include "device/vec/cast_list.cuh"
 #include "device/vec/levels_warp.cuh"
 #include "device/vec/vec.cuh"
 
 enum {
     THREADS = 256,
-    /* blocks in a grid, per multiprocessor; stores are faster in many short blocks */
-    ENCODE_PER_SM = 16,
-    /* the same in whole waves, which fill the GPU to the end; FIT: blocks at once */
+    /* waves of blocks in a grid; stores are faster in many short blocks */
+    ENCODE_WAVES = 4,
+    /* blocks in a grid, per multiprocessor: whole waves fill the GPU to the end; FIT: at once */
     DECODE_FIT = 6,
     DECODE_PER_SM = 11 * DECODE_FIT,
     DECODE_FIT_ANY = 4, /* BITS == 0 */
     DECODE_PER_SM_ANY = 16 * DECODE_FIT_ANY
 };
+
+/* Blocks that encode at once on a multiprocessor. */
+static constexpr int encode_fit(int team, int bits)
+{
+    return team > 32 && bits ? 3 : 4;
+}
 
 /* Codes to sum instead of x; `base` is that of levels_sum(). */
 struct levels_parts {
@@ -155,32 +161,33 @@ static __device__ inline uint32_t span_count(size_t n_left, uint32_t most)
     return n_left < most ? (uint32_t)n_left : most;
 }
 
-/* Encode a bucket of up to WARP_MAX elements of a span. Return its largest magnitude's bits. */
-template <int BITS, bool EVEN>
-CAST_FN uint32_t bucket_warp(const struct levels_rule *r, const struct levels_bucket *b)
+/* Encode a bucket in registers: up to WARP_MAX elements, or up to BLOCK_MAX without the 2-norm.
+ * Return its largest magnitude's bits. */
+template <int TEAM, int BITS, bool EVEN>
+CAST_FN uint32_t bucket_quads(const struct levels_rule *r, const struct levels_bucket *b)
 {
     const struct vec_span *s = b->span;
     const uint32_t n = span_count(s->n - b->first, b->n_all);
-    float4 quad[QUADS];
-    quads_get((const uint8_t *)s->x + b->first * vec_type_bytes(s->type), s->type, n, quad);
-    const uint32_t own = quads_largest(quad), max_all = team_max<32>(own, NULL);
+    float4 quad[TEAM == 32 ? QUADS : QUADS_BLOCK];
+    quads_get<TEAM>((const uint8_t *)s->x + b->first * vec_type_bytes(s->type), s->type, n, quad);
+    const uint32_t own = quads_largest(quad), max_all = team_max<TEAM>(own, b->shared);
     float scale = __uint_as_float(max_all);
-    if (r->norm2) {
+    if (TEAM == 32 && r->norm2) {
 #pragma unroll
         for (int i = 0; i < QUADS; i++)
-            if (quad_first(i) < b->n_all)
-                *(float4 *)(b->keep + quad_first(i)) = quad[i];
+            if (quad_first<>(i) < b->n_all)
+                *(float4 *)(b->keep + quad_first<>(i)) = quad[i];
         scale = bucket_norm2<32>(b->keep, b->n_all, scale, NULL);
         __syncwarp();
     }
-    quads_put<BITS, EVEN>(quad, scale, n, b->n_all, s->key, s->at + b->first, b->codes);
+    quads_put<TEAM, BITS, EVEN>(quad, scale, n, b->n_all, s->key, s->at + b->first, b->codes);
     return own;
 }
 
-/* SUMS: adds parts; their spans have neither x nor absmax. BITS: 0 or, for buckets of a warp, the
- * bits of their codes. */
+/* SUMS: adds parts; their spans have neither x nor absmax. BITS: 0 or, for buckets in registers,
+ * the bits of their codes. */
 template <int TEAM, bool SUMS, int BITS, bool EVEN>
-static __global__ void __launch_bounds__(THREADS, 4)
+static __global__ void __launch_bounds__(THREADS, encode_fit(TEAM, BITS))
     k_levels_encode(struct levels_rule r, struct vec_span *spans, int n_spans,
                     struct levels_parts p)
 {
@@ -210,7 +217,7 @@ static __global__ void __launch_bounds__(THREADS, 4)
                                                 keep + (size_t)team * r.bucket,
                                                 team_shared};
                 if constexpr (BITS != 0) {
-                    found.largest = max(found.largest, bucket_warp<BITS, EVEN>(&r, &b));
+                    found.largest = max(found.largest, bucket_quads<TEAM, BITS, EVEN>(&r, &b));
                 } else {
                     const uint32_t own =
                         SUMS ? bucket_add<TEAM>(&r, &b, &p) : bucket_load<TEAM>(&b);
@@ -278,8 +285,8 @@ template <int TEAM, bool SUMS, int BITS, bool EVEN>
 static int launch(const struct levels_rule *r, struct vec_span *spans, int n_spans, size_t n_elems,
                   struct levels_parts p, struct dev_stream *s)
 {
-    const unsigned grid =
-        cu_grid(n_elems / tile_of(TEAM, r->bucket) + (size_t)n_spans, ENCODE_PER_SM);
+    const unsigned grid = cu_grid(n_elems / tile_of(TEAM, r->bucket) + (size_t)n_spans,
+                                  encode_fit(TEAM, BITS) * ENCODE_WAVES);
     const size_t keep =
         BITS == 0 || r->norm2 ? (size_t)(THREADS / TEAM) * r->bucket * sizeof(float) : 0;
     const size_t longest = TEAM == 32 ? (size_t)WARP_MAX : (size_t)LEVEL_BUCKET_MAX;
@@ -317,6 +324,9 @@ int vec_gpu_levels_encode(const struct levels_rule *r, struct vec_span *spans, i
     const struct levels_parts none = {NULL, 0, NULL};
     if (n_spans <= 0)
         return 0;
+    if (r->bucket > WARP_MAX && r->bucket <= BLOCK_MAX && r->scheme.bits == 16 && !r->scheme.even &&
+        !r->norm2)
+        return launch<THREADS, false, 16, false>(r, spans, n_spans, n_elems, none, s);
     if (r->bucket > WARP_MAX)
         return launch<THREADS, false, 0, false>(r, spans, n_spans, n_elems, none, s);
     return BY_SCHEME(encode_warps, r->scheme)(r, spans, n_spans, n_elems, none, s);

@@ -1,43 +1,49 @@
-/* levels_warp.cuh : encodes and decodes a bucket of up to 512 elements in the registers of a warp.
+/* levels_warp.cuh : encodes a bucket in the registers of its team, up to 512 elements in a warp or
+ * 8192 in a block; decodes it in a warp.
  *
- * A lane holds four quads, of four elements each:
+ * A lane of a warp holds four quads of four elements, a lane of a block eight:
  *
- *     quad     | 0     | 1     | 2     | 3     |     of lane l: elements 128 * quad + 4l on
+ *     quad     | 0     | 1     | 2     | ...     of lane l: elements 4 * TEAM * quad + 4l on
  *
  * All loads of a bucket are issued before the first result is used. */
 #ifndef LEVELS_WARP_CUH
 #define LEVELS_WARP_CUH
 #include "device/vec/levels_item.cuh"
 
-enum { QUADS = 4, WARP_MAX = 128 * QUADS /* longest bucket of a warp */ };
+enum { QUADS = 4, QUADS_BLOCK = 8 };
+/* longest buckets */
+enum { WARP_MAX = 4 * 32 * QUADS, BLOCK_MAX = 4 * 256 * QUADS_BLOCK };
 
-CAST_FN uint32_t quad_first(int quad)
+template <int TEAM = 32> CAST_FN uint32_t quad_first(int quad)
 {
-    return 4 * (threadIdx.x % 32) + 128 * (uint32_t)quad;
+    return 4 * (threadIdx.x % TEAM) + 4 * TEAM * (uint32_t)quad;
 }
 
 /* ---- elements ---- */
 
 /* Elements from n on are zeros. x: the bucket's first element. */
-CAST_FN void quads_get(const void *x, enum vec_type type, uint32_t n, float4 quad[QUADS])
+template <int TEAM, int N>
+CAST_FN void quads_get(const void *x, enum vec_type type, uint32_t n, float4 (&quad)[N])
 {
     if (n % 4 != 0 || !elements_whole(x, type)) {
 #pragma unroll
-        for (int i = 0; i < QUADS; i++)
-            quad[i] = elements_get(x, type, quad_first(i), n, false);
+        for (int i = 0; i < N; i++)
+            quad[i] = elements_get(x, type, quad_first<TEAM>(i), n, false);
     } else if (type == VEC_FLOAT) {
 #pragma unroll
-        for (int i = 0; i < QUADS; i++)
-            quad[i] = quad_first(i) < n ? *(const float4 *)((const float *)x + quad_first(i))
-                                        : make_float4(0, 0, 0, 0);
+        for (int i = 0; i < N; i++)
+            quad[i] = quad_first<TEAM>(i) < n
+                          ? *(const float4 *)((const float *)x + quad_first<TEAM>(i))
+                          : make_float4(0, 0, 0, 0);
     } else {
-        uint2 two[QUADS];
+        uint2 two[N];
 #pragma unroll
-        for (int i = 0; i < QUADS; i++)
-            two[i] = quad_first(i) < n ? *(const uint2 *)((const __half *)x + quad_first(i))
-                                       : make_uint2(0, 0);
+        for (int i = 0; i < N; i++)
+            two[i] = quad_first<TEAM>(i) < n
+                         ? *(const uint2 *)((const __half *)x + quad_first<TEAM>(i))
+                         : make_uint2(0, 0);
 #pragma unroll
-        for (int i = 0; i < QUADS; i++) {
+        for (int i = 0; i < N; i++) {
             const float2 low = element_open(two[i].x), high = element_open(two[i].y);
             quad[i] = make_float4(low.x, low.y, high.x, high.y);
         }
@@ -45,12 +51,12 @@ CAST_FN void quads_get(const void *x, enum vec_type type, uint32_t n, float4 qua
 }
 
 /* Return the largest magnitude's bits: that of the largest number in signed or unsigned order. */
-CAST_FN uint32_t quads_largest(const float4 quad[QUADS])
+template <int N> CAST_FN uint32_t quads_largest(const float4 (&quad)[N])
 {
     uint32_t above = 0;
     int32_t under = INT32_MIN;
 #pragma unroll
-    for (int i = 0; i < QUADS; i++) {
+    for (int i = 0; i < N; i++) {
         const float v[4] = {quad[i].x, quad[i].y, quad[i].z, quad[i].w};
 #pragma unroll
         for (int j = 0; j < 4; j++) {
@@ -61,20 +67,20 @@ CAST_FN uint32_t quads_largest(const float4 quad[QUADS])
     return max(above & 0x7fffffffu, (uint32_t)under & 0x7fffffffu);
 }
 
-CAST_FN void quads_times(float4 quad[QUADS], float factor)
+template <int N> CAST_FN void quads_times(float4 (&quad)[N], float factor)
 {
 #pragma unroll
-    for (int i = 0; i < QUADS; i++) {
+    for (int i = 0; i < N; i++) {
         quad[i].x = __fmul_rn(quad[i].x, factor), quad[i].y = __fmul_rn(quad[i].y, factor);
         quad[i].z = __fmul_rn(quad[i].z, factor), quad[i].w = __fmul_rn(quad[i].w, factor);
     }
 }
 
 /* Leave only signs. */
-CAST_FN void quads_clear(float4 quad[QUADS])
+template <int N> CAST_FN void quads_clear(float4 (&quad)[N])
 {
 #pragma unroll
-    for (int i = 0; i < QUADS; i++) {
+    for (int i = 0; i < N; i++) {
         quad[i].x = copysignf(0.0f, quad[i].x), quad[i].y = copysignf(0.0f, quad[i].y);
         quad[i].z = copysignf(0.0f, quad[i].z), quad[i].w = copysignf(0.0f, quad[i].w);
     }
@@ -140,8 +146,8 @@ template <int BITS> CAST_FN uint2 quad_cut(uint2 code, uint32_t e, uint32_t n)
 }
 
 /* Encode n elements with n_all codes. at: of the first element, in stream `key`. */
-template <int BITS, bool EVEN>
-CAST_FN void quads_put(float4 quad[QUADS], float scale, uint32_t n, uint32_t n_all, uint64_t key,
+template <int TEAM, int BITS, bool EVEN, int N>
+CAST_FN void quads_put(float4 (&quad)[N], float scale, uint32_t n, uint32_t n_all, uint64_t key,
                        size_t at, uint8_t *codes)
 {
     const struct level_scheme scheme = {BITS, EVEN};
@@ -150,26 +156,28 @@ CAST_FN void quads_put(float4 quad[QUADS], float scale, uint32_t n, uint32_t n_a
         quads_clear(quad); /* the scale is 0, inf or nan */
     else if (grid.power.up != 1)
         quads_times(quad, grid.power.up);
-    if (threadIdx.x % 32 == 0)
+    if (threadIdx.x % TEAM == 0)
         word_put(codes, __float_as_uint(scale));
     const bool words = (uintptr_t)codes % sizeof(uint32_t) == 0;
-    codes += codes_at(quad_first(0), BITS);
-    at += quad_first(0);
-    uint2 code[QUADS];
+    codes += codes_at(quad_first<TEAM>(0), BITS);
+    at += quad_first<TEAM>(0);
+    uint2 code[N];
 #pragma unroll
-    for (int i = 0; i < QUADS; i++) {
-        code[i] = quad_codes<BITS, EVEN>(grid, quad[i], words_at(key, at + 128 * i));
+    for (int i = 0; i < N; i++) {
+        code[i] = quad_codes<BITS, EVEN>(grid, quad[i], words_at(key, at + 4 * TEAM * i));
         if (EVEN)
-            code[i] = quad_cut<BITS>(code[i], quad_first(i), n);
+            code[i] = quad_cut<BITS>(code[i], quad_first<TEAM>(i), n);
     }
     if (words) {
 #pragma unroll
-        for (int i = 0; i < QUADS; i++)
-            codes_store(codes + 16 * BITS * i, BITS, true, code[i], quad_first(i) < n_all);
+        for (int i = 0; i < N; i++)
+            codes_store(codes + TEAM / 2 * BITS * i, BITS, true, code[i],
+                        quad_first<TEAM>(i) < n_all);
     } else {
 #pragma unroll
-        for (int i = 0; i < QUADS; i++)
-            codes_store(codes + 16 * BITS * i, BITS, false, code[i], quad_first(i) < n_all);
+        for (int i = 0; i < N; i++)
+            codes_store(codes + TEAM / 2 * BITS * i, BITS, false, code[i],
+                        quad_first<TEAM>(i) < n_all);
     }
 }
 
@@ -180,24 +188,24 @@ CAST_FN void quads_decode(const uint8_t *codes, float divisor, uint32_t n, void 
 {
     const struct level_scheme scheme = {BITS, EVEN};
     const bool words = (uintptr_t)codes % sizeof(uint32_t) == 0, whole = elements_whole(x, type);
-    const uint8_t *from = codes + codes_at(quad_first(0), BITS);
+    const uint8_t *from = codes + codes_at(quad_first<>(0), BITS);
     uint2 code[QUADS];
     if (words) {
 #pragma unroll
         for (int i = 0; i < QUADS; i++)
-            code[i] = codes_load(from + 16 * BITS * i, BITS, true, quad_first(i) < n);
+            code[i] = codes_load(from + 16 * BITS * i, BITS, true, quad_first<>(i) < n);
     } else {
 #pragma unroll
         for (int i = 0; i < QUADS; i++)
-            code[i] = codes_load(from + 16 * BITS * i, BITS, false, quad_first(i) < n);
+            code[i] = codes_load(from + 16 * BITS * i, BITS, false, quad_first<>(i) < n);
     }
     const struct levels_reader reader = reader_of(scheme, codes, divisor);
 #pragma unroll
     for (int i = 0; i < QUADS; i++) {
         float v[4];
         values_of(&reader, scheme, code[i], v);
-        if (quad_first(i) < n)
-            elements_put(x, type, quad_first(i), n, whole, make_float4(v[0], v[1], v[2], v[3]));
+        if (quad_first<>(i) < n)
+            elements_put(x, type, quad_first<>(i), n, whole, make_float4(v[0], v[1], v[2], v[3]));
     }
 }
 

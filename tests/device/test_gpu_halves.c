@@ -261,6 +261,7 @@ int main(void)
         {.format = "e4m3", .scale = "quantile:every=2,samples=50"},
         {.codec = "qsgd:4,bucket=32"},
         {.codec = "qsgd:8,bucket=512"},
+        {.codec = "qsgd:16,bucket=1024"},
         {.codec = "onebit:32"},
         {.codec = "onebit:column"},
         {.codec = "ternary"},

@@ -70,6 +70,17 @@ static void check_all_levels(int first)
                 }
 }
 
+/* Checks buckets in the registers of a block, with all inputs, aligned and not. */
+static void check_blocks(void)
+{
+    static const uint32_t buckets[] = {544, 1024, 1504, 4096, 8160, 8192};
+    for (size_t b = 0; b < sizeof buckets / sizeof *buckets; b++)
+        for (int k = 0; k < 2 * KINDS; k++) {
+            const struct levels_rule r = {.scheme = {16, 0}, .bucket = buckets[b]};
+            check_levels(&r, k / KINDS, k % KINDS);
+        }
+}
+
 static void check_long(void)
 {
     const struct levels_rule r = {.scheme = {16, 0}, .bucket = 8192};
@@ -94,7 +105,7 @@ static void check(const struct vec_ops *ops)
 {
     check_all_levels(ops == vec_cuda());
     if (ops == vec_cuda())
-        check_long();
+        check_blocks(), check_long();
 }
 
 int main(void)
