@@ -162,34 +162,31 @@ CAST_APART uint4 cast_slow_4(const struct cast_way *w, uint64_t key, uint64_t at
 /* Draws for two items of this thread, whose elements begin at `at`. Eight elements share a block,
  * and neighbouring lanes have neighbouring items: a lane computes the block of one item, and they
  * exchange halves. For even lanes, `at` must be a multiple of 8.
- *   not_random   upper halves, inverted and shifted
+ *   not_random   upper halves, inverted, two per word
  * The whole warp calls it. */
-CAST_FN void cast_draw_pair(uint64_t key, const uint64_t at[2], uint32_t not_random[2][4])
+CAST_FN void cast_draw_pair(uint64_t key, const uint64_t at[2], uint32_t not_random[2][2])
 {
     const bool odd = threadIdx.x & 1u;
     const struct philox_block b = cast_block(key, odd ? at[1] : at[0], 0);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const uint32_t other = __shfl_xor_sync(0xffffffffu, odd ? b.w[i] : b.w[2 + i], 1);
-        const uint32_t pair[2] = {odd ? other : b.w[i], odd ? b.w[2 + i] : other};
-#pragma unroll
-        for (int k = 0; k < 2; k++) {
-            not_random[k][2 * i] = 0xffff0000u - (pair[k] << 16);
-            not_random[k][2 * i + 1] = ~pair[k] & 0xffff0000u;
-        }
+        not_random[0][i] = ~(odd ? other : b.w[i]);
+        not_random[1][i] = ~(odd ? b.w[2 + i] : other);
     }
 }
 
 /* Returns false if codes may be wrong. */
-template <enum way WAY>
-CAST_FN bool cast_fast_4(const struct cast_way *w, const float v[4], const uint32_t not_random[4],
+template <enum way WAY, int M>
+CAST_FN bool cast_fast_4(const struct cast_way *w, const float v[4], const uint32_t not_random[2],
                          uint32_t code[4])
 {
     struct cast_doubt doubt = {0, 0};
     float odd = 0;
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        code[i] = WAY == WAY_DRAW  ? cast_code_draw(w, v[i], not_random[i], &doubt)
+        code[i] = WAY == WAY_DRAW
+                      ? cast_code_draw<M>(w, v[i], not_random[i / 2], i % 2 == 1, &doubt)
                   : WAY == WAY_ADD ? cast_code_add(w, v[i], &odd)
                                    : cast_code_cut(w, v[i], &odd);
     return WAY == WAY_DRAW ? !cast_doubtful(w, &doubt) : odd == 0;
@@ -226,14 +223,14 @@ CAST_FN void cast_put(const struct cast_way *w, const struct cast_out *o, size_t
     cast_store<W>(o, element, all, cast_pack<W>(w, code, u));
 }
 
-/* Casts an item by a fast way. all: see cast_store(). x: zeros beyond the span's end. not_random:
- * for WAY_DRAW. Returns false if codes of W bits may be wrong. W = 0: as for cast_put_any(); always
- * right. shared: a copy of *w for the function that is not inlined, so that *w stays in
- * registers. */
-template <int W, enum way WAY>
+/* Casts an item by a fast way. all: see cast_store(). x: zeros beyond the span's end.
+ * not_random, M: for WAY_DRAW. Returns false if codes of W bits may be wrong. W = 0: as for
+ * cast_put_any(); always right. shared: a copy of *w for the function that is not inlined, so that
+ * *w stays in registers. */
+template <int W, enum way WAY, int M>
 CAST_FN bool cast_item(const struct cast_way *w, const struct cast_way *shared,
                        const struct cast_out *o, size_t element, bool all, float4 x,
-                       const uint32_t not_random[4], uint32_t *words)
+                       const uint32_t not_random[2], uint32_t *words)
 {
     const float v[4] = {x.x, x.y, x.z, x.w};
     uint32_t code[4];
@@ -243,7 +240,7 @@ CAST_FN bool cast_item(const struct cast_way *w, const struct cast_way *shared,
         cast_store<8>(o, element, all, low | cast_codes_hard(w, x.z, x.w, &odd) << 16);
         return odd == 0;
     }
-    const bool right = cast_fast_4<WAY>(w, v, not_random, code);
+    const bool right = cast_fast_4<WAY, M>(w, v, not_random, code);
     if (W != 0) {
         cast_put<W>(w, o, element, all, v, code);
         return right;

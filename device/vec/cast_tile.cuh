@@ -66,15 +66,22 @@ CAST_APART uint32_t cast_again(const struct cast_job<FROM> *job, size_t first, u
     return largest;
 }
 
-/* Casts this thread's items of a tile by a fast way. Returns their largest magnitude if `scan`. */
-template <int W, enum way WAY, class FROM>
+/* All items of a tile are aligned floats inside the span. */
+template <class FROM> CAST_FN bool cast_all(const struct cast_job<FROM> *job, uint64_t tile)
+{
+    return job->type == VEC_FLOAT && job->whole && (tile + 1) * CAST_TILE <= job->n;
+}
+
+/* Casts this thread's items of a tile by a fast way. Returns their largest magnitude if `scan`.
+ * ALL: cast_all(), which is else found at run time. M: see cast_code_draw(). */
+template <int W, enum way WAY, bool ALL, int M, class FROM>
 CAST_FN uint32_t cast_items(const struct cast_job<FROM> *job, uint64_t tile, bool scan,
                             uint32_t *words)
 {
     const struct cast_way w = job->way;
     const struct cast_out o = job->out;
     const typename FROM::span &from = job->from; /* a copy would take registers */
-    const bool all = job->type == VEC_FLOAT && job->whole && (tile + 1) * CAST_TILE <= job->n;
+    const bool all = ALL || cast_all(job, tile);
     const size_t first = tile * CAST_TILE + 4 * threadIdx.x;
     uint32_t largest = 0;
     float4 x[CAST_LOADS];
@@ -101,7 +108,7 @@ CAST_FN uint32_t cast_items(const struct cast_job<FROM> *job, uint64_t tile, boo
     if (WAY == WAY_DRAW) /* or the keys of all ten rounds would stay in registers */
         asm volatile("" : "+l"(key));
 #endif
-    uint32_t not_random[2][4];
+    uint32_t not_random[2][2];
     bool right = true;
 #pragma unroll
     for (int i = 0; i < CAST_LOADS; i++) {
@@ -109,11 +116,37 @@ CAST_FN uint32_t cast_items(const struct cast_job<FROM> *job, uint64_t tile, boo
         const uint64_t at[2] = {o.at + element, o.at + element + 4 * CAST_THREADS};
         if (WAY == WAY_DRAW && i % 2 == 0)
             cast_draw_pair(key, at, not_random);
-        right &= cast_item<W, WAY>(&w, &job->way, &o, element, all, x[i], not_random[i % 2], words);
+        right &=
+            cast_item<W, WAY, M>(&w, &job->way, &o, element, all, x[i], not_random[i % 2], words);
     }
     if (!right)
         (void)cast_again<W>(job, first, words);
     return largest;
+}
+
+/* Draws of the rarer formats and of tiles without cast_all(). */
+template <int W, class FROM>
+CAST_APART uint32_t cast_draw_some(const struct cast_job<FROM> *job, uint64_t tile, bool scan,
+                                   uint32_t *words)
+{
+    return cast_items<W, WAY_DRAW, false, ANY_M>(job, tile, scan, words);
+}
+
+template <int W, class FROM>
+CAST_FN uint32_t cast_draw(const struct cast_job<FROM> *job, uint64_t tile, bool scan,
+                           uint32_t *words)
+{
+    const bool all = cast_all(job, tile);
+    if constexpr (W == 8) {
+        if (all && job->way.m == 2) /* e5m2 */
+            return cast_items<W, WAY_DRAW, true, 2>(job, tile, scan, words);
+        if (all && job->way.m == 3) /* e4m3 */
+            return cast_items<W, WAY_DRAW, true, 3>(job, tile, scan, words);
+    }
+    if constexpr (W == 16)
+        if (all)
+            return cast_items<W, WAY_DRAW, true, ANY_M>(job, tile, scan, words);
+    return cast_draw_some<W>(job, tile, scan, words);
 }
 
 /* DRAWS: random rounding, which needs more registers. */
@@ -122,14 +155,14 @@ CAST_FN uint32_t cast_tile(const struct cast_job<FROM> *job, uint64_t tile, bool
                            uint32_t *words)
 {
     if (DRAWS && job->way.way == WAY_DRAW)
-        return cast_items<W, WAY_DRAW>(job, tile, scan, words);
+        return cast_draw<W>(job, tile, scan, words);
     if (!DRAWS && job->way.way == WAY_ADD)
-        return cast_items<W, WAY_ADD>(job, tile, scan, words);
+        return cast_items<W, WAY_ADD, false, ANY_M>(job, tile, scan, words);
     if (!DRAWS && job->way.way == WAY_HARD && W == 8)
-        return cast_items<W, WAY_HARD>(job, tile, scan, words);
+        return cast_items<W, WAY_HARD, false, ANY_M>(job, tile, scan, words);
     /* e = 8: codes of more than 8 bits */
     if (!DRAWS && job->way.way == WAY_CUT && (W == 0 || W == 16))
-        return cast_items<W, WAY_CUT>(job, tile, scan, words);
+        return cast_items<W, WAY_CUT, false, ANY_M>(job, tile, scan, words);
     const uint32_t largest = cast_again<W>(job, tile * CAST_TILE + 4 * threadIdx.x, words);
     return scan ? largest : 0;
 }

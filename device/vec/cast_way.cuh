@@ -15,7 +15,8 @@
  *   WAY_DRAW   stochastic; the formats of WAY_ADD, with half of the random bits:
  *                x + lowest, if x < lowest, rounded to zero       subnormals in place
  *                code = (bits of x + ~random >> (9+m)) >> (23-m)  carries if the cut part exceeds
- *                                                                 the random bits
+ *                                                                 the random bits; m is a constant
+ *                                                                 for whole tiles of 8 bits
  *              An item goes to WAY_ANY if bits decide that are not in this sum.
  *   WAY_ANY    everything else, in integers: significand >> (23 - m + distance below the normals)
  *
@@ -33,6 +34,8 @@
 #else
 #define CAST_APART static __device__
 #endif
+
+enum { ANY_M = -1 }; /* the bits of the fraction are known at run time */
 
 enum way { WAY_ADD, WAY_CUT, WAY_HARD, WAY_DRAW, WAY_ANY };
 
@@ -198,17 +201,23 @@ CAST_FN bool cast_doubtful(const struct cast_way *w, const struct cast_doubt *do
     return doubt->largest >= 0x7f800000u || doubt->nearest >= w->doubt;
 }
 
-/* not_random: inverted; its lower 16 bits are 0. */
-CAST_FN uint32_t cast_code_draw(const struct cast_way *w, float x, uint32_t not_random,
+/* not_random: its upper or lower half is inverted random bits. M: the format's m, up to 7, or
+ * ANY_M. */
+template <int M>
+CAST_FN uint32_t cast_code_draw(const struct cast_way *w, float x, uint32_t not_random, bool upper,
                                 struct cast_doubt *doubt)
 {
     const float v = fabsf(x);
     const bool under = v < w->lowest;
     const uint32_t bits = __float_as_uint(__fadd_rz(v, under ? w->lowest : 0.0f));
-    const uint32_t sum = bits + (not_random >> w->cut);
+    const uint32_t cut = M == ANY_M ? w->cut : 9 + M, drop = M == ANY_M ? w->drop : 23 - M;
+    /* Two instructions if the half is a byte permutation; nvcc makes three of two shifts. */
+    const uint32_t sum =
+        bits + (M == ANY_M ? (upper ? not_random & 0xffff0000u : not_random << 16) >> cut
+                           : __byte_perm(not_random, 0, upper ? 0x4432 : 0x4410) << (7 - M));
     doubt->largest = max(doubt->largest, bits);
-    doubt->nearest = max(doubt->nearest, sum << w->cut);
-    return min((sum >> w->drop) - (under ? w->base : w->base_above), w->most);
+    doubt->nearest = max(doubt->nearest, sum << cut);
+    return min((sum >> drop) - (under ? w->base : w->base_above), w->most);
 }
 
 /* *apart: XOR of the dropped part and `random`. The lower 16 bits decide only if it is below

@@ -107,7 +107,8 @@ sum_add.cu k_add_codes<16>: 4 4 64
 feed.cu k_feed<__half, 8>: 0 2 64
 cast.cu k_encode<8, false, as_is>: 4 4 64 20
 cast.cu k_encode<16, false, as_is>: 4 4 64 20
-cast.cu k_encode<8, true, as_is>: 4 4 80
+cast.cu k_encode<8, true, as_is>: 4 4 80 0 8 6500
+cast.cu k_encode<16, true, as_is>: 4 4 80
 uncast.cu k_uncast_all<8, as_it_is>: 0 4 40
 uncast.cu k_uncast_all<16, as_it_is>: 0 4 40
 uncast.cu k_uncast_all<7, as_it_is>: 0 4 40 0 8 2000

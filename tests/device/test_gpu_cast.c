@@ -56,26 +56,25 @@ static void check_boundaries(struct vec_cast cast, int shift, size_t n, size_t a
     check_block(&cast, x, n, at, shift);
 }
 
-/* Fractions are random or near the format's boundaries. Inf or nan would move neighbours to
- * another path. */
+/* Casts a whole tile. Fractions are random or near the format's boundaries. Inf or nan would move
+ * neighbours to another path. */
 static void check_exponents(struct vec_cast cast, int shift)
 {
     static float x[N];
-    size_t n = 0;
-    for (uint32_t exponent = 0; exponent < 255; exponent++)
-        for (uint32_t i = 0; i < 16; i++) {
-            const uint32_t r = philox_u32(99, 16 * exponent + i),
-                           unit = cast.fmt.m < 23 ? 1u << (22 - cast.fmt.m) : 1;
-            const uint32_t fraction = i % 4 == 3 ? r : (r & ~(unit - 1)) + i % 4 - 1;
-            x[n++] = float_of((r & 0x80000000) | exponent << 23 | (fraction & 0x7fffff));
-        }
-    check_block(&cast, x, n, 0, shift);
+    for (uint32_t i = 0; i < N; i++) {
+        const uint32_t r = philox_u32(99, i), exponent = i / 16 % 255,
+                       unit = cast.fmt.m < 23 ? 1u << (22 - cast.fmt.m) : 1;
+        const uint32_t fraction = i % 4 == 3 ? r : (r & ~(unit - 1)) + i % 4 - 1;
+        x[i] = float_of((r & 0x80000000) | exponent << 23 | (fraction & 0x7fffff));
+    }
+    check_block(&cast, x, N, 0, shift);
 }
 
 static void check_named(void)
 {
     static const struct mf_fmt named[] = {{5, 2, 0},  {4, 3, 0}, {4, 3, 1}, {3, 0, 0},
-                                          {5, 10, 0}, {8, 7, 0}, {2, 1, 2}, {2, 5, 2}};
+                                          {5, 10, 0}, {8, 7, 0}, {2, 1, 2}, {2, 5, 2},
+                                          {5, 2, 1},  {6, 1, 0}, {6, 9, 0}};
     static const int shifts[] = {0,    1,   -1,   10,  -17,  60,  -60,  112,    126,
                                  -126, 127, -127, 140, -149, 300, -300, 1 << 20};
     for (size_t f = 0; f < sizeof named / sizeof *named; f++)
@@ -83,7 +82,11 @@ static void check_named(void)
             for (int overflow = MF_SATURATE; overflow <= MF_INF; overflow++) {
                 const struct vec_cast cast = {.fmt = named[f],
                                               .overflow = (enum mf_overflow)overflow};
+                struct vec_cast draws = cast;
+                draws.round = MF_STOCHASTIC;
+                draws.key = s;
                 check_exponents(cast, shifts[s]);
+                check_exponents(draws, shifts[s]);
                 if (shifts[s] < 1000)
                     check_boundaries(cast, shifts[s], 512, s);
             }
