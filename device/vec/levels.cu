@@ -180,7 +180,32 @@ CAST_FN uint32_t bucket_quads(const struct levels_rule *r, const struct levels_b
         scale = bucket_norm2<32>(b->keep, b->n_all, scale, NULL);
         __syncwarp();
     }
-    quads_put<TEAM, BITS, EVEN>(quad, scale, n, b->n_all, s->key, s->at + b->first, b->codes);
+    quads_put<TEAM, BITS, EVEN>(quad, scale, n, b->n_all, s->key, s->at + b->first, b->codes,
+                                (uintptr_t)b->codes % sizeof(uint32_t) == 0);
+    return own;
+}
+
+/* All `each` buckets of a warp in this tile have WARP_MAX elements, in aligned floats, and begin on
+ * a word, and need no 2-norm. */
+CAST_FN bool tile_plain(const struct levels_rule *r, const struct vec_span *s, uint64_t tile)
+{
+    return r->bucket == WARP_MAX && !r->norm2 && s->type == VEC_FLOAT &&
+           elements_whole(s->x, s->type) && (uintptr_t)s->codes % sizeof(uint32_t) == 0 &&
+           (tile + 1) * tile_of(32, WARP_MAX) <= s->n;
+}
+
+/* Do the same as bucket_quads() for a bucket of a plain tile. */
+template <int BITS, bool EVEN>
+CAST_FN uint32_t bucket_plain(const struct vec_span *s, size_t first, uint8_t *codes)
+{
+    const float *x = (const float *)s->x + first;
+    float4 quad[QUADS];
+#pragma unroll
+    for (int i = 0; i < QUADS; i++)
+        quad[i] = *(const float4 *)(x + quad_first<>(i));
+    const uint32_t own = quads_largest(quad);
+    quads_put<32, BITS, EVEN>(quad, __uint_as_float(team_max<32>(own, NULL)), WARP_MAX, WARP_MAX,
+                              s->key, s->at + first, codes, true);
     return own;
 }
 
@@ -209,6 +234,17 @@ static __global__ void __launch_bounds__(THREADS, encode_fit(TEAM, BITS))
             const uint64_t number = span_list_within(&list, i, tile) * teams * each + team;
             size_t first = (size_t)number * r.bucket;
             uint8_t *codes = span->codes + number * bytes;
+            if constexpr (TEAM == 32 && (BITS == 4 || BITS == 8)) { /* usual with WARP_MAX */
+                if (tile_plain(&r, span, span_list_within(&list, i, tile))) {
+#pragma unroll 1
+                    for (uint32_t k = 0; k < each; k++) {
+                        const uint32_t own = bucket_plain<BITS, EVEN>(span, first, codes);
+                        found.largest = max(found.largest, own);
+                        first += teams * WARP_MAX, codes += teams * bytes;
+                    }
+                    continue;
+                }
+            }
             for (uint32_t k = 0; k < each && first < span->n; k++) {
                 const struct levels_bucket b = {span,
                                                 first,

@@ -145,10 +145,11 @@ template <int BITS> CAST_FN uint2 quad_cut(uint2 code, uint32_t e, uint32_t n)
     return make_uint2((uint32_t)kept, (uint32_t)(kept >> 32));
 }
 
-/* Encode n elements with n_all codes. at: of the first element, in stream `key`. */
+/* Encode n elements with n_all codes. at: of the first element, in stream `key`. words: the bucket
+ * begins on a word. */
 template <int TEAM, int BITS, bool EVEN, int N>
 CAST_FN void quads_put(float4 (&quad)[N], float scale, uint32_t n, uint32_t n_all, uint64_t key,
-                       size_t at, uint8_t *codes)
+                       size_t at, uint8_t *codes, bool words)
 {
     const struct level_scheme scheme = {BITS, EVEN};
     const struct level_grid grid = level_grid_of(scheme, scale);
@@ -156,9 +157,10 @@ CAST_FN void quads_put(float4 (&quad)[N], float scale, uint32_t n, uint32_t n_al
         quads_clear(quad); /* the scale is 0, inf or nan */
     else if (grid.power.up != 1)
         quads_times(quad, grid.power.up);
-    if (threadIdx.x % TEAM == 0)
+    if (threadIdx.x % TEAM == 0 && words)
+        *(float *)codes = scale;
+    else if (threadIdx.x % TEAM == 0)
         word_put(codes, __float_as_uint(scale));
-    const bool words = (uintptr_t)codes % sizeof(uint32_t) == 0;
     codes += codes_at(quad_first<TEAM>(0), BITS);
     at += quad_first<TEAM>(0);
     uint2 code[N];

@@ -117,8 +117,9 @@ uncast.cu k_uncast<7>: 0 0 40 0 8 1600
 uncast.cu k_uncast<32>: 0 0 64 0 20 1600
 signs.cu k_signs_decode: 0 0 48 0 4
 levels.cu k_levels_decode<32, 4, false>: 0 0 40 8
-levels.cu k_levels_encode<32, false, 4, false>: 4 4 64
-levels.cu k_levels_encode<256, false, 16, false>: 8 8 80 20
+levels.cu k_levels_encode<32, false, 4, false>: 4 4 64 16 4 3200
+levels.cu k_levels_encode<32, false, 8, false>: 4 4 64 16 4 3200
+levels.cu k_levels_encode<256, false, 16, false>: 8 8 80 20 8 2900
 groups.cu k_uncast_all<7, from_groups>: 0 4 48 0 8 2400
 ratio.cu k_uncast_all<7, ratio_back>: 0 4 48 0 8 2400
 absmax.cu k_absmax: 4 4 32

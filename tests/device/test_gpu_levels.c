@@ -81,6 +81,29 @@ static void check_blocks(void)
         }
 }
 
+/* Checks aligned vectors longer than a tile of full buckets. */
+static void check_tiles(void)
+{
+    for (uint32_t k = 0; k < 4 * KINDS; k++) {
+        const struct levels_rule r = {.scheme = {k % 2 ? 4 : 8, k / 2 % 2}, .bucket = 512};
+        struct vec_span want = {.x = host.x,
+                                .codes = host.codes,
+                                .n = ROOM - 3,
+                                .padded = ROOM,
+                                .at = 512 * k,
+                                .key = seed + k,
+                                .absmax = 7},
+                        got = want;
+        got.x = dev.x, got.codes = dev.codes;
+        fill((int)(k / 4), (uint64_t)k << 20);
+        clear_codes();
+        level_lists_each.encode(&vec_plain, &r, &want, 1);
+        dev.ops->level_lists->encode(dev.ops, &r, &got, 1);
+        same_codes("tiles", (int)(k / 4));
+        CHECK(want.absmax == got.absmax, "absmax of tiles");
+    }
+}
+
 static void check_long(void)
 {
     const struct levels_rule r = {.scheme = {16, 0}, .bucket = 8192};
@@ -105,7 +128,7 @@ static void check(const struct vec_ops *ops)
 {
     check_all_levels(ops == vec_cuda());
     if (ops == vec_cuda())
-        check_blocks(), check_long();
+        check_blocks(), check_tiles(), check_long();
 }
 
 int main(void)
