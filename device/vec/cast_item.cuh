@@ -119,7 +119,8 @@ CAST_FN struct philox_block cast_block(uint64_t key, uint64_t at, uint32_t half)
     return philox_rounds(key, counter);
 }
 
-/* Returns half of philox_round_u32() for four elements from `at`, a multiple of 4. */
+/* Sets out to the upper (half 0) or lower 16 bits of philox_round_u32() of elements `at` to at + 3.
+ * at: a multiple of 4. */
 CAST_FN void cast_halves(uint64_t key, uint64_t at, uint32_t half, uint32_t out[4])
 {
     const struct philox_block b = cast_block(key, at, half);

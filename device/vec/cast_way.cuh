@@ -20,7 +20,7 @@
  *              An item goes to WAY_ANY if bits decide that are not in this sum.
  *   WAY_ANY    everything else, in integers: significand >> (23 - m + distance below the normals)
  *
- * WAY_ADD and WAY_CUT first limit |x| to `top`, whose code is `beyond`. Items with inf or nan go to
+ * WAY_ADD first limits |x|, WAY_CUT |x| * 2^shift, to `top`, whose code is `beyond`. Items with inf or nan go to
  * WAY_ANY. Bits above a code from WAY_ADD are undefined. */
 #ifndef CAST_WAY_CUH
 #define CAST_WAY_CUH
@@ -41,11 +41,11 @@ enum way { WAY_ADD, WAY_CUT, WAY_HARD, WAY_DRAW, WAY_ANY };
 
 struct cast_way {
     enum way way;
-    enum mf_round round; /* WAY_ANY; the others round to nearest */
+    enum mf_round round; /* WAY_ANY, WAY_DRAW; the others round to nearest */
     bool trunc;          /* the code is a half's, mf_e5m2_drop() follows */
-    float top;           /* WAY_ADD, WAY_CUT: beyond / 2^shift */
+    float top;           /* WAY_ADD: beyond / 2^shift; WAY_CUT: beyond */
     float lowest, lift;  /* WAY_ADD, WAY_DRAW: 2^(1-bias) / 2^shift; 2^(23-m) */
-    float scale, back;   /* WAY_CUT, WAY_HARD: 2^shift, 2^-shift */
+    float scale, back;   /* WAY_CUT, WAY_HARD: 2^shift; WAY_CUT: 2^-shift */
     bool e5m2;           /* WAY_HARD: e5m2, else e4m3fn */
     uint32_t base;       /* WAY_ADD, WAY_DRAW: bits of lowest >> drop */
     uint32_t base_above; /* WAY_DRAW: the same for values above lowest: less one binade */
@@ -53,7 +53,7 @@ struct cast_way {
     uint32_t half, odd;  /* WAY_CUT: half a unit less one; 1, or 0 if nothing is cut */
     uint32_t nan;        /* code of nan, and mask of all codes */
     uint32_t beyond;     /* code of inf and of larger values than top */
-    /* WAY_ANY: beyond, or the code of the largest finite value if rounding toward zero */
+    /* WAY_ANY, WAY_DRAW: beyond, or in WAY_ANY toward zero the largest finite value's code */
     uint32_t most;
     uint32_t sign_right; /* right shift of fp32 bits that puts the sign above the code */
     uint32_t drop, m;    /* 23 - m */

@@ -2,8 +2,7 @@
 #ifndef BLAS_H
 #define BLAS_H
 
-/* Return OpenBLAS's configuration, which names its kernels' CPU, or a text that names another
- * CBLAS. */
+/* Return OpenBLAS's configuration, which names its kernels' CPU, or "unknown, not OpenBLAS". */
 const char *blas_config(void);
 
 /* Restart the program with a fitting OPENBLAS_CORETYPE if OpenBLAS is older than the CPU and chose
