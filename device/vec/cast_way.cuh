@@ -20,8 +20,8 @@
  *              An item goes to WAY_ANY if bits decide that are not in this sum.
  *   WAY_ANY    everything else, in integers: significand >> (23 - m + distance below the normals)
  *
- * WAY_ADD first limits |x|, WAY_CUT |x| * 2^shift, to `top`, whose code is `beyond`. Items with inf or nan go to
- * WAY_ANY. Bits above a code from WAY_ADD are undefined. */
+ * WAY_ADD first limits |x|, WAY_CUT |x| * 2^shift, to `top`, whose code is `beyond`. Items with inf
+ * or nan go to WAY_ANY. Bits above a code from WAY_ADD are undefined. */
 #ifndef CAST_WAY_CUH
 #define CAST_WAY_CUH
 #include "device/run/cu.cuh"
