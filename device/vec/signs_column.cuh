@@ -112,8 +112,8 @@ CAST_FN void signs_word(uint8_t *to, uint32_t word)
 
 /* ---- a thread per column ---- */
 
-/* Loads elements [at, at + K) of a column, 0 after its end. at: a multiple of K. Loads of floats are
- * made before the first use. Returns the largest magnitude of x, or `largest`. */
+/* Loads elements [at, at + K) of a column, 0 after its end. at: a multiple of K. Loads of floats
+ * are made before the first use. Returns the largest magnitude of x, or `largest`. */
 template <enum signs_from FROM, int K>
 CAST_FN uint32_t thread_fetch(const struct signs_span *s, const struct signs_parts *p,
                               const struct signs_column *c, size_t at, float v[K], uint32_t largest)
