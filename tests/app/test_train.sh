@@ -280,6 +280,9 @@ on 2 --model mlp --steps 4 --dump-gradients few --dump-first 1 >/dev/null 2>>std
 [ "$(cat few/meta.txt)" = "ranks 2 steps 3 first 1" ] || fail "few/meta.txt is '$(cat few/meta.txt)'"
 on 1 --model mlp --steps 900 --until 0.05 --dump-gradients until >/dev/null 2>>stderr
 [ "$(cat until/meta.txt)" = "ranks 1 steps $(find until -name '*.rank0.f32' | wc -l) first 0" ] || fail "until/meta.txt is '$(cat until/meta.txt)'"
+timeout 20 mpirun -np 1 "$n" train --data synthetic:240,3 --batch 24 --model mlp --epochs 2 --until 0.01 --dump-gradients early --dump-first 12 --dump-steps 3 >out 2>&1 ||
+    fail "a run that ends before its dump: $(tail -n 3 out)"
+[ "$(cat early/meta.txt)" = 'ranks 1 steps 0 first 12' ] || fail "early/meta.txt is '$(cat early/meta.txt)'"
 part="--model mlp --schedule const"
 # shellcheck disable=SC2086
 {

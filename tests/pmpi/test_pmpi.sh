@@ -59,6 +59,16 @@ for word in SCALE=none DEADLINE=x; do # the latter is refused only there
     [[ $lines == *'NARROWCAST_* differs between ranks'* ]] || fail "ranks differ in $word: '$lines'"
 done
 
+cat >first_without <<'END'
+#!/bin/sh
+[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}" != 0 ] || unset NARROWCAST_FORMAT
+exec ./plain "$@"
+END
+chmod +x first_without
+runs 4 ./first_without exact "${narrow[@]}"
+[ "$lines" = 'narrowcast: sums are not narrowed: NARROWCAST_* differs between ranks (mpirun -x passes it to all ranks)' ] ||
+    fail "rank 0 has no format: '$lines'"
+
 if command -v mpifort >/dev/null && command -v gfortran >/dev/null; then
     sed 's/use mpi$/use mpi_f08/; s/integer :: rank, n_ranks, ierr, comm, request, requests(2),/type(MPI_Comm) :: comm; type(MPI_Request) :: request, requests(2); integer :: rank, n_ranks, ierr,/' \
         "$here/pmpi/pmpi_plain.f90" >f08.f90
