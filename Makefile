@@ -219,8 +219,8 @@ bitstream: $(B)/rtl/nc_pkg.sv $(patsubst $(BOARD):%,$(B)/shell/eth_%.v,$(filter 
 synth: $(B)/rtl/nc_pkg.sv               ## check area and longest path of rtl/ against limits (Yosys, half an hour; MODULE=NAME: of one module)
 	$(Q)B=$(B) tests/synth.sh $(MODULE)
 # Versions of clang-format differ in layout. With LINT_C shellcheck follows no includes, in less than
-# half the time; it would follow files that are only included if they were in its list. It then also
-# leaves out the tests, four fifths of the rest, which `make test` runs.
+# half the time; it would follow files that are only included if they were in its list. With LINT_C it
+# also skips the test scripts (four fifths of the remaining time): `make test` runs them anyway.
 lint:                                   ## run clang, shellcheck and clang-format; a missing tool is skipped
 	$(Q)tests/deps.sh
 	$(Q)if command -v clang >/dev/null; then export OMPI_CC=clang; flags='$(FLAGS) $(werror)'; \

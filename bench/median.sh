@@ -16,7 +16,7 @@ trap 'rm -f "$rows"' EXIT
 for _ in $(seq "$runs"); do
     "$@" >>"$rows"
 done
-# A row's name, or its label, algorithm, type, size and layer name it. All of MPI's algorithms are named MPI.
+# Rows differ in name or, without one, in label, algorithm, type, size or layer. All of MPI's algorithms are named MPI.
 awk "$json"'
     value("ratio") == "" { next }
     value("wrong") + 0 > 0 { print "wrong sums: " $0; wrong = 1 }

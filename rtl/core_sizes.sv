@@ -16,6 +16,7 @@ module core_sizes #(
   if (LaneBytes < 8 || LaneBytes > 128 || (LaneBytes & (LaneBytes - 1)) != 0) begin : g_lanes
     lane_bytes_must_be_8_16_32_64_or_128 u_refused ();
   end
+  // job_table keeps a job's base and number of slots as clog2(Slots) + 1 of 16 bits.
   if (Slots < 2 || Slots > 32768) begin : g_slots
     slots_must_be_2_to_32768 u_refused ();
   end

@@ -128,10 +128,10 @@ static const struct reduce_op_kind mx_reduce_op = {
 
 const struct codec_kind codec_mx = {
     .name = "mx",
-    .help =
-        "mx:e4m3, e5m2, e2m3, e3m2 or e2m1: the words of OCP MX 1.0, with a power of two for "
-        "each 32 elements. For `cast` only; in trainings --format e4m3fn, e5m2, e2m3f, e3m2f or "
-        "e2m1f with --scale aps-tight:32",
+    .help = "mx:e4m3, e5m2, e2m3, e3m2 or e2m1: the words of OCP MX 1.0, with a power of two for "
+            "each 32 elements. For `cast` or one rank; on several ranks --format e4m3fn, e5m2, "
+            "e2m3f, e3m2f or "
+            "e2m1f with --scale aps-tight:32",
     .parse = mx_parse,
     .settle = mx_settle,
     .describe = mx_describe,

@@ -116,12 +116,16 @@ static size_t unit(const struct codec *c, const struct codec_layer *layer)
     return r.column * r.stride;
 }
 
+/* The number of residuals that an element has. Unrounded sums leave none. */
+static size_t n_kept(const struct codec *c)
+{
+    const enum keeps keeps = onebit_of(c)->keeps;
+    return c->unrounded && keeps == KEEPS_BOTH ? KEEPS_OWN : keeps;
+}
+
 static size_t state_bytes(const struct codec *c, const struct codec_layer *layer)
 {
-    enum keeps keeps = onebit_of(c)->keeps;
-    if (c->unrounded && keeps == KEEPS_BOTH) /* unrounded sums leave nothing */
-        keeps = KEEPS_OWN;
-    return (size_t)keeps * layer->n * sizeof(float);
+    return n_kept(c) * layer->n * sizeof(float);
 }
 
 /* `which` selects the residuals of this rank's gradients (0) or of sums (1). */
@@ -129,7 +133,7 @@ static struct signs_left left_of(const struct codec *c, const struct codec_layer
                                  size_t which, size_t at)
 {
     struct signs_left left = {NULL, NULL};
-    if (which < (size_t)onebit_of(c)->keeps && layer->state) {
+    if (which < n_kept(c) && layer->state) {
         left.was = (const float *)(const void *)layer->state + which * layer->n + at;
         left.next = (float *)(void *)layer->next_state + which * layer->n + at;
     }

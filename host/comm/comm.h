@@ -113,8 +113,8 @@ int comm_failed(const struct comm *c);
 
 /* Agree on the result of a step that may have failed on any rank. All ranks pass their rc, with
  * errors held (err_hold()). If ranks failed, all return the code of the lowest one with a held
- * line, which it prints; if none has one, the lowest rank's code. Else rank 0 prints its held
- * warnings, and all return 0. */
+ * line, which it prints; if none has one, that of the lowest failed rank, which prints "failed:
+ * ..." unless it has printed an error. Else rank 0 prints its held warnings, and all return 0. */
 int comm_agree(struct comm *c, int rc);
 
 /* End the job from one rank when the others cannot be consulted. Prints held lines. All processes

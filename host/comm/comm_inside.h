@@ -124,9 +124,8 @@ int comm_send(struct comm *c, int to, const void *buf, size_t bytes);
 int comm_recv(struct comm *c, int from, void *buf, size_t bytes);
 
 /* Track the deadline of one wait. comm_watch() begins it; call comm_look() between polls, at least
- * every DEADLINE_GAP_S. comm_look() returns 0 until the deadline has passed or another rank has
- * started the liveness check; then it acts as comm_missing(). Time in which this process was
- * stopped does not count. */
+ * every DEADLINE_GAP_S. comm_look() returns 0 until the deadline has passed or poll() returns
+ * true; then it acts as comm_missing(). Time in which this process was stopped does not count. */
 struct comm_watch {
     double start_s, waited_s; /* waited_s: at the last look */
     struct deadline deadline;

@@ -60,13 +60,13 @@
  *   lower levels            Only the thread that initialized MPI may call; calls of others return
  *                           -EPERM. Gradients handed in with nc_ready() are sent inside nc_wait().
  *
- * In a forked child nc_open() and all calls but queries of the parent's communicators: -EPERM.
+ * In a forked child nc_open() and calls, except queries, of the parent's communicators: -EPERM.
  *
  * Deadline: if a rank makes another one wait longer than options.deadline_s, 10 minutes by default,
  * with cards up to 1.75 times as long, one line names the missing rank and the job ends (over a
- * caller's transport, calls return -ETIMEDOUT). The deadline runs only while a rank in a call, or
- * its thread in a step, waits for another, and pauses while that rank itself is stopped. Work
- * between calls may take any time if no other rank waits. nc_open() waits over MPI without one. */
+ * caller's transport, calls return -ETIMEDOUT). The deadline runs while a rank in a call, or its
+ * thread in a step, waits for another or for a stream of nc_ready_on(), and pauses while it is
+ * stopped. Work between calls may take any time if nobody waits. nc_open() has none over MPI. */
 #ifndef NARROWCAST_H
 #define NARROWCAST_H
 #include <stddef.h>

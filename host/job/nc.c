@@ -218,7 +218,7 @@ static int make_blocks(struct nc *nc)
     return 0;
 }
 
-/* No communication. */
+/* Checks and copies the arguments, without communication. */
 static int take_arguments(struct opening *a)
 {
     struct nc *nc = a->nc;

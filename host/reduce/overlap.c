@@ -11,7 +11,7 @@
 
 static const struct plan *plan_of(const struct overlap *o)
 {
-    return &o->r->plans[o->r->force_fp32];
+    return reducer_plan(o->r);
 }
 
 static void *run(void *arg)

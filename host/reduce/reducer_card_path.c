@@ -160,7 +160,7 @@ static int run_by_card(struct reducer *r, int *n_counted)
     return 0;
 }
 
-/* Over MPI: missed exponents and buckets, and buckets in fp32. */
+/* Sends missed exponents and buckets, and buckets in fp32, over MPI. */
 static int repeat_missed(struct reducer *r, int n_counted, bool *finite)
 {
     const struct plan *plan = &r->plans[NARROW];

@@ -130,7 +130,7 @@ refused "'six' has no root of epoch 3" verify six --epoch 3
 grep -v '"kind":"root","epoch":1,"step":5' six >short
 refused "'short': epoch 1 has a root of steps 1 to 4, none of those up to 5" verify short --epoch 1
 refused "cannot verify 'six': it has no step 8" verify six --step 8
-refused '--block 6: the training had 6 blocks, counted from 0' verify six --step 7 --block 6
+refused '--block 6: the training had 6 ranks or blocks, counted from 0' verify six --step 7 --block 6
 refused "cannot verify step 4 from 'ck', which is after step 4" verify six --step 4 --resume ck
 does emulate --ranks 2 --steps 2 --log log
 refused "cannot verify 'log': it is not a file of --receipts" verify log --step 1

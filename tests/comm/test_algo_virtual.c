@@ -67,7 +67,7 @@ static void test_native(void)
     capture_end(&cap);
     CHECK(rc == -EINVAL, "%d", rc);
     CHECK(strcmp(cap.text, "narrowcast: cannot run \"native\" with virtual ranks: MPI chooses "
-                           "its order of additions\n") == 0,
+                           "its order of additions; use another --algo\n") == 0,
           "\"%s\"", cap.text);
 }
 

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <time.h>
 
 /* Three buckets: the last layer, four small ones, the first. */
 enum { N_LAYERS = 6, N_ALL = 4000 + 5000 + 3 * 100 + 5000, LAST = N_LAYERS - 1 };
@@ -154,6 +153,7 @@ static int gets_stuck(const struct nc_transport *t, void *ctx)
     float *x = run->alloc(N_ALL * sizeof *x);
     point(x, list);
     o.deadline_s = k->deadline_s;
+    over_meet(t->n_ranks); /* on a busy machine, ranks start seconds apart */
     CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == 0, "open: %s", nc_last_error(NULL));
     if (!k->standard) {
         CHECK(run->stream_open(false, &s) == 0, "a stream");
@@ -163,7 +163,7 @@ static int gets_stuck(const struct nc_transport *t, void *ctx)
     CHECK(t->rank == 0 ? rc == k->code : rc < 0, "%s by %s: rank %d: %d", k->how, k->transport,
           t->rank, rc);
     nc_close(nc);
-    if (t->rank == 0 && !is_free) {
+    if (t->rank == 0) {
         check_other();
         is_free = true;
         CHECK(run->wait(s) == 0, "the stream goes on");
@@ -223,7 +223,7 @@ int main(void)
 {
     static struct stuck stuck[] = {{"aborts", "nccl", 2, false, 60, -ECANCELED},
                                    {"aborts", "pinned", 2, true, 60, -ECANCELED},
-                                   {"is late", "ipc", 2, false, 0.7, -ETIMEDOUT},
+                                   {"is late", "ipc", 2, false, 3, -ETIMEDOUT},
                                    {"dies", "pinned", 2, true, 60, -ECONNRESET},
                                    {"closes", "pinned", 1, true, 600, 0}};
     need_emulator();

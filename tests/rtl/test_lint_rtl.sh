@@ -76,20 +76,20 @@ fi
 have_y=$(command -v yosys)
 [ -n "$have_y" ] || echo "skip: no yosys"
 size() {
-    lint "$folder" "$2" "$3=$4" >"$dir/said"
-    if [ -n "$have_y" ] && ! yosys -q -p "read_verilog -sv $B/rtl/nc_pkg.sv $source; chparam -set $3 $4 $2;
+    lint "$folder" "$2" "$3=$4" ${5:+"$5=$6"} >"$dir/said"
+    if [ -n "$have_y" ] && ! yosys -q -p "read_verilog -sv $B/rtl/nc_pkg.sv $source; chparam -set $3 $4 ${5:+-set $5 $6} $2;
         hierarchy -check -libdir $folder -libdir $folder/memory -top $2" >"$dir/log" 2>&1; then
-        { echo "$2 $3=$4: yosys says" && tail -1 "$dir/log"; } >>"$dir/said"
+        { echo "${*:2}: yosys says" && tail -1 "$dir/log"; } >>"$dir/said"
     fi
     tools=0
     [ "$1" = taken ] || tools=$((0${have_v:+1} + 0${have_i:+1} + 0${have_y:+1}))
     [ "$(grep -c 'says$' "$dir/said")" = $tools ] && return
-    echo "$2 $3=$4 must be $1 by every tool:" && cat "$dir/said"
+    echo "${*:2} must be $1 by every tool:" && cat "$dir/said"
     bad=$((bad + 1))
 }
 folder=${1:-rtl}
 while read -r verdict size; do
-    # shellcheck disable=SC2086  # three words
+    # shellcheck disable=SC2086  # three or five words
     case $long$size in long* | kept_mem* | core_sizes\ Slots* | core_sizes\ Narrow* | sum_room\ Ranks*) size "$verdict" $size ;; esac
 done <<'END'
 refused kept_mem Rows 12
@@ -108,6 +108,8 @@ refused core_sizes Rows 1
 refused core_sizes Rows 12
 taken core_sizes Rows 128
 refused core_sizes Rows 256
+refused core_sizes Rows 2 LaneBytes 128
+taken core_sizes Rows 4 LaneBytes 128
 refused core_sizes FifoBeats 16
 refused core_sizes FifoBeats 48
 taken core_sizes FifoBeats 32

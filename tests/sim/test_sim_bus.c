@@ -122,7 +122,9 @@ static void refused(void)
     ENDS(in, UINT64_MAX - 63, KERNEL_NO_MEMORY);
     ENDS(out, mem + mem_bytes - 64 * 6, KERNEL_NO_MEMORY);
     ENDS(out, UINT64_MAX - 63, KERNEL_NO_MEMORY);
-    ENDS(beats, UINT32_MAX, KERNEL_NO_MEMORY);
+    ENDS(beats, UINT32_MAX, REDUCE_REFUSED);
+    ENDS(beats, REDUCE_MAX_BEATS + 1, REDUCE_REFUSED);
+    ENDS(beats, REDUCE_MAX_BEATS, KERNEL_NO_MEMORY);
     ENDS(stride, UINT32_MAX, KERNEL_NO_MEMORY);
     ENDS(beats, 0, 0);
 #undef ENDS

@@ -7,7 +7,6 @@
 #include "base/opt/opt.h"
 #include "base/plugin.h"
 #include "base/progress.h"
-#include "hls/card/regs.h"
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
@@ -192,16 +191,11 @@ static int open_card(struct conform *c, const char *where)
     /* a format that every card adds */
     static const struct card_fit fit = {
         .in_fmt = 0xa5, .out_fmt = 0xa5, .in_width = 8, .out_width = 8, .wider = 8, .ratio = 1};
-    struct fpga_op op = {.at = REG_CAP_FORMATS, .read = true};
-    size_t done;
     int rc = fpga_open(&c->card, where, NULL, CONFORM_CONTROL_S);
     if (!rc)
         rc = fpga_job_caps(&c->card, &fit, 1, &c->caps, CONFORM_CONTROL_S);
     if (!rc)
         rc = c->card.ops->address(&c->card, &c->card_ip, &c->card_port, CONFORM_CONTROL_S);
-    if (!rc)
-        rc = c->card.ops->batch(&c->card, &op, 1, &done, CONFORM_CONTROL_S);
-    c->formats = op.value;
     return rc ? ERR(rc, "%s", c->card.why) : 0;
 }
 

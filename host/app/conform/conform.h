@@ -23,8 +23,7 @@ struct conform {
     double deadline_s; /* for each answer */
     uint32_t card_ip;  /* address for frames */
     uint16_t card_port;
-    uint32_t formats; /* CAP_FORMATS */
-    bool counted;     /* the card has counted or answered a frame of this program */
+    bool counted; /* the card has counted or answered a frame of this program */
 };
 
 /* Play the line of a vector file. card: also vectors with the op `step`. */

@@ -71,8 +71,8 @@ static int fits(struct conform_script *s, const struct told *t)
         snprintf(why, sizeof why, "the card takes %u ranks", caps->ranks);
     else if (t->group && !caps->groups)
         snprintf(why, sizeof why, "the card cannot send to groups");
-    else if (wanted && conform_number(wanted, &formats) && formats != s->c->formats)
-        snprintf(why, sizeof why, "the card's CAP_FORMATS is %08x, not %08x", s->c->formats,
+    else if (wanted && conform_number(wanted, &formats) && formats != caps->formats)
+        snprintf(why, sizeof why, "the card's CAP_FORMATS is %08x, not %08x", caps->formats,
                  (unsigned)formats);
     if (!*why)
         return 0;

@@ -193,7 +193,8 @@ static int check_step(const char *path, const struct verify_options *o, bool one
     if (p->has_root) /* the step may come after the last root */
         TRY(receipt_check_root(path, p->epoch, &root));
     if (one && o->block >= (uint64_t)p->ranks)
-        return ERR(-EINVAL, "--block %" PRIu64 ": the training had %d blocks, counted from 0",
+        return ERR(-EINVAL,
+                   "--block %" PRIu64 ": the training had %d ranks or blocks, counted from 0",
                    o->block, p->ranks);
     const struct receipts_wanted wanted = {
         .path = path, .step = o->step, .block = one ? (int)o->block : -1, .options = p->text};

@@ -1,11 +1,5 @@
 /* grad_dump.h : writes all ranks' raw gradients of selected steps (--dump-gradients), for studies
- * of formats outside training.
- *
- *     DIR/meta.txt                one line: "ranks P steps S first F"
- *     DIR/layers.txt              one line per layer, in forward order: name, offset and length in
- *                                 elements, length and stride of its columns
- *     DIR/stepNNNNNN.rankR.f32    flat gradient of rank R before the all-reduce, little-endian fp32
- *     DIR/stepNNNNNN.weights.f32  flat weights in that step, the same on all ranks */
+ * of formats outside training. app/README.md has the files. */
 #ifndef GRAD_DUMP_H
 #define GRAD_DUMP_H
 

@@ -61,7 +61,7 @@ static const struct opt opts[] = {
      "a run may be resumed on another number of processes. Fewest bytes travel if the number of "
      "processes divides V, since a process then adds its blocks first; the number of messages "
      "grows with the square of V. For a card each block is a rank. Not with --shard, --trace, "
-     "--node-sum, --overlap on and --algo native. 0: one block per process.",
+     "--node-sum, --overlap on or --algo native. 0: one block per process.",
      INT_AT(blocks, 0, 4096)},
     {"elastic", "MIN", "0",
      "Go on while at least MIN processes live; needs --blocks, and an MPI with fault tolerance: "
@@ -171,16 +171,15 @@ static const struct opt opts[] = {
             "1 and in steps for --stats or --dump-gradients. Not with --blocks; no effect in "
             "emulate. The bits are the same. "
             "auto: on if gradients are on a GPU.")},
-    {CHOICE(
-        "shard", "no|optimizer|all", "no", shard, 0,
-        "optimizer: each rank keeps the optimiser's states, and fp32 weights, of its own 1/P "
-        "of all weights, and updates only these (ZeRO). Gradients are reduce-scattered, and "
-        "the weights gathered after each step; they have the bits of a run without --shard if "
-        "they travel in fp32. For sgd and adamw, with direct or auto. all: also release "
-        "gradients bucket by bucket during the backward pass, which waits so that about two "
-        "buckets are in memory; not with --micro, --dump-gradients and --overlap off. Neither "
-        "with --blocks, --stats, --receipts, --rescale, --node-sum, cards and fp16-pure. On the "
-        "CPU.")},
+    {CHOICE("shard", "no|optimizer|all", "no", shard, 0,
+            "optimizer: each rank keeps the optimiser's states, and fp32 weights, of its own 1/P "
+            "of all weights, and updates only these (ZeRO). Gradients are reduce-scattered, and "
+            "the weights gathered after each step; they have the bits of a run without --shard if "
+            "they travel in fp32. For sgd and adamw, with direct or auto. all: also release "
+            "gradients bucket by bucket during the backward pass, which waits so that about two "
+            "buckets are in memory; only on the CPU, and not with --micro, --dump-gradients or "
+            "--overlap off. Neither mode works with --blocks, --stats, --receipts, --rescale, "
+            "--node-sum, cards or fp16-pure.")},
     {TEXT("gather", "fp32|bf16|fp16|delta:F[:G]", "fp32", gather, TRAIN_LATER,
           "With --shard: how new weights travel. delta:F[:G]: as differences from the weights "
           "sent last, in format F with an exponent for each G elements (a power of two from 8 to "
@@ -200,7 +199,8 @@ static const struct opt opts[] = {
         "IP is the address to give it. off: none. auto: the value of NARROWCAST_OFFLOAD, else off. "
         "A card that fails costs time but changes no bits: its step is repeated over MPI. Cards "
         "add exactly, up to 64 ranks (fp16: 32): minifloats of 4, 8 or 16 bits with at most 5 "
-        "exponent and 10 mantissa bits, and ternary. With NARROWCAST_OFFLOAD others add over "
+        "exponent (eXmYf: 3) and 10 mantissa bits, of eXmYfn only e4m3fn; and ternary. With "
+        "NARROWCAST_OFFLOAD others add over "
         "MPI.")},
     {TEXT("xclbin", "FILE", NULL, xclbin, 0,
           "The xclbin to load into the FPGA with --offload xrt or --node-sum xrt (see `narrowcast "
@@ -318,7 +318,7 @@ static const struct opt opts[] = {
         "init", "FILE", NULL, init, 0,
         "Start with the weights of a checkpoint, also of another network or data set: layers with "
         "an equal name and shape are taken, and a line names the others. Optimiser, batch-norm "
-        "statistics, steps and order of images start anew. Not with --resume and --receipts.")},
+        "statistics, steps and order of images start anew. Not with --resume or --receipts.")},
     {TEXT(
         "predict", "DIR", NULL, predict, 0,
         "After the last test write the predicted label map of each test image as DIR/NUMBER.png. A "

@@ -31,9 +31,12 @@ int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks,
                            "card %s does not match this version of narrowcast: id %08x, version %u",
                            card->name, ops[0].value, ops[1].value);
     const uint32_t slots = ops[2].value, jobs = ops[3].value & 0xffff;
-    *caps = (struct fpga_caps){slots < MAX_TRIED ? slots : MAX_TRIED,
-                               jobs < MAX_TRIED ? jobs : MAX_TRIED, ops[3].value >> 16,
-                               ops[4].value, ops[5].value & REG_CAP_FORMATS_GROUP};
+    *caps = (struct fpga_caps){.slots = slots < MAX_TRIED ? slots : MAX_TRIED,
+                               .jobs = jobs < MAX_TRIED ? jobs : MAX_TRIED,
+                               .ranks = ops[3].value >> 16,
+                               .beats = ops[4].value,
+                               .formats = ops[5].value,
+                               .groups = ops[5].value & REG_CAP_FORMATS_GROUP};
     /* bits 0, 1, 2: widths of 4, 8, 16 */
     const uint32_t widths = fit->in_width / 4 | fit->out_width / 4;
     if (widths & ~ops[5].value)

@@ -12,6 +12,7 @@ enum { FPGA_JOB_SLOTS = 64 };
 struct fpga_caps {
     /* limits; ranks: per job; beats: of a frame's payload */
     uint32_t slots, jobs, ranks, beats;
+    uint32_t formats; /* CAP_FORMATS */
     bool groups;
 };
 

@@ -7,9 +7,10 @@
 
 struct wire_ops {
     /* Queues bytes[n], which the caller may reuse on return. They leave on flush() at the latest.
-     * Never blocks or prints. Returns 0, -EAGAIN (no room now), -EMSGSIZE (all queued datagrams
-     * are lost, since they are longer than most()) or another negative errno (the wire is broken).
-     * flush() returns the same; datagrams that it could not send leave with the next flush(). */
+     * Never blocks or prints. Returns 0, -EAGAIN (no room now), -EMSGSIZE (longer than most():
+     * this datagram, which was not queued, or queued ones, which are lost) or another negative
+     * errno (the wire is broken). flush() returns the same; datagrams that it could not send leave
+     * with the next flush(). */
     int (*send)(void *wire, const uint8_t *bytes, size_t n);
     int (*flush)(void *wire);
 

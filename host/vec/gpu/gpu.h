@@ -33,8 +33,9 @@ void gpu_leave(int before);
  * such as one for lack of memory, concerns one communicator. If all work on the GPU fails, CUDA
  * reports that to every call.
  *
- * gpu_forget() begins work, before all fibers of the thread. gpu_failed() returns the first failure
- * since then, a negative errno, or 0. gpu_note() records one. */
+ * Call gpu_forget() when a call of narrowcast.h or a step begins in a thread, once for all its
+ * fibers. gpu_failed() returns the first failure since then, a negative errno, or 0. gpu_note()
+ * records one. */
 void gpu_forget(void);
 int gpu_failed(void);
 void gpu_note(int code);

@@ -37,7 +37,7 @@ static void free_lane(struct gpu_lane *lane)
     free(lane);
 }
 
-/* Freeing would wait for all work on the device. */
+/* Keeps the lane for another thread: freeing it would wait for all work on the device. */
 static void thread_ends(void *arg)
 {
     struct gpu_lane *lane = arg;
