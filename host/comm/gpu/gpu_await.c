@@ -21,15 +21,16 @@ int gpu_await(struct comm *c, struct dev_event *e, int (*ends)(void *arg), void 
 void gpu_await_leave(struct dev_event *const *events, int n)
 {
     struct deadline d = deadline_in(clock_s(), COMM_LIVENESS_S);
-    const struct dev_run_ops *run = n > 0 ? gpu()->run : NULL;
-    for (int i = 0; events && i < n; i++) {
-        int done = 1;
-        while (events[i] && (done = run->event_done(events[i])) == 0 &&
-               !deadline_passed(&d, clock_s()))
+    for (int i = 0; i < n; i++) {
+        if (!events[i])
+            continue;
+        const struct dev_run_ops *run = gpu()->run;
+        int done;
+        while ((done = run->event_done(events[i])) == 0 && !deadline_passed(&d, clock_s()))
             comm_rest_some(1);
-        if (events[i] && done)
+        if (done)
             run->event_close(events[i]);
-        else if (events[i])
+        else
             run->event_leave(events[i]);
     }
 }

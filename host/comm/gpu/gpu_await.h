@@ -10,8 +10,8 @@
 int gpu_await(struct comm *c, struct dev_event *e, int (*ends)(void *arg), void *arg);
 
 /* Close events whose streams may be stuck, after a failure or in mid-step: those that do not pass
- * within COMM_LIVENESS_S, all together, are left (dev_run_ops.event_leave).
- * events: [n], or NULL. */
+ * within COMM_LIVENESS_S, all together, are left (dev_run_ops.event_leave). events: [n], of which
+ * any may be NULL. */
 void gpu_await_leave(struct dev_event *const *events, int n);
 
 #endif
