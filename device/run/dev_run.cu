@@ -132,7 +132,7 @@ static bool has_context(int ordinal)
 
 void run_restore(int before)
 {
-    if (has_context(before))
+    if (run_current(-1) != before && has_context(before))
         (void)run_current(before);
 }
 

@@ -1,7 +1,7 @@
 /* run_stream.cu : implements streams, events, graphs, and flags that show a stream's progress. */
 #include "device/run/run.cuh"
-#include <mutex>
-#include <vector>
+#include <pthread.h>
+#include <stdlib.h>
 
 /* The flag follows all earlier writes of the stream. A store across the bus, unlike a read, need
  * not be awaited. */
@@ -105,11 +105,15 @@ int run_event_ms(struct dev_event *from, struct dev_event *to, float *ms)
     return rc;
 }
 
-/* cudaErrorNotReady is no failure, but CUDA keeps it as the thread's last error. */
+/* cudaErrorNotReady is no failure, but CUDA keeps it as the thread's last error. In the default mode
+ * the query would fail, and end a capture, while another thread of the program captures a graph. */
 static cudaError_t asked(cudaEvent_t e)
 {
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     (void)cu_stream(NULL);
+    (void)cudaThreadExchangeStreamCaptureMode(&mode);
     const cudaError_t state = cudaEventQuery(e);
+    (void)cudaThreadExchangeStreamCaptureMode(&mode);
     (void)cudaGetLastError();
     return state;
 }
@@ -122,25 +126,57 @@ int run_event_done(struct dev_event *e)
     return state == cudaSuccess ? 1 : cu_failed(state, "work on the GPU");
 }
 
-static struct {
-    std::mutex lock;
-    std::vector<cudaEvent_t> events; /* that had not passed when last asked */
-} left;
+struct left_event {
+    cudaEvent_t event;
+    struct left_event *next;
+};
+/* Without destructors: a program may close communicators in exit(). */
+static pthread_mutex_t left_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct left_event *left_first; /* no thread asks about these now */
+static size_t n_left;                 /* had not passed when last asked */
+
+static void leave(struct left_event *l, bool is_new)
+{
+    pthread_mutex_lock(&left_lock);
+    n_left += is_new;
+    if (l) {
+        l->next = left_first;
+        left_first = l;
+    }
+    pthread_mutex_unlock(&left_lock);
+}
 
 void run_event_leave(struct dev_event *e)
 {
-    std::lock_guard<std::mutex> hold(left.lock);
-    left.events.push_back((cudaEvent_t)e);
+    struct left_event *l = (struct left_event *)malloc(sizeof *l);
+    if (l)
+        l->event = (cudaEvent_t)e;
+    leave(l, true); /* without memory the device counts as stuck from now on */
 }
 
+/* A query may wait for another thread's call: no lock is held in it. */
 bool cu_is_stuck(void)
 {
-    std::lock_guard<std::mutex> hold(left.lock);
-    while (!left.events.empty() && asked(left.events.back()) != cudaErrorNotReady) {
-        (void)cudaEventDestroy(left.events.back());
-        left.events.pop_back();
+    pthread_mutex_lock(&left_lock);
+    struct left_event *l = left_first, *next;
+    left_first = NULL;
+    pthread_mutex_unlock(&left_lock);
+    for (; l; l = next) {
+        next = l->next;
+        if (asked(l->event) == cudaErrorNotReady) {
+            leave(l, false);
+            continue;
+        }
+        (void)cudaEventDestroy(l->event);
+        free(l);
+        pthread_mutex_lock(&left_lock);
+        n_left--;
+        pthread_mutex_unlock(&left_lock);
     }
-    return !left.events.empty();
+    pthread_mutex_lock(&left_lock);
+    const bool is_stuck = n_left > 0;
+    pthread_mutex_unlock(&left_lock);
+    return is_stuck;
 }
 
 /* Thread-local: other threads may make calls that a capture forbids. */

@@ -243,20 +243,28 @@ UNCAST_FN void uncast_tile_any(const struct uncast *u, const struct uncast_shift
     const bool whole = elements_whole(x, type);
     const size_t first = tile * UNCAST_TILE + 4 * threadIdx.x;
     const uint32_t skew = (uintptr_t)codes % 4;
-    /* the last word read must end with the codes, or before */
+    const uint32_t end = (4 * threadIdx.x + 4) * u->width + 8 * skew; /* of the codes, in bits */
+    const int last = (int)(end - 1) / 32;
+    const uint32_t *from = (const uint32_t *)(codes - skew) + tile * (UNCAST_TILE / 32) * u->width;
+    /* The last word read must end with the codes, or before. 32 more codes fill it. */
     if ((tile + 1) * UNCAST_TILE + (skew ? 32 : 0) > n) {
 #pragma unroll 1
-        for (int i = 0; i < UNCAST_LOADS; i++) {
+        for (int i = 0; i < UNCAST_LOADS; i++, from += 4 * UNCAST_THREADS / 32 * u->width) {
             const size_t element = first + (size_t)i * 4 * UNCAST_THREADS;
-            const uint4 v = uncast_load_bytes(codes, u->width, element, n);
-            const uint32_t top[4] = {v.x, v.y, v.z, v.w};
+            uint32_t top[4], held[HELD + 1];
+            if (element + 36 <= n) {
+#pragma unroll
+                for (int k = 0; k <= HELD; k++)
+                    held[k] = from[max(last - HELD + k, 0)];
+                uncast_split<HELD>(held, 0u - end & 31, u->width, top);
+            } else {
+                const uint4 v = uncast_load_bytes(codes, u->width, element, n);
+                top[0] = v.x, top[1] = v.y, top[2] = v.z, top[3] = v.w;
+            }
             elements_put(x, type, element, n, whole, become.made(element, uncast_four(u, by, top)));
         }
         return;
     }
-    const uint32_t end = (4 * threadIdx.x + 4) * u->width + 8 * skew; /* of the codes, in bits */
-    const int last = (int)(end - 1) / 32;
-    const uint32_t *from = (const uint32_t *)(codes - skew) + tile * (UNCAST_TILE / 32) * u->width;
     uint32_t words[UNCAST_LOADS][HELD + 1];
 #pragma unroll
     for (int i = 0; i < UNCAST_LOADS; i++, from += 4 * UNCAST_THREADS / 32 * u->width)
@@ -346,8 +354,9 @@ static int uncast_all(struct mf_fmt fmt, float divisor, const struct vec_out *sp
     if (n_spans <= 0)
         return 0;
     const struct uncast u = uncast_make(fmt, divisor);
-    const unsigned grid =
-        span_list_grid(n_elems / UNCAST_TILE + (size_t)n_spans, TO::PER_SM, n_spans);
+    const bool is_wide = u.width > 8 && u.width != 16;
+    const int fit = is_wide ? (int)UNCAST_WIDE_PER_SM : (int)TO::PER_SM;
+    const unsigned grid = span_list_grid(n_elems / UNCAST_TILE + (size_t)n_spans, fit, n_spans);
     const cudaStream_t on = cu_stream(s);
     switch (u.width) {
     case 4:

@@ -71,6 +71,14 @@ cudaError_t emu_capture_wait(cudaStream_t s, cudaEvent_t e)
     return cudaSuccess;
 }
 
+/* Only begins of captures have modes here. */
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode)
+{
+    static thread_local cudaStreamCaptureMode now = cudaStreamCaptureModeGlobal;
+    std::swap(now, *mode);
+    return cudaSuccess;
+}
+
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode mode)
 {
     if (!s)

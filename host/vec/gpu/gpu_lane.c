@@ -130,15 +130,18 @@ static int grow(struct gpu_list *list, size_t bytes)
     if (bytes <= list->room)
         return 0;
     const size_t room = bytes > 2 * list->room ? bytes : 2 * list->room;
-    struct gpu_list *outgrown = buf_alloc(sizeof *outgrown);
-    if (!outgrown)
+    struct gpu_list next = {.device = lanes.run->alloc(room),
+                            .pinned = lanes.run->alloc_pinned(room),
+                            .room = room,
+                            .outgrown = buf_alloc(sizeof *list)};
+    if (!next.device || !next.pinned || !next.outgrown) {
+        lanes.run->free(next.device);
+        lanes.run->free_pinned(next.pinned);
+        free(next.outgrown);
         return -ENOMEM;
-    *outgrown = *list;
-    *list =
-        (struct gpu_list){lanes.run->alloc(room), lanes.run->alloc_pinned(room), 0, 0, outgrown};
-    if (!list->device || !list->pinned)
-        return -ENOMEM;
-    list->room = room;
+    }
+    *next.outgrown = *list;
+    *list = next;
     return 0;
 }
 

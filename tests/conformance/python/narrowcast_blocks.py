@@ -1,4 +1,4 @@
-"""narrowcast_blocks.py : chapter 19 of FORMAT.md: NVFP4 and MX words, blocks with scales of their own."""
+"""narrowcast_blocks.py : chapter 19 of FORMAT.md: NVFP4 and MX, blocks with scales of their own."""
 from fractions import Fraction
 
 import narrowcast_format as nf

@@ -148,7 +148,7 @@ class Steps:
     def step(self, number, gradients, forced=False):
         """(messages, skipped, means by layer); forced: all layers travel in fp32."""
         messages, means = [], {}
-        searched = [layer.asks() for layer in self.layers]
+        searched, kept = [layer.asks() for layer in self.layers], [layer.q for layer in self.layers]
         if forced:
             return messages, False, means
         for k, group in enumerate(self.groups()):
@@ -159,6 +159,8 @@ class Steps:
             tag = pk.bucket_tag(0, number, 2**32 - 1 - k, len(most), self.tag)
             messages.append(Message("max", len(most), tag, [signed(es) for es in flat], signed(most)))
             if 127 in most:
+                for layer, q in zip(self.layers, kept):              # R73: a skipped step leaves Q as it is
+                    layer.q = q
                 return messages, True, means
             if self.quantile and 126 in most:
                 messages += self.maxima(number, k, order, gradients)
