@@ -105,8 +105,8 @@ int run_event_ms(struct dev_event *from, struct dev_event *to, float *ms)
     return rc;
 }
 
-/* cudaErrorNotReady is no failure, but CUDA keeps it as the thread's last error. In the default mode
- * the query would fail, and end a capture, while another thread of the program captures a graph. */
+/* cudaErrorNotReady is no failure, but CUDA keeps it as the thread's last error. In the default
+ * mode the query would fail, and end the capture, while another thread of the program captures. */
 static cudaError_t asked(cudaEvent_t e)
 {
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
