@@ -234,6 +234,15 @@ UNCAST_FN void uncast_split(uint32_t words[HELD + 1], uint32_t left, uint32_t wi
     }
 }
 
+/* Loads the words that end with word `last`; before the first one the first again. */
+template <int HELD>
+UNCAST_FN void uncast_words(const uint32_t *from, int last, uint32_t words[HELD + 1])
+{
+#pragma unroll
+    for (int k = 0; k <= HELD; k++)
+        words[k] = from[max(last - HELD + k, 0)];
+}
+
 /* Decodes a tile of codes of up to 8 * HELD bits. */
 template <int HELD, class SPAN>
 UNCAST_FN void uncast_tile_any(const struct uncast *u, const struct uncast_shift *by,
@@ -253,9 +262,7 @@ UNCAST_FN void uncast_tile_any(const struct uncast *u, const struct uncast_shift
             const size_t element = first + (size_t)i * 4 * UNCAST_THREADS;
             uint32_t top[4], held[HELD + 1];
             if (element + 36 <= n) {
-#pragma unroll
-                for (int k = 0; k <= HELD; k++)
-                    held[k] = from[max(last - HELD + k, 0)];
+                uncast_words<HELD>(from, last, held);
                 uncast_split<HELD>(held, 0u - end & 31, u->width, top);
             } else {
                 const uint4 v = uncast_load_bytes(codes, u->width, element, n);
@@ -268,9 +275,7 @@ UNCAST_FN void uncast_tile_any(const struct uncast *u, const struct uncast_shift
     uint32_t words[UNCAST_LOADS][HELD + 1];
 #pragma unroll
     for (int i = 0; i < UNCAST_LOADS; i++, from += 4 * UNCAST_THREADS / 32 * u->width)
-#pragma unroll
-        for (int k = 0; k <= HELD; k++)
-            words[i][k] = from[max(last - HELD + k, 0)];
+        uncast_words<HELD>(from, last, words[i]);
 #pragma unroll
     for (int i = 0; i < UNCAST_LOADS; i++) {
         const size_t element = first + (size_t)i * 4 * UNCAST_THREADS;

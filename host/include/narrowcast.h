@@ -65,8 +65,8 @@
  * Deadline: if a rank makes another one wait longer than options.deadline_s, 10 minutes by default,
  * with cards up to 1.75 times as long, one line names the missing rank and the job ends (over a
  * caller's transport, calls return -ETIMEDOUT). The deadline runs while a rank in a call, or its
- * thread in a step, waits for another or for a stream of nc_ready_on(), and pauses while it is
- * stopped. Work between calls may take any time if nobody waits. nc_open() has none over MPI. */
+ * thread in a step, waits for another or for a stream of nc_ready_on(), and pauses while that rank
+ * is stopped. Work between calls has no limit if no rank waits, nor has nc_open() over MPI. */
 #ifndef NARROWCAST_H
 #define NARROWCAST_H
 #include <stddef.h>

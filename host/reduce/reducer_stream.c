@@ -1,5 +1,5 @@
 /* reducer_stream.c : waits for the caller's CUDA streams before gradients are cast. The thread of
- * the step polls: no stream of ours is behind the caller's, which may be stuck. */
+ * the step polls: no stream of ours waits for the caller's, which may be stuck. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/gpu/gpu_await.h"

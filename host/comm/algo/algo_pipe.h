@@ -4,8 +4,8 @@
  *     need -> codes --------> node's sum --------> result --------> results --------> have
  *                    to members           to nodes         to nodes          to members
  *
- * Member k of each node adds part k of a segment. Of all members k, that of node j then adds range
- * j of part k. With one node, only codes and results travel: this is `direct`. */
+ * Member k of each node adds part k of a segment. Member k of node j then adds range j of part k
+ * over all nodes. With one node, only codes and results travel: this is `direct`. */
 #ifndef ALGO_PIPE_H
 #define ALGO_PIPE_H
 #include "comm/algo/algo_step.h"

@@ -10,8 +10,7 @@ int gpu_await(struct comm *c, struct dev_event *e, int (*ends)(void *arg), void 
     struct comm_watch watch = comm_watch(c);
     int done;
     while ((done = gpu()->run->event_done(e)) == 0) {
-        if (ends)
-            TRY(ends(arg));
+        TRY(ends(arg));
         TRY(comm_look(c, &watch));
         comm_rest_some(watch.waited_s);
     }

@@ -4,9 +4,9 @@
 #include "comm/comm.h"
 #include "device/run/dev.h"
 
-/* Wait until an event has passed, by polling: the stream may wait for other ranks in its turn, so
- * that only a failure, comm's deadline or `ends` ends the wait. ends: returns a negative errno to
- * end it, else 0; or NULL. Returns 0 or a negative errno. */
+/* Wait until an event has passed, by polling: its stream may itself wait for other ranks. A failure
+ * and comm's deadline end the wait, and `ends` does if it returns a negative errno instead of 0.
+ * Returns 0 or a negative errno. */
 int gpu_await(struct comm *c, struct dev_event *e, int (*ends)(void *arg), void *arg);
 
 /* Close events whose streams may be stuck, after a failure or in mid-step: those that do not pass
